@@ -3,7 +3,7 @@ public import CallCore
 /// The calls of one device of one user, as that device knows them.
 ///
 /// Every call runs through the phases below. Two users may call each other at the same time (glare). The incoming call
-/// then either replaces the outgoing call and is answered at once, or it is shadowed: it is hidden while the outgoing
+/// then either replaces the outgoing call and is answered at once, or it is hidden: it is hidden while the outgoing
 /// call continues.
 ///
 ///     startCall     localDescription    answer (peer)
@@ -13,7 +13,7 @@ public import CallCore
 ///        ▲                               ▼        ▲
 ///        │  ringing ──answer──▶ answering ────────┘        any ──end, timeout, failure, reset──▶ ended
 ///     offer, push ▲                          localDescription
-///        └─▶ shadowed (won glare)
+///        └─▶ hidden (won glare)
 ///
 /// The client core does no I/O and reads no clock. The app hands in what happened, and when, as an ``Input``. The core
 /// returns what the app must do about it, as a list of ``Output`` values that the app carries out in order. An input
@@ -54,7 +54,7 @@ public struct CallClient: Sendable {
     /// An upper bound for how far this device's clock is ahead of the server's clock; `nil` = unknown.
     ///
     /// Store it, and pass it to the next launch as ``Configuration/clockSkew``.
-    public internal(set) var clockSkew: Moment.Span?
+    public internal(set) var clockSkew: Moment.Duration?
     /// The moment from which this device may reconnect to a server that shut down; `nil` = at any time.
     ///
     /// If the core needs a connection for its calls, it waits until this moment, and then outputs ``Output/connect``.

@@ -5,37 +5,38 @@ public enum ClientLimits {
     /// How much longer than the server a device rings before it stops by itself.
     ///
     /// The device stops by itself because the server's message may be lost. The margin lets that message arrive first.
-    public static let ringGrace = Moment.Span.seconds(5)
+    public static let ringGrace = Moment.Duration.seconds(5)
     /// The longest ring that a caller may ask for (protocol, section 3).
     ///
     /// A ring whose end is unknown lasts this long.
-    public static let longestRing = Moment.Span.seconds(120)
+    public static let longestRing = Moment.Duration.seconds(120)
     /// How long an answered call may wait for the caller's description and for the media engine's answer to it.
-    public static let setup = Moment.Span.seconds(30)
+    public static let setup = Moment.Duration.seconds(30)
     /// The time without an ack after which a signal that was sent over the socket is sent by REST too.
     ///
     /// The socket may be half-open by then.
-    public static let ackPatience = Moment.Span.seconds(4)
+    public static let ackTimeout = Moment.Duration.seconds(4)
     /// The first pause before a request is retried; it doubles with each further failure.
-    public static let firstPause = Moment.Span.milliseconds(500)
+    public static let firstRetryDelay = Moment.Duration.milliseconds(500)
     /// The longest pause before a request is retried.
-    public static let longestPause = Moment.Span.seconds(8)
+    public static let longestRetryDelay = Moment.Duration.seconds(8)
     /// The longest time for which a server that shuts down may keep a device from reconnecting.
-    public static let longestReturn = Moment.Span.seconds(60)
+    public static let longestReturn = Moment.Duration.seconds(60)
     /// The number of ends that are kept for one call while its epoch is unknown.
     static let earlyEnds = 4
     /// How long `not_found` is not taken as final, because clients may not yet have resent the call to a server that
     /// crashed.
-    public static let notFoundPatience = Moment.Span.seconds(10)
+    public static let notFoundTimeout = Moment.Duration.seconds(10)
     /// How long the core tries to send an end to an unreachable server; after this time the server has ended the call
     /// anyway.
-    public static let endPatience = Moment.Span.seconds(150)
-    /// The interval at which the log of a shadowed call is fetched.
-    public static let shadowCheck = Moment.Span.seconds(3)
+    public static let endTimeout = Moment.Duration.seconds(150)
+    /// The interval at which the log of a call hidden by an outgoing one is fetched.
+    public static let hiddenCallCheck = Moment.Duration.seconds(3)
     /// The number of ended calls that are remembered, so that a late push or signal is not taken for a new call.
     public static let endedCalls = 64
-    /// The largest number of shadowed calls at a time: an ordinary peer causes one, a hostile peer many.
-    public static let shadowedCalls = 4
+    /// The largest number of calls hidden by an outgoing one at a time: an ordinary peer causes one, a hostile peer
+    /// many.
+    public static let hiddenCalls = 4
     /// The largest number of candidates, of either side, that wait for their description: trickle ICE produces about
     /// 40.
     public static let candidates = 256

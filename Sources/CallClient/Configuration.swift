@@ -11,11 +11,11 @@ extension CallClient {
         ///
         /// The server treats an id that it has already received from this device as a repeat. The core makes no random
         /// numbers, so pass a random prefix.
-        public var namePrefix: String
+        public var signalIDPrefix: String
         /// The user's name as callees see it; `nil` = the name in the token.
         public var displayName: String?
         /// How long callees are rung: 5 to 120 s.
-        public var ringFor = Moment.Span.seconds(45)
+        public var ringTimeout = Moment.Duration.seconds(45)
         /// `CXProviderConfiguration.maximumCallGroups`, from 1: the active call and those that may be held beside it.
         public var maximumCallGroups = 2
         /// `CXProviderConfiguration.maximumCallsPerCallGroup`, from 1.
@@ -26,13 +26,13 @@ extension CallClient {
         /// unknown.
         ///
         /// It is the stored ``CallClient/clockSkew`` of that launch.
-        public var clockSkew: Moment.Span?
+        public var clockSkew: Moment.Duration?
 
         /// Creates a configuration with default values for everything else.
-        public init(user: UserID, device: DeviceID, namePrefix: String) {
+        public init(user: UserID, device: DeviceID, signalIDPrefix: String) {
             self.user = user
             self.device = device
-            self.namePrefix = namePrefix
+            self.signalIDPrefix = signalIDPrefix
         }
 
         /// The largest number of calls at a time; both factors are limited to 1...16.

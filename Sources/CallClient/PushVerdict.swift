@@ -21,10 +21,10 @@ public enum PushVerdict: Equatable, Sendable {
         /// Whether there are as many calls as the configuration allows.
         public var isFull: Bool
         /// How far the device's clock is ahead of the server's clock; `nil` = unknown.
-        public var clockSkew: Moment.Span?
+        public var clockSkew: Moment.Duration?
 
         /// Creates a state from its parts.
-        public init(user: UserID, calls: [Known] = [], isFull: Bool = false, clockSkew: Moment.Span? = nil) {
+        public init(user: UserID, calls: [Known] = [], isFull: Bool = false, clockSkew: Moment.Duration? = nil) {
             self.user = user
             self.calls = calls
             self.isFull = isFull
@@ -45,7 +45,7 @@ public enum PushVerdict: Equatable, Sendable {
         /// When ringing stops, by the server's clock, as the device was told.
         public var ringUntil: Moment?
         /// How far the call has got.
-        public var standing: Standing
+        public var state: State
 
         /// Creates a call from its parts.
         public init(
@@ -54,19 +54,19 @@ public enum PushVerdict: Equatable, Sendable {
             peer: UserID,
             epoch: UInt32?,
             ringUntil: Moment?,
-            standing: Standing
+            state: State
         ) {
             self.uuid = uuid
             self.callID = callID
             self.peer = peer
             self.epoch = epoch
             self.ringUntil = ringUntil
-            self.standing = standing
+            self.state = state
         }
     }
 
     /// How far a known call has got.
-    public enum Standing: Equatable, Sendable {
+    public enum State: Equatable, Sendable {
         /// The call is incoming and the system shows it.
         case incoming
         /// The call is outgoing and not answered yet.
@@ -75,7 +75,7 @@ public enum PushVerdict: Equatable, Sendable {
         case answered
         /// The call came in while this device was calling the same peer. The outgoing call continues, and this one is
         /// not shown.
-        case shadowed(by: CallUUID)
+        case hiddenByOutgoingCall(by: CallUUID)
         /// The call has ended.
         case ended(EndReason)
     }
@@ -96,17 +96,17 @@ public enum PushVerdict: Equatable, Sendable {
         for known in local.calls.reversed() where known.callID == callID && known.peer == from {
             switch age(of: push, against: known) {
             case .same:
-                switch known.standing {
+                switch known.state {
                 case .incoming: return .attachToExisting(known.uuid)
-                case .shadowed(let uuid): return .attachToExisting(uuid)
+                case .hiddenByOutgoingCall(let uuid): return .attachToExisting(uuid)
                 case .ended(let reason): return .reportThenEnd(reason)
                 // Both users chose the same callId: the push is about the outgoing call of this device.
                 case .calling, .answered: return .attachToExisting(known.uuid)
                 }
             case .older: return .reportThenEnd(.replaced)
             case .newer:
-                switch known.standing {
-                case .ended, .shadowed: break
+                switch known.state {
+                case .ended, .hiddenByOutgoingCall: break
                 // The known call ends, because its callId is used for a new call: that makes room for the new call.
                 case .incoming, .calling, .answered: isFull = false
                 }
@@ -115,7 +115,7 @@ public enum PushVerdict: Equatable, Sendable {
         if isLate(push, local, at: now) { return .reportThenEnd(.unanswered) }
         // Both users call each other. Only one of the two calls continues, and it is reported under the outgoing call's
         // UUID.
-        if let own = local.calls.last(where: { $0.peer == from && $0.standing == .calling }) {
+        if let own = local.calls.last(where: { $0.peer == from && $0.state == .calling }) {
             return .attachToExisting(own.uuid)
         }
         return isFull ? .reportThenEnd(.busy) : .ring
@@ -129,7 +129,7 @@ public enum PushVerdict: Equatable, Sendable {
             return epoch == knownEpoch ? .same : epoch < knownEpoch ? .older : .newer
         }
         if push.uuid == known.uuid { return .same }
-        guard case .ended = known.standing else { return .same }
+        guard case .ended = known.state else { return .same }
         // There are no epochs to compare, the UUIDs differ and the known call has ended. If the push and the known call
         // have the same `ringUntil`, the push is about the known call; otherwise it is about a newer call.
         return push.ringUntil != nil && push.ringUntil == known.ringUntil ? .same : .newer
@@ -137,7 +137,7 @@ public enum PushVerdict: Equatable, Sendable {
 
     /// Returns whether ringing has stopped by the time the push arrives.
     private static func isLate(_ push: IncomingPush, _ local: Local, at now: Moment) -> Bool {
-        var skew = local.clockSkew ?? Moment.Span.seconds(0)
+        var skew = local.clockSkew ?? Moment.Duration.seconds(0)
         // A push arrives after it was sent, so this device's clock is ahead by no more than the difference. A negative
         // difference shows that the clock is behind.
         if let sentAt = push.sentAt { skew = min(skew, now - sentAt) }

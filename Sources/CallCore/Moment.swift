@@ -13,37 +13,37 @@ public struct Moment: Comparable, Hashable, Sendable {
     @inlinable
     public static func < (a: Self, b: Self) -> Bool { a.milliseconds < b.milliseconds }
 
-    /// Returns the moment `span` after `moment`, clamped to the range of the type.
+    /// Returns the moment `duration` after `moment`, clamped to the range of the type.
     ///
     /// If the sum wrapped around instead, a deadline in the far future would become one in the far past, or the other
     /// way round. Its timer would fire at the wrong time or never.
     @inlinable
-    public static func + (moment: Self, span: Span) -> Self {
-        let (sum, isBeyond) = moment.milliseconds.addingReportingOverflow(span.milliseconds)
-        return Moment(milliseconds: isBeyond ? (span.milliseconds < 0 ? .min : .max) : sum)
+    public static func + (moment: Self, duration: Duration) -> Self {
+        let (sum, isBeyond) = moment.milliseconds.addingReportingOverflow(duration.milliseconds)
+        return Moment(milliseconds: isBeyond ? (duration.milliseconds < 0 ? .min : .max) : sum)
     }
 
     /// Returns the time from `b` to `a`, clamped to the range of the type.
     @inlinable
-    public static func - (a: Self, b: Self) -> Span {
+    public static func - (a: Self, b: Self) -> Duration {
         let (difference, isBeyond) = a.milliseconds.subtractingReportingOverflow(b.milliseconds)
-        return Span(milliseconds: isBeyond ? (a < b ? .min : .max) : difference)
+        return Duration(milliseconds: isBeyond ? (a < b ? .min : .max) : difference)
     }
 
     /// A length of time in whole milliseconds.
-    public struct Span: Comparable, Hashable, Sendable {
+    public struct Duration: Comparable, Hashable, Sendable {
         /// The length in milliseconds.
         public let milliseconds: Int64
 
-        /// Creates a span of that many milliseconds.
+        /// Creates a duration of that many milliseconds.
         @inlinable
         public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-        /// Returns a span of that many milliseconds.
+        /// Returns a duration of that many milliseconds.
         @inlinable
         public static func milliseconds(_ count: Int64) -> Self { Self(milliseconds: count) }
 
-        /// Returns a span of that many seconds, clamped to the range of the type.
+        /// Returns a duration of that many seconds, clamped to the range of the type.
         @inlinable
         public static func seconds(_ count: Int64) -> Self {
             let (product, isBeyond) = count.multipliedReportingOverflow(by: 1_000)

@@ -17,9 +17,9 @@ public struct CallRecord: Equatable, Sendable {
     /// The results of the pushes that were sent; a push under way has no result yet and is not stored.
     public var pushes: [DeviceID: PushOutcome] = [:]
     /// The ends taken under the call's callId, oldest first.
-    public var ends: [TakenSignal] = []
+    public var ends: [AcceptedSignal] = []
     /// The offers and answers that earlier calls of the callId took, oldest first.
-    public var descriptions: [TakenSignal] = []
+    public var descriptions: [AcceptedSignal] = []
 
     /// Why a call is hidden from its callee.
     public enum Hidden: String, Sendable, CaseIterable {
@@ -28,7 +28,7 @@ public struct CallRecord: Equatable, Sendable {
         /// The callee has set do-not-disturb.
         case doNotDisturb = "dnd"
         /// The callee has a live call under that callId with somebody else.
-        case nameTaken = "name_taken"
+        case callIDTaken = "name_taken"
     }
 
     /// The result of a push for the call.
@@ -84,7 +84,7 @@ public struct CallRecord: Equatable, Sendable {
                     CallSession.Ending(reason: reason ?? .failed, at: $0, replacedBy: replacedBy)
                 },
                 legs: legs,
-                winner: nil,
+                answeringDevice: nil,
                 hasVideo: hasVideo,
                 isHidden: hidden != nil,
                 callerMedia: MediaUpdate(),
@@ -154,7 +154,7 @@ public struct EntryRecord: Equatable, Sendable {
 }
 
 /// An accepted signal that must not pass for a new one when it is resent.
-public struct TakenSignal: Equatable, Sendable {
+public struct AcceptedSignal: Equatable, Sendable {
     /// The kind of a signal that was taken.
     public enum Kind: Equatable, Sendable {
         /// An end, with the reason why the call was over for its device.
@@ -168,7 +168,7 @@ public struct TakenSignal: Equatable, Sendable {
     /// The user that sent it.
     public let user: UserID
     /// The device that sent it.
-    public let phone: Phone
+    public let device: DeviceIdentity
     /// The `id` that the device gave it.
     public let id: SignalID
     /// The epoch in which the signal was taken.
@@ -179,10 +179,11 @@ public struct TakenSignal: Equatable, Sendable {
     public let at: Moment
 
     /// A signal with the given members.
-    public init(kind: Kind, user: UserID, phone: Phone, id: SignalID, epoch: UInt32, seq: UInt64, at: Moment) {
+    public init(kind: Kind, user: UserID, device: DeviceIdentity, id: SignalID, epoch: UInt32, seq: UInt64, at: Moment)
+    {
         self.kind = kind
         self.user = user
-        self.phone = phone
+        self.device = device
         self.id = id
         self.epoch = epoch
         self.seq = seq

@@ -19,8 +19,8 @@ public protocol CallStore: AnyObject, Sendable {
     /// - Returns: `true` when they are durable already, as in a store without a disk; no report follows then.
     func commit(_ changes: [Change], as ticket: Ticket) -> Bool
 
-    /// Queues a question; it sees every change queued before it. ``StoreReport/answered(_:_:)`` follows.
-    func ask(_ question: Question, as id: QuestionID)
+    /// Queues a query; it sees every change queued before it. ``StoreReport/answered(_:_:)`` follows.
+    func ask(_ query: StoreQuery, as id: StoreQueryID)
 
     /// Commits all queued changes, marks the store as closed cleanly, and releases it.
     func close()
@@ -37,8 +37,8 @@ public enum StoreReport: Sendable {
     case recovered
     /// An invalid value was read.
     indirect case damaged(DamagedValue)
-    /// The answer to a question.
-    indirect case answered(QuestionID, Answer)
+    /// The answer to a query.
+    indirect case answered(StoreQueryID, StoreResult)
 }
 
 /// The number of a commit; grows by one with each.
@@ -55,12 +55,12 @@ public struct Ticket: Hashable, Comparable, Sendable {
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// The number of a question, which its answer repeats.
-public struct QuestionID: Hashable, Sendable {
+/// The number of a query, which its answer repeats.
+public struct StoreQueryID: Hashable, Sendable {
     /// The number, from 1.
     public let rawValue: UInt64
 
-    /// The question with this number.
+    /// The query with this number.
     @inlinable
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
@@ -99,12 +99,12 @@ public enum Change: Equatable, Sendable {
     /// Tokens of a user that were issued up to a moment are refused; replaces the user's earlier revocation.
     case revoked(UserID, before: Moment)
     /// The values of `seq` that earlier runs may have sent to clients and lost in a crash no longer matter:
-    /// ``StoredState/crashes`` is counted from 0 again.
-    case crashesForgotten
+    /// ``StoredState/uncleanStarts`` is counted from 0 again.
+    case uncleanStartsForgotten
 }
 
-/// A question to the store.
-public enum Question: Equatable, Sendable {
+/// A query to the store.
+public enum StoreQuery: Equatable, Sendable {
     /// A user's calls as caller or callee, newest first, at most `limit`, with numbers below `before`.
     case history(UserID, limit: Int, before: CallNumber?)
     /// A call and its timeline.
@@ -154,21 +154,21 @@ extension CallRecord {
     /// them.
     @inlinable
     public func concerns(_ user: UserID) -> Bool {
-        caller == user || callee == user && hidden != .block && hidden != .nameTaken
+        caller == user || callee == user && hidden != .block && hidden != .callIDTaken
     }
 }
 
 /// An answer of a store.
-public enum Answer: Equatable, Sendable {
-    /// The answer to ``Question/history(_:limit:before:)``.
+public enum StoreResult: Equatable, Sendable {
+    /// The answer to ``StoreQuery/history(_:limit:before:)``.
     case history([CallRecord])
-    /// The answer to ``Question/timeline(_:)``; `nil` when there is no such call.
+    /// The answer to ``StoreQuery/timeline(_:)``; `nil` when there is no such call.
     case timeline(CallRecord?, [TimelineRecord])
-    /// The answer to ``Question/peers(_:limit:)``.
+    /// The answer to ``StoreQuery/peers(_:limit:)``.
     case peers([UserID])
-    /// The answer to ``Question/log(_:)``; `nil` when there is no such call, or its log was deleted.
+    /// The answer to ``StoreQuery/log(_:)``; `nil` when there is no such call, or its log was deleted.
     indirect case log(StoredCall?)
-    /// The question failed.
+    /// The query failed.
     case failed(StoreFailure)
 }
 
@@ -192,8 +192,8 @@ public struct StoredState: Equatable, Sendable {
     public var lastCallAt: Moment?
     /// How many times the store was opened without having been closed cleanly before.
     ///
-    /// Counted since ``Change/crashesForgotten``; a clean stop does not change the count.
-    public var crashes: Int = 0
+    /// Counted since ``Change/uncleanStartsForgotten``; a clean stop does not change the count.
+    public var uncleanStarts: Int = 0
     /// The invalid values that were found; the members above contain none of them.
     public var damages: [DamagedValue] = []
 

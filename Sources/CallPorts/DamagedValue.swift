@@ -1,7 +1,7 @@
 /// The ranges of valid values that a store may return.
 ///
 /// A value outside them was not written by a server: it comes from a damaged disk or from SQL that somebody ran.
-public enum KeptRange {
+public enum StorableRange {
     /// Moments, in milliseconds since 1970: up to the year 2200.
     public static let moments: ClosedRange<Int64> = 0...7_258_118_400_000
     /// Ends of do-not-disturb: as far ahead as the protocol allows.
@@ -14,7 +14,7 @@ public enum KeptRange {
     public static let counts: ClosedRange<Int64> = 0...1_000_000
 }
 
-/// An invalid value in a store: see ``KeptRange``.
+/// An invalid value in a store: see ``StorableRange``.
 public struct DamagedValue: Hashable, Sendable {
     /// The table that contains it.
     public var table: String

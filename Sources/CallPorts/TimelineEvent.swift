@@ -12,7 +12,7 @@ public enum TimelineEvent: Equatable, Sendable {
     /// The callee has set do-not-disturb: before the call, or while it rang.
     case doNotDisturb
     /// The call is hidden from its callee, who has a live call under that callId with another user.
-    case nameTaken
+    case callIDTaken
     /// So many others ring the callee that the call was refused.
     case crowded
     /// The callee had neither a connection nor a device that can be pushed.
@@ -97,7 +97,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case .doNotDisturb, .crowded, .noDevice, .delivered, .fetched, .probe, .probeFailed, .pushSent, .pushResult,
             .pushCancelled, .ringRefused, .repeated, .omitted:
             .callee
-        case .blocked, .nameTaken, .loggedOut, .other: .operators
+        case .blocked, .callIDTaken, .loggedOut, .other: .operators
         }
     }
 
@@ -107,7 +107,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case .signal(let kind, _, _, _): kind == .offer ? "offer" : "signal.\(kind.rawValue)"
         case .blocked: "blocked"
         case .doNotDisturb: "dnd"
-        case .nameTaken: "name_taken"
+        case .callIDTaken: "name_taken"
         case .crowded: "crowded"
         case .noDevice: "no_device"
         case .delivered: Repeatable.delivered.rawValue
@@ -170,7 +170,7 @@ public enum TimelineEvent: Equatable, Sendable {
             body("count", .number(UInt64(max(0, count))))
         case .omitted(let count): body("count", .number(UInt64(max(0, count))))
         case .ended(let reason): body("reason", .word(reason.rawValue))
-        case .blocked, .doNotDisturb, .nameTaken, .crowded, .noDevice, .restarted, .other: break
+        case .blocked, .doNotDisturb, .callIDTaken, .crowded, .noDevice, .restarted, .other: break
         }
     }
 }
@@ -203,7 +203,7 @@ extension TimelineEvent {
 extension TimelineRecord {
     /// The event of a log entry; `nil` for a change of state, whose cause has an event of its own.
     public init?(_ entry: LogEntry) {
-        guard case .signal(let kind, let side, let phone, _, _) = entry.content else { return nil }
-        self.init(at: entry.at, event: .signal(kind, from: side, device: phone.id, seq: entry.seq))
+        guard case .signal(let kind, let side, let device, _, _) = entry.content else { return nil }
+        self.init(at: entry.at, event: .signal(kind, from: side, device: device.id, seq: entry.seq))
     }
 }

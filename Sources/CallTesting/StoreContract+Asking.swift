@@ -6,7 +6,7 @@ extension StoreContract {
     static let asking: [Case] = [
         Case("a question sees every change queued before it") { bench in
             try bench.open()
-            var expected: [QuestionID: Int64] = [:]
+            var expected: [StoreQueryID: Int64] = [:]
             for number in 1...100 as ClosedRange<Int64> {
                 bench.commit([.call(Sample.call(number))])
                 expected[bench.askLater(.history(Sample.bob, limit: 1, before: nil))] = number
@@ -126,7 +126,7 @@ extension StoreContract {
             try bench.open()
             let shown = Sample.call(1)
             bench.commit([.call(shown)])
-            for (number, hidden) in [(2, .block), (3, .nameTaken)] as [(Int64, CallRecord.Hidden)] {
+            for (number, hidden) in [(2, .block), (3, .callIDTaken)] as [(Int64, CallRecord.Hidden)] {
                 var call = Sample.call(number, from: Sample.carol, to: shown.callee)
                 call.hidden = hidden
                 bench.commit([.call(call)])

@@ -34,19 +34,19 @@ extension StoreContract {
         },
         Case("an entry keeps all its fields") { bench in
             try bench.open()
-            let begin = Sample.moment(KeptRange.moments.lowerBound)
+            let begin = Sample.moment(StorableRange.moments.lowerBound)
             let first = EntryRecord(
                 LogEntry(seq: 1, at: begin, content: .state(StateChange(.answered)), audience: .nobody),
                 object: []
             )
             let second = Sample.entry(2, #"{"sdp":"v=0\r\n","ü":"\#u{1F4DE}\#0"}"#)
-            let unnamed = Phone(unnamed: TokenMark(rawValue: 0))
+            let unnamed = DeviceIdentity(unnamed: TokenFingerprint(rawValue: 0))
             let last = EntryRecord(
                 LogEntry(
                     seq: UInt64(Sample.lastNumber),
                     at: Sample.lastMoment,
-                    content: .signal(.offer, from: .callee, phone: unnamed, id: nil, digest: 1 << 63),
-                    audience: .calleeBut(unnamed)
+                    content: .signal(.offer, from: .callee, device: unnamed, id: nil, digest: 1 << 63),
+                    audience: .calleeExcept(unnamed)
                 ),
                 object: Sample.entry(1).object
             )
@@ -58,17 +58,17 @@ extension StoreContract {
         },
         Case("every audience and every change of state comes back") { bench in
             try bench.open()
-            let phone = Phone(id: Sample.device("x"), mark: TokenMark(rawValue: 0xAB))
+            let device = DeviceIdentity(id: Sample.device("x"), fingerprint: TokenFingerprint(rawValue: 0xAB))
             let audiences: [LogEntry.Audience] = [
-                .caller, .callee, .both, .nobody, .callerAnd(phone), .calleeBut(phone),
+                .caller, .callee, .both, .nobody, .callerAnd(device), .calleeExcept(device),
             ]
             let changes = [
-                StateChange(.ringing, offerID: Sample.signalID("a/b>c d")), StateChange(.answered, answeredBy: phone),
-                StateChange(.active, answeredBy: phone),
-                StateChange(.ended, reason: .glare, answeredBy: phone, replacedBy: Sample.callID("other")),
+                StateChange(.ringing, offerID: Sample.signalID("a/b>c d")), StateChange(.answered, answeredBy: device),
+                StateChange(.active, answeredBy: device),
+                StateChange(.ended, reason: .glare, answeredBy: device, replacedBy: Sample.callID("other")),
             ]
             let signals = SignalKind.allCases.map { kind in
-                LogEntry.Content.signal(kind, from: .callee, phone: phone, id: Sample.signalID("é"), digest: 5)
+                LogEntry.Content.signal(kind, from: .callee, device: device, id: Sample.signalID("é"), digest: 5)
             }
             var entries: [EntryRecord] = []
             for content in signals + changes.map({ .state($0) }) {
@@ -106,7 +106,7 @@ extension StoreContract {
                 isNamed: false,
                 platform: "",
                 bundleID: "",
-                createdAt: Sample.moment(KeptRange.moments.lowerBound)
+                createdAt: Sample.moment(StorableRange.moments.lowerBound)
             )
             bare.lastPush = DeviceRecord.LastPush(
                 at: Sample.moment(0),

@@ -60,11 +60,11 @@ extension StoreContract {
         Case("closing commits the queued changes, and reports it") { bench in
             try bench.open()
             for number in 1...200 as ClosedRange<Int64> { bench.commit([.call(Sample.call(number))]) }
-            let question = bench.askLater(.history(Sample.alice, limit: 1, before: nil))
+            let query = bench.askLater(.history(Sample.alice, limit: 1, before: nil))
             bench.close()
             let found = bench.reports.now
             try expect(found.committed.last?.rawValue, 200, "the last ticket reported when close() returned")
-            try expect(found.answers[question], .history([Sample.call(200)]), "the question asked before")
+            try expect(found.answers[query], .history([Sample.call(200)]), "the question asked before")
             try expect(try bench.open().calls.count, 200, "how many calls were kept")
         },
         Case("closing twice, or a store that was never opened, does no harm") { bench in
@@ -72,27 +72,27 @@ extension StoreContract {
             try bench.open()
             bench.close()
             bench.close()
-            try expect(try bench.open().crashes, 0, "crashes")
+            try expect(try bench.open().uncleanStarts, 0, "crashes")
         },
     ]
 
     /// The data about earlier runs that a start reads.
     static let restarting: [Case] = [
         Case("crashes are counted until they are forgotten, and a clean stop counts for nothing") { bench in
-            try expect(try bench.open().crashes, 0, "at the first start")
-            try expect(try bench.reopen().crashes, 0, "after a clean stop")
+            try expect(try bench.open().uncleanStarts, 0, "at the first start")
+            try expect(try bench.reopen().uncleanStarts, 0, "after a clean stop")
             bench.crash()
-            try expect(try bench.open().crashes, 1, "after a crash")
+            try expect(try bench.open().uncleanStarts, 1, "after a crash")
             bench.crash()
-            try expect(try bench.open().crashes, 2, "after two")
-            try expect(try bench.reopen().crashes, 2, "after a clean stop again")
-            bench.commit([.crashesForgotten])
-            try expect(try bench.reopen().crashes, 0, "forgotten")
+            try expect(try bench.open().uncleanStarts, 2, "after two")
+            try expect(try bench.reopen().uncleanStarts, 2, "after a clean stop again")
+            bench.commit([.uncleanStartsForgotten])
+            try expect(try bench.reopen().uncleanStarts, 0, "forgotten")
             bench.crash()
-            try expect(try bench.open().crashes, 1, "after a crash again")
-            try bench.save([.crashesForgotten])
+            try expect(try bench.open().uncleanStarts, 1, "after a crash again")
+            try bench.save([.uncleanStartsForgotten])
             bench.crash()
-            try expect(try bench.open().crashes, 1, "after a crash of the run that had forgotten")
+            try expect(try bench.open().uncleanStarts, 1, "after a crash of the run that had forgotten")
         },
         Case("the beginning of the newest call is told, also of one that has ended") { bench in
             try bench.open()

@@ -11,7 +11,7 @@ public enum StoreContract {
     /// A place where a store can keep data.
     ///
     /// It is empty at first, and each case gets its own.
-    public protocol Place: AnyObject {
+    public protocol Storage: AnyObject {
         /// Returns a store at this place, not yet opened. It finds what an earlier store at this place has committed.
         ///
         /// The earlier store was closed, or all references to it were dropped, which stands for a crash.
@@ -22,17 +22,17 @@ public enum StoreContract {
     public struct Case: Sendable, CustomStringConvertible {
         /// The requirement, for example "an entry keeps all its fields".
         public let description: String
-        private let body: @Sendable (Bench) throws -> Void
+        private let body: @Sendable (StoreBench) throws -> Void
 
-        init(_ description: String, _ body: @escaping @Sendable (Bench) throws -> Void) {
+        init(_ description: String, _ body: @escaping @Sendable (StoreBench) throws -> Void) {
             self.description = description
             self.body = body
         }
 
         /// Runs the case.
         /// - Throws: ``Violation``, or the failure of the store itself.
-        public func run(at place: any Place) throws {
-            let bench = Bench(place: place)
+        public func run(at storage: any Storage) throws {
+            let bench = StoreBench(storage: storage)
             defer { bench.leave() }
             try body(bench)
         }

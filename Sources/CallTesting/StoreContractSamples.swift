@@ -23,9 +23,9 @@ enum Sample {
     }
 
     /// The latest moment that a store must accept.
-    static let lastMoment = Moment(milliseconds: KeptRange.moments.upperBound)
+    static let lastMoment = Moment(milliseconds: StorableRange.moments.upperBound)
     /// The highest call number that a store must accept.
-    static let lastNumber = KeptRange.numbers.upperBound
+    static let lastNumber = StorableRange.numbers.upperBound
 
     static func moment(_ milliseconds: Int64) -> Moment { Moment(milliseconds: milliseconds) }
 
@@ -60,13 +60,13 @@ enum Sample {
         var call = CallRecord(
             number: CallNumber(rawValue: number),
             id: callID("a:b.c_d-E0"),
-            epoch: UInt32(KeptRange.epochs.upperBound),
+            epoch: UInt32(StorableRange.epochs.upperBound),
             room: "p2p:a-\u{1F4DE}\0-b",
             caller: alice,
             callee: bob,
             displayName: "山田 \"太郎\" \u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467} e\u{301}\\\n\u{1}",
             hasVideo: true,
-            startedAt: moment(KeptRange.moments.lowerBound),
+            startedAt: moment(StorableRange.moments.lowerBound),
             ringUntil: lastMoment,
             answeredAt: moment(0),
             activeAt: moment(1),
@@ -75,15 +75,19 @@ enum Sample {
             replacedBy: callID("other"),
             hidden: .doNotDisturb,
             legs: [
-                Leg(phone: phone("iphone-a", mark: .max), side: .caller, phase: .answered),
-                Leg(phone: Phone(unnamed: TokenMark(rawValue: 1)), side: .callee, phase: .untold),
-                Leg(phone: phone("x", mark: 0), side: .callee, phase: .left),
-                Leg(phone: phone("y", mark: 2), side: .callee, phase: .ringing),
-                Leg(phone: phone("z", mark: 3), side: .callee, phase: .notified),
+                Leg(device: identity("iphone-a", fingerprint: .max), side: .caller, phase: .answered),
+                Leg(
+                    device: DeviceIdentity(unnamed: TokenFingerprint(rawValue: 1)),
+                    side: .callee,
+                    phase: .endNotDelivered
+                ),
+                Leg(device: identity("x", fingerprint: 0), side: .callee, phase: .left),
+                Leg(device: identity("y", fingerprint: 2), side: .callee, phase: .ringing),
+                Leg(device: identity("z", fingerprint: 3), side: .callee, phase: .notified),
             ]
         )
-        call.session.winner = phone("x", mark: .max)
-        call.session.ending?.declinedBy = phone("y", mark: 2)
+        call.session.answeringDevice = identity("x", fingerprint: .max)
+        call.session.ending?.declinedBy = identity("y", fingerprint: 2)
         call.session.callerMedia = MediaUpdate(hold: true, audioMuted: false)
         call.session.calleeMedia = MediaUpdate(videoMuted: true)
         call.isWaiting = true
@@ -97,15 +101,15 @@ enum Sample {
         return call
     }
 
-    private static func phone(_ id: String, mark: UInt64) -> Phone {
-        Phone(id: device(id), mark: TokenMark(rawValue: mark))
+    private static func identity(_ id: String, fingerprint: UInt64) -> DeviceIdentity {
+        DeviceIdentity(id: device(id), fingerprint: TokenFingerprint(rawValue: fingerprint))
     }
 
-    private static func taken(_ kind: TakenSignal.Kind, _ id: String) -> TakenSignal {
-        TakenSignal(
+    private static func taken(_ kind: AcceptedSignal.Kind, _ id: String) -> AcceptedSignal {
+        AcceptedSignal(
             kind: kind,
             user: bob,
-            phone: phone("y", mark: 0xFF),
+            device: identity("y", fingerprint: 0xFF),
             id: signalID(id),
             epoch: 3,
             seq: 9,
@@ -127,7 +131,7 @@ enum Sample {
                 content: .signal(
                     .ice,
                     from: .caller,
-                    phone: phone("iphone-a", mark: 0x8000_0000_0000_0001),
+                    device: identity("iphone-a", fingerprint: 0x8000_0000_0000_0001),
                     id: signalID("id-\(seq)"),
                     digest: .max
                 ),
@@ -159,9 +163,9 @@ enum Sample {
         device.environment = .sandbox
         device.workingEnvironment = .production
         device.seenAt = lastMoment
-        device.unansweredPushes = Int(KeptRange.counts.upperBound)
+        device.unansweredPushes = Int(StorableRange.counts.upperBound)
         device.lastPush = DeviceRecord.LastPush(
-            at: moment(KeptRange.moments.lowerBound),
+            at: moment(StorableRange.moments.lowerBound),
             status: 410,
             reason: "Unregistered",
             environment: .sandbox,

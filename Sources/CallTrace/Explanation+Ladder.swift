@@ -93,7 +93,7 @@ extension Explanation {
             return .word(at: 1, "ring of \(from.text.printable) refused\(count > 1 ? " ×\(count)" : "")")
         case .noDevice: return .word(at: 1, "no device")
         case .doNotDisturb: return .word(at: 1, "do not disturb")
-        case .blocked, .nameTaken, .crowded, .loggedOut, .restarted, .other:
+        case .blocked, .callIDTaken, .crowded, .loggedOut, .restarted, .other:
             return .word(at: 1, event.event.name.printable)
         }
     }

@@ -26,7 +26,7 @@ extension Explanation {
     }
 
     /// How long a device may reasonably take from its push to its first sign of life.
-    private static let wakingTime = Moment.Span.seconds(5)
+    private static let wakingTime = Moment.Duration.seconds(5)
 
     private var callee: String { record.callee.text }
 
@@ -46,7 +46,7 @@ extension Explanation {
             return
                 "\(callee) had do-not-disturb on: nothing rang and nothing was pushed. The history shows a missed call."
         }
-        if record.hidden == .nameTaken {
+        if record.hidden == .callIDTaken {
             return
                 "\(callee) was in a call with this callId with another user, so nothing rang and nothing was pushed: an answer could have gone to the wrong call. \(callersView)"
         }
@@ -85,16 +85,16 @@ extension Explanation {
     private var ringing: String {
         // A running server ends the ring to the millisecond, and has stored the end a moment later.
         let isOver = now > record.ringUntil + .seconds(5)
-        switch keeper {
+        switch source {
         case .server where isOver:
             return "The call should have stopped ringing at \(offset(record.ringUntil)), but the server has not "
                 + "recorded its end: it cannot write its database, or it hangs; see its log."
         case .server: return "The call is ringing."
-        case .nobody where isOver:
+        case .noServer where isOver:
             return
                 "The server stopped while the call rang, and has not run since: the devices stop ringing by themselves, "
                 + "and the next start ends the call as unanswered."
-        case .nobody:
+        case .noServer:
             return "The call rang when the server stopped or was killed, and the server has not run since: the devices "
                 + "stop ringing by themselves at \(offset(record.ringUntil)), and a start before then resumes the call."
         case .copy: return "The call rang when this copy was made."
@@ -103,9 +103,9 @@ extension Explanation {
 
     /// The state of a call that was answered and has not ended, as far as the store shows.
     private var goingOn: String {
-        switch keeper {
+        switch source {
         case .server: return "the call goes on"
-        case .nobody:
+        case .noServer:
             let last = (events.map(\.at) + [record.startedAt]).max() ?? record.startedAt
             return "it was going on when the server stopped or was killed, and the server has not run since: the last "
                 + "event is at \(offset(last)), and the next start resumes the call for devices that come back "
@@ -228,7 +228,8 @@ extension Explanation {
     private func pushed(_ push: Event, _ own: [Event]) -> String {
         let sent = own.last { $0.isPushSent && $0.position < push.position } ?? push
         var why =
-            hadCorpse(push.device, before: sent) ? " (a connection that did not answer its ping was closed first)" : ""
+            hadDeadConnection(push.device, before: sent)
+            ? " (a connection that did not answer its ping was closed first)" : ""
         let tries = own.count { $0.isPushSent && $0.position <= sent.position }
         if tries > 1 { why += " (try \(tries))" }
         guard case .pushResult(_, let status, let reason, _, let environment) = push.event else { return "" }
@@ -291,7 +292,7 @@ extension Explanation {
     /// Whether a device had a dead connection before its push.
     ///
     /// A device without an id may have had the connection under another id.
-    private func hadCorpse(_ device: String?, before sent: Event) -> Bool {
+    private func hadDeadConnection(_ device: String?, before sent: Event) -> Bool {
         let isNamed = device.map { !Self.isNameless($0) } ?? true
         return events.contains { event in
             guard event.isProbeFailed, event.position < sent.position else { return false }

@@ -17,15 +17,15 @@ public struct Explanation: Sendable {
     let devices: [DeviceRecord]
     /// The moment at which the explanation is requested.
     let now: Moment
-    /// The keeper of the records: a running server may have newer events than the records show.
-    let keeper: Keeper
+    /// The source of the records: a running server may have newer events than the records show.
+    let source: RecordSource
 
-    /// The keeper of the records that an explanation is made from.
-    public enum Keeper: Sendable {
+    /// The source of the records that an explanation is made from.
+    public enum RecordSource: Sendable {
         /// A running server.
         case server
         /// No server: it was stopped, or killed.
-        case nobody
+        case noServer
         /// A copy of the database.
         case copy
     }
@@ -40,7 +40,7 @@ public struct Explanation: Sendable {
         var side: Side? {
             switch event {
             case .signal(_, let side, _, _), .loggedOut(let side): side
-            case .blocked, .doNotDisturb, .nameTaken, .crowded, .noDevice, .delivered, .fetched, .probe, .probeFailed,
+            case .blocked, .doNotDisturb, .callIDTaken, .crowded, .noDevice, .delivered, .fetched, .probe, .probeFailed,
                 .pushSent, .pushResult, .pushCancelled, .restarted, .ringRefused, .repeated, .omitted, .ended, .other:
                 nil
             }
@@ -53,7 +53,7 @@ public struct Explanation: Sendable {
                 .probeFailed(let device), .pushSent(let device, _, _), .pushResult(let device, _, _, _, _),
                 .pushCancelled(let device), .repeated(_, let device, _):
                 device.text
-            case .blocked, .doNotDisturb, .nameTaken, .crowded, .noDevice, .loggedOut, .restarted, .ringRefused,
+            case .blocked, .doNotDisturb, .callIDTaken, .crowded, .noDevice, .loggedOut, .restarted, .ringRefused,
                 .omitted, .ended, .other:
                 nil
             }
@@ -96,7 +96,7 @@ public struct Explanation: Sendable {
         events: [TimelineRecord],
         log: [EntryRecord],
         devices: [DeviceRecord],
-        keptBy keeper: Keeper = .server,
+        recordsFrom source: RecordSource = .server,
         at now: Moment
     ) {
         self.record = record
@@ -105,7 +105,7 @@ public struct Explanation: Sendable {
         self.events = order.enumerated().map { Event(position: $0, at: all[$1].at, event: all[$1].event) }
         self.devices = devices
         self.now = now
-        self.keeper = keeper
+        self.source = source
     }
 
     /// The whole explanation: the call, its ladder, the verdict.
@@ -123,8 +123,8 @@ public struct Explanation: Sendable {
     func offset(_ moment: Moment) -> String { "+" + Self.seconds(moment - record.startedAt) }
 
     /// Returns a span in seconds with two decimals.
-    static func seconds(_ span: Moment.Span) -> String {
-        let hundredths = (span.milliseconds + 5) / 10
+    static func seconds(_ duration: Moment.Duration) -> String {
+        let hundredths = (duration.milliseconds + 5) / 10
         let rest = String(hundredths % 100)
         return "\(hundredths / 100).\(rest.count < 2 ? "0" : "")\(rest) s"
     }

@@ -6,7 +6,7 @@ import JSON
 /// A call's timeline as JSON for its two users and for a service.
 public enum TimelineView {
     /// Returns the timeline of a call as this client may see it; the events are shown in the given order.
-    public static func body(_ record: CallRecord, _ events: [TimelineRecord], for who: Who) -> [UInt8] {
+    public static func body(_ record: CallRecord, _ events: [TimelineRecord], for principal: Principal) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.beginObject()
         json.name("callId")
@@ -17,7 +17,7 @@ public enum TimelineView {
         json.value(record.startedAt.milliseconds)
         json.name("events")
         json.beginArray()
-        for entry in events where isShown(entry.event, of: record, to: who) {
+        for entry in events where isShown(entry.event, of: record, to: principal) {
             json.beginObject()
             json.name("event")
             json.plain(entry.event.name)
@@ -33,11 +33,11 @@ public enum TimelineView {
         return json.bytes
     }
 
-    private static func isShown(_ event: TimelineEvent, of call: CallRecord, to who: Who) -> Bool {
-        guard !who.isService else { return true }
+    private static func isShown(_ event: TimelineEvent, of call: CallRecord, to principal: Principal) -> Bool {
+        guard !principal.isService else { return true }
         return switch event.audience {
         case .operators: false
-        case .callee: call.caller != who.user
+        case .callee: call.caller != principal.user
         case .both: true
         }
     }

@@ -46,7 +46,7 @@ extension Rating {
     private static let turnFix = "check that the server runs and that its port and its relay ports are open"
 
     /// Interprets the result of an allocation.
-    package static func allocation(_ outcome: TurnProbe.Outcome, _ url: String) -> Finding {
+    package static func allocation(_ outcome: TURNProbe.Outcome, _ url: String) -> Finding {
         let subject = "TURN \(url)"
         switch outcome.result {
         case .allocated(let seconds):

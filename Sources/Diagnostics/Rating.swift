@@ -18,16 +18,20 @@ package enum Rating {
         let subject = "file descriptors"
         let fix = "raise the limit: LimitNOFILE= in a systemd unit, --ulimit nofile= of a container, ulimit -Hn"
         // Files, other libraries and the event loops need some descriptors, too.
-        let sessions = max(0, min(hard, 1 << 20) - 128)
-        if let wanted, wanted > sessions {
+        let connections = max(0, min(hard, 1 << 20) - 128)
+        if let wanted, wanted > connections {
             let text =
-                "the hard limit of \(hard) is enough for \(sessions) connections, but --max-connections is \(wanted)"
+                "the hard limit of \(hard) is enough for \(connections) connections, but --max-connections is \(wanted)"
             return .error(subject, text, fix: fix)
         }
-        if wanted == nil, sessions < 10_000 {
-            return .warning(subject, "the hard limit of \(hard) is enough for only \(sessions) connections", fix: fix)
+        if wanted == nil, connections < 10_000 {
+            return .warning(
+                subject,
+                "the hard limit of \(hard) is enough for only \(connections) connections",
+                fix: fix
+            )
         }
-        return .ok(subject, "enough for \(wanted ?? sessions) connections (hard limit \(hard))")
+        return .ok(subject, "enough for \(wanted ?? connections) connections (hard limit \(hard))")
     }
 
     /// Rates a certificate's validity; all times are in seconds since 1970.

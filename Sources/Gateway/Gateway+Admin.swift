@@ -33,7 +33,7 @@ extension Gateway {
                     queueDrops: queueDrops,
                     connectsRefused: router.connects.refused,
                     unjoinedRefused: router.connects.unjoined,
-                    strangersDropped: strangersDroppedByReason(server.dropped),
+                    unauthenticatedDropped: unauthenticatedDroppedByReason(server.dropped),
                     packetsRefused: PacketRefusal.allCases.map { ($0.rawValue, packetsRefused[$0] ?? 0) },
                     process: ProcessFigures(basis, connections: connections),
                     droppedLogLines: configuration.droppedLogLines(),
@@ -60,9 +60,9 @@ extension Gateway {
         message: "unknown path; known: /healthz, /readyz, /metrics"
     )
 
-    private func strangersDroppedByReason(_ connections: DroppedNewcomers) -> [(String, UInt64)] {
-        DroppedNewcomers.Reason.allCases.map { ($0.rawValue, connections[$0]) }
-            + DroppedStrangers.allCases.map { ($0.rawValue, strangersDropped[$0] ?? 0) }
+    private func unauthenticatedDroppedByReason(_ connections: DroppedUnauthenticated) -> [(String, UInt64)] {
+        DroppedUnauthenticated.Reason.allCases.map { ($0.rawValue, connections[$0]) }
+            + DroppedUnauthenticatedSession.allCases.map { ($0.rawValue, unauthenticatedDropped[$0] ?? 0) }
     }
 
     /// The reason why the server should get no traffic; `nil` if it is ready.

@@ -14,39 +14,39 @@ extension Gateway {
 
     func write(_ note: Switchboard.TraceNote) {
         switch note {
-        case .opened(let connection, let user, let device, _):
+        case .opened(let socket, let user, let device, _):
             log.debug(
                 "a connection was opened",
                 [
-                    .connection(connection.logged), .user(user), .device(device),
-                    .transport(OwnWords(transport(of: connection))),
+                    .connection(socket.logged), .user(user), .device(device),
+                    .transport(OwnWords(transport(of: socket))),
                 ]
             )
-        case .closing(let connection, let code, let reason):
+        case .closing(let socket, let code, let reason):
             log.debug(
                 "the server closes a connection",
-                [.connection(connection.logged), .code(code), .closeReason(OwnWords(reason))]
+                [.connection(socket.logged), .code(code), .closeReason(OwnWords(reason))]
             )
-        case .closed(let connection, let user, let device, let code, let span):
+        case .closed(let socket, let user, let device, let code, let span):
             log.debug(
                 "a connection has ended",
                 [
-                    .connection(connection.logged), .user(user), .device(device),
-                    .transport(OwnWords(transport(of: connection))), .seconds(span.milliseconds / 1_000),
+                    .connection(socket.logged), .user(user), .device(device),
+                    .transport(OwnWords(transport(of: socket))), .seconds(span.milliseconds / 1_000),
                     code.map { .code($0) },
                 ]
             )
-        case .backlogged(let connection, let bytes):
+        case .backlogged(let socket, let bytes):
             log.debug(
                 "a connection reads slowly: signals and texts to it may be refused",
-                [.connection(connection.logged), .bytes(bytes)]
+                [.connection(socket.logged), .bytes(bytes)]
             )
-        case .caughtUp(let connection): log.debug("a connection has caught up", [.connection(connection.logged)])
-        case .refusedFrame(let connection, let call, let error):
+        case .caughtUp(let socket): log.debug("a connection has caught up", [.connection(socket.logged)])
+        case .refusedFrame(let socket, let call, let error):
             log.debug(
                 "a frame was refused",
                 [
-                    .connection(connection.logged), .refusal(OwnWords(error.code)), .why(OwnWords(error.message)),
+                    .connection(socket.logged), .refusal(OwnWords(error.code)), .why(OwnWords(error.message)),
                     call.map { .call($0) },
                 ]
             )
@@ -103,8 +103,8 @@ extension Gateway {
             )
         case .refused: log.trace("the call refuses a signal", names)
         case .fetched(let request): log.trace("a fetch is answered", names + [.request(request.logged)])
-        case .replayed(let connection, let seq):
-            log.trace("an entry was sent again", names + [.seq(seq), .connection(connection.logged)])
+        case .replayed(let socket, let seq):
+            log.trace("an entry was sent again", names + [.seq(seq), .connection(socket.logged)])
         case .event(let name, let device):
             log.trace(
                 "an event is in the timeline",
@@ -120,9 +120,9 @@ extension Gateway {
         }
     }
 
-    private func transport(of connection: SessionID) -> String {
-        guard SocketIOSessions.mayHold(connection) else { return "websocket" }
-        return socketIO.byID[connection]?.connection == nil ? "socketio.polling" : "socketio.websocket"
+    private func transport(of socket: ConnectionID) -> String {
+        guard SocketIOSessions.mayHold(socket) else { return "websocket" }
+        return socketIO.byID[socket]?.socket == nil ? "socketio.polling" : "socketio.websocket"
     }
 
     // MARK: Shutting down
@@ -146,7 +146,7 @@ extension Gateway {
     }
 }
 
-extension SessionID {
+extension ConnectionID {
     /// The connection as the log shows it.
     fileprivate var logged: ConnectionNumber { ConnectionNumber(rawValue) }
 }
@@ -159,7 +159,7 @@ extension RequestID {
 extension Switchboard.Origin {
     fileprivate var logField: LogField {
         switch self {
-        case .connection(let connection): .connection(connection.logged)
+        case .connection(let socket): .connection(socket.logged)
         case .request(let request): .request(request.logged)
         }
     }

@@ -5,20 +5,20 @@ import Switchboard
 
 /// Sends pings. A pong shows that everything that was sent before its ping has arrived.
 extension Gateway {
-    /// Sends each session the last ping that was requested in this turn, after everything else that was sent to the
+    /// Sends each connection the last ping that was requested in this turn, after everything else that was sent to the
     /// session.
     ///
     /// The last ping replaces the others. Some clients take few packets in one response, and some answer the newest
     /// ping only.
     func sendPings() {
         guard !pingsDue.isEmpty else { return }
-        var due: [SessionID: UInt64] = [:]
+        var due: [ConnectionID: UInt64] = [:]
         swap(&due, &pingsDue)
-        for (session, number) in due {
-            if let socketIO = socketIOSession(session) {
+        for (connection, number) in due {
+            if let socketIO = socketIOSession(connection) {
                 handle(.ping(number), socketIO)
             } else {
-                ping(ConnectionID(rawValue: session.rawValue), number)
+                ping(SocketID(rawValue: connection.rawValue), number)
             }
         }
     }

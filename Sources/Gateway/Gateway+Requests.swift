@@ -8,11 +8,11 @@ extension Gateway {
     /// Handles a request that was checked.
     func take(_ request: RequestRouter.Request, _ exchange: ExchangeID) {
         switch request {
-        case .asks(let who, let request, let origin):
+        case .asks(let principal, let request, let origin):
             if let origin { origins[exchange] = origin }
-            vouch(for: exchange)
-            feed(.requested(RequestID(rawValue: exchange.rawValue), who, request))
-        case .engine(let handshake, let posted, let origin):
+            markAuthenticated(for: exchange)
+            feed(.requested(RequestID(rawValue: exchange.rawValue), principal, request))
+        case .socketIO(let handshake, let posted, let origin):
             if let origin { origins[exchange] = origin }
             take(handshake, posted: posted, exchange)
         }

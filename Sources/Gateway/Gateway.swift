@@ -19,14 +19,14 @@ public final class Gateway: @unchecked Sendable {
     let configuration: GatewayConfiguration
     let router: RequestRouter
     let log: ServerLog
-    /// Set once by ``open(store:push:capabilities:relay:)``, before the loop runs.
+    /// Set once by ``open(store:push:capabilities:turnCredentials:)``, before the loop runs.
     private(set) var server: Server?
     private(set) var switchboard: SwitchboardBox?
     private var store: (any CallStore)?
     private var push: (any PushSender)?
 
-    /// The sessions to be pinged at the end of the turn, each with the number of its ping.
-    var pingsDue: [SessionID: UInt64] = [:]
+    /// The connections to be pinged at the end of the turn, each with the number of its ping.
+    var pingsDue: [ConnectionID: UInt64] = [:]
     /// The Socket.IO sessions.
     var socketIO = SocketIOSessions()
     /// The owner's own loop; set while ``server`` may be used.
@@ -46,10 +46,10 @@ public final class Gateway: @unchecked Sendable {
     /// The second in which the connections that are still open were last logged.
     var drainLoggedAt: Int64 = 0
     var isDraining: Bool { drainBy != nil }
-    /// The number of sessions that were closed because they read too slowly.
+    /// The number of connections that were closed because they read too slowly.
     var queueDrops: UInt64 = 0
     /// The number of unauthenticated Socket.IO sessions that were closed, by reason.
-    var strangersDropped: [DroppedStrangers: UInt64] = [:]
+    var unauthenticatedDropped: [DroppedUnauthenticatedSession: UInt64] = [:]
     /// The number of packets that Socket.IO sessions refused themselves, by reason.
     var packetsRefused: [PacketRefusal: UInt64] = [:]
     /// The process figures that are read once, at the start.
@@ -61,11 +61,11 @@ public final class Gateway: @unchecked Sendable {
     private var lastOrder: UInt64 = 0
 
     /// Creates a gateway that is not open yet.
-    public init(configuration: GatewayConfiguration, bouncer: any Bouncer, log: ServerLog) {
+    public init(configuration: GatewayConfiguration, authenticator: any Authenticator, log: ServerLog) {
         self.configuration = configuration
         router = RequestRouter(
             configuration,
-            bouncer: configuration.trustsRegister ? TrustingBouncer(strict: bouncer) : bouncer,
+            authenticator: configuration.trustsRegister ? TrustingAuthenticator(strict: authenticator) : authenticator,
             log: log
         )
         self.log = log
@@ -78,7 +78,7 @@ public final class Gateway: @unchecked Sendable {
         store: any CallStore,
         push: any PushSender,
         capabilities: any CapabilityIssuer,
-        relay: (any RelayIssuer)? = nil
+        turnCredentials: (any TURNCredentialIssuer)? = nil
     ) throws {
         // The port comes first: a second server on the same port must not touch the first one's store.
         let server = try Server(configuration: configuration.server)
@@ -88,7 +88,7 @@ public final class Gateway: @unchecked Sendable {
         try makeWorkers(beside: server)
         let now = self.now
         let stored = try store.open(at: now)
-        if stored.crashes > 0 {
+        if stored.uncleanStarts > 0 {
             log.notice("the last run did not shut down cleanly; continuing with the committed data")
         }
         for (user, moment) in stored.revocations { router.revocations.note(user, before: moment) }
@@ -102,7 +102,7 @@ public final class Gateway: @unchecked Sendable {
                 policy: configuration.policy,
                 stored: stored,
                 capabilities: capabilities,
-                relay: relay,
+                turnCredentials: turnCredentials,
                 random: SystemRandomNumberGenerator(),
                 at: now
             )
@@ -157,7 +157,8 @@ public final class Gateway: @unchecked Sendable {
         }
     }
 
-    /// Stops accepting, closes every session with 1001, and lets ``run()`` return when all are gone; from any thread.
+    /// Stops accepting, closes every connection with 1001, and lets ``run()`` return when all are gone; from any
+    /// thread.
     public func drain() {
         server?.post { [self] in
             guard drainBy == nil else { return }
@@ -286,30 +287,30 @@ public final class Gateway: @unchecked Sendable {
     private func perform(_ output: Switchboard.Output) {
         guard let ownLoop else { return }
         switch output {
-        case .send(let session, let frame):
-            if let socketIO = socketIOSession(session) {
+        case .send(let connection, let frame):
+            if let socketIO = socketIOSession(connection) {
                 handle(.frame(frame), socketIO)
                 return
             }
-            send(Frame(withHeadroom: frame), to: ConnectionID(rawValue: session.rawValue), ownLoop)
-        case .ping(let session, let number): pingsDue[session] = number
-        case .close(let session, let code, let reason, let isLost):
-            if let socketIO = socketIOSession(session) {
+            send(Frame(withHeadroom: frame), to: SocketID(rawValue: connection.rawValue), ownLoop)
+        case .ping(let connection, let number): pingsDue[connection] = number
+        case .close(let connection, let code, let reason, let isLost):
+            if let socketIO = socketIOSession(connection) {
                 handle(.dismissed(code: code, reason: reason), socketIO)
                 return
             }
-            close(ConnectionID(rawValue: session.rawValue), code: code, reason: reason, discardingQueue: isLost)
+            close(SocketID(rawValue: connection.rawValue), code: code, reason: reason, discardingQueue: isLost)
         case .reply(let request, let reply): respond(reply, to: ExchangeID(rawValue: request.rawValue))
-        case .verify(let session, let id, let token):
+        case .verify(let connection, let id, let token):
             let result = Result { () throws(WireError) in try router.admit(token) }
-            inbox.append(.verified(session, id: id, result))
+            inbox.append(.verified(connection, id: id, result))
         case .commit(let changes, let ticket):
             if store?.commit(changes, as: ticket) == true {
                 inbox.append(.stored(.committed(upTo: ticket)))
             } else {
                 lastCommit = now
             }
-        case .ask(let question, let id): store?.ask(question, as: id)
+        case .ask(let query, let id): store?.ask(query, as: id)
         case .push(let order): push?.send(order)
         case .cancelPush(let id): push?.cancel(id)
         case .revoked(let user, let moment):
@@ -323,7 +324,7 @@ public final class Gateway: @unchecked Sendable {
     }
 
     /// Returns the Socket.IO session with the switchboard's id.
-    func socketIOSession(_ id: SessionID) -> SocketIOSession? {
+    func socketIOSession(_ id: ConnectionID) -> SocketIOSession? {
         SocketIOSessions.mayHold(id) ? socketIO.byID[id] : nil
     }
 

@@ -18,7 +18,7 @@ public struct GatewayConfiguration: Sendable {
     public var trustsRegister = false
     /// The switchboard's policy.
     public var policy = Policy()
-    /// How long sessions may take to close when the server shuts down, in milliseconds.
+    /// How long connections may take to close when the server shuts down, in milliseconds.
     public var drainMilliseconds: Int64 = 5_000
     /// The shortest time between commits of a store on disk while there is much to commit, in milliseconds.
     public var commitSpacingMilliseconds: Int64 = 6

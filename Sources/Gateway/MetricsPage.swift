@@ -12,14 +12,14 @@ struct MetricsPage {
         let connections: Int
         /// When the served certificate expires, in seconds since 1970; `nil` without TLS.
         let certificateExpiry: Int64?
-        /// The number of sessions that were closed because they read too slowly.
+        /// The number of connections that were closed because they read too slowly.
         let queueDrops: UInt64
         /// The number of connects that were refused because their user connects too often.
         let connectsRefused: UInt64
         /// The number of Socket.IO sessions that were refused because their user had too many that had not joined.
         let unjoinedRefused: UInt64
         /// The number of unauthenticated connections and sessions that were closed, by reason.
-        let strangersDropped: [(String, UInt64)]
+        let unauthenticatedDropped: [(String, UInt64)]
         /// The number of packets that Socket.IO sessions refused themselves, by reason.
         let packetsRefused: [(String, UInt64)]
         let process: ProcessFigures
@@ -99,10 +99,10 @@ struct MetricsPage {
         for code in [1001, 4400, 4401, 4403, 4409, 4429] as [UInt16] { closes[code, default: 0] += 0 }
         closes[4408, default: 0] += surroundings.queueDrops
         gauge("ringline_connections", "Open sockets, HTTP and WebSocket together.", surroundings.connections)
-        gauge("ringline_sessions", "Open connections of devices.", metrics.sessions)
+        gauge("ringline_sessions", "Open connections of devices.", metrics.connections)
         let backlogged = "Connections that read too slowly; their senders wait."
         gauge("ringline_sessions_backlogged", backlogged, metrics.backlogged)
-        counter("ringline_sessions_opened_total", "Connections of devices opened.", metrics.sessionsOpened)
+        counter("ringline_sessions_opened_total", "Connections of devices opened.", metrics.connectionsOpened)
         counters(
             "ringline_session_closes_total",
             "Connections closed by the server, by close code.",
@@ -118,7 +118,7 @@ struct MetricsPage {
             "ringline_strangers_dropped_total",
             "Unauthenticated connections and Socket.IO sessions closed to make room.",
             "reason",
-            surroundings.strangersDropped
+            surroundings.unauthenticatedDropped
         )
         counters(
             "ringline_socketio_packets_refused_total",

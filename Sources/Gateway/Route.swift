@@ -16,7 +16,7 @@ enum Route: Equatable {
     case register
     case devices
     case removeDevice(String)
-    case relayCredential
+    case turnCredential
     case blocks
     case block
     case unblock(String)
@@ -40,7 +40,7 @@ enum Route: Equatable {
     private static func routes(_ parts: [String]) -> [(method: String, route: Route)] {
         switch (parts.count, parts.dropFirst().first) {
         case (2, "calls") where parts[0] == "api": [("GET", .history), ("POST", .record)]
-        case (2, "turn-cred") where parts[0] == "api": [("GET", .relayCredential)]
+        case (2, "turn-cred") where parts[0] == "api": [("GET", .turnCredential)]
         case (2, "logout-all") where parts[0] == "api": [("POST", .logOutEverywhere)]
         case (2, "blocks") where parts[0] == "api": [("GET", .blocks), ("POST", .block)]
         case (3, "calls") where parts[0] == "api" && parts[2] == "signal":
@@ -59,11 +59,17 @@ enum Route: Equatable {
     }
 
     /// Returns the switchboard's request, from the path, the query and the body.
-    func request(_ head: RequestHead, body: [UInt8], ringFor: Moment.Span) throws(WireError) -> Switchboard.Request {
+    func request(
+        _ head: RequestHead,
+        body: [UInt8],
+        ringTimeout: Moment.Duration
+    ) throws(WireError) -> Switchboard.Request {
         switch self {
         case .postSignal(let id):
             try head.checkJSON()
-            return .signal(try SignalMessage(body: body, callIDInPath: try id.map(Self.callID), ringFor: ringFor))
+            return .signal(
+                try SignalMessage(body: body, callIDInPath: try id.map(Self.callID), ringTimeout: ringTimeout)
+            )
         case .getSignal(let id):
             guard let text = id ?? head.parameter("callId") else { throw .invalid(.callId, "missing") }
             return .fetch(try Self.callID(text), try head.fetch())
@@ -86,7 +92,7 @@ enum Route: Equatable {
         case .removeDevice(let id):
             guard let device = DeviceID(id) else { throw WireError(.notFound, "no such device") }
             return .removeDevice(device)
-        case .relayCredential: return .relayCredential
+        case .turnCredential: return .turnCredential
         case .blocks: return .blocks
         case .block:
             try head.checkJSON()

@@ -26,7 +26,7 @@ public struct Claims: Sendable, Equatable {
     ///
     /// One token stands for one device: if the token names no device, the fingerprint forms the device's id (protocol,
     /// section 1.3).
-    public var mark: TokenMark
+    public var fingerprint: TokenFingerprint
 
     /// Creates claims without checking them, for tests and for users who are authenticated by other means than a token.
     public init(
@@ -38,7 +38,7 @@ public struct Claims: Sendable, Equatable {
         isService: Bool = false,
         expiresAtSeconds: Int64? = nil,
         issuedAtSeconds: Int64? = nil,
-        mark: TokenMark = TokenMark(rawValue: 0)
+        fingerprint: TokenFingerprint = TokenFingerprint(rawValue: 0)
     ) {
         self.user = user
         self.userIsInteger = userIsInteger
@@ -48,6 +48,6 @@ public struct Claims: Sendable, Equatable {
         self.isService = isService
         self.expiresAtSeconds = expiresAtSeconds
         self.issuedAtSeconds = issuedAtSeconds
-        self.mark = mark
+        self.fingerprint = fingerprint
     }
 }

@@ -46,7 +46,7 @@ public struct KeySetSchedule: Sendable {
     }
 
     /// Makes the next fetch due as soon as possible, because an operator asked for it.
-    public mutating func hurry(at now: Int64) { dueAt = min(dueAt, now) }
+    public mutating func fetchSoon(at now: Int64) { dueAt = min(dueAt, now) }
 
     /// Records that a set was fetched.
     ///

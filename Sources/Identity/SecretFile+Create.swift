@@ -5,24 +5,26 @@ extension SecretFile {
     /// Creates a secret file; if another process is faster, the file of that process stays.
     static func create(_ path: String, _ text: String? = nil) throws(SecretFileError) {
         // The name is random. So two processes never write to the same file, and a leftover of a crash does not matter.
-        let draft = draft(of: path)
+        let temporary = temporaryPath(of: path)
         let text = text ?? Base64URL.encode(SecureRandom.bytes(32)) + "\n"
-        defer { unlink(draft) }
-        // The errors name the wanted file, because the draft's name would mean nothing to their reader.
-        guard write(Array(text.utf8), to: draft) else { throw .cannot("create", path, errno) }
-        guard link(draft, path) == 0 || errno == EEXIST else { throw .cannot("create", path, errno) }
+        defer { unlink(temporary) }
+        // The errors name the wanted file, because the temporary file's name would mean nothing to their reader.
+        guard write(Array(text.utf8), to: temporary) else { throw .cannot("create", path, errno) }
+        guard link(temporary, path) == 0 || errno == EEXIST else { throw .cannot("create", path, errno) }
         syncFolder(of: path)
     }
 
     /// Replaces a secret file; a reader sees either the old file or the new one, complete.
     static func replace(_ path: String, _ text: String) throws(SecretFileError) {
-        let draft = draft(of: path)
-        defer { unlink(draft) }
-        guard write(Array(text.utf8), to: draft), rename(draft, path) == 0 else { throw .cannot("write", path, errno) }
+        let temporary = temporaryPath(of: path)
+        defer { unlink(temporary) }
+        guard write(Array(text.utf8), to: temporary), rename(temporary, path) == 0 else {
+            throw .cannot("write", path, errno)
+        }
         syncFolder(of: path)
     }
 
-    private static func draft(of path: String) -> String { "\(path).\(Hex.encode(SecureRandom.bytes(8)))" }
+    private static func temporaryPath(of path: String) -> String { "\(path).\(Hex.encode(SecureRandom.bytes(8)))" }
 
     /// Writes all the bytes to a new file and to the disk; if it returns false, `errno` has the reason.
     private static func write(_ bytes: [UInt8], to path: String) -> Bool {

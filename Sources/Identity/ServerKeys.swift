@@ -127,7 +127,7 @@ public struct ServerKeys: Equatable, Sendable {
 ///
 /// It signs with the newest of the server's keys, and accepts capabilities of the former keys as long as these may be
 /// valid.
-public struct CapabilityRing: Sendable {
+public struct CapabilitySigner: Sendable {
     private let newest: RingCapability
     /// The former keys, each with the last moment at which a capability that it signed can be valid.
     private let former: [(signer: RingCapability, until: Int64)]

@@ -33,7 +33,7 @@ struct TokenContent {
             isService: try Self.isService(object),
             expiresAtSeconds: expires,
             issuedAtSeconds: Self.issue(of: object),
-            mark: Self.mark(of: object, token: token)
+            fingerprint: Self.fingerprint(of: object, token: token)
         )
     }
 
@@ -120,8 +120,10 @@ struct TokenContent {
         return words.contains(Array("server".utf8))
     }
 
-    private static func mark(of object: JSONMembers, token: [UInt8]) -> TokenMark {
+    private static func fingerprint(of object: JSONMembers, token: [UInt8]) -> TokenFingerprint {
         let id = object["jti"]?.text ?? []
-        return TokenMark(rawValue: SHA256.hash(id.isEmpty ? token : id).prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
+        return TokenFingerprint(
+            rawValue: SHA256.hash(id.isEmpty ? token : id).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        )
     }
 }

@@ -4,7 +4,7 @@ internal import Glibc
 ///
 /// It is an IPv4 address, or the first 64 bits of an IPv6 address, because one customer of a provider usually has such
 /// a network alone.
-public struct AddressShare: Hashable, Sendable {
+public struct ClientNetwork: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64
 
@@ -16,10 +16,10 @@ public struct AddressShare: Hashable, Sendable {
     /// Creates a share for one connection of a trusted proxy.
     ///
     /// No other connection has the same share, because any client may be behind the proxy.
-    init(alone connection: ConnectionID) {
-        // No peer has a multicast address, so this cannot equal the share of an address.
+    init(alone socket: SocketID) {
+        // No peer has a multicast address, so this cannot equal the network of an address.
         high = .max
-        low = connection.rawValue
+        low = socket.rawValue
     }
 }
 

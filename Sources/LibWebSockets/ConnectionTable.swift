@@ -107,7 +107,7 @@ struct Connection {
     /// Whether the connection must not serve a further request.
     var isLastRequest = false
     /// Whether the connection is not authenticated yet, so that it may be dropped to make room for another.
-    var isNewcomer = false
+    var isUnauthenticated = false
     /// The event loop's time, in milliseconds, when the first bytes of the unauthenticated connection were noticed.
     var spokeAt = UInt64.max
     /// Whether the connection was dropped to make room and is not completely closed yet.
@@ -142,7 +142,7 @@ struct ConnectionTable {
 
     init(loop: Int) { self.loop = loop }
 
-    mutating func insert(peer: PeerAddress, listener: Int, isTLS: Bool) -> ConnectionID {
+    mutating func insert(peer: PeerAddress, listener: Int, isTLS: Bool) -> SocketID {
         lastGeneration = lastGeneration == .max ? 1 : lastGeneration + 1
         var row = Connection()
         row.generation = lastGeneration
@@ -152,15 +152,15 @@ struct ConnectionTable {
         count += 1
         guard let slot = free.popLast() else {
             rows.append(row)
-            return ConnectionID(slot: rows.count - 1, generation: lastGeneration, loop: loop)
+            return SocketID(slot: rows.count - 1, generation: lastGeneration, loop: loop)
         }
         rows[slot] = row
-        return ConnectionID(slot: slot, generation: lastGeneration, loop: loop)
+        return SocketID(slot: slot, generation: lastGeneration, loop: loop)
     }
 
     /// Returns the slot of a connection; nil if the connection no longer exists.
     @inline(__always)
-    func slot(of id: ConnectionID) -> Int? {
+    func slot(of id: SocketID) -> Int? {
         let slot = id.slot
         guard id.loop == loop, slot < rows.count, rows[slot].generation == id.generation else { return nil }
         return slot
@@ -174,8 +174,8 @@ struct ConnectionTable {
         return slot
     }
 
-    func id(of slot: Int) -> ConnectionID {
-        ConnectionID(slot: slot, generation: rows[slot].generation, loop: loop)
+    func id(of slot: Int) -> SocketID {
+        SocketID(slot: slot, generation: rows[slot].generation, loop: loop)
     }
 
     /// Returns the id of a slot's current exchange.

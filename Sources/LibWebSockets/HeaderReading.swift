@@ -126,7 +126,7 @@ extension RequestHead {
         for name in names {
             if let value = headers.named(name) { kept.append((name, value)) }
         }
-        share = AddressShare(row.peer)
+        clientNetwork = ClientNetwork(row.peer)
     }
 
     /// Sets ``share`` to the address of a trusted proxy's client.
@@ -136,7 +136,7 @@ extension RequestHead {
     mutating func takeForwarded(_ headers: HeaderReader, trusting proxies: [AddressRange]) {
         for text in Self.list(headers.value(WSI_TOKEN_X_FORWARDED_FOR)).reversed() {
             guard let address = PeerAddress(text) else { return }
-            share = AddressShare(address)
+            clientNetwork = ClientNetwork(address)
             guard proxies.contains(where: { $0.contains(address) }) else { return }
         }
     }

@@ -1,6 +1,6 @@
-/// The layout of the low 32 bits of a ``ConnectionID`` and an ``ExchangeID``: the slot, above it the event loop's
+/// The layout of the low 32 bits of a ``SocketID`` and an ``ExchangeID``: the slot, above it the event loop's
 /// number.
-enum Place {
+enum IDLayout {
     /// The mask of a slot's 24 bits: more slots than there can be descriptors.
     static let slotMask: UInt64 = (1 << 24) - 1
     /// The position of the event loop's four bits, above the slot.
@@ -18,7 +18,7 @@ enum Place {
 /// bits.
 ///
 /// An id that outlives its connection is harmless: operations on a connection that is gone do nothing.
-public struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
+public struct SocketID: Hashable, Sendable, CustomStringConvertible {
     /// The slot and the loop in the low 32 bits, the generation in the high 32 bits; never 0.
     ///
     /// Bits 28 to 31 are 0, so that other numbers can be distinguished from connection ids by these bits.
@@ -28,7 +28,7 @@ public struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 
     init(slot: Int, generation: UInt32, loop: Int) {
-        rawValue = Place.number(high: generation, slot: slot, loop: loop)
+        rawValue = IDLayout.number(high: generation, slot: slot, loop: loop)
     }
 
     init?(opaque: UnsafeMutableRawPointer?) {
@@ -39,7 +39,7 @@ public struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
     /// The number of the connection's event loop, 0 to 15: ``Server/loop`` of its server.
     @inlinable public var loop: Int { Int(truncatingIfNeeded: rawValue >> 24 & 15) }
 
-    var slot: Int { Place.slot(rawValue) }
+    var slot: Int { IDLayout.slot(rawValue) }
     var generation: UInt32 { UInt32(truncatingIfNeeded: rawValue >> 32) }
 
     /// The id as C stores it: the number itself, not a pointer to anything.
@@ -51,7 +51,7 @@ public struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
 
 /// The id of an HTTP request that waits for its response.
 ///
-/// Like a ``ConnectionID``, it may outlive the request without harm.
+/// Like a ``SocketID``, it may outlive the request without harm.
 public struct ExchangeID: Hashable, Sendable {
     /// The slot and the loop of its connection in the low 32 bits, a serial number in the high 32 bits; never 0.
     public let rawValue: UInt64
@@ -60,12 +60,12 @@ public struct ExchangeID: Hashable, Sendable {
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 
     init(slot: Int, serial: UInt32, loop: Int) {
-        rawValue = Place.number(high: serial, slot: slot, loop: loop)
+        rawValue = IDLayout.number(high: serial, slot: slot, loop: loop)
     }
 
-    /// The number of its connection's event loop, see ``ConnectionID/loop``.
+    /// The number of its connection's event loop, see ``SocketID/loop``.
     @inlinable public var loop: Int { Int(truncatingIfNeeded: rawValue >> 24 & 15) }
 
-    var slot: Int { Place.slot(rawValue) }
+    var slot: Int { IDLayout.slot(rawValue) }
     var serial: UInt32 { UInt32(truncatingIfNeeded: rawValue >> 32) }
 }

@@ -21,7 +21,7 @@ struct PeerWatch {
         Glibc.close(descriptor)
     }
 
-    func add(_ socket: Int32, _ id: ConnectionID, raisingLowWater: Bool) {
+    func add(_ socket: Int32, _ id: SocketID, raisingLowWater: Bool) {
         if raisingLowWater { Self.setLowWater(of: socket, to: Self.lowWaterBytes) }
         _ = clws_epoll_add(descriptor, socket, id.rawValue)
     }
@@ -32,11 +32,11 @@ struct PeerWatch {
     }
 
     /// Returns the watched connections with an event, up to 64.
-    func take() -> [ConnectionID] {
+    func take() -> [SocketID] {
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 64) { numbers in
             let count = clws_epoll_take(descriptor, numbers.baseAddress)
             return (0..<max(0, Int(count))).compactMap {
-                ConnectionID(opaque: UnsafeMutableRawPointer(bitPattern: UInt(numbers[$0])))
+                SocketID(opaque: UnsafeMutableRawPointer(bitPattern: UInt(numbers[$0])))
             }
         }
     }

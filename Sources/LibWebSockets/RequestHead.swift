@@ -27,7 +27,7 @@ public struct RequestHead: Sendable {
     public var peerAddress: String
     /// The network to which the limits attribute the request before authentication: the network of the peer or, behind
     /// a trusted proxy, that of the client.
-    public var share: AddressShare
+    public var clientNetwork: ClientNetwork
     /// The configured further headers, with lower-case names.
     var kept: [(name: String, value: String)]
 
@@ -70,7 +70,7 @@ public struct RequestHead: Sendable {
         self.isTLS = isTLS
         self.listener = listener
         self.peerAddress = peerAddress
-        share = AddressShare(PeerAddress(peerAddress) ?? PeerAddress())
+        clientNetwork = ClientNetwork(PeerAddress(peerAddress) ?? PeerAddress())
         kept = headers
     }
 }

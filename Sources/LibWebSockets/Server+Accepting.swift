@@ -62,7 +62,7 @@ extension Server {
                 if errno == EMFILE || errno == ENFILE { refuseOne(on: listener) }
                 return
             }
-            if isFull(besides: leaving) { dropNewcomer(for: .connections) }
+            if isFull(besides: leaving) { dropUnauthenticated(for: .connections) }
             guard table.count - leaving < maxConnections, allowance?.take(besides: leaving) ?? true else {
                 Glibc.close(descriptor)
                 continue
@@ -91,7 +91,7 @@ extension Server {
 
     /// Removes a connection that is gone, which makes room for another.
     func forget(_ slot: Int) {
-        vouch(slot)
+        markAuthenticated(slot)
         if table[slot].isLeaving { leaving -= 1 }
         table.remove(slot)
         allowance?.giveBack()

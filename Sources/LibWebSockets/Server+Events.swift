@@ -13,10 +13,10 @@ extension Server {
     ) -> Int32 {
         if reason == LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS {
             guard let user else { return 0 }
-            certificatePlace.watch(for: user)
+            certificateHolder.watch(for: user)
             return clws_harden_tls(user) == 1 && ticketKeys.share(with: user) ? 0 : -1
         }
-        guard let id = ConnectionID(opaque: lws_get_opaque_user_data(wsi)), let slot = table.slot(of: id) else {
+        guard let id = SocketID(opaque: lws_get_opaque_user_data(wsi)), let slot = table.slot(of: id) else {
             return 0
         }
         switch reason {
@@ -45,7 +45,7 @@ extension Server {
     /// Tells the delegate, once, that a connection is gone.
     ///
     /// The call comes as soon as the connection can cause no more events. It does not wait for the peer's close frame.
-    func retire(_ slot: Int, _ id: ConnectionID) {
+    func retire(_ slot: Int, _ id: SocketID) {
         let row = table[slot]
         guard row.phase != .closed || row.wasOpened else { return }
         let awaited = row.phase == .pending ? table.exchange(of: slot) : nil

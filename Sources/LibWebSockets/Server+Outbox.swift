@@ -13,7 +13,7 @@ struct Outbox {
 
     var entries: [Entry] = []
     /// The receiving connections, in the order of their first frames.
-    var addressees: [ConnectionID] = []
+    var addressees: [SocketID] = []
     /// The buffer in which one peer's frames are concatenated; empty between two writes.
     var text: [UInt8] = []
 }

@@ -49,8 +49,8 @@ extension Server {
             guard let slot = table.slot(of: id), table[slot].phase == .closing else { continue }
             cut(slot)
         }
-        dropLateNewcomers(at: now)
-        if bodyDeadlines.isEmpty, responseDeadlines.isEmpty, closeDeadlines.isEmpty, !areNewcomersMany {
+        dropLateUnauthenticated(at: now)
+        if bodyDeadlines.isEmpty, responseDeadlines.isEmpty, closeDeadlines.isEmpty, !areUnauthenticatedMany {
             uv_timer_stop(handles.deadlineTimer)
         }
     }

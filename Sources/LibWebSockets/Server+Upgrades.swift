@@ -7,7 +7,7 @@ extension Server {
     func upgradeAsked(
         _ wsi: OpaquePointer,
         _ slot: Int,
-        _ id: ConnectionID,
+        _ id: SocketID,
         _ name: UnsafeMutableRawPointer?
     ) -> Int32 {
         let headers = HeaderReader(wsi: wsi)
@@ -33,7 +33,7 @@ extension Server {
         case .refuse(let response): return refuse(wsi, response)
         case .accept(let subprotocol):
             table[slot].phase = .admitted
-            vouch(slot)
+            markAuthenticated(slot)
             chosenSubprotocol = .some(subprotocol)
         case .acceptThenClose(let code, let reason, let subprotocol):
             table[slot].phase = .admittedToClose

@@ -14,7 +14,7 @@ public final class Server: @unchecked Sendable {
     public let port: Int
     /// The largest number of event loops on one port: ids have four bits for the loop's number.
     public static let mostLoops = 16
-    /// The number of this event loop among those on its port, from 0; ``ConnectionID/loop`` of its connections.
+    /// The number of this event loop among those on its port, from 0; ``SocketID/loop`` of its connections.
     public let loop: Int
     /// The number of open sockets on this event loop, HTTP and WebSocket together.
     public var connectionCount: Int { table.count }
@@ -37,15 +37,15 @@ public final class Server: @unchecked Sendable {
     /// The limit on sockets that all event loops share; nil if there is only one loop.
     let allowance: ConnectionAllowance?
     /// The connections that are not authenticated yet.
-    var newcomers = Newcomers<ConnectionID>()
+    var unauthenticated = UnauthenticatedQueue<SocketID>()
     /// The number of connections that were dropped to make room and are not completely closed yet.
     var leaving = 0
     /// The numbers of unauthenticated connections that were dropped, on all event loops.
-    public let dropped: DroppedNewcomers
+    public let dropped: DroppedUnauthenticated
     /// The keys of TLS session tickets, shared by all event loops of the port.
     let ticketKeys: TicketKeys
     /// The place where handshakes find a certificate that replaced the configured one.
-    let certificatePlace = CertificatePlace()
+    let certificateHolder = CertificateHolder()
     /// A spare descriptor, released for a moment when no other is free, to accept a connection and close it.
     var spareDescriptor = Int32(-1)
     var lastSerial: UInt32 = 0
@@ -59,8 +59,8 @@ public final class Server: @unchecked Sendable {
     var thread: pthread_t?
 
     var bodyDeadlines: DeadlineQueue<ExchangeID>
-    var responseDeadlines: DeadlineQueue<ConnectionID>
-    var closeDeadlines: DeadlineQueue<ConnectionID>
+    var responseDeadlines: DeadlineQueue<SocketID>
+    var closeDeadlines: DeadlineQueue<SocketID>
 
     /// Loads the certificate, creates the library's context and starts listening.
     ///
@@ -80,7 +80,7 @@ public final class Server: @unchecked Sendable {
             loop: 0,
             allowance: areSeveral ? ConnectionAllowance() : nil,
             ticketKeys: try TicketKeys(),
-            dropped: DroppedNewcomers()
+            dropped: DroppedUnauthenticated()
         )
     }
 
@@ -118,7 +118,7 @@ public final class Server: @unchecked Sendable {
         loop: Int,
         allowance: ConnectionAllowance?,
         ticketKeys: TicketKeys,
-        dropped: DroppedNewcomers
+        dropped: DroppedUnauthenticated
     ) throws(ServerError) {
         self.configuration = configuration
         self.delegate = delegate

@@ -59,7 +59,7 @@ public final class ServerCertificate: @unchecked Sendable {
 /// OpenSSL copies the address of the place into every connection, so the address must not change while there are
 /// connections. The content may change: a handshake that begins afterwards uses the new certificate. Open connections
 /// keep theirs.
-final class CertificatePlace {
+final class CertificateHolder {
     private let place = UnsafeMutablePointer<OpaquePointer?>.allocate(capacity: 1)
     private var current: ServerCertificate?
 
@@ -87,7 +87,7 @@ extension Server {
     /// Without TLS it changes nothing.
     public func serve(_ certificate: ServerCertificate) {
         checkThread()
-        certificatePlace.put(certificate)
+        certificateHolder.put(certificate)
         ticketKeys.renew(for: certificate)
     }
 }

@@ -54,7 +54,7 @@ public struct ServerConfiguration: Sendable {
     public var maxConnections: Int?
     /// The largest number of requests whose headers are being read at the same time, each holding ``maxHeaderBytes``.
     ///
-    /// Half of them are for unauthenticated connections, see ``Server/vouch(for:)``. Default 4,096.
+    /// Half of them are for unauthenticated connections, see ``Server/markAuthenticated(for:)``. Default 4,096.
     public var maxHandshakes = 4_096
     /// The read buffer of each connection, in bytes.
     ///

@@ -4,28 +4,28 @@
 /// Within any of them every method of the server may be called, for any connection, including the one concerned.
 public protocol ServerDelegate: AnyObject {
     /// Decides on a well-formed WebSocket upgrade on one of the configured paths.
-    func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision
+    func admit(_ upgrade: RequestHead, as socket: SocketID) -> UpgradeDecision
     /// Reports that the handshake is complete and frames may be sent.
-    func opened(_ connection: ConnectionID)
+    func opened(_ socket: SocketID)
     /// Reports one whole text message: reassembled, valid UTF-8, within the size limit.
     ///
     /// The bytes belong to the library: copy what you keep.
-    func received(_ message: RawSpan, on connection: ConnectionID)
+    func received(_ message: RawSpan, on socket: SocketID)
     /// Reports a pong, solicited or not.
     ///
     /// The payload has 1–125 bytes, which belong to the library: copy what you keep.
-    func receivedPong(_ payload: RawSpan, on connection: ConnectionID)
+    func receivedPong(_ payload: RawSpan, on socket: SocketID)
     /// Reports a ping that is being answered; several pings that arrive together may be reported as one.
-    func receivedPing(on connection: ConnectionID)
+    func receivedPing(on socket: SocketID)
     /// Reports the end of an admitted connection, exactly once for each.
     ///
     /// It is called when the library has the server's close frame, when the peer's close frame arrives, or when the
     /// connection breaks, even if it was never reported as opened.
     ///
     /// - Parameters:
-    ///   - connection: The connection that ended.
+    ///   - socket: The connection that ended.
     ///   - code: The peer's close code, or else the code with which the server closed it; nil if the connection broke.
-    func closed(_ connection: ConnectionID, code: UInt16?)
+    func closed(_ socket: SocketID, code: UInt16?)
 
     /// Reports one HTTP request with its whole body.
     ///
@@ -41,11 +41,11 @@ public protocol ServerDelegate: AnyObject {
     /// - Parameters:
     ///   - head: The request; nil if it has no path.
     ///   - isUpgrade: Whether it asked for an upgrade.
-    ///   - connection: The connection on which it came.
+    ///   - socket: The connection on which it came.
     ///   - problem: The reason.
-    func refused(_ head: RequestHead?, isUpgrade: Bool, on connection: ConnectionID, _ problem: HTTPResponse.Problem)
+    func refused(_ head: RequestHead?, isUpgrade: Bool, on socket: SocketID, _ problem: HTTPResponse.Problem)
     /// Reports that an unauthenticated connection was dropped to make room, for the log.
-    func dropped(_ connection: ConnectionID, _ reason: DroppedNewcomers.Reason)
+    func dropped(_ socket: SocketID, _ reason: DroppedUnauthenticated.Reason)
 
     /// Reports that the time set with ``Server/setTimer(afterMilliseconds:)`` has come.
     func timerFired()
@@ -57,16 +57,16 @@ public protocol ServerDelegate: AnyObject {
 
 extension ServerDelegate {
     /// Does nothing.
-    public func receivedPing(on connection: ConnectionID) {}
+    public func receivedPing(on socket: SocketID) {}
     /// Does nothing.
     public func refused(
         _ head: RequestHead?,
         isUpgrade: Bool,
-        on connection: ConnectionID,
+        on socket: SocketID,
         _ problem: HTTPResponse.Problem
     ) {}
     /// Does nothing.
-    public func dropped(_ connection: ConnectionID, _ reason: DroppedNewcomers.Reason) {}
+    public func dropped(_ socket: SocketID, _ reason: DroppedUnauthenticated.Reason) {}
     /// Does nothing.
     public func timerFired() {}
     /// Does nothing.

@@ -12,7 +12,7 @@ public final class MemoryCallStore: CallStore {
     /// Creates a store over a memory.
     /// - Parameters:
     ///   - memory: Where the data is stored. A store that is created later with the same memory finds it again.
-    ///   - report: Called with the answers to questions, from within ``ask(_:as:)``.
+    ///   - report: Called with the answers to queries, from within ``ask(_:as:)``.
     public init(_ memory: Memory = Memory(), report: @escaping @Sendable (StoreReport) -> Void) {
         self.memory = memory
         self.report = report
@@ -21,7 +21,7 @@ public final class MemoryCallStore: CallStore {
     /// Reads the data that an earlier store left in the memory; see `CallStore.open(at:)`.
     public func open(at now: Moment) -> StoredState {
         memory.tables.withLock { tables in
-            defer { tables.crashes += 1 }
+            defer { tables.uncleanStarts += 1 }
             return tables.state
         }
     }
@@ -35,13 +35,13 @@ public final class MemoryCallStore: CallStore {
     }
 
     /// Reports the answer before it returns; see `CallStore.ask(_:as:)`.
-    public func ask(_ question: Question, as id: QuestionID) {
-        report(.answered(id, memory.tables.withLock { $0.answer(question) }))
+    public func ask(_ query: StoreQuery, as id: StoreQueryID) {
+        report(.answered(id, memory.tables.withLock { $0.run(query) }))
     }
 
     /// Records that the store was closed cleanly.
     public func close() {
-        memory.tables.withLock { $0.crashes = max(0, $0.crashes - 1) }
+        memory.tables.withLock { $0.uncleanStarts = max(0, $0.uncleanStarts - 1) }
     }
 }
 

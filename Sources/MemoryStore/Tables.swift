@@ -23,7 +23,7 @@ struct Tables {
     private var revocations: [UserID: Moment] = [:]
     private var lastCallNumber: Int64 = 0
     /// The number of times the store was opened without being closed, including the present run while it is open.
-    var crashes = 0
+    var uncleanStarts = 0
 
     private struct DeviceKey: Hashable {
         let user: UserID
@@ -44,7 +44,7 @@ struct Tables {
             rows[call]?.entries = []
             rows[call]?.keepsLog = false
         case .historyForgotten(let moment): forget(before: moment)
-        case .crashesForgotten: crashes = 1
+        case .uncleanStartsForgotten: uncleanStarts = 1
         case .device(let device): devices[DeviceKey(user: device.user, id: device.id)] = device
         case .deviceRemoved(let user, let id): devices[DeviceKey(user: user, id: id)] = nil
         case .blocked(let user, let by, let at): blocks[BlockKey(by: by, blocked: user)] = at
@@ -97,7 +97,7 @@ struct Tables {
         state.revocations = revocations
         state.lastCallNumber = lastCallNumber
         state.lastCallAt = rows.values.compactMap(\.call).max { $0.number.rawValue < $1.number.rawValue }?.startedAt
-        state.crashes = crashes
+        state.uncleanStarts = uncleanStarts
         return state
     }
 }

@@ -27,7 +27,7 @@ struct ChangeWriter {
         case .event(let call, let event): try write(event, of: call)
         case .logForgotten(let call): try forgetLog(of: call)
         case .historyForgotten(let moment): try beginForgetting(before: moment)
-        case .crashesForgotten: try connection.statement(Self.forgetCrashes).run()
+        case .uncleanStartsForgotten: try connection.statement(Self.forgetUncleanStarts).run()
         case .device(let device): try write(device)
         case .deviceRemoved(let user, let device):
             let statement = try connection.statement(Self.removeDevice)
@@ -90,7 +90,7 @@ struct ChangeWriter {
         try statement.bind(columns.kind, at: 4)
         if let sender = columns.sender {
             try statement.bind(sender.id.text, at: 5)
-            try statement.bind(Int64(bitPattern: sender.mark.rawValue), at: 6)
+            try statement.bind(Int64(bitPattern: sender.fingerprint.rawValue), at: 6)
         } else {
             try statement.bindNull(at: 5)
             try statement.bindNull(at: 6)
@@ -151,7 +151,7 @@ struct ChangeWriter {
 
 extension ChangeWriter {
     /// The counter becomes 1, not 0: the present run counts as a crash until it stops in good order.
-    private static let forgetCrashes = SQL("forget crashes", "UPDATE meta SET value = 1 WHERE name = 'crashes'")
+    private static let forgetUncleanStarts = SQL("forget crashes", "UPDATE meta SET value = 1 WHERE name = 'crashes'")
 
     private static let insertEntry = SQL(
         "insert entry",

@@ -4,7 +4,7 @@ import SQLite
 
 /// A row whose values are checked before any code computes with them.
 ///
-/// All integers that have a range, and all words, are read through it. Only the counters in `meta` are not; ``Mending``
+/// All integers that have a range, and all words, are read through it. Only the counters in `meta` are not; ``Repair``
 /// checks them.
 ///
 /// An impossible moment or count is replaced by the nearest possible one. A row is left out if a number, an id or a
@@ -17,7 +17,7 @@ struct CheckedRow {
     let damages: DamageLog
 
     /// Returns a column as a moment.
-    func moment(_ column: Int32, in range: ClosedRange<Int64> = KeptRange.moments) -> Moment {
+    func moment(_ column: Int32, in range: ClosedRange<Int64> = StorableRange.moments) -> Moment {
         Moment(milliseconds: replacing(row.int64(column), at: column, by: range))
     }
 
@@ -25,12 +25,12 @@ struct CheckedRow {
     func optionalMoment(_ column: Int32) -> Moment? { row.isNull(column) ? nil : moment(column) }
 
     /// Returns a column as a count.
-    func count(_ column: Int32, in range: ClosedRange<Int64> = KeptRange.counts) -> Int {
+    func count(_ column: Int32, in range: ClosedRange<Int64> = StorableRange.counts) -> Int {
         Int(replacing(row.int64(column), at: column, by: range))
     }
 
     /// Returns a column as a number without which the row is useless; `nil` if it is impossible.
-    func number(_ column: Int32, in range: ClosedRange<Int64> = KeptRange.numbers) -> Int64? {
+    func number(_ column: Int32, in range: ClosedRange<Int64> = StorableRange.numbers) -> Int64? {
         let value = row.int64(column)
         if range.contains(value) { return value }
         note(column, .leftOut)

@@ -14,7 +14,7 @@ final class DamageLog: Sendable {
 
     private struct Found {
         var known: Set<DamagedValue> = []
-        var untold: [DamagedValue] = []
+        var unreported: [DamagedValue] = []
     }
 
     private let found = Monitor(Found())
@@ -22,15 +22,15 @@ final class DamageLog: Sendable {
     func note(_ damage: DamagedValue) {
         found.withLock { found in
             guard found.known.count < Self.limit, found.known.insert(damage).inserted else { return }
-            found.untold.append(damage)
+            found.unreported.append(damage)
         }
     }
 
     /// Returns the values that were not taken yet.
     func take() -> [DamagedValue] {
         found.withLock { found in
-            defer { found.untold = [] }
-            return found.untold
+            defer { found.unreported = [] }
+            return found.unreported
         }
     }
 }

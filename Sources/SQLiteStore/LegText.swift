@@ -16,9 +16,9 @@ enum LegText {
         for leg in legs {
             json.beginObject()
             json.name("device")
-            json.plain(leg.phone.id.text)
+            json.plain(leg.device.id.text)
             json.name("mark")
-            json.plain(String(leg.phone.mark.rawValue, radix: 16))
+            json.plain(String(leg.device.fingerprint.rawValue, radix: 16))
             json.name("caller")
             json.value(leg.side == .caller)
             json.name("phase")
@@ -40,11 +40,11 @@ enum LegText {
             // The kind of this error is not needed either.
             guard let leg = try? JSONObject(bytes, names: .none, in: element.value),
                 let device = leg.text("device").flatMap({ DeviceID($0) }),
-                let mark = leg.text("mark").flatMap({ UInt64($0, radix: 16) }),
+                let fingerprint = leg.text("mark").flatMap({ UInt64($0, radix: 16) }),
                 let isCaller = leg.flag("caller"), let phase = leg.text("phase").flatMap({ Leg.Phase(rawValue: $0) })
             else { return nil }
-            let phone = Phone(id: device, mark: TokenMark(rawValue: mark))
-            legs.append(Leg(phone: phone, side: isCaller ? .caller : .callee, phase: phase))
+            let identity = DeviceIdentity(id: device, fingerprint: TokenFingerprint(rawValue: fingerprint))
+            legs.append(Leg(device: identity, side: isCaller ? .caller : .callee, phase: phase))
         }
         return legs
     }

@@ -13,9 +13,9 @@ extension CallRecord {
     var stateText: String {
         var json = JSONWriter()
         json.beginObject()
-        if let winner = session.winner {
+        if let answeringDevice = session.answeringDevice {
             json.name("winner")
-            json.plain(winner.kept)
+            json.plain(answeringDevice.kept)
         }
         if let decliner = session.ending?.declinedBy {
             json.name("decliner")
@@ -63,14 +63,14 @@ extension CallRecord {
         for member in object.members {
             let value = object.string(member)
             switch object.name(of: member) {
-            case "winner": record.session.winner = value.flatMap { Phone(kept: $0[...]) }
-            case "decliner": record.session.ending?.declinedBy = value.flatMap { Phone(kept: $0[...]) }
+            case "winner": record.session.answeringDevice = value.flatMap { DeviceIdentity(kept: $0[...]) }
+            case "decliner": record.session.ending?.declinedBy = value.flatMap { DeviceIdentity(kept: $0[...]) }
             case "caller": record.session.callerMedia = Self.media(value)
             case "callee": record.session.calleeMedia = Self.media(value)
             case "waiting": record.isWaiting = true
             case "silenced": record.isSilenced = true
-            case "ends": record.ends = TakenSignal.lines(value, areEnds: true)
-            case "descriptions": record.descriptions = TakenSignal.lines(value, areEnds: false)
+            case "ends": record.ends = AcceptedSignal.lines(value, areEnds: true)
+            case "descriptions": record.descriptions = AcceptedSignal.lines(value, areEnds: false)
             case "pushes":
                 for push in (value ?? "").split(separator: " ") {
                     let parts = push.split(separator: "=")
@@ -90,7 +90,7 @@ extension CallRecord {
     }
 }
 
-extension TakenSignal {
+extension AcceptedSignal {
     /// The signal as stored text of eight words; its `id` comes last, because it may contain any character.
     fileprivate var kept: String {
         let word =
@@ -98,7 +98,7 @@ extension TakenSignal {
             case .end(let reason): reason?.rawValue ?? "-"
             case .description(let digest): String(digest, radix: 16)
             }
-        return "\(epoch) \(seq) \(at.milliseconds) \(word) \(user.text) \(phone.kept) \(Self.kept(id))"
+        return "\(epoch) \(seq) \(at.milliseconds) \(word) \(user.text) \(device.kept) \(Self.kept(id))"
     }
 
     /// Parses a signal's stored text.
@@ -107,7 +107,7 @@ extension TakenSignal {
     fileprivate init?(kept text: Substring, isEnd: Bool) {
         let words = text.split(separator: " ", maxSplits: 7, omittingEmptySubsequences: false)
         guard words.count == 8, let epoch = UInt32(words[0]), let seq = UInt64(words[1]), let at = Int64(words[2]),
-            let user = UserID(String(words[4])), let phone = Phone(kept: "\(words[5]) \(words[6])"),
+            let user = UserID(String(words[4])), let device = DeviceIdentity(kept: "\(words[5]) \(words[6])"),
             let id = Self.id(words[7])
         else { return nil }
         let kind: Kind
@@ -120,7 +120,7 @@ extension TakenSignal {
         self.init(
             kind: kind,
             user: user,
-            phone: phone,
+            device: device,
             id: id,
             epoch: epoch,
             seq: seq,

@@ -35,7 +35,7 @@ extension TimelineEvent {
         switch name {
         case "blocked": .blocked
         case "dnd": .doNotDisturb
-        case "name_taken": .nameTaken
+        case "name_taken": .callIDTaken
         case "crowded": .crowded
         case "no_device": .noDevice
         case "restarted": .restarted

@@ -8,7 +8,7 @@ struct EntryColumns: Equatable {
     /// `offer`, `ice`, … or `call` for a change of state.
     var kind: String
     /// The device that sent the signal, or that answered the call; `nil` = the server itself.
-    var sender: Phone?
+    var sender: DeviceIdentity?
     /// The sender's side or the change of state, and the audience.
     var audience: String
     /// The `id` under which the sender sent the signal.
@@ -23,10 +23,10 @@ extension EntryColumns {
     /// The columns of an entry.
     init(_ entry: LogEntry) {
         switch entry.content {
-        case .signal(let kind, let side, let phone, let id, let digest):
+        case .signal(let kind, let side, let device, let id, let digest):
             self.init(
                 kind: kind.rawValue,
-                sender: phone,
+                sender: device,
                 audience: entry.audience.kept(from: side),
                 signalID: id?.text,
                 digest: digest
@@ -51,7 +51,7 @@ extension EntryColumns {
             return LogEntry(
                 seq: seq,
                 at: moment,
-                content: .signal(kind, from: side, phone: sender, id: id, digest: digest),
+                content: .signal(kind, from: side, device: sender, id: id, digest: digest),
                 audience: audience
             )
         }
@@ -85,8 +85,8 @@ extension LogEntry.Audience {
         case .callee: "callee"
         case .both: "both"
         case .nobody: "nobody"
-        case .callerAnd(let phone): "and \(phone.kept)"
-        case .calleeBut(let phone): "but \(phone.kept)"
+        case .callerAnd(let device): "and \(device.kept)"
+        case .calleeExcept(let device): "but \(device.kept)"
         }
     }
 
@@ -98,25 +98,26 @@ extension LogEntry.Audience {
         case "both": self = .both
         case "nobody": self = .nobody
         case "and":
-            guard words.count == 2, let phone = Phone(kept: words[1]) else { return nil }
-            self = .callerAnd(phone)
+            guard words.count == 2, let device = DeviceIdentity(kept: words[1]) else { return nil }
+            self = .callerAnd(device)
         case "but":
-            guard words.count == 2, let phone = Phone(kept: words[1]) else { return nil }
-            self = .calleeBut(phone)
+            guard words.count == 2, let device = DeviceIdentity(kept: words[1]) else { return nil }
+            self = .calleeExcept(device)
         default: return nil
         }
     }
 }
 
-extension Phone {
-    /// The device as stored text: its token mark in hex, a space, its id.
-    var kept: String { "\(String(mark.rawValue, radix: 16)) \(id.text)" }
+extension DeviceIdentity {
+    /// The device as stored text: its token fingerprint in hex, a space, its id.
+    var kept: String { "\(String(fingerprint.rawValue, radix: 16)) \(id.text)" }
 
     init?(kept text: Substring) {
         let words = text.split(separator: " ")
-        guard words.count == 2, let mark = UInt64(words[0], radix: 16), let id = DeviceID(String(words[1])) else {
+        guard words.count == 2, let fingerprint = UInt64(words[0], radix: 16), let id = DeviceID(String(words[1]))
+        else {
             return nil
         }
-        self.init(id: id, mark: TokenMark(rawValue: mark))
+        self.init(id: id, fingerprint: TokenFingerprint(rawValue: fingerprint))
     }
 }

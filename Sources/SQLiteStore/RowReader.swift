@@ -17,7 +17,7 @@ struct RowReader {
     func call(_ statement: Statement) -> CallRecord? {
         let row = CheckedRow(row: statement, table: "call", key: [0], damages: damages)
         guard let number = row.number(0), let id = row.value(1, CallID.init),
-            let epoch = row.number(2, in: KeptRange.epochs), let caller = row.value(4, UserID.init),
+            let epoch = row.number(2, in: StorableRange.epochs), let caller = row.value(4, UserID.init),
             let callee = row.value(5, UserID.init), let legs = row.value(16, LegText.decode),
             let reason = row.word(13, EndReason.init(rawValue:)), let replacedBy = row.word(14, CallID.init),
             let hidden = row.word(15, CallRecord.Hidden.init(rawValue:))
@@ -50,11 +50,11 @@ struct RowReader {
     func entry(_ statement: Statement) -> EntryRecord? {
         let row = CheckedRow(row: statement, table: "entry", key: [0, 1], damages: damages)
         guard let seq = row.number(1), let device = row.word(4, DeviceID.init) else { return nil }
-        let mark = TokenMark(rawValue: UInt64(bitPattern: statement.int64(5)))
+        let fingerprint = TokenFingerprint(rawValue: UInt64(bitPattern: statement.int64(5)))
         let moment = row.moment(2)
         let columns = EntryColumns(
             kind: statement.text(3),
-            sender: device.value.map { Phone(id: $0, mark: mark) },
+            sender: device.value.map { DeviceIdentity(id: $0, fingerprint: fingerprint) },
             audience: statement.text(6),
             signalID: statement.optionalText(7),
             digest: UInt64(bitPattern: statement.int64(8))
@@ -127,7 +127,7 @@ struct RowReader {
     /// Returns the user and the end of do-not-disturb in a row `user, until`.
     func doNotDisturb(_ statement: Statement) -> (UserID, Moment)? {
         let row = CheckedRow(row: statement, table: "do_not_disturb", key: [0], damages: damages)
-        return row.value(0, UserID.init).map { ($0, row.moment(1, in: KeptRange.untils)) }
+        return row.value(0, UserID.init).map { ($0, row.moment(1, in: StorableRange.untils)) }
     }
 
     /// Returns the user and the time up to which the user's tokens are refused, in a row `user, before`.
@@ -140,7 +140,7 @@ struct RowReader {
     func epoch(_ statement: Statement) -> (CallKey, UInt32)? {
         let row = CheckedRow(row: statement, table: "call", key: [0], damages: damages)
         guard let id = row.value(0, CallID.init), let caller = row.value(1, UserID.init),
-            let callee = row.value(2, UserID.init), let epoch = row.number(3, in: KeptRange.epochs)
+            let callee = row.value(2, UserID.init), let epoch = row.number(3, in: StorableRange.epochs)
         else { return nil }
         return (CallKey(id: id, pair: Pair(caller, callee)), UInt32(epoch))
     }

@@ -24,47 +24,47 @@ extension SQLiteCallStore {
         into folder: String,
         keeping name: String
     ) throws(StoreFailure) -> Bool {
-        guard access(backup, R_OK) == 0 else { throw Draft.failure("read", backup) }
-        let folder = Folder(path: folder)
+        guard access(backup, R_OK) == 0 else { throw AtomicFile.failure("read", backup) }
+        let folder = DataFolder(path: folder)
         let lock = try folder.hold()
         defer { withExtendedLifetime(lock) {} }
-        return try Restoring(backup: backup, folder: folder, name: name).run()
+        return try Restoration(backup: backup, folder: folder, name: name).run()
     }
 }
 
 /// The restoration of one backup into a folder that is locked.
-private struct Restoring {
+private struct Restoration {
     let backup: String
-    let folder: Folder
+    let folder: DataFolder
     let name: String
 
     func run() throws(StoreFailure) -> Bool {
-        let draft = try Draft(of: folder.database)
-        try copy(to: draft)
-        try draft.give(to: folder)
-        try draft.synchronize()
+        let file = try AtomicFile(of: folder.database)
+        try copy(to: file)
+        try file.give(to: folder)
+        try file.synchronize()
         let wasThere = try putAside()
-        try draft.replace()
+        try file.replace()
         try settle()
         return wasThere
     }
 
     /// Copies the backup, including the data in its `-wal`, and checks that all of it can be read.
-    private func copy(to draft: borrowing Draft) throws(StoreFailure) {
+    private func copy(to file: borrowing AtomicFile) throws(StoreFailure) {
         do {
             let connection = try StoreReader.connect(to: backup)
             guard try Schema.migrations.versionFound(in: connection) > 0 else {
                 throw StoreFailure("The file \(backup) is a database, but not one of ringline's.")
             }
-            try draft.copy(from: connection)
-            let check = try Connection(.file(path: draft.path, .immutable)).pragma("integrity_check")
+            try file.copy(from: connection)
+            let check = try Connection(.file(path: file.path, .immutable)).pragma("integrity_check")
             guard check == "ok" else { throw StoreFailure("The file \(backup) is damaged: \(check ?? "")") }
         } catch let failure as StoreFailure {
             throw failure
         } catch let failure as Migrations.Failure {
             throw StoreFailure(failure, database: backup)
         } catch let error as SQLiteError {
-            throw StoreFailure(error, database: error.code == .full ? draft.path : backup)
+            throw StoreFailure(error, database: error.code == .full ? file.path : backup)
         } catch {
             throw StoreFailure("The file \(backup) cannot be copied: \(error).")
         }
@@ -77,11 +77,13 @@ private struct Restoring {
     private func putAside() throws(StoreFailure) -> Bool {
         guard access(folder.database, F_OK) == 0 else { return false }
         let (log, aside) = (folder.database + "-wal", "\(folder.path)/\(name)")
-        guard link(folder.database, aside) == 0 else { throw Draft.failure("made", aside) }
-        guard link(log, aside + "-wal") == 0 || errno == ENOENT else { throw Draft.failure("made", aside + "-wal") }
+        guard link(folder.database, aside) == 0 else { throw AtomicFile.failure("made", aside) }
+        guard link(log, aside + "-wal") == 0 || errno == ENOENT else {
+            throw AtomicFile.failure("made", aside + "-wal")
+        }
         copyLog()
         for file in [log, folder.database + "-shm"] {
-            guard unlink(file) == 0 || errno == ENOENT else { throw Draft.failure("removed", file) }
+            guard unlink(file) == 0 || errno == ENOENT else { throw AtomicFile.failure("removed", file) }
         }
         return true
     }
@@ -102,8 +104,8 @@ private struct Restoring {
     /// Makes the names durable as well, by an `fsync` of the folder.
     private func settle() throws(StoreFailure) {
         let directory = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { throw Draft.failure("opened", folder.path) }
+        guard directory >= 0 else { throw AtomicFile.failure("opened", folder.path) }
         defer { close(directory) }
-        guard fsync(directory) == 0 else { throw Draft.failure("written", folder.path) }
+        guard fsync(directory) == 0 else { throw AtomicFile.failure("written", folder.path) }
     }
 }

@@ -4,7 +4,7 @@ public import CallPorts
 /// A store that keeps calls, devices and blocks in one SQLite database, `ringline.sqlite`, in a data folder.
 ///
 /// One thread of the store writes. A commit that it reports as durable survives a power cut (WAL, `synchronous=FULL`).
-/// A second thread answers questions. One server at a time holds the folder; ``StoreReader`` can read it without
+/// A second thread answers queries. One server at a time holds the folder; ``StoreReader`` can read it without
 /// holding it.
 public final class SQLiteCallStore: CallStore {
     private let writer: Writer
@@ -14,29 +14,29 @@ public final class SQLiteCallStore: CallStore {
     /// Nothing is touched before ``open(at:)``.
     /// - Parameters:
     ///   - folder: The folder's path.
-    ///   - patience: How ``open(at:)`` waits while another server holds the folder. By default it throws immediately.
-    ///   - report: Called with the results of commits and questions, on the store's threads. It must not wait for the
+    ///   - lockWait: How ``open(at:)`` waits while another server holds the folder. By default it throws immediately.
+    ///   - report: Called with the results of commits and queries, on the store's threads. It must not wait for the
     ///     store.
     public convenience init(
         folder: String,
-        patience: Patience = Patience(),
+        lockWait: LockWait = LockWait(),
         report: @escaping @Sendable (StoreReport) -> Void
     ) {
-        self.init(folder: folder, patience: patience, faults: nil, report: report)
+        self.init(folder: folder, lockWait: lockWait, faults: nil, report: report)
     }
 
     /// Creates a store whose database can be made to refuse to grow, for tests of a full disk.
     package init(
         folder: String,
-        patience: Patience = Patience(),
+        lockWait: LockWait = LockWait(),
         faults: Faults?,
         report: @escaping @Sendable (StoreReport) -> Void
     ) {
-        writer = Writer(folder: Folder(path: folder), patience: patience, faults: faults, report: report)
+        writer = Writer(folder: DataFolder(path: folder), lockWait: lockWait, faults: faults, report: report)
     }
 
     deinit {
-        writer.mailbox.abandon()
+        writer.queue.abandon()
         writer.joinIfStarted()
     }
 
@@ -49,22 +49,22 @@ public final class SQLiteCallStore: CallStore {
     /// - Returns: Always `false`, because the disk takes time.
     @discardableResult
     public func commit(_ changes: [Change], as ticket: Ticket) -> Bool {
-        writer.mailbox.put(Mailbox.Commit(changes: changes, ticket: ticket))
+        writer.queue.put(WriterQueue.Commit(changes: changes, ticket: ticket))
         return false
     }
 
-    /// Queues a question; see `CallStore.ask(_:as:)`.
+    /// Queues a query; see `CallStore.ask(_:as:)`.
     ///
-    /// While the store is stalled, the question fails.
-    public func ask(_ question: Question, as id: QuestionID) {
-        writer.mailbox.put(Mailbox.Asked(question: question, id: id))
+    /// While the store is stalled, the query fails.
+    public func ask(_ query: StoreQuery, as id: StoreQueryID) {
+        writer.queue.put(WriterQueue.SubmittedQuery(query: query, id: id))
     }
 
     /// Commits what is queued and releases the folder.
     ///
     /// A stalled store tries once more to commit, and then gives up.
     public func close() {
-        writer.mailbox.close()
+        writer.queue.close()
         writer.joinIfStarted()
     }
 }

@@ -4,8 +4,8 @@ import SQLite
 ///
 /// A released migration is never changed; a new one is added.
 ///
-/// Moments are milliseconds since 1970. Unsigned numbers (seq, digest, token mark) are stored as the `Int64` of the
-/// same bits, because SQLite has only signed numbers.
+/// Moments are milliseconds since 1970. Unsigned numbers (seq, digest, token fingerprint) are stored as the `Int64` of
+/// the same bits, because SQLite has only signed numbers.
 enum Schema {
     static let migrations = Migrations([version1, version2])
 

@@ -13,10 +13,10 @@ extension StoreReader {
         guard access(path, F_OK) != 0 else {
             throw StoreFailure("The file \(path) exists already and was not overwritten.")
         }
-        let draft = try Draft(of: path)
-        do throws(SQLiteError) { try draft.copy(from: questions.connection) } catch {
+        let file = try AtomicFile(of: path)
+        do throws(SQLiteError) { try file.copy(from: queries.connection) } catch {
             throw StoreFailure("The copy could not be made: \(error.message) (SQLite \(error.extendedCode)).")
         }
-        try draft.publish()
+        try file.publish()
     }
 }

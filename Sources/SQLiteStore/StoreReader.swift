@@ -9,7 +9,7 @@ import SQLite
 /// It takes no lock and writes no row. Use it from one thread only. It can also read a folder without write permission,
 /// if the server was stopped in good order.
 public final class StoreReader {
-    let questions: Questions
+    let queries: QueryRunner
 
     /// Opens the database in a data folder for reading.
     ///
@@ -33,12 +33,12 @@ public final class StoreReader {
         } catch let failure as StoreFailure {
             throw failure
         } catch { throw StoreFailure("The database \(database) cannot be read: \(error).") }
-        questions = Questions(connection: connection, database: database, damages: DamageLog())
+        queries = QueryRunner(connection: connection, database: database, damages: DamageLog())
     }
 
     private static func database(at path: String) throws(StoreFailure) -> String {
         if SQLiteCallStore.isCopy(path) { return path }
-        let folder = Folder(path: path)
+        let folder = DataFolder(path: path)
         try folder.requireFolder()
         guard access(folder.database, F_OK) == 0 else {
             throw StoreFailure("No database in \(path): no ringline has run with it as its data folder.")
@@ -47,47 +47,47 @@ public final class StoreReader {
     }
 
     /// Returns the calls that have not ended, newest first, as of the last commit.
-    public func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try questions.liveCalls(limit: limit) }
+    public func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try queries.liveCalls(limit: limit) }
 
-    /// Returns a user's calls; see `Question.history(_:limit:before:)`.
+    /// Returns a user's calls; see `StoreQuery.history(_:limit:before:)`.
     public func history(of user: UserID, limit: Int, before: CallNumber? = nil) throws(StoreFailure) -> [CallRecord] {
-        try questions.history(of: user, limit: limit, before: before)
+        try queries.history(of: user, limit: limit, before: before)
     }
 
     /// Returns the stored calls that match, newest first, `limit` at most.
     public func calls(_ choice: CallChoice, limit: Int) throws(StoreFailure) -> [CallRecord] {
-        try questions.calls(choice, limit: limit)
+        try queries.calls(choice, limit: limit)
     }
 
     /// Returns the timeline of a call, oldest event first.
     public func timeline(of number: CallNumber) throws(StoreFailure) -> [TimelineRecord] {
-        try questions.events(of: number)
+        try queries.events(of: number)
     }
 
     /// Returns the stored log of a call.
     ///
     /// It is empty once the call can no longer be fetched; its timeline is still there.
     public func log(of number: CallNumber) throws(StoreFailure) -> [EntryRecord] {
-        try questions.log(of: number)
+        try queries.log(of: number)
     }
 
     /// Returns a user's registered devices.
-    public func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] { try questions.devices(of: user) }
+    public func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] { try queries.devices(of: user) }
 
     /// Returns the bundle ids of the apps on all registered devices, `limit` at most.
-    public func bundleIDs(limit: Int) throws(StoreFailure) -> [String] { try questions.bundleIDs(limit: limit) }
+    public func bundleIDs(limit: Int) throws(StoreFailure) -> [String] { try queries.bundleIDs(limit: limit) }
 
     /// Returns the impossible values that were read so far and were replaced or left out.
     ///
     /// Each is returned once.
-    public func takeDamages() -> [DamagedValue] { questions.damages.take() }
+    public func takeDamages() -> [DamagedValue] { queries.damages.take() }
 
     /// Returns what SQLite finds wrong with the database (`PRAGMA integrity_check`); empty if it is intact.
     ///
     /// It reads the whole database.
     public func damage() throws(StoreFailure) -> [String] {
-        try questions.reading { () throws -> [String] in
-            let rows = try questions.connection.statement(SQL("integrity check", "PRAGMA integrity_check"))
+        try queries.reading { () throws -> [String] in
+            let rows = try queries.connection.statement(SQL("integrity check", "PRAGMA integrity_check"))
             var found: [String] = []
             while try rows.step() { found.append(rows.text(0)) }
             return found == ["ok"] ? [] : found
@@ -121,7 +121,7 @@ extension SQLiteCallStore {
     }
 
     /// Returns whether a server, or a restoration, holds a data folder at the moment.
-    public static func isHeld(folder: String) -> Bool { Folder(path: folder).isHeld }
+    public static func isHeld(folder: String) -> Bool { DataFolder(path: folder).isHeld }
 
     /// Returns a reader of a data folder.
     ///

@@ -3,16 +3,16 @@ import CallPorts
 import SQLite
 import Threads
 
-/// The thread that writes: it opens the database, commits what is queued in the mailbox, and closes the database.
+/// The thread that writes: it opens the database, commits what is queued in the queue, and closes the database.
 ///
 /// Everything that is queued when a transaction begins goes into that transaction (group commit). Under load, one
 /// `fsync` serves many commits.
 final class Writer: Sendable {
-    let mailbox = Mailbox()
+    let queue = WriterQueue()
 
-    private let folder: Folder
+    private let folder: DataFolder
     private let faults: Faults?
-    private let patience: Patience
+    private let lockWait: LockWait
     private let report: @Sendable (StoreReport) -> Void
 
     private struct State {
@@ -24,13 +24,13 @@ final class Writer: Sendable {
     private let state = Monitor(State())
 
     init(
-        folder: Folder,
-        patience: Patience,
+        folder: DataFolder,
+        lockWait: LockWait,
         faults: Faults?,
         report: @escaping @Sendable (StoreReport) -> Void
     ) {
         self.folder = folder
-        self.patience = patience
+        self.lockWait = lockWait
         self.faults = faults
         self.report = report
     }
@@ -49,7 +49,7 @@ final class Writer: Sendable {
 
     private func run(at now: Moment) {
         do throws(StoreFailure) {
-            let lock = try folder.take(patience)
+            let lock = try folder.take(lockWait)
             try work(at: now)
             // The lock is released only here, after the connections were closed.
             withExtendedLifetime(lock) {}
@@ -59,11 +59,11 @@ final class Writer: Sendable {
         state.withLock { $0.isRunning = false }
     }
 
-    /// Opens the database and serves the mailbox; the database is closed when this returns.
+    /// Opens the database and serves the queue; the database is closed when this returns.
     private func work(at now: Moment) throws(StoreFailure) {
-        let session = try Session(folder: folder, faults: faults, report: report)
-        let stored = try session.begin(at: now)
+        let connection = try WriterConnection(folder: folder, faults: faults, report: report)
+        let stored = try connection.begin(at: now)
         state.withLock { $0.opened = .success(stored) }
-        session.serve(mailbox)
+        connection.serve(queue)
     }
 }

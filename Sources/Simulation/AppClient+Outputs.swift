@@ -174,6 +174,6 @@ extension AppClient {
 
 extension CallClient.Authorization {
     fileprivate var capability: String? {
-        if case .capability(let act) = self { act } else { nil }
+        if case .capability(let capability) = self { capability } else { nil }
     }
 }

@@ -8,11 +8,11 @@ import SeededRandom
 ///
 /// Every description, candidate and message in a world has a unique number. By this number the world matches an output
 /// of the core with the input that it came from, and checks it.
-final class AppClient: PhoneCore {
+final class AppClient: DeviceCore {
     var client: CallClient
     let user: UserID
     let device: DeviceID
-    var chance: SeededGenerator
+    var generator: SeededGenerator
     /// Returns the next number for descriptions and candidates, unique in the world.
     let nextNumber: () -> Int
     /// The pending results of the engine, soonest first.
@@ -62,17 +62,17 @@ final class AppClient: PhoneCore {
         var isAdded = false
     }
 
-    init(user: UserID, device: DeviceID, instance: Int, chance: SeededGenerator, nextNumber: @escaping () -> Int) {
+    init(user: UserID, device: DeviceID, instance: Int, generator: SeededGenerator, nextNumber: @escaping () -> Int) {
         self.user = user
         self.device = device
-        self.chance = chance
+        self.generator = generator
         self.nextNumber = nextNumber
-        var configuration = CallClient.Configuration(user: user, device: device, namePrefix: "\(instance)")
-        configuration.ringFor = .seconds(self.chance.percent(40) ? self.chance.within(5...30) : 45)
-        configuration.maximumCallGroups = self.chance.percent(20) ? 1 : 2
+        var configuration = CallClient.Configuration(user: user, device: device, signalIDPrefix: "\(instance)")
+        configuration.ringTimeout = .seconds(self.generator.percent(40) ? self.generator.within(5...30) : 45)
+        configuration.maximumCallGroups = self.generator.percent(20) ? 1 : 2
         client = CallClient(configuration)
         // A part of a UUID that is unique for each device and each start of its app.
-        let digits = String(self.chance.next() | 1 << 63, radix: 16)
+        let digits = String(self.generator.next() | 1 << 63, radix: 16)
         uuidPrefix = "\(digits.prefix(8))-\(digits.dropFirst(8).prefix(4))-4000-8000-"
     }
 
@@ -82,7 +82,7 @@ final class AppClient: PhoneCore {
                 switch call.phase {
                 case .preparing, .calling: .calling
                 case .ringing: .ringing
-                case .shadowed: .hushed
+                case .hiddenByOutgoingCall: .hiddenByOutgoingCall
                 case .answering: .answering
                 case .connecting, .active: .talking
                 case .ended: .ended
@@ -132,8 +132,8 @@ final class AppClient: PhoneCore {
             // This answers the HTTP library's repeat of a request that was already answered. The core no longer awaits
             // it.
             guard fetched.insert(number).inserted else { return }
-            if status == 200, let object = Reading.object(body) {
-                for element in object.elements(of: .signals).compactMap({ Reading.object($0) }) {
+            if status == 200, let object = MessageReader.object(body) {
+                for element in object.elements(of: .signals).compactMap({ MessageReader.object($0) }) {
                     arrives(element, into: &outputs)
                 }
             }
@@ -160,7 +160,7 @@ final class AppClient: PhoneCore {
     /// Passes a push to the core, which must report it to the system in the same turn (I6).
     private func pushed(_ payload: [UInt8], at now: Moment, into outputs: inout [CoreOutput]) {
         var isReported = false
-        for output in client.handle(.pushed(Reading.push(payload)), at: now) {
+        for output in client.handle(.pushed(MessageReader.push(payload)), at: now) {
             switch output {
             case .reportIncoming, .reportRepeated: isReported = true
             default: break
@@ -180,7 +180,7 @@ final class AppClient: PhoneCore {
             else { return }
             // The system knows a call that it asked for.
             reported.insert(uuid)
-            let start = CallClient.StartCall(uuid: uuid, callID: id, to: peer, hasVideo: chance.percent(50))
+            let start = CallClient.StartCall(uuid: uuid, callID: id, to: peer, hasVideo: generator.percent(50))
             tell(.startCall(start), at: now, into: &outputs)
         case .answer(let name, _):
             if let uuid = find(name) { tell(.answer(uuid), at: now, into: &outputs) }
@@ -204,7 +204,7 @@ final class AppClient: PhoneCore {
         into outputs: inout [CoreOutput]
     ) {
         switch kind {
-        case .offer: tell(.renegotiate(uuid, restartsICE: chance.percent(50)), at: now, into: &outputs)
+        case .offer: tell(.renegotiate(uuid, restartsICE: generator.percent(50)), at: now, into: &outputs)
         case .ice:
             let value = String(fields.dropFirst("\"candidate\":".count))
             if let round = rounds[uuid] { tell(.localCandidate(uuid, round: round, value), at: now, into: &outputs) }
@@ -213,7 +213,7 @@ final class AppClient: PhoneCore {
             if fields.contains("hold") {
                 tell(.setHeld(uuid, fields.contains("true")), at: now, into: &outputs)
             } else {
-                tell(.setMuted(uuid, audio: chance.percent(50)), at: now, into: &outputs)
+                tell(.setMuted(uuid, audio: generator.percent(50)), at: now, into: &outputs)
             }
         case .dtmf: tell(.playDTMF(uuid, "1#"), at: now, into: &outputs)
         case .info: tell(.sendInfo(uuid, String(fields.dropFirst("\"data\":".count))), at: now, into: &outputs)
@@ -232,13 +232,13 @@ final class AppClient: PhoneCore {
     /// Plans the results of the engine: a description, and some candidates.
     func make(_ kind: CallClient.DescriptionKind, _ uuid: CallUUID, round: UInt32, at now: Moment) {
         rounds[uuid] = round
-        let delay = chance.percent(95) ? chance.within(5...300) : chance.within(300...4_000)
+        let delay = generator.percent(95) ? generator.within(5...300) : generator.within(300...4_000)
         let sdp = "v=0\r\no=- \(nextNumber()) 1 IN IP4 0.0.0.0\r\n"
         later(delay, .localDescription(uuid, round: round, kind, sdp: sdp), at: now)
-        for _ in 0..<chance.below(3) {
+        for _ in 0..<generator.below(3) {
             // Some candidates are ready before their description.
             let text = "{\"candidate\":\"candidate:\(nextNumber()) 1 udp 1 0.0.0.0 9 typ host\"}"
-            later(delay + chance.within(-3...900), .localCandidate(uuid, round: round, text), at: now)
+            later(delay + generator.within(-3...900), .localCandidate(uuid, round: round, text), at: now)
         }
     }
 

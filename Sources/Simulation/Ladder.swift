@@ -8,7 +8,7 @@ enum Ladder {
     ]
 
     static func text(_ bytes: [UInt8], from start: Int) -> String {
-        guard let object = Reading.object(bytes, from: start) else {
+        guard let object = MessageReader.object(bytes, from: start) else {
             return "\(max(0, bytes.count - start)) bytes"
         }
         var words: [String] = []

@@ -24,7 +24,8 @@ extension ModelClient {
         into outputs: inout [CoreOutput]
     ) {
         guard let id = object.text(of: .callId).flatMap({ CallID($0) }), let room = object.text(of: .room),
-            let peer = Reading.peer(inRoom: room, of: user), let seq = object.number(of: .seq).map({ UInt64($0) }),
+            let peer = MessageReader.peer(inRoom: room, of: user),
+            let seq = object.number(of: .seq).map({ UInt64($0) }),
             let epoch = object.number(of: .epoch).map({ UInt32(truncatingIfNeeded: $0) })
         else { return }
         let key = CallKey(id: id, pair: Pair(user, peer))
@@ -195,7 +196,7 @@ extension ModelClient {
     }
 
     func woken(by payload: [UInt8], at now: Moment, into outputs: inout [CoreOutput]) {
-        guard let object = Reading.object(payload), let id = object.text(of: .callId).flatMap({ CallID($0) }),
+        guard let object = MessageReader.object(payload), let id = object.text(of: .callId).flatMap({ CallID($0) }),
             let peer = object.text(of: .fromUserId).flatMap({ UserID($0) }),
             let epoch = object.number(of: .epoch).map({ UInt32(truncatingIfNeeded: $0) }),
             let until = object.number(of: .ringUntil), let sentAt = object.number(of: .sentAt)
@@ -223,7 +224,7 @@ extension ModelClient {
         at now: Moment,
         into outputs: inout [CoreOutput]
     ) {
-        guard let object = Reading.object(body) else { return }
+        guard let object = MessageReader.object(body) else { return }
         guard status == 200 else {
             guard status == 404 else { return }
             // The server does not know the call, or no longer knows it.
@@ -237,11 +238,11 @@ extension ModelClient {
         }
         for element in object.elements(of: .signals) {
             let frame = Frame(element).bytes
-            if let inner = Reading.object(element), let type = inner.text(of: .type) {
+            if let inner = MessageReader.object(element), let type = inner.text(of: .type) {
                 entry(SignalKind(rawValue: type), inner, frame, at: now, into: &outputs)
             }
         }
-        guard let room = object.text(of: .room), let peer = Reading.peer(inRoom: room, of: user) else { return }
+        guard let room = object.text(of: .room), let peer = MessageReader.peer(inRoom: room, of: user) else { return }
         let key = CallKey(id: id, pair: Pair(user, peer))
         let epoch = UInt32(truncatingIfNeeded: object.number(of: .epoch) ?? 0)
         guard let index = table.lastIndex(where: { $0.view.name.key == key }), table[index].view.name.epoch > 0 else {

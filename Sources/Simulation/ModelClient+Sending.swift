@@ -123,7 +123,7 @@ extension ModelClient {
         let held = table[index].held
         table[index].held = []
         for frame in held {
-            if let object = Reading.object(inFrame: frame) {
+            if let object = MessageReader.object(inFrame: frame) {
                 take(object, frame, at: now, into: &outputs)
             }
         }

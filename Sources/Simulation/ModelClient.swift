@@ -2,7 +2,7 @@ import CallCore
 import CallWire
 
 /// A small correct client: it does what the protocol requires of an app, and no more.
-final class ModelClient: PhoneCore {
+final class ModelClient: DeviceCore {
     struct Call {
         var view: CoreCall
         var peer: UserID
@@ -28,7 +28,7 @@ final class ModelClient: PhoneCore {
     /// The newest epoch of the earlier calls under each callId.
     var past: [CallKey: UInt32] = [:]
     var isConnected = false
-    static let resendAfter = Moment.Span.milliseconds(2_000)
+    static let resendAfter = Moment.Duration.milliseconds(2_000)
 
     init(user: UserID, device: DeviceID, instance: Int) {
         self.user = user
@@ -61,7 +61,7 @@ final class ModelClient: PhoneCore {
             take(object, frame.bytes, at: now, into: &outputs)
         case .push(let payload): woken(by: payload, at: now, into: &outputs)
         case .response(let id, let status, let body):
-            guard status != 0, let object = Reading.object(body) else { return }
+            guard status != 0, let object = MessageReader.object(body) else { return }
             if status == 200 {
                 acknowledged(id, object, at: now, into: &outputs)
             } else {

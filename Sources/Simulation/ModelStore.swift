@@ -35,7 +35,7 @@ struct ModelStore {
         state.revocations = revocations
         state.epochs = epochs
         state.lastCallNumber = lastNumber
-        state.crashes = unclean
+        state.uncleanStarts = unclean
         return state
     }
 
@@ -96,7 +96,7 @@ struct ModelStore {
             if !UUIDv5.isUUID(record.id.text) { epochs[key] = max(epochs[key] ?? 0, record.epoch) }
         case .entry(let number, let entry): calls[number]?.entries.append(entry)
         case .event, .historyForgotten: break
-        case .crashesForgotten: unclean = 0
+        case .uncleanStartsForgotten: unclean = 0
         case .logForgotten(let number):
             forgotten.insert(number)
             calls[number]?.entries = []

@@ -35,7 +35,7 @@ final class ReadFrame {
 
     init(_ bytes: [UInt8]) {
         self.bytes = bytes
-        object = Reading.object(inFrame: bytes)
+        object = MessageReader.object(inFrame: bytes)
         type = object?.text(of: .type)
         from = object?.text(of: .from)
         seq = object?.number(of: .seq).map { UInt64($0) }
@@ -85,7 +85,7 @@ final class ReadFrame {
     }
 
     static func place(of id: CallID, _ epoch: UInt32, in room: String, for user: UserID) -> Place {
-        guard let peer = Reading.peer(inRoom: room, of: user) else { return .foreign(id, room: room) }
+        guard let peer = MessageReader.peer(inRoom: room, of: user) else { return .foreign(id, room: room) }
         return .call(CallName(id: id, pair: Pair(user, peer), epoch: epoch))
     }
 }

@@ -18,15 +18,15 @@ public enum Simulation {
         progress: (Statistics) -> Void = { _ in }
     ) -> Outcome {
         var total = Statistics()
-        var chance = SeededGenerator(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         var reported = 0
         while total.calls < calls {
-            let one = chance.next() >> 16
+            let one = generator.next() >> 16
             let faults = Self.faults(for: one)
             let world = World(seed: one, calls: callsPerWorld, faults: faults, isRecording: false)
             world.live()
             var statistics = world.statistics
-            statistics.coverage = world.watch.coverage
+            statistics.coverage = world.checker.coverage
             total.add(statistics)
             if var violation = world.violation {
                 violation.foundAfterCalls = total.calls
@@ -46,17 +46,17 @@ public enum Simulation {
         let world = World(seed: seed, calls: calls, faults: faults, isRecording: true)
         world.live()
         var statistics = world.statistics
-        statistics.coverage = world.watch.coverage
+        statistics.coverage = world.checker.coverage
         return (statistics, world.violation, world.ladder)
     }
 
     /// Returns the faults of a world: some worlds have all faults, most have a random selection, some have none.
     static func faults(for seed: UInt64) -> Faults {
-        var chance = SeededGenerator(seed: seed, stream: 20)
-        switch chance.below(10) {
+        var generator = SeededGenerator(seed: seed, stream: 20)
+        switch generator.below(10) {
         case 0: return []
         case 1, 2, 3: return .all
-        default: return Faults(rawValue: UInt32(truncatingIfNeeded: chance.next())).intersection(.all)
+        default: return Faults(rawValue: UInt32(truncatingIfNeeded: generator.next())).intersection(.all)
         }
     }
 

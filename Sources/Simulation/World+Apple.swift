@@ -10,34 +10,34 @@ extension World {
         log(
             "server ~ APNs: \(order.kind.rawValue) push \(order.id.rawValue) for \(order.token), \(order.environment.rawValue)"
         )
-        watch.ordered(order, to: owner(of: order.token)?.index, at: now)
+        checker.ordered(order, to: owner(of: order.token)?.index, at: now)
         after(apple.within(5...60), .pushArrives(run: run, order))
     }
 
     /// Returns the device that has, or had, a push token.
-    private func owner(of token: String) -> Handset? {
+    private func owner(of token: String) -> SimulatedDevice? {
         // An alert token is the VoIP token with an `a` in front.
         let token = token.hasPrefix("a") ? String(token.dropFirst()) : token
-        return handsets.first { $0.token == token || $0.oldTokens.contains { $0.token == token } }
+        return devices.first { $0.token == token || $0.oldTokens.contains { $0.token == token } }
     }
 
     func pushArrives(_ order: PushOrder, _ run: Int) {
         // The push is not on the wire yet: it can still be cancelled, and it is lost if the server goes down.
         guard run == self.run, switchboard != nil else { return }
-        if watch.isCancelled(order.id) {
+        if checker.isCancelled(order.id) {
             report(.cancelled, order, run)
             return
         }
-        watch.attempted(order.id)
-        guard let handset = owner(of: order.token) else {
+        checker.attempted(order.id)
+        guard let device = owner(of: order.token) else {
             report(.answered(status: 400, reason: "BadDeviceToken", timestamp: nil), order, run)
             return
         }
-        guard handset.environment == order.environment else {
+        guard device.environment == order.environment else {
             report(.answered(status: 400, reason: "BadDeviceToken", timestamp: nil), order, run)
             return
         }
-        if let old = handset.oldTokens.first(where: { $0.token == order.token }) {
+        if let old = device.oldTokens.first(where: { $0.token == order.token }) {
             report(
                 .answered(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: old.until)),
                 order,
@@ -46,14 +46,14 @@ extension World {
             return
         }
         if faults.contains(.pushes), !isHealed, apple.percent(30) {
-            misbehave(order, handset, run)
+            misbehave(order, device, run)
             return
         }
         report(.answered(status: 200, reason: nil, timestamp: nil), order, run)
-        deliver(order, to: handset)
+        deliver(order, to: device)
     }
 
-    private func misbehave(_ order: PushOrder, _ handset: Handset, _ run: Int) {
+    private func misbehave(_ order: PushOrder, _ device: SimulatedDevice, _ run: Int) {
         switch apple.below(9) {
         case 0: report(.answered(status: 429, reason: "TooManyRequests", timestamp: nil), order, run)
         case 1: report(.answered(status: 500, reason: "InternalServerError", timestamp: nil), order, run)
@@ -63,25 +63,25 @@ extension World {
         case 5:
             // The push is taken, but the response is lost.
             report(.unreachable("no answer"), order, run)
-            deliver(order, to: handset)
+            deliver(order, to: device)
         case 6:
             report(.answered(status: 200, reason: nil, timestamp: nil), order, run)
-            deliver(order, to: handset)
-            deliver(order, to: handset)
+            deliver(order, to: device)
+            deliver(order, to: device)
         case 7:
             report(.answered(status: 200, reason: nil, timestamp: nil), order, run)
             let late = max(0, order.giveUpAt.milliseconds - moment.milliseconds) + apple.within(1_000...60_000)
-            after(late, .pushDelivered(handset: handset.index, payload: order.payload))
+            after(late, .pushDelivered(device: device.index, payload: order.payload))
         default:
             // The push is taken, and never delivered.
             report(.answered(status: 200, reason: nil, timestamp: nil), order, run)
         }
     }
 
-    private func deliver(_ order: PushOrder, to handset: Handset) {
+    private func deliver(_ order: PushOrder, to device: SimulatedDevice) {
         guard order.kind == .voip else { return }
         let delay = apple.percent(85) ? apple.within(50...1_200) : apple.within(1_200...8_000)
-        after(delay, .pushDelivered(handset: handset.index, payload: order.payload))
+        after(delay, .pushDelivered(device: device.index, payload: order.payload))
     }
 
     private func report(_ result: PushResult, _ order: PushOrder, _ run: Int) {
@@ -91,16 +91,16 @@ extension World {
     func pushResult(_ run: Int, _ id: PushID, _ result: PushResult) {
         guard run == self.run, switchboard != nil else { return }
         log("APNs ~ server: push \(id.rawValue) \(result)")
-        watch.resulted(id, result)
+        checker.resulted(id, result)
         serve(.pushed(id, result), repeatable: apple.percent(5))
     }
 
-    func pushDelivered(_ payload: [UInt8], to handset: Handset) {
+    func pushDelivered(_ payload: [UInt8], to device: SimulatedDevice) {
         // APNs does not store a push that expires immediately.
-        guard now >= handset.offlineUntil else { return }
-        log("APNs ~ \(handset.device.text): push \(Ladder.text(payload, from: 0))")
+        guard now >= device.offlineUntil else { return }
+        log("APNs ~ \(device.id.text): push \(Ladder.text(payload, from: 0))")
         mix(payload)
-        if handset.power != .foreground { launch(handset) }
-        tell(handset, .push(payload))
+        if device.power != .foreground { launch(device) }
+        tell(device, .push(payload))
     }
 }

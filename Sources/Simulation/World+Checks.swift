@@ -8,21 +8,23 @@ extension World {
     ///
     /// There is no such check if the callee set do-not-disturb while the call rang.
     func checkDelivery(_ key: CallKey, _ epoch: UInt32, _ number: CallNumber) {
-        guard switchboard != nil, now >= watch.serverSince + 2_600, let call = watch.calls[number],
+        guard switchboard != nil, now >= checker.serverSince + 2_600, let call = checker.calls[number],
             call.record.epoch == epoch, call.name.key == key, call.isRinging, call.record.hidden == nil, !isHealed,
-            !storeIsStalled, watch.silencedAt[call.record.callee].map({ $0 < now - 32_000 - longestLeap }) ?? true
+            !storeIsStalled, checker.silencedAt[call.record.callee].map({ $0 < now - 32_000 - longestLeap }) ?? true
         else { return }
         for (device, token) in call.targets {
             guard
-                watch.devices[call.record.callee]?.contains(where: { $0.id == device && $0.voipToken == token })
+                checker.devices[call.record.callee]?.contains(where: { $0.id == device && $0.voipToken == token })
                     == true,
-                let handset = handsets.first(where: { $0.device == device })
+                let receiver = devices.first(where: { $0.id == device })
             else { continue }
-            let mark = watch.mark(call.name, device)
-            if watch.confirmed.contains(mark) || watch.attempted.contains(mark) || watch.isOrdered(mark) { continue }
+            let target = checker.target(call.name, device)
+            if checker.confirmed.contains(target) || checker.attempted.contains(target) || checker.isOrdered(target) {
+                continue
+            }
             // A socket is still being probed if it was just opened, or if a long replay is in progress.
             let isProbed = links.contains {
-                $0.handset == handset.index && $0.isOpenAtServer && now < max($0.openedAt, $0.pingedAt) + 2_600
+                $0.device == receiver.index && $0.isOpenAtServer && now < max($0.openedAt, $0.pingedAt) + 2_600
             }
             if isProbed { continue }
             fail("I6", "\(device.text) neither confirmed \(call.name) nor was it pushed")
@@ -30,7 +32,7 @@ extension World {
     }
 
     func checkRingAfter(_ name: CallName) -> Int64 {
-        guard let number = watch.newest[name.key], let call = watch.calls[number], call.name == name else {
+        guard let number = checker.newest[name.key], let call = checker.calls[number], call.name == name else {
             return 127_000
         }
         return (call.record.ringUntil - call.record.startedAt).milliseconds + 6_500 + longestLeap
@@ -40,58 +42,60 @@ extension World {
     private var longestLeap: Int64 { faults.contains(.leaps) ? 40_000 : 0 }
 
     /// Checks that a ring ends by itself, whatever the device receives (I2).
-    func checkRing(_ handset: Handset, _ instance: Int, _ name: CallName) {
-        guard handset.instance == instance, handset.power == .foreground, let core = handset.core,
+    func checkRing(_ device: SimulatedDevice, _ instance: Int, _ name: CallName) {
+        guard device.instance == instance, device.power == .foreground, let core = device.core,
             core.calls.contains(where: { $0.name == name && $0.phase == .ringing })
         else { return }
-        fail("I2", "\(handset.device.text) still rings for \(name)")
+        fail("I2", "\(device.id.text) still rings for \(name)")
     }
 
     /// Checks that no ring lasts too long (I2), and that acknowledged signals have reached all devices with a sound
     /// socket (I4).
     func audit() {
         guard switchboard != nil else { return }
-        for number in watch.live {
-            guard let call = watch.calls[number], call.isRinging,
-                moment > call.record.ringUntil + .seconds(3), now > watch.serverSince + 3_000
+        for number in checker.live {
+            guard let call = checker.calls[number], call.isRinging,
+                moment > call.record.ringUntil + .seconds(3), now > checker.serverSince + 3_000
             else { continue }
             fail("I2", "\(call.name) rings on after its time")
         }
-        for handset in handsets {
-            guard handset.power == .foreground, let index = handset.link, let core = handset.core,
+        for device in devices {
+            guard device.power == .foreground, let index = device.link, let core = device.core,
                 links[index].isOpenAtServer, !links[index].isHalfOpen, links[index].run == run,
                 now >= links[index].openedAt + 6_000,
                 // A connection that a burst has filled needs time to deliver.
                 !faults.contains(.bursts) || now >= links[index].downUntil + 6_000
             else { continue }
-            for number in watch.live {
-                guard let call = watch.calls[number], call.record.hidden == nil else { continue }
-                audit(call, handset, core)
+            for number in checker.live {
+                guard let call = checker.calls[number], call.record.hidden == nil else { continue }
+                audit(call, device, core)
             }
         }
     }
 
-    private func audit(_ call: Watch.Mirror, _ handset: Handset, _ core: any PhoneCore) {
-        let part = watch.part(of: handset, in: call)
+    private func audit(_ call: InvariantChecker.Mirror, _ device: SimulatedDevice, _ core: any DeviceCore) {
+        let part = checker.part(of: device, in: call)
         guard part == .caller || part == .winner || (part == .callee && call.isRinging),
             now >= call.changedAt + 6_000,
             let known = core.calls.last(where: { $0.name == call.name }), known.phase != .ended
         else { return }
-        let log = handset.delivered[call.name]
-        for one in watch.acknowledgements[call.name] ?? [] where now >= one.at + 6_000 {
-            if one.user == handset.user || one.kind == .end { continue }
-            if part == .caller, one.kind == .ice, watch.winners[call.record.number] != one.device { continue }
+        let log = device.delivered[call.name]
+        for one in checker.acknowledgements[call.name] ?? [] where now >= one.at + 6_000 {
+            if one.user == device.user || one.kind == .end { continue }
+            if part == .caller, one.kind == .ice, checker.answeringDevices[call.record.number] != one.device {
+                continue
+            }
             if part == .caller, one.kind == .ice, call.isRinging { continue }
-            if part == .caller, one.seq <= watch.callerSince[call.name] ?? 0 { continue }
+            if part == .caller, one.seq <= checker.callerSince[call.name] ?? 0 { continue }
             if log?.names.contains("\(one.device.text) \(one.id)") == true { continue }
             // A signal that waits for the user, or for its description, has arrived. Its delivery is checked by the
             // client that holds it.
             if log?.arrived.contains("\(one.device.text) \(one.id)") == true { continue }
             // A long log is replayed only as fast as the connection takes it. An entry is checked once the replay has
             // reached it, or has stopped.
-            if let last = handset.lastShown[call.name], last.seq < one.seq, now < last.at + 4_000 { continue }
+            if let last = device.lastShown[call.name], last.seq < one.seq, now < last.at + 4_000 { continue }
             // The logs of a device's calls are replayed one after the other.
-            if isReplayed(to: handset) { continue }
+            if isReplayed(to: device) { continue }
             // The same description, or the same `ringing`, under another id is the same signal. It is recognised by its
             // `seq`, or, if a crash has given it another `seq`, by the id under which the log holds it.
             if let first = call.held[one.seq], log?.names.contains(first) == true { continue }
@@ -99,15 +103,15 @@ extension World {
             fail(
                 "I4",
                 "\(one.kind.rawValue) \(one.id) from \(one.device.text) in \(call.name) was acknowledged as \(one.seq) "
-                    + "and not handed to \(handset.device.text)"
+                    + "and not handed to \(device.id.text)"
             )
         }
     }
 
     /// Returns whether a replay of any call to a device is in progress.
-    private func isReplayed(to handset: Handset) -> Bool {
-        handset.lastShown.contains { name, last in
-            guard now < last.at + 4_000, let number = watch.newest[name.key], let call = watch.calls[number] else {
+    private func isReplayed(to device: SimulatedDevice) -> Bool {
+        device.lastShown.contains { name, last in
+            guard now < last.at + 4_000, let number = checker.newest[name.key], let call = checker.calls[number] else {
                 return false
             }
             return call.name == name && last.seq < call.lastSeq
@@ -123,11 +127,11 @@ extension World {
         latencyUntil = 0
         if switchboard == nil { start() }
         recover()
-        for handset in handsets {
-            handset.offlineUntil = 0
-            handset.hasExpiredToken = false
-            if handset.power != .foreground { launch(handset) }
-            if let link = handset.link, links[link].isHalfOpen { closesAtPhone(link, code: 1006) }
+        for device in devices {
+            device.offlineUntil = 0
+            device.hasExpiredToken = false
+            if device.power != .foreground { launch(device) }
+            if let link = device.link, links[link].isHalfOpen { closesAtDevice(link, code: 1006) }
         }
         after(30_000, .hangUpAll)
     }
@@ -147,12 +151,12 @@ extension World {
             return
         }
         if hasHungUp {
-            if let number = watch.live.first, let call = watch.calls[number], call.record.hidden == nil {
+            if let number = checker.live.first, let call = checker.calls[number], call.record.hidden == nil {
                 fail("I3", "\(call.name) lives on though everybody has hung up")
             }
-            for handset in handsets {
-                for call in handset.core?.calls ?? [] where call.phase != .ended && !handset.isPoller {
-                    fail("I2", "\(handset.device.text) is still in \(call.name) though everybody has hung up")
+            for device in devices {
+                for call in device.core?.calls ?? [] where call.phase != .ended && !device.isPoller {
+                    fail("I2", "\(device.id.text) is still in \(call.name) though everybody has hung up")
                 }
             }
             after(0, .finish)
@@ -160,9 +164,9 @@ extension World {
         }
         hasHungUp = true
         suspects = []
-        for handset in handsets {
-            for call in handset.core?.calls ?? [] where call.phase != .ended {
-                tell(handset, .intent(.end(call.name, reason: nil)))
+        for device in devices {
+            for call in device.core?.calls ?? [] where call.phase != .ended {
+                tell(device, .intent(.end(call.name, reason: nil)))
             }
         }
         after(55_000, .hangUpAll)
@@ -170,44 +174,45 @@ extension World {
 
     private func disagreements() -> [String] {
         var found: [String] = []
-        for number in watch.live {
-            guard let call = watch.calls[number], call.record.hidden == nil else { continue }
-            for handset in handsets {
-                let known = handset.core?.calls.last { $0.name == call.name }
-                if handset.isPoller, isAmbiguous(call.name, for: handset) { continue }
-                switch watch.part(of: handset, in: call) {
+        for number in checker.live {
+            guard let call = checker.calls[number], call.record.hidden == nil else { continue }
+            for device in devices {
+                let known = device.core?.calls.last { $0.name == call.name }
+                if device.isPoller, isAmbiguous(call.name, for: device) { continue }
+                switch checker.part(of: device, in: call) {
                 case .caller, .winner:
                     // A device that only polls asks only about the calls that its core knows. It receives nothing of a
                     // call that was begun or answered in its name without its core.
-                    if handset.isPoller, known == nil || known?.phase == .ended { continue }
+                    if device.isPoller, known == nil || known?.phase == .ended { continue }
                     if known == nil || known?.phase == .ended {
-                        found.append("\(call.name) lives and \(handset.device.text) is not in it")
-                    } else if !call.isRinging, let by = known?.answeredBy, by != watch.winners[number]?.text {
-                        found.append("\(call.name): \(handset.device.text) talks to \(by)")
+                        found.append("\(call.name) lives and \(device.id.text) is not in it")
+                    } else if !call.isRinging, let by = known?.answeredBy, by != checker.answeringDevices[number]?.text
+                    {
+                        found.append("\(call.name): \(device.id.text) talks to \(by)")
                     } else if !call.isRinging, known?.phase != .talking {
-                        found.append("\(call.name) is answered and \(handset.device.text) does not know")
+                        found.append("\(call.name) is answered and \(device.id.text) does not know")
                     }
                 case .loser:
                     if let known, known.phase != .ended {
-                        found.append("\(call.name) was answered and \(handset.device.text) goes on")
+                        found.append("\(call.name) was answered and \(device.id.text) goes on")
                     }
                 case .callee, .callersOther, .anybody, .server: break
                 }
             }
         }
-        for handset in handsets {
-            for known in handset.core?.calls ?? [] where known.phase != .ended {
-                if handset.isPoller, isAmbiguous(known.name, for: handset) { continue }
-                guard let number = watch.newest[known.name.key], let call = watch.calls[number] else {
-                    found.append("\(handset.device.text) is in \(known.name), which the server does not know")
+        for device in devices {
+            for known in device.core?.calls ?? [] where known.phase != .ended {
+                if device.isPoller, isAmbiguous(known.name, for: device) { continue }
+                guard let number = checker.newest[known.name.key], let call = checker.calls[number] else {
+                    found.append("\(device.id.text) is in \(known.name), which the server does not know")
                     continue
                 }
                 if call.name == known.name, !call.isLive {
-                    found.append("\(handset.device.text) is in \(known.name), which has ended")
+                    found.append("\(device.id.text) is in \(known.name), which has ended")
                 } else if call.name != known.name, known.name.epoch < call.name.epoch {
-                    found.append("\(handset.device.text) is in \(known.name), and the server in \(call.name)")
-                } else if known.name.epoch > call.name.epoch, handset.isRealApp {
-                    found.append("\(handset.device.text) is in \(known.name), which the server has lost")
+                    found.append("\(device.id.text) is in \(known.name), and the server in \(call.name)")
+                } else if known.name.epoch > call.name.epoch, device.isRealApp {
+                    found.append("\(device.id.text) is in \(known.name), which the server has lost")
                 }
             }
         }
@@ -215,7 +220,7 @@ extension World {
     }
 
     /// Returns whether a callId is in use with two peers: a device that only polls may then see the other call.
-    private func isAmbiguous(_ name: CallName, for handset: Handset) -> Bool {
-        watch.newest.keys.contains { $0.id == name.id && $0.pair != name.pair && $0.pair.holds(handset.user) }
+    private func isAmbiguous(_ name: CallName, for device: SimulatedDevice) -> Bool {
+        checker.newest.keys.contains { $0.id == name.id && $0.pair != name.pair && $0.pair.contains(device.user) }
     }
 }

@@ -18,12 +18,12 @@ struct Capabilities: CapabilityIssuer {
     }
 
     /// Returns the bearer of a capability; `nil` when it is invalid or has expired.
-    func who(_ capability: String, at now: Int64) -> Who? {
+    func principal(_ capability: String, at now: Int64) -> Principal? {
         let words = capability.split(separator: "|").map(String.init)
         guard words.count == 6, let call = CallID(words[0]), let epoch = UInt32(words[1]), let user = UserID(words[2]),
             let peer = UserID(words[3]), let device = DeviceID(words[4]), let until = Int64(words[5]), now <= until
         else { return nil }
-        return Who(user: user, scope: CallScope(call: call, epoch: epoch, peer: peer, device: device))
+        return Principal(user: user, scope: CallScope(call: call, epoch: epoch, peer: peer, device: device))
     }
 }
 
@@ -34,8 +34,8 @@ extension World {
         run += 1
         if faults.contains(.leaps), chaos.percent(50) { serverAhead = chaos.within(-20_000...20_000) }
         let stored = store.open()
-        log("server starts, \(stored.calls.count) calls kept, \(stored.crashes) crashes")
-        watch.restarted(with: stored, at: now, saying: moment)
+        log("server starts, \(stored.calls.count) calls kept, \(stored.uncleanStarts) crashes")
+        checker.restarted(with: stored, at: now, saying: moment)
         storeIsStalled = false
         timerAt = nil
         flushIsPlanned = false
@@ -98,7 +98,7 @@ extension World {
         for output in batch {
             switch output {
             case .send(_, let frame):
-                guard let object = Reading.object(inFrame: frame),
+                guard let object = MessageReader.object(inFrame: frame),
                     let type = object.text(of: .type), type != "ack", type != "error"
                 else { continue }
                 fail("I7", "a repeated frame was relayed again: \(type)")
@@ -122,7 +122,7 @@ extension World {
         guard let switchboard else { return }
         switchboard.flush(at: moment, into: &outputs)
         performAll()
-        watch.flushed()
+        checker.flushed()
         planTimer()
     }
 
@@ -131,7 +131,7 @@ extension World {
         if let timerAt, timerAt <= deadline { return }
         timerAt = deadline
         // A timer may be late, but never early.
-        agenda.plan(.serverTimer(run: run), at: max(now, deadline) + network.within(0...5))
+        events.plan(.serverTimer(run: run), at: max(now, deadline) + network.within(0...5))
     }
 
     /// Performs the switchboard's outputs, and keeps their buffer for the next ones.
@@ -153,22 +153,22 @@ extension World {
             case .close(let id, let code, _, let isLost): closes(Int(id.rawValue), code: code, isLost: isLost)
             case .reply(let id, let reply): replies(id, reply)
             case .verify(let id, let name, _):
-                serve(.verified(id, id: name, .success(handsets[links[Int(id.rawValue)].handset].who)))
+                serve(.verified(id, id: name, .success(devices[links[Int(id.rawValue)].device].principal)))
             case .commit(let changes, let ticket):
                 store.commit(changes, as: ticket)
                 for change in changes { taken(change) }
-                watch.queued(changes, as: ticket)
+                checker.queued(changes, as: ticket)
                 if store.writing == 0 { beginWriting() }
             case .ask(.log(let number), let id):
                 // The queued changes are applied before the answer.
-                let answer: Answer =
+                let answer: StoreResult =
                     faults.contains(.store) && !isHealed && network.percent(3)
                     ? .failed(StoreFailure("cannot be read")) : .log(store.log(of: number))
                 after(network.within(1...20), .storeReport(run: run, .answered(id, answer)))
             case .ask(_, let id):
                 after(2, .storeReport(run: run, .answered(id, .failed(StoreFailure("not simulated")))))
             case .push(let order): ordered(order)
-            case .cancelPush(let id): watch.cancelled(id)
+            case .cancelPush(let id): checker.cancelled(id)
             case .revoked, .done, .audit, .trace: break
             case .note(let note): noted(note)
             }
@@ -176,13 +176,13 @@ extension World {
     }
 
     private func taken(_ change: Change) {
-        let news = watch.take(change, at: now)
-        if let begun = news.begun {
+        let transition = checker.take(change, at: now)
+        if let begun = transition.begun {
             for delay in [2_600, 7_000, 14_000, 30_000] as [Int64] {
                 after(delay, .checkDelivery(begun.key, epoch: begun.epoch, number: begun.number))
             }
         }
-        if let ended = news.ended { statistics.endings[ended.rawValue, default: 0] += 1 }
+        if let ended = transition.ended { statistics.endings[ended.rawValue, default: 0] += 1 }
     }
 
     private func noted(_ note: Switchboard.Note) {
@@ -206,7 +206,7 @@ extension World {
 
     func committed(_ run: Int) {
         guard run == self.run, switchboard != nil, let ticket = store.finishWriting() else { return }
-        watch.durable(upTo: ticket)
+        checker.durable(upTo: ticket)
         beginWriting()
         serve(.stored(.committed(upTo: ticket)))
     }
@@ -237,7 +237,7 @@ extension World {
         log(
             "server crashes (\(store.queue.count) commits waiting, \(store.writing) being written: \(keeps ? "kept" : "lost"))"
         )
-        if keeps, store.writing > 0 { watch.durable(upTo: store.queue[store.writing - 1].ticket) }
+        if keeps, store.writing > 0 { checker.durable(upTo: store.queue[store.writing - 1].ticket) }
         store.crash(keepingWrites: keeps)
         goDown()
         after(chaos.within(50...4_000), .restart)
@@ -249,7 +249,7 @@ extension World {
         log("server drains")
         serve(.drain)
         flush()
-        if let last = store.queue.last { watch.durable(upTo: last.ticket) }
+        if let last = store.queue.last { checker.durable(upTo: last.ticket) }
         store.close()
         goDown()
         after(chaos.within(50...2_000), .restart)
@@ -258,8 +258,8 @@ extension World {
     private func goDown() {
         switchboard = nil
         run += 1
-        watch.crashed()
-        for index in links.indices where links[index].isOpenAtPhone {
+        checker.crashed()
+        for index in links.indices where links[index].isOpenAtDevice {
             links[index].isOpenAtServer = false
             guard !links[index].isHalfOpen, !links[index].isClosing else { continue }
             links[index].isClosing = true

@@ -5,13 +5,13 @@ import Switchboard
 
 /// A planned action of a user.
 enum Step {
-    case call(handset: Int, peer: UserID, CallID, ring: Int64?)
+    case call(device: Int, peer: UserID, CallID, ring: Int64?)
     case hostile(Int)
-    case burst(handset: Int, CallID)
-    case block(handset: Int, UserID, isBlocked: Bool)
-    case disturb(handset: Int, for: Int64?)
-    case token(handset: Int)
-    case launch(handset: Int)
+    case burst(device: Int, CallID)
+    case block(device: Int, UserID, isBlocked: Bool)
+    case disturb(device: Int, for: Int64?)
+    case token(device: Int)
+    case launch(device: Int)
     case stranger
     case oldEnd
 }
@@ -19,40 +19,40 @@ enum Step {
 /// Simulates users: who they are, which users they call, and how they react to a ring.
 extension World {
     func furnish() {
-        var chance = SeededGenerator(seed: seed, stream: 10)
+        var generator = SeededGenerator(seed: seed, stream: 10)
         let names = ["10", "11", "12", "a-b"].compactMap { UserID($0) }
-        let count = 2 + chance.below(3)
+        let count = 2 + generator.below(3)
         for (number, user) in names.prefix(count).enumerated() {
-            for device in 0..<(1 + chance.below(3)) {
-                add(user, "p\(number)\(device)-", &chance)
+            for device in 0..<(1 + generator.below(3)) {
+                add(user, "p\(number)\(device)-", &generator)
             }
         }
-        if let outsider = UserID("99") { add(outsider, "x0-", &chance) }
-        for index in handsets.indices {
-            let handset = handsets[index]
-            if chance.percent(faults.contains(.power) ? 70 : 100) {
-                after(chance.within(0...300), .script(plan(.launch(handset: index))))
+        if let outsider = UserID("99") { add(outsider, "x0-", &generator) }
+        for index in devices.indices {
+            let device = devices[index]
+            if generator.percent(faults.contains(.power) ? 70 : 100) {
+                after(generator.within(0...300), .script(plan(.launch(device: index))))
             }
             // Every device registers, whether its app is launched or not. The request arrives when the server has
             // started.
-            register(handset)
+            register(device)
         }
     }
 
-    private func add(_ user: UserID, _ name: String, _ chance: inout SeededGenerator) {
+    private func add(_ user: UserID, _ name: String, _ generator: inout SeededGenerator) {
         guard let device = DeviceID(name) else { return }
-        let isPoller = chance.percent(8) && user.text != "99"
-        let skewed = faults.contains(.skew) && chance.percent(25)
-        handsets.append(
-            Handset(
-                index: handsets.count,
+        let isPoller = generator.percent(8) && user.text != "99"
+        let skewed = faults.contains(.skew) && generator.percent(25)
+        devices.append(
+            SimulatedDevice(
+                index: devices.count,
                 user: user,
                 device: device,
-                mark: TokenMark(rawValue: UInt64(handsets.count) + 1),
-                skew: skewed ? chance.within(-40_000...40_000) : chance.within(-300...300),
+                fingerprint: TokenFingerprint(rawValue: UInt64(devices.count) + 1),
+                skew: skewed ? generator.within(-40_000...40_000) : generator.within(-300...300),
                 isPoller: isPoller,
-                isRealApp: !isPoller && chance.percent(65),
-                environment: chance.percent(70) ? .production : .sandbox
+                isRealApp: !isPoller && generator.percent(65),
+                environment: generator.percent(70) ? .production : .sandbox
             )
         )
     }
@@ -64,64 +64,66 @@ extension World {
 
     /// Plans the calls and the faults, and after them the end of the faults and the final checks.
     func plan() {
-        var chance = SeededGenerator(seed: seed, stream: 11)
+        var generator = SeededGenerator(seed: seed, stream: 11)
         let span = Int64(callCount) * 5_000 + 10_000
         var ids: [CallID] = []
         var apart = SeededGenerator(seed: seed, stream: 12)
         for number in 0..<callCount {
-            let phones = handsets.filter { $0.user.text != "99" }
-            guard let caller = chance.pick(phones) else { continue }
-            guard let callee = chance.pick(phones.filter { $0.user != caller.user }) else { continue }
-            let at = 1_000 + chance.within(0...max(1, span - 12_000))
+            let participants = devices.filter { $0.user.text != "99" }
+            guard let caller = generator.pick(participants) else { continue }
+            guard let callee = generator.pick(participants.filter { $0.user != caller.user }) else { continue }
+            let at = 1_000 + generator.within(0...max(1, span - 12_000))
             let text: String
-            switch chance.below(10) {
+            switch generator.below(10) {
             case 0, 1, 2: text = "\(caller.user.text)-\(callee.user.text)"
             case 3: text = "call"
             case 4: text = ids.last?.text ?? "first"
             default:
-                let digits = String(chance.next() >> 32, radix: 16)
+                let digits = String(generator.next() >> 32, radix: 16)
                 text =
                     String(repeating: "0", count: 8 - digits.count) + digits
                     + "-0000-4000-8000-00000000000\(number % 10)"
             }
             guard let id = CallID(text) else { continue }
             ids.append(id)
-            let ring: Int64? = chance.percent(40) ? chance.within(5...30) : nil
-            after(at, .script(plan(.call(handset: caller.index, peer: callee.user, id, ring: ring))))
-            if chance.percent(15), let back = chance.pick(phones.filter { $0.user == callee.user }) {
+            let ring: Int64? = generator.percent(40) ? generator.within(5...30) : nil
+            after(at, .script(plan(.call(device: caller.index, peer: callee.user, id, ring: ring))))
+            if generator.percent(15), let back = generator.pick(participants.filter { $0.user == callee.user }) {
                 // Both users call at the same time.
-                let other = chance.percent(30) ? id : CallID("g\(number)-\(seed % 97)") ?? id
+                let other = generator.percent(30) ? id : CallID("g\(number)-\(seed % 97)") ?? id
                 after(
-                    at + chance.within(-150...150),
-                    .script(plan(.call(handset: back.index, peer: caller.user, other, ring: ring)))
+                    at + generator.within(-150...150),
+                    .script(plan(.call(device: back.index, peer: caller.user, other, ring: ring)))
                 )
             }
-            if faults.contains(.sharedNames) { planNamesake(of: id, at: at, among: phones, &chance) }
-            if faults.contains(.bursts), chance.percent(60) {
-                let one = chance.percent(50) ? caller : chance.pick(phones.filter { $0.user == callee.user }) ?? caller
-                after(at + chance.within(200...20_000), .script(plan(.burst(handset: one.index, id))))
+            if faults.contains(.sharedNames) { planNamesake(of: id, at: at, among: participants, &generator) }
+            if faults.contains(.bursts), generator.percent(60) {
+                let one =
+                    generator.percent(50)
+                    ? caller : generator.pick(participants.filter { $0.user == callee.user }) ?? caller
+                after(at + generator.within(200...20_000), .script(plan(.burst(device: one.index, id))))
             }
             if faults.contains(.hostile) {
                 for _ in 0..<2 {
-                    after(at + chance.within(0...25_000), .script(plan(.hostile(chance.below(10)))))
+                    after(at + generator.within(0...25_000), .script(plan(.hostile(generator.below(10)))))
                 }
             }
             if faults.contains(.strangers) { planStrangers(at: at, &apart) }
-            if faults.contains(.settings), chance.percent(8) {
-                let isBlocked = chance.percent(50)
+            if faults.contains(.settings), generator.percent(8) {
+                let isBlocked = generator.percent(50)
                 after(
-                    at - chance.within(0...900),
-                    .script(plan(.block(handset: callee.index, caller.user, isBlocked: isBlocked)))
+                    at - generator.within(0...900),
+                    .script(plan(.block(device: callee.index, caller.user, isBlocked: isBlocked)))
                 )
             }
-            if faults.contains(.settings), chance.percent(5) {
-                after(at - chance.within(0...900), .script(plan(.disturb(handset: callee.index, for: 10_000))))
+            if faults.contains(.settings), generator.percent(5) {
+                after(at - generator.within(0...900), .script(plan(.disturb(device: callee.index, for: 10_000))))
             }
-            if faults.contains(.settings), chance.percent(8) {
-                after(at + chance.within(-900...900), .script(plan(.token(handset: callee.index))))
+            if faults.contains(.settings), generator.percent(8) {
+                after(at + generator.within(-900...900), .script(plan(.token(device: callee.index))))
             }
-            if faults.contains(.settings), chance.percent(10), let one = chance.pick(phones) {
-                after(at + chance.within(-2_000...9_000), .tokenExpires(handset: one.index))
+            if faults.contains(.settings), generator.percent(10), let one = generator.pick(participants) {
+                after(at + generator.within(-2_000...9_000), .tokenExpires(device: one.index))
             }
         }
         planChaos(span)
@@ -132,7 +134,7 @@ extension World {
     private func planChaos(_ span: Int64) {
         for (fault, _) in Faults.named where faults.contains(fault) {
             // Each fault draws from a separate stream, so that leaving one out does not change the others.
-            var chance = SeededGenerator(seed: seed, stream: 100 + UInt64(fault.rawValue))
+            var generator = SeededGenerator(seed: seed, stream: 100 + UInt64(fault.rawValue))
             let every: Int64
             switch fault {
             case .disconnects: every = 8_000
@@ -146,15 +148,15 @@ extension World {
             case .bursts: every = 8_000
             default: continue
             }
-            var at = chance.within(500...every * 2)
+            var at = generator.within(500...every * 2)
             while at < span {
                 after(at, .chaos(fault))
-                at += chance.within(every / 4...every * 7 / 4)
+                at += generator.within(every / 4...every * 7 / 4)
             }
         }
     }
 
-    func strike(_ fault: Faults) {
+    func apply(_ fault: Faults) {
         if fault == .store, storeIsStalled {
             recover()
             return
@@ -162,15 +164,15 @@ extension World {
         guard !isHealed else { return }
         switch fault {
         case .disconnects: if let link = chaos.pick(openLinks) { breaks(link) }
-        case .halfOpen: if let link = chaos.pick(openLinks) { goesHalfOpen(link, phoneNoticesAfter: 4_000...25_000) }
+        case .halfOpen: if let link = chaos.pick(openLinks) { goesHalfOpen(link, deviceNoticesAfter: 4_000...25_000) }
         case .offline:
-            if let handset = chaos.pick(handsets) { goOffline(handset, for: chaos.within(500...15_000)) }
+            if let device = chaos.pick(devices) { goOffline(device, for: chaos.within(500...15_000)) }
         case .power:
-            guard let handset = chaos.pick(handsets) else { return }
+            guard let device = chaos.pick(devices) else { return }
             switch chaos.below(4) {
-            case 0: suspend(handset)
-            case 1: kill(handset)
-            default: if handset.power != .foreground { launch(handset) }
+            case 0: suspend(device)
+            case 1: kill(device)
+            default: if device.power != .foreground { launch(device) }
             }
         case .crashes: crash()
         case .restarts: stopInOrder()
@@ -181,50 +183,50 @@ extension World {
         }
     }
 
-    private var openLinks: [Int] { handsets.compactMap(\.link) }
+    private var openLinks: [Int] { devices.compactMap(\.link) }
 
     func perform(_ step: Step) {
         guard !isHealed else { return }
         switch step {
         case .call(let index, let peer, let id, let ring):
-            let handset = handsets[index]
-            if handset.power != .foreground { launch(handset) }
-            guard handset.core?.calls.contains(where: { $0.phase != .ended && $0.name.id == id }) != true else {
+            let device = devices[index]
+            if device.power != .foreground { launch(device) }
+            guard device.core?.calls.contains(where: { $0.phase != .ended && $0.name.id == id }) != true else {
                 return
             }
             statistics.attempts += 1
             sdpCount += 1
-            log("\(handset.user.text) calls \(peer.text) on \(handset.device.text): \(id.text)")
-            tell(handset, .intent(.call(id, peer: peer, ringSeconds: ring, sdp: sdpCount)))
-            let name = CallName(id: id, pair: Pair(handset.user, peer), epoch: 0)
-            if handset.isPoller {
-                planPoll(handset, name, since: 0, after: 500)
+            log("\(device.user.text) calls \(peer.text) on \(device.id.text): \(id.text)")
+            tell(device, .intent(.call(id, peer: peer, ringSeconds: ring, sdp: sdpCount)))
+            let name = CallName(id: id, pair: Pair(device.user, peer), epoch: 0)
+            if device.isPoller {
+                planPoll(device, name, since: 0, after: 500)
             }
-            for _ in 0..<users.below(3) { later(0...1_500, handset, .say(name, .ice, fields: candidate())) }
-            if users.percent(20) { later(500...40_000, handset, .end(name, reason: nil)) }
+            for _ in 0..<users.below(3) { later(0...1_500, device, .say(name, .ice, fields: candidate())) }
+            if users.percent(20) { later(500...40_000, device, .end(name, reason: nil)) }
             if users.percent(4) {
                 sdpCount += 1
-                later(300...5_000, handset, .say(name, .offer, fields: description(sdpCount)))
+                later(300...5_000, device, .say(name, .offer, fields: description(sdpCount)))
             }
-        case .hostile(let kind): harm(kind)
+        case .hostile(let kind): injectFault(kind)
         case .block(let index, let user, let isBlocked):
-            log("\(handsets[index].user.text) \(isBlocked ? "blocks" : "unblocks") \(user.text)")
-            requests(.other(isBlocked ? .block(user) : .unblock(user)), from: handsets[index])
+            log("\(devices[index].user.text) \(isBlocked ? "blocks" : "unblocks") \(user.text)")
+            requests(.other(isBlocked ? .block(user) : .unblock(user)), from: devices[index])
         case .disturb(let index, let span):
             let until = span.map { Moment(milliseconds: now + $0) }
-            log("\(handsets[index].user.text) is not to be disturbed")
-            requests(.other(.doNotDisturb(until: until)), from: handsets[index])
-        case .token(let index): register(handsets[index], replacing: true)
-        case .launch(let index): launch(handsets[index])
-        case .burst(let index, let id): burst(handsets[index], id)
+            log("\(devices[index].user.text) is not to be disturbed")
+            requests(.other(.doNotDisturb(until: until)), from: devices[index])
+        case .token(let index): register(devices[index], replacing: true)
+        case .launch(let index): launch(devices[index])
+        case .burst(let index, let id): burst(devices[index], id)
         case .stranger: stranger()
         case .oldEnd: oldEnd()
         }
     }
 
     /// Plans an intent of a device's user after a random delay.
-    func later(_ delay: ClosedRange<Int64>, _ handset: Handset, _ intent: Intent) {
-        after(users.within(delay), .intent(handset: handset.index, instance: handset.instance, intent))
+    func later(_ delay: ClosedRange<Int64>, _ device: SimulatedDevice, _ intent: Intent) {
+        after(users.within(delay), .intent(device: device.index, instance: device.instance, intent))
     }
 
     func candidate() -> String {
@@ -235,8 +237,8 @@ extension World {
     func description(_ number: Int) -> String { "\"sdp\":\"v=0\\r\\no=- \(number) 1 IN IP4 0.0.0.0\\r\\n\"" }
 
     /// Carries out a planned intent if its call still exists; the call's epoch may have become known since.
-    func wish(_ intent: Intent, _ handset: Handset, _ instance: Int) {
-        guard handset.instance == instance, let core = handset.core, handset.power == .foreground else { return }
+    func wish(_ intent: Intent, _ device: SimulatedDevice, _ instance: Int) {
+        guard device.instance == instance, let core = device.core, device.power == .foreground else { return }
         func current(_ name: CallName) -> CallName? {
             guard name.epoch == 0 else { return name }
             return core.calls.last { $0.name.key == name.key && $0.isCaller }?.name
@@ -244,107 +246,107 @@ extension World {
         switch intent {
         case .call(let id, let peer, _, _):
             // A model client forgets the earlier calls under a callId. A call that a crash brought back is new to it.
-            if !handset.isRealApp {
-                let key = CallKey(id: id, pair: Pair(handset.user, peer))
-                for name in handset.delivered.keys where name.key == key { handset.delivered[name] = nil }
+            if !device.isRealApp {
+                let key = CallKey(id: id, pair: Pair(device.user, peer))
+                for name in device.delivered.keys where name.key == key { device.delivered[name] = nil }
             }
-            tell(handset, .intent(intent))
+            tell(device, .intent(intent))
         case .answer(let name, let sdp):
             guard core.calls.contains(where: { $0.name == name && $0.phase == .ringing }) else { return }
-            log("\(handset.user.text) answers \(name) on \(handset.device.text)")
-            tell(handset, .intent(.answer(name, sdp: sdp)))
+            log("\(device.user.text) answers \(name) on \(device.id.text)")
+            tell(device, .intent(.answer(name, sdp: sdp)))
         case .end(let name, let reason):
             guard let name = current(name) else { return }
-            log("\(handset.user.text) ends \(name) on \(handset.device.text)")
-            tell(handset, .intent(.end(name, reason: reason)))
+            log("\(device.user.text) ends \(name) on \(device.id.text)")
+            tell(device, .intent(.end(name, reason: reason)))
         case .say(let name, let kind, let fields):
             guard let name = current(name) else { return }
-            tell(handset, .intent(.say(name, kind, fields: fields)))
+            tell(device, .intent(.say(name, kind, fields: fields)))
         }
     }
 
     // MARK: Reports of devices
 
-    func take(_ report: Report, from handset: Handset) {
+    func take(_ report: Report, from device: SimulatedDevice) {
         switch report {
         case .rang(let name):
-            log("\(handset.device.text) rings: \(name)")
-            watch.rang(name, on: handset, at: now)
-            after(checkRingAfter(name), .checkRing(handset: handset.index, instance: handset.instance, name))
-            decide(name, handset)
-            if handset.isPoller {
-                planPoll(handset, name, since: 0, after: 300)
+            log("\(device.id.text) rings: \(name)")
+            checker.rang(name, on: device, at: now)
+            after(checkRingAfter(name), .checkRing(device: device.index, instance: device.instance, name))
+            decide(name, device)
+            if device.isPoller {
+                planPoll(device, name, since: 0, after: 300)
             }
         case .arrived(let name, let delivery):
-            handset.delivered[name, default: Deliveries()].arrived.insert("\(delivery.device) \(delivery.id ?? "")")
-            handset.delivered[name]?.arrivedSeqs.insert(delivery.seq)
+            device.delivered[name, default: Deliveries()].arrived.insert("\(delivery.device) \(delivery.id ?? "")")
+            device.delivered[name]?.arrivedSeqs.insert(delivery.seq)
         case .delivered(let name, let delivery):
-            watch.delivered(delivery, of: name, to: handset)
-            if delivery.kind == .offer, delivery.seq > 0 { renegotiate(name, handset) }
+            checker.delivered(delivery, of: name, to: device)
+            if delivery.kind == .offer, delivery.seq > 0 { renegotiate(name, device) }
         case .broken(let invariant, let message): fail(invariant, message)
         case .acknowledged(let name, let seq, let id, let kind):
             statistics.acknowledged += 1
-            if kind == .end { acknowledgedEnd(name, id, by: handset) }
-            watch.acknowledged(name, seq: seq, id: id, kind: kind, by: handset, at: now)
-        case .refused(let name, let kind, let code): log("\(handset.device.text): \(kind) of \(name) refused, \(code)")
+            if kind == .end { acknowledgedEnd(name, id, by: device) }
+            checker.acknowledged(name, seq: seq, id: id, kind: kind, by: device, at: now)
+        case .refused(let name, let kind, let code): log("\(device.id.text): \(kind) of \(name) refused, \(code)")
         case .answered(let name):
-            log("\(handset.device.text) talks: \(name)")
-            talk(name, handset)
+            log("\(device.id.text) talks: \(name)")
+            talk(name, device)
         case .ended(let name, let reason, let cause, let replacedBy):
-            log("\(handset.device.text): \(name) over, \(reason?.rawValue ?? "?") (\(cause))")
+            log("\(device.id.text): \(name) over, \(reason?.rawValue ?? "?") (\(cause))")
             if reason == .answeredElsewhere, users.percent(30) {
                 // This is a decline that comes too late.
-                foreign(handset, .end, name, fields: "")
+                foreign(device, .end, name, fields: "")
             }
-            if let replacedBy, let core = handset.core,
+            if let replacedBy, let core = device.core,
                 let winner = core.calls.last(where: { $0.name.id == replacedBy && $0.phase == .ringing })
             {
                 sdpCount += 1
-                later(100...800, handset, .answer(winner.name, sdp: sdpCount))
+                later(100...800, device, .answer(winner.name, sdp: sdpCount))
             }
         }
     }
 
-    private func decide(_ name: CallName, _ handset: Handset) {
+    private func decide(_ name: CallName, _ device: SimulatedDevice) {
         sdpCount += 1
         let answer = Intent.answer(name, sdp: sdpCount)
         switch users.below(100) {
-        case 0..<30: later(200...12_000, handset, answer)
+        case 0..<30: later(200...12_000, device, answer)
         case 30..<48:
             // Several devices answer in the same instant.
             let at = (now / 3_000 + 1) * 3_000
-            agenda.plan(.intent(handset: handset.index, instance: handset.instance, answer), at: at)
-        case 48..<58: later(200...12_000, handset, .end(name, reason: users.percent(30) ? .busy : nil))
+            events.plan(.intent(device: device.index, instance: device.instance, answer), at: at)
+        case 48..<58: later(200...12_000, device, .end(name, reason: users.percent(30) ? .busy : nil))
         case 58..<62:
-            later(100...500, handset, .say(name, .ice, fields: candidate()))
-            later(500...3_000, handset, answer)
+            later(100...500, device, .say(name, .ice, fields: candidate()))
+            later(500...3_000, device, answer)
         default: break
         }
     }
 
-    private func talk(_ name: CallName, _ handset: Handset) {
-        for _ in 0..<users.below(3) { later(0...800, handset, .say(name, .ice, fields: candidate())) }
-        if users.percent(65) { later(100...2_500, handset, .say(name, .connected, fields: "")) }
+    private func talk(_ name: CallName, _ device: SimulatedDevice) {
+        for _ in 0..<users.below(3) { later(0...800, device, .say(name, .ice, fields: candidate())) }
+        if users.percent(65) { later(100...2_500, device, .say(name, .connected, fields: "")) }
         if users.percent(25) {
-            later(500...20_000, handset, .say(name, .update, fields: "\"hold\":\(users.percent(50))"))
+            later(500...20_000, device, .say(name, .update, fields: "\"hold\":\(users.percent(50))"))
         }
-        if users.percent(20) { later(500...20_000, handset, .say(name, .update, fields: "\"audioMuted\":true")) }
-        if users.percent(20) { later(500...20_000, handset, .say(name, .dtmf, fields: "\"digits\":\"1#\"")) }
+        if users.percent(20) { later(500...20_000, device, .say(name, .update, fields: "\"audioMuted\":true")) }
+        if users.percent(20) { later(500...20_000, device, .say(name, .dtmf, fields: "\"digits\":\"1#\"")) }
         if users.percent(20) {
             sdpCount += 1
-            later(500...20_000, handset, .say(name, .info, fields: "\"data\":{\"n\":\(sdpCount)}"))
+            later(500...20_000, device, .say(name, .info, fields: "\"data\":{\"n\":\(sdpCount)}"))
         }
         if users.percent(20) {
             sdpCount += 1
-            later(500...15_000, handset, .say(name, .offer, fields: description(sdpCount)))
+            later(500...15_000, device, .say(name, .offer, fields: description(sdpCount)))
         }
-        if users.percent(45) { later(1_000...50_000, handset, .end(name, reason: users.percent(10) ? .failed : nil)) }
+        if users.percent(45) { later(1_000...50_000, device, .end(name, reason: users.percent(10) ? .failed : nil)) }
     }
 
     /// Plans the answer to a new description of the peer.
-    private func renegotiate(_ name: CallName, _ handset: Handset) {
-        guard let call = handset.core?.calls.last(where: { $0.name == name }), call.phase == .talking else { return }
+    private func renegotiate(_ name: CallName, _ device: SimulatedDevice) {
+        guard let call = device.core?.calls.last(where: { $0.name == name }), call.phase == .talking else { return }
         sdpCount += 1
-        later(50...1_000, handset, .say(name, .answer, fields: description(sdpCount)))
+        later(50...1_000, device, .say(name, .answer, fields: description(sdpCount)))
     }
 }

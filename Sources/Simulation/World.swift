@@ -5,7 +5,7 @@ import Switchboard
 
 /// A server, its store, Apple's push service, simulated devices and their users, in simulated time.
 ///
-/// Every occurrence is an ``Event`` on one agenda. All randomness comes from one seed, so that a world can be run
+/// Every occurrence is an ``Event`` in one queue. All randomness comes from one seed, so that a world can be run
 /// again.
 final class World {
     let seed: UInt64
@@ -14,7 +14,7 @@ final class World {
     let isRecording: Bool
 
     var now: Int64
-    var agenda = Agenda<Event>()
+    var events = EventQueue<Event>()
     /// One random stream per subject, so that leaving a fault out changes little else.
     var network: SeededGenerator
     var users: SeededGenerator
@@ -37,7 +37,7 @@ final class World {
     var serverAhead: Int64 = 0
 
     // The state of the simulated devices.
-    var handsets: [Handset] = []
+    var devices: [SimulatedDevice] = []
     var links: [Link] = []
     var requests: [Request] = []
     /// The frame that was sent last.
@@ -58,7 +58,7 @@ final class World {
     /// The most recent ends that were acknowledged.
     var oldEnds: [OldEnd] = []
 
-    var watch: Watch
+    var checker: InvariantChecker
     var statistics = Statistics()
     var violation: Violation?
     var ladder: [String] = []
@@ -77,7 +77,7 @@ final class World {
         apple = SeededGenerator(seed: seed, stream: 4)
         strangers = SeededGenerator(seed: seed, stream: 6)
         serverSeed = SeededGenerator(seed: seed, stream: 5).seedOfItsOwn
-        watch = Watch()
+        checker = InvariantChecker()
     }
 
     /// Runs the world to its end, or to the first broken invariant.
@@ -85,17 +85,17 @@ final class World {
         furnish()
         start()
         plan()
-        while violation == nil, let next = agenda.takeNext() {
+        while violation == nil, let next = events.takeNext() {
             now = max(now, next.at)
             statistics.steps += 1
             if case .finish = next.event { break }
             happen(next.event)
-            if let found = watch.violation, violation == nil { fail(found.invariant, found.message) }
+            if let found = checker.violation, violation == nil { fail(found.invariant, found.message) }
             if statistics.steps > 400_000 { fail("I11", "the world does not come to rest") }
         }
         statistics.worlds = 1
         statistics.milliseconds = now - Self.beginning
-        statistics.calls = watch.begun
+        statistics.calls = checker.begun
         mix(UInt64(truncatingIfNeeded: now))
         mix(UInt64(statistics.steps))
     }
@@ -104,7 +104,7 @@ final class World {
         guard violation == nil else { return }
         log("\(invariant) BROKEN: \(message)")
         violation = Violation(invariant: invariant, message: message, seed: seed, calls: callCount, faults: faults)
-        violation?.foundAfterCalls = watch.begun
+        violation?.foundAfterCalls = checker.begun
         violation?.ladder = ladder
     }
 
@@ -144,7 +144,7 @@ final class World {
         return name.upperBound..<min(end, bytes.count)
     }
 
-    func after(_ milliseconds: Int64, _ event: Event) { agenda.plan(event, at: now + milliseconds) }
+    func after(_ milliseconds: Int64, _ event: Event) { events.plan(event, at: now + milliseconds) }
 
     /// The time of the server's clock.
     var moment: Moment { Moment(milliseconds: now + serverAhead) }
@@ -161,37 +161,37 @@ final class World {
             flush()
         case .opens(let link): opens(link)
         case .up(let link, let frame): arrives(frame, on: link)
-        case .down(let link, let frame): phoneReceives(frame, on: link)
+        case .down(let link, let frame): deviceReceives(frame, on: link)
         case .pingDown(let link, let number): pinged(link, number)
         case .pongUp(let link, let number): ponged(link, number)
         case .closeUp(let link): closesAtServer(link)
-        case .closeDown(let link, let code): closesAtPhone(link, code: code)
+        case .closeDown(let link, let code): closesAtDevice(link, code: code)
         case .request(let index): requestArrives(index)
         case .response(let index, let status, let body): responseArrives(index, status: status, body)
         case .committed(let run): committed(run)
         case .storeReport(let run, let report): if run == self.run, switchboard != nil { serve(.stored(report)) }
         case .timeout(let index): timesOut(index)
         case .tokenRenewed(let index, let instance):
-            if handsets[index].instance == instance { renewed(handsets[index]) }
-        case .tokenExpires(let index): tokenExpires(handsets[index])
+            if devices[index].instance == instance { renewed(devices[index]) }
+        case .tokenExpires(let index): tokenExpires(devices[index])
         case .pushArrives(let run, let order): pushArrives(order, run)
         case .pushResult(let run, let id, let result): pushResult(run, id, result)
-        case .pushDelivered(let handset, let payload): pushDelivered(payload, to: handsets[handset])
-        case .core(let handset): wake(handsets[handset])
-        case .connect(let handset): connect(handsets[handset])
-        case .poll(let handset, let instance, let name, let since, let turn):
-            if handsets[handset].instance == instance, handsets[handset].pollTurns[name.key] == turn {
-                poll(handsets[handset], name, since: since)
+        case .pushDelivered(let device, let payload): pushDelivered(payload, to: devices[device])
+        case .core(let device): wake(devices[device])
+        case .connect(let device): connect(devices[device])
+        case .poll(let device, let instance, let name, let since, let turn):
+            if devices[device].instance == instance, devices[device].pollTurns[name.key] == turn {
+                poll(devices[device], name, since: since)
             }
-        case .intent(let handset, let instance, let intent): wish(intent, handsets[handset], instance)
+        case .intent(let device, let instance, let intent): wish(intent, devices[device], instance)
         case .script(let index): perform(script[index])
-        case .chaos(let fault): strike(fault)
+        case .chaos(let fault): apply(fault)
         case .restart: start()
         case .audit:
             audit()
             after(3_000, .audit)
         case .checkDelivery(let key, let epoch, let number): checkDelivery(key, epoch, number)
-        case .checkRing(let handset, let instance, let name): checkRing(handsets[handset], instance, name)
+        case .checkRing(let device, let instance, let name): checkRing(devices[device], instance, name)
         case .settle: settle()
         case .hangUpAll: hangUpAll()
         case .finish: break

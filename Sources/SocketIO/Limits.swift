@@ -11,11 +11,11 @@ public enum SocketIOLimits {
     public static let connectMilliseconds = 45_000
     /// The longest time that an upgrade to WebSocket may take, in milliseconds: Engine.IO's own `upgradeTimeout`.
     public static let upgradeMilliseconds = 10_000
-    /// The number of sessions that may be unidentified.
+    /// The number of sessions that may be unauthenticated.
     ///
     /// Each costs some hundred bytes, and no user's limit applies to it. A further session replaces the oldest one of
     /// the address that has the most of them.
-    public static let strangers = 4_096
+    public static let unauthenticated = 4_096
     /// The time that a session has to identify itself while half of the places are taken, in milliseconds.
     public static let hurriedConnectMilliseconds = 10_000
     /// The number of a user's sessions with a good token that have not sent CONNECT: as many as may have joined.
@@ -38,8 +38,8 @@ public enum SocketIOLimits {
     ///
     /// The store answers within milliseconds unless it stalls.
     public static let awaitedAcks = 1_024
-    /// The number of refused packets after which the session of an unidentified client is closed.
-    public static let strangersPackets = 10
+    /// The number of refused packets after which the session of an unauthenticated client is closed.
+    public static let unauthenticatedPackets = 10
     /// The number of calls for which a device's cursor is remembered: more calls than any device is in, at a cost of 16
     /// × 200 bytes.
     public static let rememberedLogs = 16

@@ -26,7 +26,7 @@ extension SocketSession {
     ///
     /// Refuses the packet if the client has not joined.
     private mutating func hand(_ frame: [UInt8]) {
-        guard case .joined = standing else {
+        guard case .joined = phase else {
             refused(.stranger)
             return
         }
@@ -40,14 +40,14 @@ extension SocketSession {
         _ array: JSONArray,
         _ number: UInt64?
     ) {
-        guard case .joined(let me) = standing else {
+        guard case .joined(let me) = phase else {
             refuse(WireError(.unauthenticated, "send register first"), event: event, number)
             hand([])
             return
         }
         guard awaitedAcks < SocketIOLimits.awaitedAcks else {
             refuse(WireError(.rateLimited, "too many events await their acks"), event: event, number)
-            outputs.append(.showedLife)
+            outputs.append(.signOfLife)
             return
         }
         let object: JSONObject?
@@ -106,7 +106,7 @@ extension SocketSession {
     mutating func refuseBinary(_ packet: SocketPacket) {
         refuse(WireError(.unsupportedMediaType, "binary packets are not supported"), event: "", packet.number)
         refused(.binary)
-        outputs.append(.showedLife)
+        outputs.append(.signOfLife)
     }
 
     /// Reports the error in an event: in its answer if the client wants one, otherwise by the event `signal-error`.

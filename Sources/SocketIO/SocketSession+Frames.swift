@@ -5,7 +5,7 @@ import JSON
 /// Converts the switchboard's frames into the app's events.
 extension SocketSession {
     mutating func relay(_ frame: [UInt8]) {
-        guard case .joined(let me) = standing,
+        guard case .joined(let me) = phase,
             // The server wrote this frame itself, so a fault in it is not reported to the client.
             let object = try? JSONObject(frame, in: Frame.headroom..<frame.count), let type = object.text("type")
         else { return }

@@ -65,7 +65,7 @@ extension SocketSession {
         /// Pass a frame to the switchboard.
         case received([UInt8])
         /// Report a sign of life to the switchboard.
-        case showedLife
+        case signOfLife
         /// Report to the switchboard that its ping with this number was answered.
         case ponged(UInt64)
         /// Store the cursors up to which these calls' logs have arrived.

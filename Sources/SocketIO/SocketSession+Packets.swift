@@ -46,7 +46,7 @@ extension SocketSession {
         case .connect: connect(packet.data)
         case .disconnect: finish()
         case .event: event(packet)
-        case .ack, .connectError: outputs.append(.showedLife)
+        case .ack, .connectError: outputs.append(.signOfLife)
         case .binaryEvent, .binaryAck: refuseBinary(packet)
         }
     }
@@ -54,7 +54,7 @@ extension SocketSession {
     // MARK: Entry
 
     private mutating func connect(_ data: [UInt8]) {
-        guard version == .v4, standing == .awaitingConnect else { return }
+        guard version == .v4, phase == .awaitingConnect else { return }
         do throws(WireError) {
             if let token = try token(in: data) {
                 outputs.append(.verify(token: token))
@@ -82,7 +82,7 @@ extension SocketSession {
     }
 
     mutating func verified(_ result: Result<Identity, WireError>) {
-        guard standing == .awaitingConnect else { return }
+        guard phase == .awaitingConnect else { return }
         switch result {
         case .success(let identity): enter(identity, isTrusted: false)
         case .failure(let error): refuseEntry(error)
@@ -96,7 +96,7 @@ extension SocketSession {
 
     private mutating func enterUnknown() {
         welcome()
-        standing = .awaitingRegister
+        phase = .awaitingRegister
     }
 
     private mutating func welcome() {
@@ -113,7 +113,7 @@ extension SocketSession {
     }
 
     private mutating func join(_ identity: Identity, isTrusted: Bool) {
-        standing = .joined(identity)
+        phase = .joined(identity)
         outputs.append(.join(identity, device: device, isTrusted: isTrusted))
     }
 
@@ -122,9 +122,9 @@ extension SocketSession {
     /// A client that has not joined is disconnected after a few of them.
     mutating func refused(_ reason: PacketRefusal) {
         outputs.append(.refusedPacket(reason))
-        if case .joined = standing { return }
-        strangersPackets += 1
-        if strangersPackets >= SocketIOLimits.strangersPackets { finish(code: 4401, "not authenticated") }
+        if case .joined = phase { return }
+        unauthenticatedPackets += 1
+        if unauthenticatedPackets >= SocketIOLimits.unauthenticatedPackets { finish(code: 4401, "not authenticated") }
     }
 
     /// Refuses a CONNECT.
@@ -161,7 +161,7 @@ extension SocketSession {
     private mutating func refuseNamespace(_ packet: SocketPacket) {
         defer { refused(.namespace) }
         let isAnswered = packet.kind == .connect || packet.kind == .event || packet.kind == .binaryEvent
-        if case .joined = standing {
+        if case .joined = phase {
             if isAnswered { refuse(WireError(.notFound, "only the default namespace exists"), event: "", nil) }
             return
         }
@@ -187,9 +187,9 @@ extension SocketSession {
             refuse(error, event: "register", number)
             return
         }
-        switch standing {
+        switch phase {
         case .awaitingRegister: join(Identity(user: named.user, isInteger: named.isInteger), isTrusted: true)
-        case .joined(let identity) where identity.user == named.user: outputs.append(.showedLife)
+        case .joined(let identity) where identity.user == named.user: outputs.append(.signOfLife)
         case .joined:
             refuse(
                 WireError(.forbidden, "userId: must be the token's user", field: "userId"),

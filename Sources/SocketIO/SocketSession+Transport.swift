@@ -47,9 +47,9 @@ extension SocketSession {
     ///
     /// Such a client might never read, and there may be many of them.
     private mutating func maySend(_ bytes: Int) -> Bool {
-        if case .joined = standing { return true }
+        if case .joined = phase { return true }
         bytesBeforeJoining += bytes
-        guard bytesBeforeJoining > SocketIOLimits.bytesBeforeJoining else { return standing != .over }
+        guard bytesBeforeJoining > SocketIOLimits.bytesBeforeJoining else { return phase != .over }
         finish(code: 4401, "not authenticated")
         return false
     }
@@ -108,7 +108,7 @@ extension SocketSession {
     private mutating func pollArrived() {
         let arrived = pings.filter { $0.answer == .nextPoll && $0.isOut }
         pings.removeAll { $0.answer == .nextPoll && $0.isOut }
-        outputs.append(.showedLife)
+        outputs.append(.signOfLife)
         for ping in arrived { confirm(ping) }
     }
 
@@ -126,8 +126,8 @@ extension SocketSession {
             return
         }
         outputs.append(.accept(request))
-        outputs.append(.showedLife)
-        for packet in packets where standing != .over { take(packet, at: now) }
+        outputs.append(.signOfLife)
+        for packet in packets where phase != .over { take(packet, at: now) }
     }
 
     // MARK: WebSockets
@@ -154,7 +154,7 @@ extension SocketSession {
             tryOut(packet, at: now)
             return
         }
-        if packet.kind != .message, packet.kind != .pong { outputs.append(.showedLife) }
+        if packet.kind != .message, packet.kind != .pong { outputs.append(.signOfLife) }
         take(packet, at: now)
     }
 
@@ -244,7 +244,7 @@ extension SocketSession {
     /// Handles a WebSocket pong frame, which answers its ping and all earlier ones.
     mutating func socketPonged(_ number: UInt64?) {
         guard let number, pings.contains(where: { $0.answer == .pong && $0.number <= number }) else {
-            outputs.append(.showedLife)
+            outputs.append(.signOfLife)
             return
         }
         let answered = pings.filter { $0.answer == .pong && $0.number <= number }
@@ -255,14 +255,14 @@ extension SocketSession {
     /// Handles an Engine.IO pong, which answers the oldest ping: Engine.IO's pings have no numbers.
     mutating func ponged() {
         guard let index = pings.firstIndex(where: { $0.answer == .pong }) else {
-            outputs.append(.showedLife)
+            outputs.append(.signOfLife)
             return
         }
         confirm(pings.remove(at: index))
     }
 
     private mutating func confirm(_ ping: Ping) {
-        outputs.append(ping.asked.map { .ponged($0) } ?? .showedLife)
+        outputs.append(ping.asked.map { .ponged($0) } ?? .signOfLife)
         if !ping.seen.isEmpty { outputs.append(.seen(ping.seen)) }
         if !unconfirmed.isEmpty { outputs.append(.needsTurn) }
     }
@@ -273,8 +273,8 @@ extension SocketSession {
     ///
     /// A client that polls gets "session unknown" for its waiting request, or for its next one, and so connects again.
     mutating func finish(code: UInt16 = 1000, _ reason: String = "") {
-        guard standing != .over else { return }
-        standing = .over
+        guard phase != .over else { return }
+        phase = .over
         wasTooSlow = code == 4408
         if case .polling(let request?) = transport { outputs.append(.refuse(request, .sessionUnknown)) }
         if transport == .socket || candidate != .none { outputs.append(.closeSocket(code: code, reason: reason)) }

@@ -15,7 +15,7 @@ public import CallWire
 /// sent, and a frame into an event. It makes no decisions about calls.
 public struct SocketSession: Sendable {
     /// How far a client has been admitted.
-    public enum Standing: Equatable, Sendable {
+    public enum Phase: Equatable, Sendable {
         /// The client has not identified itself. Leads to `joined`, `awaitingRegister`, `over`.
         case awaitingConnect
         /// The client was admitted without a token, and may name any user in `register`. Leads to `joined`, `over`.
@@ -87,7 +87,7 @@ public struct SocketSession: Sendable {
     let openedAt: Moment
 
     /// How far the client has been admitted.
-    public internal(set) var standing = Standing.awaitingConnect
+    public internal(set) var phase = Phase.awaitingConnect
     /// Whether the session ended because its client read too slowly.
     public internal(set) var wasTooSlow = false
     var transport: Transport
@@ -119,7 +119,7 @@ public struct SocketSession: Sendable {
     /// The device that CONNECT named.
     var device: DeviceID?
     /// The number of refused packets before the client joined.
-    var strangersPackets = 0
+    var unauthenticatedPackets = 0
     /// The number of bytes sent to the client before it joined.
     var bytesBeforeJoining = 0
     /// The close code and reason of a session that has been sent its last packet and ends once the queue is empty.
@@ -160,7 +160,7 @@ public struct SocketSession: Sendable {
 
     /// Handles one input and returns the outputs, to be carried out in order.
     public mutating func handle(_ input: Input, at now: Moment) -> [Output] {
-        guard standing != .over else { return lateAnswer(to: input) }
+        guard phase != .over else { return lateAnswer(to: input) }
         switch input {
         case .began: begin(at: now)
         case .polled(let request): polled(request, at: now)
@@ -185,7 +185,7 @@ public struct SocketSession: Sendable {
 
     /// The moment at which ``Input/deadlineReached`` is due.
     public var deadline: Moment? {
-        if standing == .over { return nil }
+        if phase == .over { return nil }
         var next: Moment
         switch (version, pings.first { $0.answer == .pong }) {
         case (.v4, let ping?): next = ping.sentAt + .milliseconds(Int64(SocketIOLimits.pingTimeoutMilliseconds))
@@ -194,7 +194,7 @@ public struct SocketSession: Sendable {
                 heardAt
                 + .milliseconds(Int64(SocketIOLimits.pingIntervalMilliseconds + SocketIOLimits.pingTimeoutMilliseconds))
         }
-        if standing == .awaitingConnect || standing == .awaitingRegister {
+        if phase == .awaitingConnect || phase == .awaitingRegister {
             next = min(next, openedAt + .milliseconds(Int64(SocketIOLimits.connectMilliseconds)))
         }
         switch candidate {

@@ -8,7 +8,7 @@ import DequeModule
 struct DeferredReply {
     /// The content, without its ticket.
     enum Content {
-        case frame(SessionID, [UInt8])
+        case frame(ConnectionID, [UInt8])
         case reply(RequestID, Reply)
         case done(OrderID)
 

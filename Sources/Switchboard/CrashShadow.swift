@@ -7,20 +7,20 @@ import CallCore
 /// used.
 struct CrashShadow {
     /// The number of consecutive unclean starts, including this one.
-    private(set) var crashes: Int
+    private(set) var uncleanStarts: Int
     /// The moment from which no device can still ring for a call that a crash lost completely.
     private let until: Moment
 
-    /// `span`: How long after the start a client may still remember a `seq` that the crash lost.
-    init(crashes: Int, startedAt now: Moment, lasting span: Moment.Span) {
-        self.crashes = crashes
-        until = now + span
+    /// `duration`: How long after the start a client may still remember a `seq` that the crash lost.
+    init(uncleanStarts: Int, startedAt now: Moment, lasting duration: Moment.Duration) {
+        self.uncleanStarts = uncleanStarts
+        until = now + duration
     }
 
     /// Returns the first `seq` of a new log, which is above every `seq` that was shown and that a crash may have lost.
     func firstSeq(at now: Moment) -> UInt64 {
-        guard crashes > 0, now < until else { return 1 }
-        return 1 + UInt64(crashes) * CallCore.Limits.restartGap
+        guard uncleanStarts > 0, now < until else { return 1 }
+        return 1 + UInt64(uncleanStarts) * CallCore.Limits.restartGap
     }
 
     /// Resets the count to 0 once the next start no longer needs it; returns whether it did so.
@@ -28,11 +28,11 @@ struct CrashShadow {
     /// The count is needed until every live call has an entry with a `seq` after the skipped ones, and until no device
     /// can still ring for a call that a crash lost completely.
     mutating func end(at now: Moment, calls: borrowing CallTable) -> Bool {
-        guard crashes > 0, now >= until else { return false }
+        guard uncleanStarts > 0, now >= until else { return false }
         var isSettled = true
         calls.forEachLive { if $0.session.hasGapAtEnd { isSettled = false } }
         guard isSettled else { return false }
-        crashes = 0
+        uncleanStarts = 0
         return true
     }
 }

@@ -11,7 +11,7 @@ struct HistoryHold {
 
     /// The age of the newest record if that makes the clock doubtful, otherwise `nil`; negative when the record is in
     /// the future.
-    let oddAge: Moment.Span?
+    let oddAge: Moment.Duration?
 
     /// The hold at a start; `newest` is the latest moment found in the store.
     init(startedAt now: Moment, newest: Moment?) {

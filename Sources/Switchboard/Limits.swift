@@ -20,11 +20,11 @@ enum SwitchboardLimits {
     /// The granularity of check-ups in milliseconds; a power of two.
     static let checkUpGrain: Int64 = 64
     /// The number of rooms that one connection may be present in.
-    static let roomsPerSession = 64
+    static let roomsPerConnection = 64
     /// The number of users that one connection may watch.
-    static let watchedPerSession = 256
-    /// The number of acquaintances that one connection watches for an app that does not ask for each one.
-    static let contactsPerSession = 128
+    static let watchedPerConnection = 256
+    /// The number of contacts that one connection watches for an app that does not ask for each one.
+    static let contactsPerConnection = 128
     /// The number of a user's newest calls that are searched for peers: this many outgoing and this many incoming ones.
     static let callsSearchedForPeers = 1_000
     /// The number of pairs that exchanged a text and are remembered.
@@ -37,24 +37,24 @@ enum SwitchboardLimits {
     static let reconnectsPerSecond: Int64 = 500
     /// The shortest time over which reconnecting devices are spread, even if there are few: other servers may restart
     /// at the same time.
-    static let shortestReturn = Moment.Span.seconds(1)
+    static let shortestReturn = Moment.Duration.seconds(1)
     /// The longest such time: until a device without a call has reconnected, only pushes reach it.
-    static let longestReturn = Moment.Span.seconds(10)
+    static let longestReturn = Moment.Duration.seconds(10)
     /// The delay before the first device is to reconnect: the next server opens its store first.
-    static let firstReturn = Moment.Span.milliseconds(500)
+    static let firstReturn = Moment.Duration.milliseconds(500)
 
     // MARK: Calls
 
     /// How long an ended call stays in memory after its end, or after it was loaded.
     ///
     /// In this time apps repeat their signals, and devices that were away connect again.
-    static let restsAfter = Moment.Span.seconds(15)
+    static let restsAfter = Moment.Duration.seconds(15)
     /// How long after a call's end its offer may still come by the other way (request or connection).
-    static let offerRepeatedFor = Moment.Span.seconds(10)
+    static let offerRepeatedFor = Moment.Duration.seconds(10)
     /// How long after a call's end a signal without a peer may still belong to it.
-    static let lateFor = Moment.Span.seconds(10)
+    static let lateFor = Moment.Duration.seconds(10)
     /// The same for a device that may not have been notified of the end: as long as a device may ring.
-    static let lateForUnnotified = Moment.Span.seconds(120)
+    static let lateForUnnotified = Moment.Duration.seconds(120)
     /// The number of ends of a callId, and of its descriptions, that are recognized when they are resent.
     ///
     /// A call has one end, and one more from each device that had lost it.
@@ -97,30 +97,30 @@ enum SwitchboardLimits {
     /// How old the stored moment of a device's last sign of life may become before a new sign replaces it.
     ///
     /// The moment need not be exact; if every sign were stored, every request would cause a write.
-    static let lifeKeptEvery = Moment.Span.seconds(60)
+    static let signOfLifeStoredEvery = Moment.Duration.seconds(60)
     /// How long APNs is asked to keep trying to deliver a notice, of a text or of a missed call.
-    static let noticeFor = Moment.Span.seconds(30)
+    static let noticeFor = Moment.Duration.seconds(30)
     /// The smallest number of dead push tokens in one window at which deletion stops.
     ///
     /// Deletion stops only if there are also more than twice as many dead tokens as accepted pushes in the window.
     static let deadTokens = 20
     /// The length of a window in which the results of pushes are counted.
-    static let deadTokenWindow = Moment.Span.seconds(60)
+    static let deadTokenWindow = Moment.Duration.seconds(60)
     /// How long deletion stays stopped after a window with too many dead push tokens.
-    static let deletionPause = Moment.Span.seconds(600)
+    static let deletionPause = Moment.Duration.seconds(600)
 
     // MARK: Time
 
     /// How often expired state is removed.
-    static let sweepEvery = Moment.Span.seconds(60)
+    static let sweepEvery = Moment.Duration.seconds(60)
     /// How long no history is deleted after a start: NTP often corrects a machine's clock soon after the machine
     /// started.
-    static let historyHeldAfterStart = Moment.Span.seconds(600)
+    static let historyHeldAfterStart = Moment.Duration.seconds(600)
     /// How long no history is deleted after a start with a clock that is far from all stored records.
-    static let historyHeldAfterOddStart = Moment.Span.seconds(3_600)
+    static let historyHeldAfterOddStart = Moment.Duration.seconds(3_600)
     /// How long no history is deleted after the wall clock agrees with the server's clock again.
-    static let historyHeldAfterDoubt = Moment.Span.seconds(600)
+    static let historyHeldAfterDoubt = Moment.Duration.seconds(600)
     /// The age of the newest record, or its distance into the future, from which the clock counts as far from the
     /// records.
-    static let oddDistance = Moment.Span.seconds(86_400)
+    static let oddDistance = Moment.Duration.seconds(86_400)
 }

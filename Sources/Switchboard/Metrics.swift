@@ -4,11 +4,11 @@ public import CallPorts
 /// The counts of a switchboard: plain numbers for the metrics page.
 public struct Metrics: Sendable {
     /// Connections open now.
-    public var sessions = 0
+    public var connections = 0
     /// Connections that do not keep up, so that signals and texts to them may be refused.
     public var backlogged = 0
     /// Connections ever opened.
-    public var sessionsOpened: UInt64 = 0
+    public var connectionsOpened: UInt64 = 0
     /// Connections closed by the server, by close code.
     public var closes: [UInt16: UInt64] = [:]
     /// Live calls now, by state.

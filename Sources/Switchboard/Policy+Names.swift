@@ -3,7 +3,7 @@ import CallWire
 
 extension Policy {
     /// The longest time that any call may ring.
-    var longestRing: Moment.Span { max(ringFor, .seconds(Int64(WireLimits.ringSeconds.upperBound))) }
+    var longestRing: Moment.Duration { max(ringTimeout, .seconds(Int64(WireLimits.ringSeconds.upperBound))) }
 
     /// Returns the displayed name of a user, from the name that the client sent and the token's name; either may be
     /// absent.

@@ -4,21 +4,21 @@ public import CallPorts
 /// The settings of an operator; the defaults are those of the protocol, sections 3, 6 and 8.
 public struct Policy: Sendable {
     /// How long a callee is rung if the offer does not specify it.
-    public var ringFor = Moment.Span.seconds(45)
+    public var ringTimeout = Moment.Duration.seconds(45)
     /// How long a connection may take to answer the ping that goes with an offer.
-    public var probeFor = Moment.Span.seconds(2)
+    public var probeTimeout = Moment.Duration.seconds(2)
     /// How long a side may be gone once the call is answered.
-    public var grace = Moment.Span.seconds(30)
+    public var grace = Moment.Duration.seconds(30)
     /// How often a connection is pinged.
-    public var heartbeat = Moment.Span.seconds(25)
+    public var heartbeat = Moment.Duration.seconds(25)
     /// How long a connection may be silent before it is closed.
-    public var silence = Moment.Span.seconds(60)
+    public var silence = Moment.Duration.seconds(60)
     /// How long a connection stays open after its token has expired: clocks differ.
-    public var tokenLeeway = Moment.Span.seconds(60)
+    public var tokenLeeway = Moment.Duration.seconds(60)
     /// How long an ended call can be fetched.
-    public var fetchableFor = Moment.Span.seconds(600)
+    public var fetchableFor = Moment.Duration.seconds(600)
     /// How long the history is kept.
-    public var historyFor = Moment.Span.seconds(30 * 86_400)
+    public var historyFor = Moment.Duration.seconds(30 * 86_400)
     /// The treatment of a second call to a callee that is in a call.
     public var whenBusy = BusyPolicy.waiting
     /// The source of a caller's displayed name.
@@ -36,7 +36,7 @@ public struct Policy: Sendable {
     /// Bytes of logs and timelines that are stored for a user in a day: some 10,000 calls.
     public var keptBytesPerDay = 256 << 20
     /// Connections that may be present in one group room: each one that enters or leaves is reported to all others.
-    public var sessionsPerRoom = 256
+    public var connectionsPerRoom = 256
     /// Connections that a user may open a minute, on average and in one burst.
     public var connectsPerMinute = 60
     /// Calls that a user may begin a minute.
@@ -52,7 +52,7 @@ public struct Policy: Sendable {
     /// Bytes of a replay that are sent before the connection must confirm them; most calls fit in one slice.
     public var replaySlice = 32 * 1_024
     /// Connections that a user may have open.
-    public var sessionsPerUser = 16
+    public var connectionsPerUser = 16
     /// Devices that a user may register.
     public var devicesPerUser = 32
     /// Users that a user may block.
@@ -64,11 +64,11 @@ public struct Policy: Sendable {
     /// The ICE servers that clients are sent: a JSON array as bytes.
     public var iceServers = Array("[]".utf8)
     /// The longest time that a long poll waits.
-    public var longestPoll = Moment.Span.seconds(30)
+    public var longestPoll = Moment.Duration.seconds(30)
     /// How long after an unclean start a client may still remember a `seq` that the crash lost.
     ///
     /// It is somewhat longer than the longest ring.
-    public var crashShadow = Moment.Span.seconds(180)
+    public var crashShadow = Moment.Duration.seconds(180)
 
     /// The default settings.
     public init() {}

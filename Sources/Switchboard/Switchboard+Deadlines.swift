@@ -8,16 +8,16 @@ extension Switchboard {
         while let timer = timers.min, timer.at <= now {
             timers.removeMin()
             switch timer.subject {
-            case .session(let id):
-                guard let session = connections[id], session.scheduledAt == timer.at else { continue }
-                session.scheduledAt = nil
-                checkUp(on: session, at: now)
-            case .probe(let id): if let session = connections[id] { checkProbe(of: session, at: now) }
+            case .connection(let id):
+                guard let connection = connections[id], connection.scheduledAt == timer.at else { continue }
+                connection.scheduledAt = nil
+                checkUp(on: connection, at: now)
+            case .probe(let id): if let connection = connections[id] { checkProbe(of: connection, at: now) }
             case .call(let number):
                 if let call = calls[number] {
                     callDue(call, timerAt: timer.at, at: now)
                 } else {
-                    restIsOver(number, at: now)
+                    restExpired(number, at: now)
                 }
             case .poll(let id): pollTimedOut(id, at: now)
             case .sweep: sweep(at: now)
@@ -33,7 +33,7 @@ extension Switchboard {
                 forget(call, at: now)
                 return
             }
-            if rests(call, endedAt: endedAt, at: now) { return }
+            if putToRest(call, endedAt: endedAt, at: now) { return }
         } else {
             retryPushes(of: call, at: now)
             if let deadline = call.session.deadline, now >= deadline { drive(call, .deadlineReached, at: now) }
@@ -48,7 +48,7 @@ extension Switchboard {
             )
             directory.forgetEpochs(at: now)
         }
-        if precautions.crashShadow.end(at: now, calls: calls) { commits.append(.crashesForgotten) }
+        if precautions.crashShadow.end(at: now, calls: calls) { commits.append(.uncleanStartsForgotten) }
         limits.forgetFull(at: now)
         cutRevocations(at: now)
         metrics.isDeletionStopped = pushes.breaker.isOpen(at: now)

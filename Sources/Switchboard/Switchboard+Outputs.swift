@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// The outputs that many decisions have in common: responses, refusals, questions to the store, pings and closes.
+/// The outputs that many decisions have in common: responses, refusals, queries to the store, pings and closes.
 extension Switchboard {
     mutating func refuse(_ id: RequestID, _ error: WireError) {
         metrics.refusals[error.code.rawValue, default: 0] += 1
@@ -10,14 +10,14 @@ extension Switchboard {
         turn.out.append(.reply(id, Reply(error)))
     }
 
-    mutating func tell(_ error: WireError, id: SignalID?, callID: CallID? = nil, to session: Session) {
+    mutating func tell(_ error: WireError, id: SignalID?, callID: CallID? = nil, to connection: Connection) {
         metrics.refusals[error.code.rawValue, default: 0] += 1
-        trace(from: .connections, .refusedFrame(session.id, callID, error))
-        turn.out.append(.send(session.id, ServerFrame.error(error, id: id, callID: callID)))
+        trace(from: .connections, .refusedFrame(connection.id, callID, error))
+        turn.out.append(.send(connection.id, ServerFrame.error(error, id: id, callID: callID)))
     }
 
     /// Sends something when all changes so far are durable; immediately if they already are.
-    mutating func say(_ content: DeferredReply.Content, at now: Moment) {
+    mutating func sendWhenDurable(_ content: DeferredReply.Content, at now: Moment) {
         if commits.isDurable {
             turn.out.append(content.output)
         } else if metrics.isStalled, case .reply(let id, _) = content {
@@ -27,23 +27,23 @@ extension Switchboard {
         }
     }
 
-    mutating func ask(_ question: Question, for query: StoreQuery, at now: Moment) {
-        let id = queries.ask(for: query)
+    mutating func ask(_ query: StoreQuery, for purpose: PendingQuery, at now: Moment) {
+        let id = queries.ask(for: purpose)
         // The answer must include all changes so far.
         commits.flush(at: now, into: &turn.out)
         if tracesCalls { turn.out += notes(ofCommitIn: turn.out) }
-        turn.out.append(.ask(question, id))
+        turn.out.append(.ask(query, id))
     }
 
-    mutating func ping(_ session: Session, at now: Moment) {
-        session.pingedAt = now
-        session.pings += 1
-        session.signs = 0
-        session.backlog.pinged(session.pings, at: now)
-        turn.out.append(.ping(session.id, session.pings))
+    mutating func ping(_ connection: Connection, at now: Moment) {
+        connection.pingedAt = now
+        connection.pings += 1
+        connection.signsOfLife = 0
+        connection.backlog.pinged(connection.pings, at: now)
+        turn.out.append(.ping(connection.id, connection.pings))
     }
 
-    mutating func close(_ id: SessionID, code: UInt16, _ reason: String, isLost: Bool = false) {
+    mutating func close(_ id: ConnectionID, code: UInt16, _ reason: String, isLost: Bool = false) {
         countClose(code)
         trace(from: .connections, .closing(id, code: code, reason: reason))
         if turn.detail != .none { connections[id]?.closedWith = code }

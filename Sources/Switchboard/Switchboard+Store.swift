@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// Reports of the store: commits, stalls, and answers to questions.
+/// Reports of the store: commits, stalls, and answers to queries.
 extension Switchboard {
     mutating func stored(_ report: StoreReport, at now: Moment) {
         switch report {
@@ -30,24 +30,25 @@ extension Switchboard {
         for id in commits.giveUpRequests() { turn.out.append(.reply(id, Self.storeUnavailable)) }
     }
 
-    mutating func answered(_ query: StoreQuery, _ answer: Answer, at now: Moment) {
+    mutating func answered(_ query: PendingQuery, _ answer: StoreResult, at now: Moment) {
         switch (query, answer) {
-        case (.history(let id, let who), .history(let calls)):
-            turn.out.append(.reply(id, Reply(body: CallView.history(calls, for: who))))
-        case (.record(let id, let who, let peer), .history(let calls)):
-            answerRecord(among: calls, with: peer, by: who, as: id, at: now)
-        case (.call(let id, let who), .timeline(let record?, _)) where Self.concerns(record, who):
-            turn.out.append(.reply(id, Reply(body: CallView.details(record, for: who))))
-        case (.timeline(let id, let who), .timeline(let record?, let events)) where Self.concerns(record, who):
+        case (.history(let id, let principal), .history(let calls)):
+            turn.out.append(.reply(id, Reply(body: CallView.history(calls, for: principal))))
+        case (.record(let id, let principal, let peer), .history(let calls)):
+            answerRecord(among: calls, with: peer, by: principal, as: id, at: now)
+        case (.call(let id, let principal), .timeline(let record?, _)) where Self.concerns(record, principal):
+            turn.out.append(.reply(id, Reply(body: CallView.details(record, for: principal))))
+        case (.timeline(let id, let principal), .timeline(let record?, let events))
+        where Self.concerns(record, principal):
             if calls.resting[record.number] != nil {
-                park(.timeline(id, who, record, events), until: [record.number], at: now)
+                park(.timeline(id, principal, record, events), until: [record.number], at: now)
             } else {
-                replyTimeline(record, events, by: who, as: id)
+                replyTimeline(record, events, by: principal, as: id)
             }
-        case (.peers(let user), .peers(let peers)): learned(peers, of: user)
-        case (.peers(let user), _): learned(nil, of: user)
-        case (.takeUp(let number), .log(let stored)): tookUp(number, stored, at: now)
-        case (.takeUp(let number), _): couldNotTakeUp(number, at: now)
+        case (.peers(let user), .peers(let peers)): peersLoaded(peers, of: user)
+        case (.peers(let user), _): peersLoaded(nil, of: user)
+        case (.load(let number), .log(let stored)): loaded(number, stored, at: now)
+        case (.load(let number), _): loadFailed(number, at: now)
         case (.call(let id, _), .timeline), (.timeline(let id, _), .timeline): refuse(id, Self.unknownCall)
         case (.history(let id, _), _), (.record(let id, _, _), _), (.call(let id, _), _), (.timeline(let id, _), _):
             turn.out.append(.reply(id, Self.storeUnavailable))

@@ -42,7 +42,7 @@ extension Switchboard {
     @inline(never)
     mutating func trace(_ message: SignalMessage, from source: Source, by origin: Origin) {
         let kind = message.signal.kind
-        turn.out.append(.trace(.signal(kind, message.callID, from: source.user, source.phone.id, origin)))
+        turn.out.append(.trace(.signal(kind, message.callID, from: source.user, source.device.id, origin)))
     }
 
     /// Reports that a call was given an input.
@@ -88,7 +88,7 @@ extension Switchboard {
                 continue
             case .entry(let call, _), .event(let call, _), .logForgotten(let call): number = call
             case .historyForgotten, .device, .deviceRemoved, .blocked, .unblocked, .doNotDisturb, .revoked,
-                .crashesForgotten:
+                .uncleanStartsForgotten:
                 continue
             }
             if seen.insert(number).inserted, let call = calls[number] { tags.append(call.tag) }
@@ -123,7 +123,7 @@ extension CallSession.Input {
         case .gone: .gone
         case .seen: .seen
         case .renewed: .renewed
-        case .told: .told
+        case .endDelivered: .endDelivered
         case .foundBusy: .busy
         case .lostGlare: .glare
         case .replaced: .replaced
@@ -135,9 +135,9 @@ extension CallSession.Input {
     /// The device that the input is about.
     var device: DeviceID? {
         switch self {
-        case .signal(_, _, let phone), .notified(let phone), .gone(let phone, _), .seen(let phone, _),
-            .renewed(_, let phone, _), .told(let phone, _):
-            phone.id
+        case .signal(_, _, let device), .notified(let device), .gone(let device, _), .seen(let device, _),
+            .renewed(_, let device, _), .endDelivered(let device, _):
+            device.id
         case .foundBusy, .lostGlare, .replaced, .gaveWay, .deadlineReached: nil
         }
     }
@@ -186,7 +186,7 @@ extension TimelineEvent {
             .probeFailed(let device), .pushSent(let device, _, _), .pushResult(let device, _, _, _, _),
             .pushCancelled(let device), .repeated(_, let device, _):
             device
-        case .blocked, .doNotDisturb, .nameTaken, .crowded, .noDevice, .loggedOut, .restarted, .ringRefused, .omitted,
+        case .blocked, .doNotDisturb, .callIDTaken, .crowded, .noDevice, .loggedOut, .restarted, .ringRefused, .omitted,
             .ended, .other:
             nil
         }
@@ -207,7 +207,7 @@ extension Switchboard.Request {
         case .register: .register
         case .devices: .devices
         case .removeDevice: .removeDevice
-        case .relayCredential: .turnCredential
+        case .turnCredential: .turnCredential
         case .blocks: .blocks
         case .block: .block
         case .unblock: .unblock
@@ -221,7 +221,7 @@ extension Switchboard.Request {
         switch self {
         case .signal(let message): message.callID
         case .fetch(let id, _), .end(let id, _, _), .call(let id, _, _), .timeline(let id, _, _): id
-        case .history, .record, .register, .devices, .removeDevice, .relayCredential, .blocks, .block, .unblock,
+        case .history, .record, .register, .devices, .removeDevice, .turnCredential, .blocks, .block, .unblock,
             .doNotDisturb, .logOutEverywhere:
             nil
         }
@@ -235,7 +235,7 @@ extension ParkedWork.Work {
         case .signal(let message, _, _): message.callID
         case .request(_, _, let request): request.callID
         case .timeline(_, _, let record, _): record.id
-        case .sync, .news, .expiry: nil
+        case .sync, .endNotices, .expiry: nil
         }
     }
 }

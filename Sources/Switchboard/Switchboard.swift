@@ -18,10 +18,10 @@ public struct Switchboard: ~Copyable {
     var calls: CallTable
     var directory: Directory
     /// The pairs of users that have been in touch and so may see each other's presence.
-    var acquaintances = Acquaintances()
+    var contacts = Contacts()
     var limits: RateLimits
     var polls: LongPolls
-    var queries = StoreQueries()
+    var queries = PendingQueries()
     var pushes = PushDispatcher()
     var commits = CommitQueue()
     var precautions: StartPrecautions
@@ -36,18 +36,18 @@ public struct Switchboard: ~Copyable {
         policy: Policy,
         stored: StoredState,
         capabilities: any CapabilityIssuer,
-        relay: (any RelayIssuer)? = nil,
+        turnCredentials: (any TURNCredentialIssuer)? = nil,
         random: any RandomNumberGenerator,
         at now: Moment
     ) {
         self.policy = policy
-        ports = Ports(capabilities: capabilities, relay: relay, random: random)
+        ports = Ports(capabilities: capabilities, turnCredentials: turnCredentials, random: random)
         calls = CallTable(lastNumber: stored.lastCallNumber)
         directory = Directory(stored, historyFor: policy.historyFor, at: now)
         limits = RateLimits(policy)
         polls = LongPolls(at: now)
         precautions = StartPrecautions(
-            crashShadow: CrashShadow(crashes: stored.crashes, startedAt: now, lasting: policy.crashShadow),
+            crashShadow: CrashShadow(uncleanStarts: stored.uncleanStarts, startedAt: now, lasting: policy.crashShadow),
             historyHold: HistoryHold(
                 startedAt: now,
                 newest: (stored.devices.map(\.seenAt) + (stored.lastCallAt.map { [$0] } ?? [])).max()
@@ -64,7 +64,7 @@ public struct Switchboard: ~Copyable {
     public var deadline: Moment? { timers.min?.at }
 
     /// The number of open connections.
-    public var sessionCount: Int { connections.count }
+    public var connectionCount: Int { connections.count }
 
     /// Handles one input, and appends the resulting actions to `outputs`, in order.
     public mutating func handle(_ input: Input, at now: Moment, into outputs: inout [Output]) {
@@ -76,14 +76,15 @@ public struct Switchboard: ~Copyable {
             outputs.removeAll()
         }
         switch input {
-        case .opened(let id, let who, let device): opened(id, who, device: device, at: now)
-        case .joined(let id, let who, let device, let seen): opened(id, who, device: device, seen: seen, at: now)
-        case .showedLife(let id): showedLife(id, at: now)
+        case .opened(let id, let principal, let device): opened(id, principal, device: device, at: now)
+        case .joined(let id, let principal, let device, let seen):
+            opened(id, principal, device: device, seen: seen, at: now)
+        case .signOfLife(let id): gaveSignOfLife(id, at: now)
         case .received(let id, let frame): received(frame, from: id, at: now)
         case .ponged(let id, let number): ponged(id, number, at: now)
         case .closed(let id, let code): closed(id, code: code, at: now)
         case .verified(let id, let name, let result): verified(result, for: id, id: name, at: now)
-        case .requested(let id, let who, let request): requested(request, by: who, as: id, at: now)
+        case .requested(let id, let principal, let request): requested(request, by: principal, as: id, at: now)
         case .abandoned(let id): abandoned(id, at: now)
         case .stored(let report): stored(report, at: now)
         case .pushed(let id, let result): pushed(id, result, at: now)
@@ -113,7 +114,7 @@ public struct Switchboard: ~Copyable {
                 kept,
                 grace: policy.grace,
                 longestRing: policy.longestRing,
-                crashes: precautions.crashShadow.crashes,
+                uncleanStarts: precautions.crashShadow.uncleanStarts,
                 at: now
             )
         else {
@@ -127,7 +128,7 @@ public struct Switchboard: ~Copyable {
         if call.session.isLive { note(call, .restarted, at: now) }
         wakeLater(call, at: now)
         reschedule(call)
-        for leg in call.session.legs where leg.phase == .untold {
+        for leg in call.session.legs where leg.phase == .endNotDelivered {
             calls.endNotices.insert(call.number, for: call.user(on: leg.side))
         }
     }

@@ -35,6 +35,8 @@ public final class SwitchboardBox {
     /// See ``Switchboard/countCalls()``.
     public func countCalls() -> [CallState: Int] { switchboard.countCalls() }
 
-    /// See ``Switchboard/phone(opening:)``.
-    public func phone(opening who: Who) -> Phone { switchboard.phone(opening: who) }
+    /// See ``Switchboard/deviceIdentity(opening:)``.
+    public func deviceIdentity(opening principal: Principal) -> DeviceIdentity {
+        switchboard.deviceIdentity(opening: principal)
+    }
 }

@@ -16,8 +16,8 @@ public struct TokenBucket: Sendable {
     }
 
     /// A full bucket that allows `count` in a span, all of which may come in one burst.
-    public init(_ count: Int, in span: Moment.Span, at now: Moment) {
-        self.init(perSecond: Double(count) * 1_000 / Double(max(1, span.milliseconds)), burst: count, at: now)
+    public init(_ count: Int, in duration: Moment.Duration, at now: Moment) {
+        self.init(perSecond: Double(count) * 1_000 / Double(max(1, duration.milliseconds)), burst: count, at: now)
     }
 
     /// Takes one token and returns true, or returns false if the bucket is empty.

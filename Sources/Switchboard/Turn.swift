@@ -15,7 +15,7 @@ struct Turn {
     /// How much is reported with ``Switchboard/Output/trace(_:)``.
     var detail = Switchboard.Detail.none
     /// The connections to which the entry at hand was sent, if that is reported.
-    var receivers: [SessionID] = []
+    var receivers: [ConnectionID] = []
     /// The commits that were reported and are not durable, oldest first, each with its calls.
     var uncommitted: [(ticket: Ticket, tags: [Switchboard.CallTag])] = []
 }
@@ -25,7 +25,7 @@ struct Ports {
     /// Issues the capabilities that pushes carry.
     let capabilities: any CapabilityIssuer
     /// Issues the credentials for the TURN server; `nil` = there is no TURN server.
-    let relay: (any RelayIssuer)?
+    let turnCredentials: (any TURNCredentialIssuer)?
     /// The source of random numbers: a simulator uses a seeded one.
     var random: any RandomNumberGenerator
 }

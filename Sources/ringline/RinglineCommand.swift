@@ -33,7 +33,7 @@ struct RinglineCommand: ParsableCommand {
             guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
             // If the user passed a PEM key where its file's path belongs, the error message would quote the key.
             let text = message(for: error)
-            Complaint(text.firstRange(of: "-----BEGIN").map { "\(text[..<$0.lowerBound])******" } ?? text).show()
+            UsageError(text.firstRange(of: "-----BEGIN").map { "\(text[..<$0.lowerBound])******" } ?? text).show()
             exit(withError: ExitCode.validationFailure)
         }
     }
@@ -43,7 +43,7 @@ struct RinglineCommand: ParsableCommand {
     /// A closed stdout, and a reader that has stopped reading (`EPIPE`), count as deliberate and are no failure.
     private static func checkOutput() throws {
         guard fflush(nil) != 0, errno != EBADF, errno != EPIPE else { return }
-        throw Complaint("the output cannot be written: \(String(cString: strerror(errno)))").shown()
+        throw UsageError("the output cannot be written: \(String(cString: strerror(errno)))").shown()
     }
 
     static let commands: [any ParsableCommand.Type] = [

@@ -12,7 +12,7 @@ struct ComingBackTests {
 
     @Test("The device asks for a socket at the time that the server named, not earlier and only once")
     func waits() {
-        var bench = Bench.talking()
+        var bench = ClientBench.talking()
         bench.take(draining(1_700))
         #expect(bench.take(.socketClosed).isEmpty)
         #expect(bench.client.reconnectAt == bench.now + .milliseconds(1_700))
@@ -24,7 +24,7 @@ struct ComingBackTests {
 
     @Test("After any other end of a socket the device reconnects immediately, even if an earlier server made it wait")
     func forgets() {
-        var bench = Bench.talking()
+        var bench = ClientBench.talking()
         bench.take(draining(1_700))
         bench.take(.socketClosed)
         bench.pass(.milliseconds(1_700))
@@ -34,8 +34,8 @@ struct ComingBackTests {
 
     @Test("The call continues, and the new server receives the signals that the old one did not acknowledge")
     func goesOn() throws {
-        var bench = Bench.talking()
-        let info = try #require(bench.take(.sendInfo(Bench.uuid(), "1")).compactMap(\.sent).first)
+        var bench = ClientBench.talking()
+        let info = try #require(bench.take(.sendInfo(ClientBench.uuid(), "1")).compactMap(\.sent).first)
         bench.take(.received(.error(info.id, code: "draining")))
         bench.take(draining(900))
         bench.take(.socketClosed)
@@ -49,7 +49,7 @@ struct ComingBackTests {
 
     @Test("A device without a call asks for no socket, and still knows when it may reconnect")
     func idle() {
-        var bench = Bench()
+        var bench = ClientBench()
         bench.take(draining(1_700))
         #expect(bench.take(.socketClosed).isEmpty && bench.client.deadline == nil)
         #expect(bench.client.reconnectAt == bench.now + .milliseconds(1_700))
@@ -59,10 +59,10 @@ struct ComingBackTests {
 
     @Test("The device stays away for a minute at most, however long the server says, and ignores an invalid time")
     func limits() {
-        var bench = Bench.talking()
+        var bench = ClientBench.talking()
         bench.take(draining(86_400_000))
         #expect(bench.client.reconnectAt == bench.now + ClientLimits.longestReturn)
-        bench = Bench.talking()
+        bench = ClientBench.talking()
         bench.take(draining(-1))
         #expect(bench.client.reconnectAt == nil)
         #expect(Incoming(Array(#"{"type":"draining"}"#.utf8)) == .other)

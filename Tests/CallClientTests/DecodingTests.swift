@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Objects from the server")
 struct DecodingTests {
-    private let place = LogPlace(
-        in: LogHead(LogName(callID: Bench.call("c1"), room: "p2p:11-10", epoch: 2)),
+    private let place = LogPosition(
+        in: LogHead(LogName(callID: ClientBench.call("c1"), room: "p2p:11-10", epoch: 2)),
         seq: 7,
         at: Moment(milliseconds: 1_234)
     )
@@ -19,14 +19,14 @@ struct DecodingTests {
         let until = Moment(milliseconds: 99)
         let signal = RelayedSignal(
             kind: .offer,
-            place: place,
-            from: Bench.user("11"),
-            device: Bench.device("peer"),
+            position: place,
+            from: ClientBench.user("11"),
+            device: ClientBench.device("peer"),
             id: SignalID("x"),
             offer: .init(
                 hasVideo: true,
                 displayName: "山田",
-                callUUID: Bench.uuid().text,
+                callUUID: ClientBench.uuid().text,
                 ringUntil: until,
                 isWaiting: true
             )
@@ -41,7 +41,7 @@ struct DecodingTests {
             return
         }
         #expect(envelope.epoch == 2 && envelope.seq == 7 && envelope.at == place.at && envelope.room == "p2p:11-10")
-        #expect(envelope.from == Bench.user("11") && envelope.fromDevice == Bench.device("peer"))
+        #expect(envelope.from == ClientBench.user("11") && envelope.fromDevice == ClientBench.device("peer"))
         #expect(
             offer
                 == IncomingOffer(
@@ -49,7 +49,7 @@ struct DecodingTests {
                     round: 3,
                     hasVideo: true,
                     displayName: "山田",
-                    callUUID: Bench.uuid(),
+                    callUUID: ClientBench.uuid(),
                     ringUntil: until,
                     isWaiting: true
                 )
@@ -58,26 +58,26 @@ struct DecodingTests {
 
     @Test("State changes, acks and errors are read as the server wrote them")
     func others() {
-        let change = StateChange(.ended, reason: .glare, replacedBy: Bench.call("a"))
-        let frame = ServerFrame.call(change, callee: Bench.user("10"), at: place)
+        let change = StateChange(.ended, reason: .glare, replacedBy: ClientBench.call("a"))
+        let frame = ServerFrame.call(change, callee: ClientBench.user("10"), at: place)
         guard case .call(_, let event) = read(frame) else {
             Issue.record("is no event")
             return
         }
-        #expect(event == .init(.ended, reason: .glare, replacedBy: Bench.call("a")))
-        let id = Bench.made(SignalID("x\"y"))
-        let ack = ServerFrame.ack(id: id, callID: Bench.call("c1"), epoch: 2, seq: 7, outcome: change)
+        #expect(event == .init(.ended, reason: .glare, replacedBy: ClientBench.call("a")))
+        let id = ClientBench.made(SignalID("x\"y"))
+        let ack = ServerFrame.ack(id: id, callID: ClientBench.call("c1"), epoch: 2, seq: 7, outcome: change)
         #expect(
             read(ack)
                 == .ack(
                     id,
                     Acceptance(
-                        callID: Bench.call("c1"),
+                        callID: ClientBench.call("c1"),
                         epoch: 2,
                         seq: 7,
                         state: .ended,
                         reason: .glare,
-                        replacedBy: Bench.call("a")
+                        replacedBy: ClientBench.call("a")
                     )
                 )
         )
@@ -96,7 +96,7 @@ struct DecodingTests {
         guard case .signal(_, .ice(let candidate, nil)) = call.signals[0] else { throw Unexpected() }
         #expect(candidate == #"{"a":"}\\\"]"}"#)
         guard case .signal(let envelope, .ice(nil, nil)) = call.signals[1] else { throw Unexpected() }
-        #expect(envelope.from == Bench.user("11"))
+        #expect(envelope.from == ClientBench.user("11"))
     }
 
     @Test("The code of a failed response comes from its body, or from its status if a proxy wrote the body")

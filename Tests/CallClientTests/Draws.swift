@@ -20,7 +20,11 @@ extension SeededGenerator {
     mutating func push(at now: Moment) -> [String: PushValue] {
         let sent = Moment(milliseconds: now.milliseconds - Int64.random(in: -5_000..<60_000, using: &self))
         let call = pick(["c1", "c2", "m", "11-10"])
-        var push = Bench.push(call: call, epoch: one(in: 4) ? nil : Int64.random(in: 1...3, using: &self), at: sent)
+        var push = ClientBench.push(
+            call: call,
+            epoch: one(in: 4) ? nil : Int64.random(in: 1...3, using: &self),
+            at: sent
+        )
         if one(in: 3) { push["offer"] = .string("v=0 offer") }
         guard one(in: 2) else { return push }
         let broken: [PushValue] = [

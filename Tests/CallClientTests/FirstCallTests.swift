@@ -121,11 +121,11 @@ final class Calls {
         user: UserID,
         device: DeviceID,
         name: String,
-        savedSkew: Moment.Span?,
+        savedSkew: Moment.Duration?,
         ports: any CallSystem & MediaEngine & SignalingServer & CallScreen,
         setTimer: @escaping (Moment?) -> Void
     ) {
-        var configuration = CallClient.Configuration(user: user, device: device, namePrefix: UUID().uuidString)
+        var configuration = CallClient.Configuration(user: user, device: device, signalIDPrefix: UUID().uuidString)
         configuration.displayName = name
         configuration.clockSkew = savedSkew
         client = CallClient(configuration)
@@ -237,7 +237,7 @@ extension CallClient.Authorization {
     func header(token: String) -> String {
         switch self {
         case .token: "Bearer \(token)"
-        case .capability(let act): "Ring \(act)"
+        case .capability(let capability): "Ring \(capability)"
         }
     }
 }

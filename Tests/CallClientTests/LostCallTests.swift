@@ -6,13 +6,13 @@ import Testing
 @Suite("A call after a crash or an outage")
 struct LostCallTests {
     private func older() -> FetchedCall {
-        FetchedCall(callID: Bench.call("c1"), epoch: 1, state: .ended, reason: .hangup)
+        FetchedCall(callID: ClientBench.call("c1"), epoch: 1, state: .ended, reason: .hangup)
     }
 
     /// Plays a server that lost epoch 2 and has epoch 1.
     ///
     /// It refuses every signal with `code`, and answers every fetch with `log`, or with `not_found` if `log` is `nil`.
-    private func lost(_ bench: inout Bench, _ outputs: [CallClient.Output], code: String, log: FetchedCall?) {
+    private func lost(_ bench: inout ClientBench, _ outputs: [CallClient.Output], code: String, log: FetchedCall?) {
         var left = outputs
         var turns = 0
         while !left.isEmpty, turns < 200 {
@@ -32,8 +32,8 @@ struct LostCallTests {
 
     @Test("A call that a crash lost ends here, even if an earlier call under its callId can be fetched")
     func lostUnderAKnownName() throws {
-        var bench = Bench()
-        let uuid = Bench.uuid(epoch: 2)
+        var bench = ClientBench()
+        let uuid = ClientBench.uuid(epoch: 2)
         _ = bench.offered(epoch: 2)
         bench.take(.answer(uuid))
         bench.take(.localDescription(uuid, round: 1, .answer, sdp: "v=0 answer"))
@@ -46,7 +46,7 @@ struct LostCallTests {
 
     @Test("An offer under the epoch of a call that has ended here rings if it begins another call")
     func epochAgain() {
-        var bench = Bench()
+        var bench = ClientBench()
         _ = bench.signal(.offer(.init(sdp: "v=0 first", hasVideo: false)), id: "one")
         _ = bench.event(.init(.ended, reason: .cancelled))
         bench.acknowledgeAll()
@@ -62,7 +62,7 @@ struct LostCallTests {
 
     @Test("The peer's call under our callId and epoch is answered")
     func callExistsAfterCrash() throws {
-        var bench = Bench()
+        var bench = ClientBench()
         bench.start()
         let own = try #require(bench.history.compactMap(\.sent).last)
         _ = bench.event(.init(.ringing, offerID: own.id))
@@ -74,17 +74,17 @@ struct LostCallTests {
         for _ in 0..<25 {
             for number in (bench.history + outputs).compactMap(\.fetched) {
                 let envelope = Incoming.Envelope(
-                    callID: Bench.call("c1"),
+                    callID: ClientBench.call("c1"),
                     epoch: 1,
                     seq: 1_025,
                     at: bench.now,
                     room: "p2p:11-10",
-                    from: Bench.user("11"),
-                    fromDevice: Bench.device("peer"),
+                    from: ClientBench.user("11"),
+                    fromDevice: ClientBench.device("peer"),
                     id: SignalID("theirs")
                 )
                 let log = FetchedCall(
-                    callID: Bench.call("c1"),
+                    callID: ClientBench.call("c1"),
                     epoch: 1,
                     room: "p2p:11-10",
                     state: .ringing,
@@ -94,7 +94,7 @@ struct LostCallTests {
             }
             outputs += bench.pass(.seconds(1))
         }
-        #expect(outputs.contains(.setRemoteDescription(Bench.ownUUID, .offer, sdp: "v=0 theirs")))
+        #expect(outputs.contains(.setRemoteDescription(ClientBench.ownUUID, .offer, sdp: "v=0 theirs")))
         outputs += bench.pass(.seconds(10))
         let wasTold = outputs.compactMap(\.sent).contains { $0.kind == .end && $0.epoch == 1 }
         #expect(wasTold || bench.phase != .ended, "the device gives up, and the peer's call rings on")
@@ -102,10 +102,10 @@ struct LostCallTests {
 
     @Test("The log of a call that was given up is fetched after its offer got store_unavailable")
     func withdrawnAndStoreUnavailable() throws {
-        var bench = Bench(isOpen: false)
+        var bench = ClientBench(isOpen: false)
         let offer = try #require(bench.start().compactMap(\.posted).last)
         #expect(offer.kind == .offer)
-        bench.take(.end(Bench.ownUUID))
+        bench.take(.end(ClientBench.ownUUID))
         // The server has accepted and relayed the offer; only its commit stalls.
         let refused = bench.take(.posted(offer.id, .failure(.refused(code: "store_unavailable"))))
         let later = refused + bench.pass(.seconds(45))
@@ -114,23 +114,23 @@ struct LostCallTests {
 
     @Test("A call that is live although a renegotiation got call_ended can be renegotiated again")
     func renegotiationLost() throws {
-        var bench = Bench.talking()
-        bench.take(.renegotiate(Bench.uuid(), hasVideo: true, restartsICE: false))
-        bench.take(.localDescription(Bench.uuid(), round: 2, .offer, sdp: "v=0 renegotiated"))
+        var bench = ClientBench.talking()
+        bench.take(.renegotiate(ClientBench.uuid(), hasVideo: true, restartsICE: false))
+        bench.take(.localDescription(ClientBench.uuid(), round: 2, .offer, sdp: "v=0 renegotiated"))
         let offer = try #require(bench.history.compactMap(\.sent).last)
         let asked = bench.take(.received(.error(offer.id, code: "call_ended")))
         let number = try #require(asked.compactMap(\.fetched).last)
-        bench.take(.fetched(number, .success(FetchedCall(callID: Bench.call("c1"), epoch: 1, state: .active))))
+        bench.take(.fetched(number, .success(FetchedCall(callID: ClientBench.call("c1"), epoch: 1, state: .active))))
         #expect(bench.phase == .active)
         bench.pass(.seconds(60))
-        let again = bench.take(.renegotiate(Bench.uuid(), hasVideo: nil, restartsICE: true))
+        let again = bench.take(.renegotiate(ClientBench.uuid(), hasVideo: nil, restartsICE: true))
         let isMade = again.contains { if case .makeOffer = $0 { true } else { false } }
         #expect(isMade, "no offer is made in this call any more")
     }
 
     @Test("A new call that gets the epoch of a lost call is not ended instead of the lost one")
     func redialUnderTheEpochOfALostCall() throws {
-        var bench = Bench()
+        var bench = ClientBench()
         bench.start()
         let first = try #require(bench.history.compactMap(\.sent).last)
         _ = bench.event(.init(.ringing, offerID: first.id))
@@ -138,7 +138,7 @@ struct LostCallTests {
         bench.take(.socketClosed)
         bench.take(.socketOpened)
         bench.nextSeq = 1_025
-        bench.start(uuid: Bench.made(CallUUID("AAAAAAAA-0000-4000-8000-000000000002")))
+        bench.start(uuid: ClientBench.made(CallUUID("AAAAAAAA-0000-4000-8000-000000000002")))
         let second = try #require(bench.history.compactMap(\.sent).last)
         #expect(bench.event(.init(.ringing, offerID: second.id)).sent == [])
         #expect(bench.phase == .calling && bench.client.calls.last?.epoch == 1)
@@ -149,30 +149,30 @@ struct LostCallTests {
         arguments: [100, 200]
     )
     func lateZombie(seconds: Int64) {
-        var bench = Bench.called()
-        bench.take(.end(Bench.ownUUID))
+        var bench = ClientBench.called()
+        bench.take(.end(ClientBench.ownUUID))
         bench.take(.socketClosed)
         bench.pass(.seconds(seconds))
         let opened = bench.take(.socketOpened).sent
-        #expect(opened + bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
+        #expect(opened + bench.event(.init(.active, answeredBy: ClientBench.device("peer"))).sent == [.end])
     }
 
     @Test("The end of a lost call does not end the new call that got its epoch")
     func endOfLostCall() throws {
-        var bench = Bench()
+        var bench = ClientBench()
         bench.start()
         let first = try #require(bench.history.compactMap(\.sent).last)
         _ = bench.event(.init(.ringing, offerID: first.id))
         bench.take(.socketClosed)
-        bench.take(.end(Bench.ownUUID))
-        let redial = Bench.made(CallUUID("AAAAAAAA-0000-4000-8000-000000000002"))
+        bench.take(.end(ClientBench.ownUUID))
+        let redial = ClientBench.made(CallUUID("AAAAAAAA-0000-4000-8000-000000000002"))
         bench.start(uuid: redial)
         for signal in bench.history.compactMap(\.posted) { bench.take(.posted(signal.id, .failure(.unreachable))) }
         let opened = bench.take(.socketOpened).compactMap(\.sent)
         #expect(opened.map(\.kind) == [.end, .offer])
         bench.take(.received(.error(opened[0].id, code: "not_found")))
         bench.take(
-            .received(.ack(opened[1].id, Acceptance(callID: Bench.call("c1"), epoch: 1, seq: 1_025)))
+            .received(.ack(opened[1].id, Acceptance(callID: ClientBench.call("c1"), epoch: 1, seq: 1_025)))
         )
         #expect(bench.client.calls.last?.epoch == 1 && bench.phase == .calling)
         let later = bench.pass(.seconds(9)).compactMap(\.sent)
@@ -184,15 +184,15 @@ struct LostCallTests {
 
     @Test("If an answer to a replaced offer wins, the device makes a new offer or ends the call")
     func answerToReplacedOffer() throws {
-        var bench = Bench()
+        var bench = ClientBench()
         _ = bench.offered()
-        bench.take(.answer(Bench.uuid()))
-        bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0 answer"))
+        bench.take(.answer(ClientBench.uuid()))
+        bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0 answer"))
         bench.acknowledgeAll()
         // The caller's app was killed and dialled again while the call rang. Our answer reached the server just after
         // that.
         _ = bench.signal(.offer(.init(sdp: "v=0 of the new run", hasVideo: false)), id: "q-1")
-        let sent = bench.take(.localDescription(Bench.uuid(), round: 2, .answer, sdp: "v=0 answer 2"))
+        let sent = bench.take(.localDescription(ClientBench.uuid(), round: 2, .answer, sdp: "v=0 answer 2"))
         let second = try #require(sent.compactMap(\.sent).last)
         #expect(second.kind == .answer)
         let after = bench.take(.received(.error(second.id, code: "already_answered")))
@@ -202,27 +202,27 @@ struct LostCallTests {
 
     @Test("An end that came before the epoch was known is applied once it is known", arguments: [true, false])
     func earlyEnd(byRequest: Bool) throws {
-        var bench = Bench()
+        var bench = ClientBench()
         bench.start()
         let offer = try #require(bench.history.compactMap(\.sent).last)
         #expect(
             bench.event(.init(.ended, reason: .busy), epoch: 2).ends.isEmpty,
             "the event may be about another call under the callId"
         )
-        let receipt = Acceptance(callID: Bench.call("c1"), epoch: 2, seq: 1, state: byRequest ? .ringing : nil)
+        let receipt = Acceptance(callID: ClientBench.call("c1"), epoch: 2, seq: 1, state: byRequest ? .ringing : nil)
         let outputs = bench.take(byRequest ? .posted(offer.id, .success(receipt)) : .received(.ack(offer.id, receipt)))
         #expect(outputs.ends == [.remoteEnded] && bench.phase == .ended)
     }
 
     @Test("After the socket was closed for a while, the log of a call is fetched until a response arrives")
     func missed() throws {
-        var bench = Bench()
+        var bench = ClientBench()
         _ = bench.offered()
         bench.take(.socketClosed)
         var asked = bench.take(.socketOpened).compactMap(\.fetched)
         bench.take(.fetched(try #require(asked.last), .failure(.unreachable)))
         asked = bench.pass(.seconds(3)).compactMap(\.fetched)
-        let over = FetchedCall(callID: Bench.call("c1"), epoch: 1, state: .ended, reason: .declined)
+        let over = FetchedCall(callID: ClientBench.call("c1"), epoch: 1, state: .ended, reason: .declined)
         bench.take(.fetched(try #require(asked.last), .success(over)))
         #expect(bench.phase == .ended)
     }

@@ -9,142 +9,142 @@ struct NegotiationTests {
 
     @Test("A candidate that comes before its description waits for it (I5)")
     func early() {
-        var bench = Bench()
+        var bench = ClientBench()
         bench.start()
         _ = bench.event(.init(.ringing))
         #expect(bench.signal(.ice(one, round: nil)).isEmpty)
         let outputs = bench.signal(.answer(sdp: "v=0 answer", round: nil))
         #expect(
             outputs.prefix(2) == [
-                .setRemoteDescription(Bench.ownUUID, .answer, sdp: "v=0 answer"),
-                .addRemoteCandidate(Bench.ownUUID, one),
+                .setRemoteDescription(ClientBench.ownUUID, .answer, sdp: "v=0 answer"),
+                .addRemoteCandidate(ClientBench.ownUUID, one),
             ]
         )
-        #expect(bench.signal(.ice(nil, round: nil)) == [.addRemoteCandidate(Bench.ownUUID, nil)])
+        #expect(bench.signal(.ice(nil, round: nil)) == [.addRemoteCandidate(ClientBench.ownUUID, nil)])
     }
 
     @Test("Candidates of a ringing call wait for the answer, and those of a replaced offer are dropped")
     func ringing() {
-        var bench = Bench()
+        var bench = ClientBench()
         _ = bench.offered(sdp: "v=0 first")
         _ = bench.signal(.ice(one, round: nil))
         _ = bench.offered(sdp: "v=0 second")
         _ = bench.signal(.ice(two, round: nil))
-        let outputs = bench.take(.answer(Bench.uuid()))
+        let outputs = bench.take(.answer(ClientBench.uuid()))
         #expect(
             outputs == [
-                .setRemoteDescription(Bench.uuid(), .offer, sdp: "v=0 second"),
-                .addRemoteCandidate(Bench.uuid(), two), .makeAnswer(Bench.uuid(), round: 1),
+                .setRemoteDescription(ClientBench.uuid(), .offer, sdp: "v=0 second"),
+                .addRemoteCandidate(ClientBench.uuid(), two), .makeAnswer(ClientBench.uuid(), round: 1),
             ]
         )
     }
 
     @Test("A candidate belongs to its device's description, even if another device uses the same round (I5)")
     func otherDevice() {
-        var bench = Bench()
+        var bench = ClientBench()
         _ = bench.signal(.offer(IncomingOffer(sdp: "v=0 first", round: 1)), device: "phone")
         _ = bench.signal(.ice(one, round: 1), device: "phone")
         _ = bench.signal(.offer(IncomingOffer(sdp: "v=0 second", round: 1)), device: "tablet")
         _ = bench.signal(.ice(two, round: 1), device: "tablet")
         #expect(
-            bench.take(.answer(Bench.uuid())) == [
-                .setRemoteDescription(Bench.uuid(), .offer, sdp: "v=0 second"),
-                .addRemoteCandidate(Bench.uuid(), two), .makeAnswer(Bench.uuid(), round: 1),
+            bench.take(.answer(ClientBench.uuid())) == [
+                .setRemoteDescription(ClientBench.uuid(), .offer, sdp: "v=0 second"),
+                .addRemoteCandidate(ClientBench.uuid(), two), .makeAnswer(ClientBench.uuid(), round: 1),
             ]
         )
         #expect(bench.signal(.ice(one, round: 1), device: "phone").isEmpty)
-        #expect(bench.signal(.ice(nil, round: 1), device: "tablet") == [.addRemoteCandidate(Bench.uuid(), nil)])
+        #expect(bench.signal(.ice(nil, round: 1), device: "tablet") == [.addRemoteCandidate(ClientBench.uuid(), nil)])
     }
 
     @Test("A candidate of the next description waits for that description, also in a renegotiation")
     func nextRound() {
-        var bench = Bench()
+        var bench = ClientBench()
         _ = bench.signal(.offer(IncomingOffer(sdp: "v=0 first", round: 1)))
-        bench.take(.answer(Bench.uuid()))
-        bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0"))
+        bench.take(.answer(ClientBench.uuid()))
+        bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0"))
         #expect(bench.signal(.ice(two, round: 2)).isEmpty)
-        #expect(bench.signal(.ice(one, round: 1)) == [.addRemoteCandidate(Bench.uuid(), one)])
+        #expect(bench.signal(.ice(one, round: 1)) == [.addRemoteCandidate(ClientBench.uuid(), one)])
         let outputs = bench.signal(.offer(IncomingOffer(sdp: "v=0 second", round: 2)))
-        #expect(outputs.contains(.addRemoteCandidate(Bench.uuid(), two)))
+        #expect(outputs.contains(.addRemoteCandidate(ClientBench.uuid(), two)))
         #expect(bench.signal(.ice(one, round: 1)).isEmpty)
     }
 
     @Test("Our candidates are sent after our description")
     func ours() {
-        var bench = Bench()
+        var bench = ClientBench()
         _ = bench.offered()
         bench.acknowledgeAll()
-        bench.take(.answer(Bench.uuid()))
-        #expect(bench.take(.localCandidate(Bench.uuid(), round: 1, one)).sent.isEmpty)
-        let outputs = bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0"))
+        bench.take(.answer(ClientBench.uuid()))
+        #expect(bench.take(.localCandidate(ClientBench.uuid(), round: 1, one)).sent.isEmpty)
+        let outputs = bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0"))
         #expect(outputs.sent == [.answer, .ice])
-        #expect(bench.take(.localCandidate(Bench.uuid(), round: 7, two)).isEmpty)
+        #expect(bench.take(.localCandidate(ClientBench.uuid(), round: 7, two)).isEmpty)
     }
 
     @Test("The callee is polite: it rolls back, answers, and makes its offer again afterwards")
     func polite() {
-        var bench = Bench.talking()
-        bench.take(.renegotiate(Bench.uuid(), hasVideo: true))
-        bench.take(.localDescription(Bench.uuid(), round: 2, .offer, sdp: "v=0 ours"))
+        var bench = ClientBench.talking()
+        bench.take(.renegotiate(ClientBench.uuid(), hasVideo: true))
+        bench.take(.localDescription(ClientBench.uuid(), round: 2, .offer, sdp: "v=0 ours"))
         let outputs = bench.offered(sdp: "v=0 theirs")
-        #expect(outputs.starts(with: [.rollback(Bench.uuid())]))
-        #expect(outputs.contains(.makeAnswer(Bench.uuid(), round: 3)))
-        let made = bench.take(.localDescription(Bench.uuid(), round: 3, .answer, sdp: "v=0 answer"))
+        #expect(outputs.starts(with: [.rollback(ClientBench.uuid())]))
+        #expect(outputs.contains(.makeAnswer(ClientBench.uuid(), round: 3)))
+        let made = bench.take(.localDescription(ClientBench.uuid(), round: 3, .answer, sdp: "v=0 answer"))
         #expect(made.sent == [.answer])
         #expect(made.contains { if case .makeOffer(_, 4, true, _) = $0 { true } else { false } })
     }
 
     @Test("The caller is impolite: it ignores an offer that crosses its own, and that offer's candidates")
     func impolite() {
-        var bench = Bench.called()
-        bench.take(.renegotiate(Bench.ownUUID, hasVideo: true))
+        var bench = ClientBench.called()
+        bench.take(.renegotiate(ClientBench.ownUUID, hasVideo: true))
         #expect(bench.offered(sdp: "v=0 theirs").isEmpty)
-        bench.take(.localDescription(Bench.ownUUID, round: 2, .offer, sdp: "v=0 ours"))
+        bench.take(.localDescription(ClientBench.ownUUID, round: 2, .offer, sdp: "v=0 ours"))
         #expect(bench.signal(.ice(one, round: nil)).isEmpty)
         let outputs = bench.signal(.answer(sdp: "v=0 answer 2", round: nil))
-        #expect(outputs == [.setRemoteDescription(Bench.ownUUID, .answer, sdp: "v=0 answer 2")])
-        #expect(bench.signal(.ice(two, round: nil)) == [.addRemoteCandidate(Bench.ownUUID, two)])
+        #expect(outputs == [.setRemoteDescription(ClientBench.ownUUID, .answer, sdp: "v=0 answer 2")])
+        #expect(bench.signal(.ice(two, round: nil)) == [.addRemoteCandidate(ClientBench.ownUUID, two)])
     }
 
     @Test("A description or candidate that the engine made for a withdrawn exchange is not sent")
     func stale() {
-        var bench = Bench.talking()
-        bench.take(.renegotiate(Bench.uuid()))
+        var bench = ClientBench.talking()
+        bench.take(.renegotiate(ClientBench.uuid()))
         _ = bench.offered(sdp: "v=0 theirs")
-        #expect(bench.take(.localDescription(Bench.uuid(), round: 2, .offer, sdp: "v=0 ours")).isEmpty)
-        #expect(bench.take(.localCandidate(Bench.uuid(), round: 2, one)).isEmpty)
+        #expect(bench.take(.localDescription(ClientBench.uuid(), round: 2, .offer, sdp: "v=0 ours")).isEmpty)
+        #expect(bench.take(.localCandidate(ClientBench.uuid(), round: 2, one)).isEmpty)
     }
 
     @Test("If a crash lost the answer and another device has answered since, the caller makes a new offer")
     func answeredByAnother() {
-        var bench = Bench.called()
-        #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).isEmpty)
-        let outputs = bench.event(.init(.answered, answeredBy: Bench.device("tablet")))
-        #expect(outputs == [.makeOffer(Bench.ownUUID, round: 2, hasVideo: false, restartsICE: true)])
-        #expect(bench.event(.init(.active, answeredBy: Bench.device("tablet"))).isEmpty, "once is enough")
-        bench.take(.localDescription(Bench.ownUUID, round: 2, .offer, sdp: "v=0 anew"))
+        var bench = ClientBench.called()
+        #expect(bench.event(.init(.active, answeredBy: ClientBench.device("peer"))).isEmpty)
+        let outputs = bench.event(.init(.answered, answeredBy: ClientBench.device("tablet")))
+        #expect(outputs == [.makeOffer(ClientBench.ownUUID, round: 2, hasVideo: false, restartsICE: true)])
+        #expect(bench.event(.init(.active, answeredBy: ClientBench.device("tablet"))).isEmpty, "once is enough")
+        bench.take(.localDescription(ClientBench.ownUUID, round: 2, .offer, sdp: "v=0 anew"))
         let set = bench.signal(.answer(sdp: "v=0 of tablet", round: 2), device: "tablet")
-        #expect(set == [.setRemoteDescription(Bench.ownUUID, .answer, sdp: "v=0 of tablet")])
-        #expect(bench.event(.init(.active, answeredBy: Bench.device("tablet"))).isEmpty)
+        #expect(set == [.setRemoteDescription(ClientBench.ownUUID, .answer, sdp: "v=0 of tablet")])
+        #expect(bench.event(.init(.active, answeredBy: ClientBench.device("tablet"))).isEmpty)
     }
 
     @Test("Two cores that renegotiate at the same time agree on the caller's offer", arguments: [true, false])
     func crossing(_ callerFirst: Bool) throws {
-        var caller = Bench.called()
-        var callee = Bench.talking()
-        caller.take(.renegotiate(Bench.ownUUID))
-        caller.take(.localDescription(Bench.ownUUID, round: 2, .offer, sdp: "v=0 of caller"))
-        callee.take(.renegotiate(Bench.uuid()))
-        callee.take(.localDescription(Bench.uuid(), round: 2, .offer, sdp: "v=0 of callee"))
+        var caller = ClientBench.called()
+        var callee = ClientBench.talking()
+        caller.take(.renegotiate(ClientBench.ownUUID))
+        caller.take(.localDescription(ClientBench.ownUUID, round: 2, .offer, sdp: "v=0 of caller"))
+        callee.take(.renegotiate(ClientBench.uuid()))
+        callee.take(.localDescription(ClientBench.uuid(), round: 2, .offer, sdp: "v=0 of callee"))
         func callerHears() { #expect(caller.offered(sdp: "v=0 of callee").isEmpty) }
         if callerFirst { callerHears() }
         let outputs = callee.offered(sdp: "v=0 of caller")
-        #expect(outputs.contains(.setRemoteDescription(Bench.uuid(), .offer, sdp: "v=0 of caller")))
-        #expect(outputs.contains(.makeAnswer(Bench.uuid(), round: 3)))
+        #expect(outputs.contains(.setRemoteDescription(ClientBench.uuid(), .offer, sdp: "v=0 of caller")))
+        #expect(outputs.contains(.makeAnswer(ClientBench.uuid(), round: 3)))
         if !callerFirst { callerHears() }
-        let made = callee.take(.localDescription(Bench.uuid(), round: 3, .answer, sdp: "v=0 yes"))
+        let made = callee.take(.localDescription(ClientBench.uuid(), round: 3, .answer, sdp: "v=0 yes"))
         #expect(made.sent.contains(.answer))
         let set = caller.signal(.answer(sdp: "v=0 yes", round: 3))
-        #expect(set == [.setRemoteDescription(Bench.ownUUID, .answer, sdp: "v=0 yes")])
+        #expect(set == [.setRemoteDescription(ClientBench.ownUUID, .answer, sdp: "v=0 yes")])
     }
 }

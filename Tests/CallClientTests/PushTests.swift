@@ -7,21 +7,22 @@ import Testing
 struct PushTests {
     @Test("A push is reported and ended, and does not ring, if the socket has brought the end of its call before")
     func afterTheEnd() {
-        var bench = Bench()
+        var bench = ClientBench()
         bench.take(.socketOpened)
         _ = bench.event(.init(.ended, reason: .cancelled))
-        let outputs = bench.take(.pushed(Bench.push(at: bench.now)))
+        let outputs = bench.take(.pushed(ClientBench.push(at: bench.now)))
         #expect(outputs.ends.count == 1)
         #expect(bench.client.calls.allSatisfy { !$0.isLive })
     }
 
     @Test("Every push leads to one report in the same turn, whatever it contains", arguments: 0..<400)
     func total(_ seed: UInt64) {
-        var chance = SeededGenerator(mixing: seed)
-        var bench = seed % 3 == 0 ? Bench.talking { $0.maximumCallGroups = 1 } : Bench(isOpen: seed % 2 == 0)
-        if seed % 5 == 0 { bench.start(["a", "z"].randomElement(using: &chance) ?? "a") }
+        var generator = SeededGenerator(mixing: seed)
+        var bench =
+            seed % 3 == 0 ? ClientBench.talking { $0.maximumCallGroups = 1 } : ClientBench(isOpen: seed % 2 == 0)
+        if seed % 5 == 0 { bench.start(["a", "z"].randomElement(using: &generator) ?? "a") }
         for _ in 0..<20 {
-            let push = chance.push(at: bench.now)
+            let push = generator.push(at: bench.now)
             let verdict = PushVerdict.of(push, bench.client.local, at: bench.now)
             let outputs = bench.take(.pushed(push))
             let reports = outputs.filter {
@@ -32,51 +33,51 @@ struct PushTests {
             }
             #expect(reports.count == 1, "seed \(seed), \(verdict)")
             if case .reportThenEnd = verdict { #expect(outputs.ends.count == 1) }
-            bench.wait(.milliseconds(Int64.random(in: 0..<30_000, using: &chance)))
+            bench.wait(.milliseconds(Int64.random(in: 0..<30_000, using: &generator)))
         }
     }
 
     @Test("A push without any content is reported and ended")
     func empty() {
-        var bench = Bench()
+        var bench = ClientBench()
         let outputs = bench.take(.pushed([:]))
         #expect(outputs.reported.count == 1 && outputs.ends == [.failed])
     }
 
     @Test("A push that comes after the ring has ended is reported and ended, and nothing is sent over the socket")
     func late() {
-        var bench = Bench()
-        let push = Bench.push(at: bench.now)
+        var bench = ClientBench()
+        let push = ClientBench.push(at: bench.now)
         bench.wait(.milliseconds(45_001))
         let outputs = bench.take(.pushed(push))
-        #expect(outputs.reported == [Bench.uuid()] && outputs.ends == [.unanswered])
+        #expect(outputs.reported == [ClientBench.uuid()] && outputs.ends == [.unanswered])
         #expect(outputs.sent.isEmpty)
     }
 
     @Test("A push for an ended call is reported under a new UUID, and ended for the same reason as the call")
     func over() {
-        var bench = Bench()
+        var bench = ClientBench()
         _ = bench.offered()
         _ = bench.event(.init(.ended, reason: .answeredElsewhere))
-        let outputs = bench.take(.pushed(Bench.push(at: bench.now)))
+        let outputs = bench.take(.pushed(ClientBench.push(at: bench.now)))
         #expect(outputs.ends == [.answeredElsewhere])
-        #expect(outputs.reported.count == 1 && outputs.reported != [Bench.uuid()])
+        #expect(outputs.reported.count == 1 && outputs.reported != [ClientBench.uuid()])
     }
 
     @Test("A ring ends with the server's reason if the log shows that the call has ended")
     func turnsOut() throws {
-        var bench = Bench(isOpen: false)
-        let number = try #require(bench.take(.pushed(Bench.push(at: bench.now))).compactMap(\.fetched).first)
-        let log = FetchedCall(callID: Bench.call("c1"), epoch: 1, state: .ended, reason: .answeredElsewhere)
+        var bench = ClientBench(isOpen: false)
+        let number = try #require(bench.take(.pushed(ClientBench.push(at: bench.now))).compactMap(\.fetched).first)
+        let log = FetchedCall(callID: ClientBench.call("c1"), epoch: 1, state: .ended, reason: .answeredElsewhere)
         #expect(bench.take(.fetched(number, .success(log))).ends == [.answeredElsewhere])
         #expect(bench.client.deadline == nil || bench.phase == .ended)
     }
 
     @Test("A ring stops after the server has answered six fetches of its call with not_found")
     func lost() {
-        var bench = Bench(isOpen: false)
+        var bench = ClientBench(isOpen: false)
         let until = bench.now + .seconds(44)
-        bench.take(.pushed(Bench.push(at: bench.now)))
+        bench.take(.pushed(ClientBench.push(at: bench.now)))
         var answered = 0
         while bench.phase == .ringing, bench.now < until {
             let asked = bench.history.compactMap(\.fetched)
@@ -92,8 +93,8 @@ struct PushTests {
 
     @Test("A ring continues after five fetches that were refused for other reasons and two that got not_found")
     func refusedOtherwise() throws {
-        var bench = Bench(isOpen: false)
-        bench.take(.pushed(Bench.push(at: bench.now)))
+        var bench = ClientBench(isOpen: false)
+        bench.take(.pushed(ClientBench.push(at: bench.now)))
         for code in Array(repeating: "rate_limited", count: 5) + ["not_found", "not_found"] {
             let number = try #require(bench.history.compactMap(\.fetched).last)
             bench.take(.fetched(number, .failure(.refused(code: code))))
@@ -104,11 +105,11 @@ struct PushTests {
 
     @Test("An answered call that the server does not know ends within a minute")
     func answeredAndUnknown() {
-        var bench = Bench(isOpen: false)
-        bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 offer")])))
-        bench.take(.answer(Bench.uuid()))
-        bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0 own answer"))
-        for _ in 0..<12 { bench.take(.localCandidate(Bench.uuid(), round: 1, #"{"candidate":"c"}"#)) }
+        var bench = ClientBench(isOpen: false)
+        bench.take(.pushed(ClientBench.push(at: bench.now, ["offer": .string("v=0 offer")])))
+        bench.take(.answer(ClientBench.uuid()))
+        bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0 own answer"))
+        for _ in 0..<12 { bench.take(.localCandidate(ClientBench.uuid(), round: 1, #"{"candidate":"c"}"#)) }
         #expect(bench.client.calls.contains { $0.isAnswered })
         let until = bench.now + .seconds(60)
         var known = 0
@@ -121,7 +122,7 @@ struct PushTests {
                 known += 1
             }
             seconds += 1
-            bench.take(.setMuted(Bench.uuid(), audio: seconds.isMultiple(of: 2)))
+            bench.take(.setMuted(ClientBench.uuid(), audio: seconds.isMultiple(of: 2)))
             bench.pass(.seconds(1))
         }
         #expect(bench.history.ends == [.failed])
@@ -129,32 +130,32 @@ struct PushTests {
 
     @Test("A push of a later epoch ends the current call and rings for the new one")
     func later() {
-        var bench = Bench.talking { $0.maximumCallGroups = 1 }
-        let outputs = bench.take(.pushed(Bench.push(epoch: 2, at: bench.now)))
-        #expect(outputs.ends == [.remoteEnded] && outputs.reported == [Bench.uuid("c1", epoch: 2)])
+        var bench = ClientBench.talking { $0.maximumCallGroups = 1 }
+        let outputs = bench.take(.pushed(ClientBench.push(epoch: 2, at: bench.now)))
+        #expect(outputs.ends == [.remoteEnded] && outputs.reported == [ClientBench.uuid("c1", epoch: 2)])
     }
 
     @Test("With an expired token, the push's capability allows ringing and the fetch; the answer waits for a token")
     func capability() throws {
-        var bench = Bench(isOpen: false)
+        var bench = ClientBench(isOpen: false)
         bench.take(.tokenExpired)
-        let outputs = bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 offer")])))
-        let act = CallClient.Authorization.capability("capability")
+        let outputs = bench.take(.pushed(ClientBench.push(at: bench.now, ["offer": .string("v=0 offer")])))
+        let token = CallClient.Authorization.capability("capability")
         #expect(
-            outputs.contains { if case .post(let signal, act) = $0 { signal.kind == .ringing } else { false } }
+            outputs.contains { if case .post(let signal, token) = $0 { signal.kind == .ringing } else { false } }
         )
-        #expect(outputs.contains { if case .fetch(_, _, _, _, act) = $0 { true } else { false } })
+        #expect(outputs.contains { if case .fetch(_, _, _, _, token) = $0 { true } else { false } })
         let ringing = try #require(outputs.compactMap(\.posted).first)
         bench.take(.posted(ringing.id, .success(Acceptance(epoch: 1, state: .ringing))))
-        bench.take(.answer(Bench.uuid()))
-        #expect(bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0")).posted.isEmpty)
+        bench.take(.answer(ClientBench.uuid()))
+        #expect(bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0")).posted.isEmpty)
         #expect(bench.take(.tokenRenewed).posted == [.answer])
     }
 
     @Test("Requests stop if the push's capability is refused as well")
     func refusedCapability() {
-        var bench = Bench(isOpen: false)
-        var outputs = bench.take(.pushed(Bench.push(at: bench.now)))
+        var bench = ClientBench(isOpen: false)
+        var outputs = bench.take(.pushed(ClientBench.push(at: bench.now)))
         var posts = 0
         for _ in 0..<50 {
             var next: [CallClient.Output] = []
@@ -174,18 +175,18 @@ struct PushTests {
 
     @Test("A push for a shadowed call is reported; if it cannot ring, or is late, it ends no other call")
     func hushed() {
-        var bench = Bench { $0.maximumCallGroups = 1 }
+        var bench = ClientBench { $0.maximumCallGroups = 1 }
         bench.start("n")
         _ = bench.offered(call: "z")
         // The outgoing call loses a glare against a third call, and continues as that call.
         _ = bench.offered(call: "a")
-        #expect(bench.client.calls.filter(\.isLive).map(\.callID).contains(Bench.call("a")))
-        let repeated = bench.take(.pushed(Bench.push(call: "z", at: bench.now)))
-        #expect(repeated.contains { if case .reportRepeated(Bench.ownUUID, _) = $0 { true } else { false } })
-        bench.take(.end(Bench.ownUUID))
+        #expect(bench.client.calls.filter(\.isLive).map(\.callID).contains(ClientBench.call("a")))
+        let repeated = bench.take(.pushed(ClientBench.push(call: "z", at: bench.now)))
+        #expect(repeated.contains { if case .reportRepeated(ClientBench.ownUUID, _) = $0 { true } else { false } })
+        bench.take(.end(ClientBench.ownUUID))
         bench.wait(.seconds(51))
-        let late = bench.take(.pushed(Bench.push(call: "z", at: bench.now)))
-        #expect(late.reported == [Bench.uuid("z")] && late.ends == [.unanswered])
-        #expect(bench.client.calls.allSatisfy { !$0.isLive || $0.phase.name == .shadowed })
+        let late = bench.take(.pushed(ClientBench.push(call: "z", at: bench.now)))
+        #expect(late.reported == [ClientBench.uuid("z")] && late.ends == [.unanswered])
+        #expect(bench.client.calls.allSatisfy { !$0.isLive || $0.phase.name == .hiddenByOutgoingCall })
     }
 }

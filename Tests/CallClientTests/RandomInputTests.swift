@@ -21,7 +21,7 @@ struct RandomInputTests {
 
 /// A server, a media engine and a user that act at random, and the invariants that must hold nevertheless.
 private struct RandomWorld {
-    var chance: SeededGenerator
+    var generator: SeededGenerator
     var client: CallClient
     var now = Moment(milliseconds: 5_000_000)
 
@@ -40,20 +40,20 @@ private struct RandomWorld {
     private let peers = ["11", "12"]
 
     init(seed: UInt64) {
-        chance = SeededGenerator(mixing: seed)
+        generator = SeededGenerator(mixing: seed)
         var configuration = CallClient.Configuration(
-            user: Bench.user("10"),
-            device: Bench.device("phone"),
-            namePrefix: "s\(seed)"
+            user: ClientBench.user("10"),
+            device: ClientBench.device("phone"),
+            signalIDPrefix: "s\(seed)"
         )
-        configuration.maximumCallGroups = Int.random(in: 1...3, using: &chance)
+        configuration.maximumCallGroups = Int.random(in: 1...3, using: &generator)
         client = CallClient(configuration)
     }
 
     /// Hands in one input; returns the fault that it revealed, or `nil` if all invariants hold.
     mutating func step() -> String? {
-        if chance.one(in: 3) { now = now + .milliseconds(Int64.random(in: 0..<20_000, using: &chance)) }
-        let input = chance.one(in: 3) ? due() : any()
+        if generator.one(in: 3) { now = now + .milliseconds(Int64.random(in: 0..<20_000, using: &generator)) }
+        let input = generator.one(in: 3) ? due() : any()
         if input == .socketOpened { isOpen = true }
         if input == .socketClosed { isOpen = false }
         if input == .providerReset { shown = [] }
@@ -139,7 +139,7 @@ private struct RandomWorld {
 
     private func checkState(after input: CallClient.Input) -> String? {
         let live = client.calls.filter(\.isLive)
-        let visible = live.filter { $0.phase.name != .shadowed }
+        let visible = live.filter { $0.phase.name != .hiddenByOutgoingCall }
         if visible.count > client.configuration.capacity { return "more calls than there may be" }
         if Set(live.map(\.uuid)).count != live.count { return "one UUID for two calls" }
         if client.calls.count - live.count > ClientLimits.endedCalls { return "too many ended calls are kept" }
@@ -152,123 +152,128 @@ private struct RandomWorld {
 
     /// Returns an input that the core waits for, such as an ack, the response to a request, or a description.
     private mutating func due() -> CallClient.Input {
-        switch Int.random(in: 0..<6, using: &chance) {
+        switch Int.random(in: 0..<6, using: &generator) {
         case 0 where !posts.isEmpty:
-            return .posted(posts.remove(at: Int.random(in: 0..<posts.count, using: &chance)), outcome())
+            return .posted(posts.remove(at: Int.random(in: 0..<posts.count, using: &generator)), outcome())
         case 1 where !fetches.isEmpty:
-            let number = fetches.remove(at: Int.random(in: 0..<fetches.count, using: &chance))
-            return .fetched(number, chance.one(in: 3) ? .failure(failure()) : .success(log()))
+            let number = fetches.remove(at: Int.random(in: 0..<fetches.count, using: &generator))
+            return .fetched(number, generator.one(in: 3) ? .failure(failure()) : .success(log()))
         case 2 where !sent.isEmpty:
-            let id = chance.pick(Array(sent.suffix(20)))
-            if chance.one(in: 4) { return .received(.error(id, code: code())) }
-            if chance.one(in: 10) {
-                return .received(.draining(.milliseconds(Int64.random(in: 0..<90_000, using: &chance))))
+            let id = generator.pick(Array(sent.suffix(20)))
+            if generator.one(in: 4) { return .received(.error(id, code: code())) }
+            if generator.one(in: 10) {
+                return .received(.draining(.milliseconds(Int64.random(in: 0..<90_000, using: &generator))))
             }
             return .received(.ack(id, acceptance()))
         case 3:
             let uuid = uuid()
-            return .localDescription(uuid, round: rounds[uuid] ?? 1, chance.one(in: 2) ? .offer : .answer, sdp: "v=0 l")
+            return .localDescription(
+                uuid,
+                round: rounds[uuid] ?? 1,
+                generator.one(in: 2) ? .offer : .answer,
+                sdp: "v=0 l"
+            )
         case 4: return .answer(uuid())
         default: return .deadlineReached
         }
     }
 
     private mutating func any() -> CallClient.Input {
-        switch Int.random(in: 0..<20, using: &chance) {
+        switch Int.random(in: 0..<20, using: &generator) {
         case 0:
             return .startCall(
                 CallClient.StartCall(
                     uuid: made(),
-                    callID: Bench.call(chance.pick(names)),
-                    to: Bench.user(chance.pick(peers + ["10"])),
-                    hasVideo: chance.one(in: 2)
+                    callID: ClientBench.call(generator.pick(names)),
+                    to: ClientBench.user(generator.pick(peers + ["10"])),
+                    hasVideo: generator.one(in: 2)
                 )
             )
-        case 1: return .end(uuid(), chance.one(in: 2) ? nil : chance.pick(EndReason.allCases))
-        case 2: return .setHeld(uuid(), chance.one(in: 2))
-        case 3: return .setMuted(uuid(), audio: chance.one(in: 2), video: chance.one(in: 2) ? nil : true)
-        case 4: return chance.one(in: 2) ? .playDTMF(uuid(), "1") : .sendInfo(uuid(), "{}")
-        case 5: return .renegotiate(uuid(), hasVideo: true, restartsICE: chance.one(in: 2))
-        case 6: return chance.one(in: 3) ? .audioDeactivated : .audioActivated
-        case 7: return chance.one(in: 8) ? .providerReset : .mediaConnected(uuid())
-        case 8: return chance.one(in: 4) ? .mediaFailed(uuid()) : .mediaConnected(uuid())
-        case 9: return .localCandidate(uuid(), round: UInt32.random(in: 0...4, using: &chance), "{}")
-        case 10: return chance.one(in: 3) ? .socketClosed : .socketOpened
-        case 11: return chance.one(in: 2) ? .tokenExpired : .tokenRenewed
-        case 12, 13: return .pushed(chance.push(at: now))
+        case 1: return .end(uuid(), generator.one(in: 2) ? nil : generator.pick(EndReason.allCases))
+        case 2: return .setHeld(uuid(), generator.one(in: 2))
+        case 3: return .setMuted(uuid(), audio: generator.one(in: 2), video: generator.one(in: 2) ? nil : true)
+        case 4: return generator.one(in: 2) ? .playDTMF(uuid(), "1") : .sendInfo(uuid(), "{}")
+        case 5: return .renegotiate(uuid(), hasVideo: true, restartsICE: generator.one(in: 2))
+        case 6: return generator.one(in: 3) ? .audioDeactivated : .audioActivated
+        case 7: return generator.one(in: 8) ? .providerReset : .mediaConnected(uuid())
+        case 8: return generator.one(in: 4) ? .mediaFailed(uuid()) : .mediaConnected(uuid())
+        case 9: return .localCandidate(uuid(), round: UInt32.random(in: 0...4, using: &generator), "{}")
+        case 10: return generator.one(in: 3) ? .socketClosed : .socketOpened
+        case 11: return generator.one(in: 2) ? .tokenExpired : .tokenRenewed
+        case 12, 13: return .pushed(generator.push(at: now))
         default: return .received(object())
         }
     }
 
     private mutating func made() -> CallUUID {
-        let digits = String(UInt32.random(in: 0...UInt32.max, using: &chance), radix: 16)
+        let digits = String(UInt32.random(in: 0...UInt32.max, using: &generator), radix: 16)
         let padded = String(repeating: "0", count: 8 - digits.count) + digits
-        return Bench.made(CallUUID("\(padded)-0000-4000-8000-000000000000"))
+        return ClientBench.made(CallUUID("\(padded)-0000-4000-8000-000000000000"))
     }
 
     private mutating func uuid() -> CallUUID {
         let known = client.calls.suffix(6).map(\.uuid)
-        return known.isEmpty || chance.one(in: 10) ? made() : chance.pick(known)
+        return known.isEmpty || generator.one(in: 10) ? made() : generator.pick(known)
     }
 
     private mutating func code() -> String {
-        chance.pick([
+        generator.pick([
             "call_ended", "already_answered", "call_exists", "rate_limited", "not_found", "forbidden", "token_expired",
             "store_unavailable", "invalid_sdp", "log_full", "whatever",
         ])
     }
 
     private mutating func failure() -> RequestFailure {
-        chance.one(in: 2) ? .unreachable : .refused(code: code())
+        generator.one(in: 2) ? .unreachable : .refused(code: code())
     }
 
     private mutating func acceptance() -> Acceptance {
         Acceptance(
-            callID: Bench.call(chance.pick(names)),
-            epoch: chance.one(in: 8) ? nil : UInt32.random(in: 1...4, using: &chance),
+            callID: ClientBench.call(generator.pick(names)),
+            epoch: generator.one(in: 8) ? nil : UInt32.random(in: 1...4, using: &generator),
             seq: 1,
-            state: chance.one(in: 2) ? nil : chance.pick(CallState.allCases),
-            reason: chance.one(in: 2) ? nil : chance.pick(EndReason.allCases),
-            replacedBy: chance.one(in: 2) ? nil : Bench.call(chance.pick(names))
+            state: generator.one(in: 2) ? nil : generator.pick(CallState.allCases),
+            reason: generator.one(in: 2) ? nil : generator.pick(EndReason.allCases),
+            replacedBy: generator.one(in: 2) ? nil : ClientBench.call(generator.pick(names))
         )
     }
 
     private mutating func outcome() -> Result<Acceptance, RequestFailure> {
-        chance.one(in: 3) ? .failure(failure()) : .success(acceptance())
+        generator.one(in: 3) ? .failure(failure()) : .success(acceptance())
     }
 
     private mutating func log() -> FetchedCall {
         FetchedCall(
-            callID: Bench.call(chance.pick(names)),
-            epoch: UInt32.random(in: 1...4, using: &chance),
-            state: chance.pick(CallState.allCases),
-            reason: chance.one(in: 2) ? nil : chance.pick(EndReason.allCases),
-            replacedBy: chance.one(in: 3) ? Bench.call(chance.pick(names)) : nil,
-            signals: (0..<Int.random(in: 0..<5, using: &chance)).map { _ in object() },
-            ringUntil: chance.one(in: 2) ? nil : now + .seconds(20)
+            callID: ClientBench.call(generator.pick(names)),
+            epoch: UInt32.random(in: 1...4, using: &generator),
+            state: generator.pick(CallState.allCases),
+            reason: generator.one(in: 2) ? nil : generator.pick(EndReason.allCases),
+            replacedBy: generator.one(in: 3) ? ClientBench.call(generator.pick(names)) : nil,
+            signals: (0..<Int.random(in: 0..<5, using: &generator)).map { _ in object() },
+            ringUntil: generator.one(in: 2) ? nil : now + .seconds(20)
         )
     }
 
     private mutating func object() -> Incoming {
-        let known = chance.one(in: 3) ? nil : client.calls.randomElement(using: &chance)
+        let known = generator.one(in: 3) ? nil : client.calls.randomElement(using: &generator)
         let envelope = Incoming.Envelope(
-            callID: known?.callID ?? Bench.call(chance.pick(names)),
-            epoch: known?.epoch ?? UInt32.random(in: 1...4, using: &chance),
-            seq: (known?.seq ?? 0) + UInt64.random(in: 0...3, using: &chance),
-            at: chance.one(in: 4) ? nil : now + .milliseconds(Int64.random(in: -90_000...90_000, using: &chance)),
-            room: chance.one(in: 6) ? nil : "p2p:\(known?.peer.text ?? "11")-10",
-            from: chance.one(in: 10) ? nil : known?.peer ?? Bench.user(chance.pick(peers)),
-            fromDevice: Bench.device(chance.pick(["peer", "other"])),
-            id: chance.one(in: 2) ? nil : SignalID("id\(Int.random(in: 0..<50, using: &chance))")
+            callID: known?.callID ?? ClientBench.call(generator.pick(names)),
+            epoch: known?.epoch ?? UInt32.random(in: 1...4, using: &generator),
+            seq: (known?.seq ?? 0) + UInt64.random(in: 0...3, using: &generator),
+            at: generator.one(in: 4) ? nil : now + .milliseconds(Int64.random(in: -90_000...90_000, using: &generator)),
+            room: generator.one(in: 6) ? nil : "p2p:\(known?.peer.text ?? "11")-10",
+            from: generator.one(in: 10) ? nil : known?.peer ?? ClientBench.user(generator.pick(peers)),
+            fromDevice: ClientBench.device(generator.pick(["peer", "other"])),
+            id: generator.one(in: 2) ? nil : SignalID("id\(Int.random(in: 0..<50, using: &generator))")
         )
-        guard !chance.one(in: 4) else {
+        guard !generator.one(in: 4) else {
             return .call(
                 envelope,
                 Incoming.StateEvent(
-                    chance.pick(CallState.allCases),
-                    reason: chance.one(in: 2) ? nil : chance.pick(EndReason.allCases),
-                    answeredBy: chance.one(in: 2) ? nil : Bench.device(chance.pick(["phone", "other"])),
-                    replacedBy: chance.one(in: 2) ? nil : Bench.call(chance.pick(names))
+                    generator.pick(CallState.allCases),
+                    reason: generator.one(in: 2) ? nil : generator.pick(EndReason.allCases),
+                    answeredBy: generator.one(in: 2) ? nil : ClientBench.device(generator.pick(["phone", "other"])),
+                    replacedBy: generator.one(in: 2) ? nil : ClientBench.call(generator.pick(names))
                 )
             )
         }
@@ -276,24 +281,24 @@ private struct RandomWorld {
     }
 
     private mutating func content() -> Incoming.Content {
-        let round = chance.one(in: 2) ? nil : UInt32.random(in: 0...3, using: &chance)
-        switch Int.random(in: 0..<10, using: &chance) {
+        let round = generator.one(in: 2) ? nil : UInt32.random(in: 0...3, using: &generator)
+        switch Int.random(in: 0..<10, using: &generator) {
         case 0, 1, 2:
             return .offer(
                 IncomingOffer(
-                    sdp: "v=0 \(Int.random(in: 0..<4, using: &chance))",
+                    sdp: "v=0 \(Int.random(in: 0..<4, using: &generator))",
                     round: round,
-                    ringUntil: chance.one(in: 3)
-                        ? nil : now + .seconds(Int64.random(in: -100...200, using: &chance)),
-                    isWaiting: chance.one(in: 3)
+                    ringUntil: generator.one(in: 3)
+                        ? nil : now + .seconds(Int64.random(in: -100...200, using: &generator)),
+                    isWaiting: generator.one(in: 3)
                 )
             )
         case 3: return .ringing
-        case 4: return .answer(sdp: "v=0 \(Int.random(in: 0..<4, using: &chance))", round: round)
-        case 5, 6: return .ice(chance.one(in: 3) ? nil : "{}", round: round)
-        case 7: return .update(MediaUpdate(hold: chance.one(in: 2)))
-        case 8: return chance.one(in: 2) ? .connected : .dtmf("1")
-        default: return .end(chance.one(in: 2) ? nil : chance.pick(EndReason.allCases))
+        case 4: return .answer(sdp: "v=0 \(Int.random(in: 0..<4, using: &generator))", round: round)
+        case 5, 6: return .ice(generator.one(in: 3) ? nil : "{}", round: round)
+        case 7: return .update(MediaUpdate(hold: generator.one(in: 2)))
+        case 8: return generator.one(in: 2) ? .connected : .dtmf("1")
+        default: return .end(generator.one(in: 2) ? nil : generator.pick(EndReason.allCases))
         }
     }
 }

@@ -9,22 +9,22 @@ struct ReaderPushTests {
             sdp: "v=0 offer",
             hasVideo: false,
             displayName: "Eleven",
-            callUUID: Bench.uuid(),
+            callUUID: ClientBench.uuid(),
             ringUntil: at + .seconds(45),
             isWaiting: false
         )
     }
 
     /// Hands in the call's offer as the socket delivers it, with its times by the server's clock.
-    private func offered(_ bench: inout Bench, at: Moment, id: String = "o1") -> [CallClient.Output] {
+    private func offered(_ bench: inout ClientBench, at: Moment, id: String = "o1") -> [CallClient.Output] {
         let envelope = Incoming.Envelope(
-            callID: Bench.call("c1"),
+            callID: ClientBench.call("c1"),
             epoch: 1,
             seq: 1,
             at: at,
             room: "p2p:11-10",
-            from: Bench.user("11"),
-            fromDevice: Bench.device("peer"),
+            from: ClientBench.user("11"),
+            fromDevice: ClientBench.device("peer"),
             id: SignalID(id)
         )
         return bench.take(.received(.signal(envelope, .offer(offer(at)))))
@@ -32,11 +32,11 @@ struct ReaderPushTests {
 
     @Test("A push that seems late because the device's clock is ahead rings when the socket delivers its offer")
     func clockAhead() {
-        var bench = Bench(isOpen: false)
+        var bench = ClientBench(isOpen: false)
         let server = bench.now
         // The device's clock is ten minutes ahead, and the core does not know that.
         bench.wait(.seconds(600))
-        let push = Bench.push(at: server)
+        let push = ClientBench.push(at: server)
         let verdict = bench.take(.pushed(push))
         #expect(verdict.reported.count == 1)
         bench.wait(.seconds(1))
@@ -49,22 +49,22 @@ struct ReaderPushTests {
 
     @Test("A push that is late by the server's clock too does not ring when the socket delivers its offer")
     func trulyLate() {
-        var bench = Bench()
+        var bench = ClientBench()
         let server = bench.now
         _ = bench.event(.init(.ended, reason: .cancelled), call: "other")
         bench.wait(.seconds(600))
-        bench.take(.pushed(Bench.push(at: server)))
+        bench.take(.pushed(ClientBench.push(at: server)))
         #expect(offered(&bench, at: server).reported == [])
     }
 
     @Test("A push for a later call that got the same epoch after a crash rings when its offer arrives")
     func epochAgain() {
-        var bench = Bench()
+        var bench = ClientBench()
         _ = offered(&bench, at: bench.now)
-        _ = bench.take(.end(Bench.uuid(), nil))
+        _ = bench.take(.end(ClientBench.uuid(), nil))
         bench.take(.socketClosed)
         bench.wait(.seconds(5))
-        let first = bench.take(.pushed(Bench.push(at: bench.now)))
+        let first = bench.take(.pushed(ClientBench.push(at: bench.now)))
         bench.take(.socketOpened)
         let second = offered(&bench, at: bench.now, id: "o2")
         #expect(bench.phase == .ringing, "\(first) \(second)")
@@ -72,8 +72,8 @@ struct ReaderPushTests {
 
     @Test("A ring that a push began ends when its ringing signal is refused with already_answered")
     func ringingRefused() throws {
-        var bench = Bench()
-        bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 offer")])))
+        var bench = ClientBench()
+        bench.take(.pushed(ClientBench.push(at: bench.now, ["offer": .string("v=0 offer")])))
         let ringing = try #require(bench.history.compactMap(\.sent).last)
         #expect(ringing.kind == .ringing)
         #expect(bench.take(.received(.error(ringing.id, code: "already_answered"))).ends == [.answeredElsewhere])
@@ -82,13 +82,13 @@ struct ReaderPushTests {
 
     @Test("A push does not ring if its call ended while this device's outgoing call waited under the same callId")
     func endedBeforeOwnCall() throws {
-        var bench = Bench(isOpen: false)
+        var bench = ClientBench(isOpen: false)
         let offer = try #require(bench.start().compactMap(\.posted).last)
         bench.take(.posted(offer.id, .failure(.unreachable)))
         bench.take(.socketOpened)
         _ = bench.event(.init(.ended, reason: .answeredElsewhere))
         #expect(bench.phase == .calling)
         #expect(bench.take(.received(.error(offer.id, code: "already_answered"))).ends == [.failed])
-        #expect(bench.take(.pushed(Bench.push(at: bench.now))).ends == [.answeredElsewhere])
+        #expect(bench.take(.pushed(ClientBench.push(at: bench.now))).ends == [.answeredElsewhere])
     }
 }

@@ -7,16 +7,17 @@ import Testing
 struct TransportTests {
     @Test("After call_ended the log is fetched until a response arrives, even if the offer is already known")
     func doubted() throws {
-        var bench = Bench(isOpen: false)
+        var bench = ClientBench(isOpen: false)
         let number = try #require(
-            bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 offer")]))).compactMap(\.fetched).first
+            bench.take(.pushed(ClientBench.push(at: bench.now, ["offer": .string("v=0 offer")]))).compactMap(\.fetched)
+                .first
         )
         let ringing = try #require(bench.history.compactMap(\.posted).last)
         bench.take(.posted(ringing.id, .failure(.refused(code: "call_ended"))))
         bench.take(.fetched(number, .failure(.unreachable)))
         let again = try #require(bench.pass(.seconds(8)).compactMap(\.fetched).first)
         let log = FetchedCall(
-            callID: Bench.call("c1"),
+            callID: ClientBench.call("c1"),
             epoch: 1,
             state: .ended,
             reason: .cancelled,
@@ -28,7 +29,7 @@ struct TransportTests {
 
     @Test("An offer that gets already_answered, because another device of this user is in the call, is given up")
     func nameInUse() throws {
-        var bench = Bench()
+        var bench = ClientBench()
         bench.take(.socketOpened)
         let offer = try #require(bench.start().compactMap(\.sent).first)
         let outputs = bench.take(.received(.error(offer.id, code: "already_answered")))
@@ -37,7 +38,7 @@ struct TransportTests {
 
     @Test("A signal goes out by REST while there is no socket, and later over the socket under the same id")
     func both() throws {
-        var bench = Bench(isOpen: false)
+        var bench = ClientBench(isOpen: false)
         let outputs = bench.start()
         let offer = try #require(outputs.compactMap(\.posted).first)
         #expect(outputs.contains(.connect))
@@ -50,11 +51,11 @@ struct TransportTests {
 
     @Test("Signals are sent again in order under their ids on every new socket until they are acknowledged")
     func resent() throws {
-        var bench = Bench()
+        var bench = ClientBench()
         _ = bench.offered()
-        bench.take(.answer(Bench.uuid()))
-        bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0"))
-        bench.take(.localCandidate(Bench.uuid(), round: 1, "{}"))
+        bench.take(.answer(ClientBench.uuid()))
+        bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0"))
+        bench.take(.localCandidate(ClientBench.uuid(), round: 1, "{}"))
         let first = bench.history.compactMap(\.sent)
         bench.take(.socketClosed)
         let again = bench.take(.socketOpened).compactMap(\.sent)
@@ -68,11 +69,11 @@ struct TransportTests {
 
     @Test("A signal that gets no ack on the socket for 4 s goes out by REST too")
     func halfOpen() {
-        var bench = Bench()
+        var bench = ClientBench()
         _ = bench.offered()
         bench.acknowledgeAll()
-        bench.take(.answer(Bench.uuid()))
-        bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0"))
+        bench.take(.answer(ClientBench.uuid()))
+        bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0"))
         #expect(bench.pass(.milliseconds(3_999)).posted.isEmpty)
         #expect(bench.pass(.milliseconds(1)).posted == [.answer])
         #expect(bench.pass(.seconds(20)).posted.isEmpty)
@@ -80,7 +81,7 @@ struct TransportTests {
 
     @Test("A signal that fails by REST is sent again after pauses that grow")
     func pauses() throws {
-        var bench = Bench(isOpen: false)
+        var bench = ClientBench(isOpen: false)
         let offer = try #require(bench.start().compactMap(\.posted).first)
         for pause in [500, 1_000, 2_000, 4_000, 8_000, 8_000] as [Int64] {
             bench.take(.posted(offer.id, .failure(.unreachable)))
@@ -91,58 +92,58 @@ struct TransportTests {
 
     @Test("A temporarily refused signal holds back the signals after it")
     func refusedForNow() throws {
-        var bench = Bench()
+        var bench = ClientBench()
         _ = bench.offered()
         bench.acknowledgeAll()
-        bench.take(.answer(Bench.uuid()))
-        let outputs = bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0"))
+        bench.take(.answer(ClientBench.uuid()))
+        let outputs = bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0"))
         let answer = try #require(outputs.compactMap(\.sent).last)
         bench.take(.received(.error(answer.id, code: "rate_limited")))
-        #expect(bench.take(.localCandidate(Bench.uuid(), round: 1, "{}")).sent.isEmpty)
+        #expect(bench.take(.localCandidate(ClientBench.uuid(), round: 1, "{}")).sent.isEmpty)
         #expect(bench.pass(.milliseconds(500)).sent == [.answer, .ice])
     }
 
     @Test("A signal waits for the call's epoch and names it, unless it begins the call")
     func epoch() throws {
-        var bench = Bench()
+        var bench = ClientBench()
         #expect(bench.start().compactMap(\.sent).map(\.epoch) == [nil])
-        #expect(bench.take(.localCandidate(Bench.ownUUID, round: 1, "{}")).sent.isEmpty)
+        #expect(bench.take(.localCandidate(ClientBench.ownUUID, round: 1, "{}")).sent.isEmpty)
         let outputs = bench.event(.init(.ringing), epoch: 7)
         #expect(outputs.compactMap(\.sent).map(\.epoch) == [7])
     }
 
     @Test("No signal is sent for a call that is given up before its offer")
     func neverLeft() {
-        var bench = Bench(isOpen: false)
+        var bench = ClientBench(isOpen: false)
         let wish = CallClient.StartCall(
-            uuid: Bench.ownUUID,
-            callID: Bench.call("c1"),
-            to: Bench.user("11"),
+            uuid: ClientBench.ownUUID,
+            callID: ClientBench.call("c1"),
+            to: ClientBench.user("11"),
             hasVideo: false
         )
         bench.take(.startCall(wish))
-        bench.take(.end(Bench.ownUUID))
+        bench.take(.end(ClientBench.ownUUID))
         let opened = bench.take(.socketOpened)
         #expect(opened.isEmpty && bench.client.unacknowledgedCount == 0)
     }
 
     @Test("An offer in flight is not repeated once its call is given up; its result is fetched and the call is ended")
     func withdrawn() throws {
-        var bench = Bench()
+        var bench = ClientBench()
         bench.start()
-        #expect(bench.take(.end(Bench.ownUUID)).sent.isEmpty)
+        #expect(bench.take(.end(ClientBench.ownUUID)).sent.isEmpty)
         let number = try #require(bench.take(.socketClosed).compactMap(\.fetched).first)
         #expect(bench.take(.socketOpened).sent.isEmpty)
-        let log = FetchedCall(callID: Bench.call("c1"), epoch: 4, state: .ringing)
+        let log = FetchedCall(callID: ClientBench.call("c1"), epoch: 4, state: .ringing)
         let end = try #require(bench.take(.fetched(number, .success(log))).compactMap(\.sent).first)
         #expect(end.content == .end(.cancelled) && end.epoch == 4)
     }
 
     @Test("The end of a call that the server does not know is forgotten")
     func forgotten() throws {
-        var bench = Bench()
+        var bench = ClientBench()
         bench.start()
-        bench.take(.end(Bench.ownUUID))
+        bench.take(.end(ClientBench.ownUUID))
         let number = try #require(bench.take(.socketClosed).compactMap(\.fetched).first)
         bench.take(.fetched(number, .failure(.refused(code: "not_found"))))
         #expect(bench.client.unacknowledgedCount == 0 && bench.client.deadline == nil)
@@ -150,39 +151,39 @@ struct TransportTests {
 
     @Test("The server reads the same signal from its frame and from its request body")
     func read() throws {
-        var bench = Bench.called()
-        bench.take(.renegotiate(Bench.ownUUID, hasVideo: true))
-        bench.take(.localDescription(Bench.ownUUID, round: 2, .offer, sdp: "v=0\r\nm=video 9 x\r\n"))
-        bench.take(.localCandidate(Bench.ownUUID, round: 2, #"{"candidate":"é \"x\""}"#))
-        bench.take(.localCandidate(Bench.ownUUID, round: 2, nil))
-        bench.take(.playDTMF(Bench.ownUUID, "12#"))
-        bench.take(.sendInfo(Bench.ownUUID, #"{"a":[1,2]}"#))
-        bench.take(.setHeld(Bench.ownUUID, true))
-        bench.take(.end(Bench.ownUUID))
+        var bench = ClientBench.called()
+        bench.take(.renegotiate(ClientBench.ownUUID, hasVideo: true))
+        bench.take(.localDescription(ClientBench.ownUUID, round: 2, .offer, sdp: "v=0\r\nm=video 9 x\r\n"))
+        bench.take(.localCandidate(ClientBench.ownUUID, round: 2, #"{"candidate":"é \"x\""}"#))
+        bench.take(.localCandidate(ClientBench.ownUUID, round: 2, nil))
+        bench.take(.playDTMF(ClientBench.ownUUID, "12#"))
+        bench.take(.sendInfo(ClientBench.ownUUID, #"{"a":[1,2]}"#))
+        bench.take(.setHeld(ClientBench.ownUUID, true))
+        bench.take(.end(ClientBench.ownUUID))
         let signals = bench.history.compactMap(\.sent)
         #expect(Set(signals.map(\.kind)) == Set(SignalKind.allCases).subtracting([.ringing, .answer]))
         for signal in signals {
-            let frame = try ClientMessage(signal.frame, ringFor: .seconds(45))
+            let frame = try ClientMessage(signal.frame, ringTimeout: .seconds(45))
             guard case .signal(let message) = frame.request else { throw Unexpected() }
-            let body = try SignalMessage(body: signal.body, callIDInPath: nil, ringFor: .seconds(45))
+            let body = try SignalMessage(body: signal.body, callIDInPath: nil, ringTimeout: .seconds(45))
             #expect(message.signal.content == body.signal.content && message.signal.kind == signal.kind)
-            #expect(message.id == signal.id && body.id == signal.id && body.device == Bench.device("phone"))
+            #expect(message.id == signal.id && body.id == signal.id && body.device == ClientBench.device("phone"))
             #expect(message.callID == signal.callID && message.epoch == signal.epoch && body.epoch == signal.epoch)
         }
     }
 
     @Test("Digits and data that no server accepts are refused", arguments: ["", "x", "1 2", "é"])
     func refusedDigits(_ digits: String) {
-        var bench = Bench.called()
-        #expect(bench.take(.playDTMF(Bench.ownUUID, digits)) == [.refused(Bench.ownUUID, .notPossible)])
+        var bench = ClientBench.called()
+        #expect(bench.take(.playDTMF(ClientBench.ownUUID, digits)) == [.refused(ClientBench.ownUUID, .notPossible)])
         for text in ["", "{", "1}", #"1,"type":"end""#, "1,\"x\":2", String(repeating: "1", count: 20_000)] {
-            #expect(bench.take(.sendInfo(Bench.ownUUID, text)) == [.refused(Bench.ownUUID, .notPossible)])
+            #expect(bench.take(.sendInfo(ClientBench.ownUUID, text)) == [.refused(ClientBench.ownUUID, .notPossible)])
         }
     }
 
     @Test("A signal that gets not_found is sent again, because a crashed server may not know the call yet")
     func notFound() throws {
-        var bench = Bench()
+        var bench = ClientBench()
         _ = bench.offered()
         let ringing = try #require(bench.history.compactMap(\.sent).first)
         bench.take(.received(.error(ringing.id, code: "not_found")))

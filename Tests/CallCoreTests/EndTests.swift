@@ -7,25 +7,25 @@ struct EndTests {
 
     @Test("Before the answer, the caller's end cancels the call, unless it is failed", arguments: wishes)
     func byCallerRinging(_ wish: EndReason?) throws {
-        var bench = try Bench(callees: [try phone("b1")])
+        var bench = try CallBench(callees: [try device("b1")])
         let ended = try bench.send(.end(wish), .caller, bench.caller).ended
         #expect(ended?.reason == (wish == .failed ? .failed : .cancelled))
     }
 
     @Test("Before the answer, the callee's end declines the call, unless it is busy or failed", arguments: wishes)
     func byCalleeRinging(_ wish: EndReason?) throws {
-        let callee = try phone("b1")
-        var bench = try Bench(callees: [callee])
+        let callee = try device("b1")
+        var bench = try CallBench(callees: [callee])
         let ended = try bench.send(.end(wish), .callee, callee).ended
         #expect(ended?.reason == (wish == .failed ? .failed : wish == .busy ? .busy : .declined))
     }
 
     @Test("After the answer, an end by either side is a hangup, unless it is failed", arguments: wishes)
     func answered(_ wish: EndReason?) throws {
-        let callee = try phone("b1")
+        let callee = try device("b1")
         for side in Side.allCases {
             for isActive in [false, true] {
-                var bench = try isActive ? Bench.active(with: callee) : Bench.answered(by: callee)
+                var bench = try isActive ? CallBench.active(with: callee) : CallBench.answered(by: callee)
                 let ended = try bench.send(.end(wish), side, side == .caller ? bench.caller : callee).ended
                 #expect(ended?.reason == (wish == .failed ? .failed : .hangup), "\(side), active: \(isActive)")
             }
@@ -34,8 +34,8 @@ struct EndTests {
 
     @Test("An end is relayed to the other side, and the change of state goes to both sides")
     func relayed() throws {
-        let callee = try phone("b1")
-        var bench = try Bench.active(with: callee)
+        let callee = try device("b1")
+        var bench = try CallBench.active(with: callee)
         let out = try bench.send(.end(nil), .callee, callee)
         #expect(out.entries.map(\.audience) == [.caller, .both])
         #expect(out.acknowledged?.isNew == true)
@@ -44,30 +44,30 @@ struct EndTests {
 
     @Test("A decline by one device of the callee is a decline elsewhere for the callee's others")
     func declinedElsewhere() throws {
-        let (b1, b2, b3) = (try phone("b1"), try phone("b2"), try phone("b3"))
-        var bench = try Bench(callees: [b1, b2, b3])
+        let (b1, b2, b3) = (try device("b1"), try device("b2"), try device("b3"))
+        var bench = try CallBench(callees: [b1, b2, b3])
         let out = try bench.send(.end(nil), .callee, b2)
         #expect(out.contains(.stopRinging))
         #expect(bench.endings(.caller, bench.caller) == [.declined])
         #expect(bench.endings(.callee, b2) == [.declined])
         #expect(bench.endings(.callee, b1) == [.declinedElsewhere])
         #expect(bench.endings(.callee, b3) == [.declinedElsewhere])
-        #expect(bench.session.standing(side: .callee, phone: b1).reason == .declinedElsewhere)
-        #expect(bench.session.standing(side: .callee, phone: b2).reason == .declined)
-        #expect(bench.session.standing(side: .caller, phone: bench.caller).reason == .declined)
+        #expect(bench.session.visibleState(side: .callee, device: b1).reason == .declinedElsewhere)
+        #expect(bench.session.visibleState(side: .callee, device: b2).reason == .declined)
+        #expect(bench.session.visibleState(side: .caller, device: bench.caller).reason == .declined)
     }
 
     @Test("A decline by the callee's only device notifies no other device")
     func declinedAlone() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench(callees: [b1])
+        let b1 = try device("b1")
+        var bench = try CallBench(callees: [b1])
         #expect(try bench.send(.end(nil), .callee, b1).changes.map(\.reason) == [.declined])
     }
 
     @Test("An end by a device that was never notified of the call ends it for all devices")
     func declinedByStranger() throws {
-        let (b1, late) = (try phone("b1"), try phone("late"))
-        var bench = try Bench(callees: [b1])
+        let (b1, late) = (try device("b1"), try device("late"))
+        var bench = try CallBench(callees: [b1])
         try bench.send(.end(.busy), .callee, late)
         #expect(bench.endings(.callee, b1) == [.declinedElsewhere])
         #expect(bench.endings(.caller, bench.caller) == [.busy])
@@ -75,16 +75,16 @@ struct EndTests {
 
     @Test("An end by the caller reaches every device that was rung, with the same reason")
     func cancelled() throws {
-        let (b1, b2) = (try phone("b1"), try phone("b2"))
-        var bench = try Bench(callees: [b1, b2])
+        let (b1, b2) = (try device("b1"), try device("b2"))
+        var bench = try CallBench(callees: [b1, b2])
         try bench.send(.end(nil), .caller, bench.caller)
         for device in [b1, b2] { #expect(bench.endings(.callee, device) == [.cancelled]) }
     }
 
     @Test("An end that is resent under its id gets the same `seq`, and under another id it is refused")
     func again() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench(callees: [b1])
+        let b1 = try device("b1")
+        var bench = try CallBench(callees: [b1])
         let first = try bench.send(.end(nil), .callee, b1, id: "e")
         let again = try bench.send(.end(nil), .callee, b1, id: "e")
         #expect(again.isOnlyRepeat)
@@ -95,8 +95,8 @@ struct EndTests {
 
     @Test("An end by a device that lost the call is acknowledged and has no effect, also after the call is over")
     func lateDecline() throws {
-        let (b1, b2) = (try phone("b1"), try phone("b2"))
-        var bench = try Bench.answered(by: b1, others: [b2])
+        let (b1, b2) = (try device("b1"), try device("b2"))
+        var bench = try CallBench.answered(by: b1, others: [b2])
         let out = try bench.send(.end(nil), .callee, b2)
         #expect(out.acknowledged?.seq == 0)
         #expect(out.entries.isEmpty && out.refusal == nil)
@@ -109,47 +109,47 @@ struct EndTests {
 
     @Test("An end by a device that lost the call is stored, and no further notice to the device is due")
     func lateDeclineIsKept() throws {
-        let (b1, b2) = (try phone("b1"), try phone("b2"))
-        var bench = try Bench.answered(by: b1, others: [b2])
-        #expect(bench.session.owesNews(to: b2, side: .callee))
+        let (b1, b2) = (try device("b1"), try device("b2"))
+        var bench = try CallBench.answered(by: b1, others: [b2])
+        #expect(bench.session.hasUndeliveredEnd(to: b2, side: .callee))
         #expect(try bench.send(.end(nil), .callee, b2).contains(.changed))
-        #expect(!bench.session.owesNews(to: b2, side: .callee))
+        #expect(!bench.session.hasUndeliveredEnd(to: b2, side: .callee))
         #expect(try bench.send(.end(nil), .callee, b2).isOnlyRepeat)
     }
 
     @Test("An end by another device of the caller does not end an answered call")
     func callersOtherDevice() throws {
-        var bench = try Bench.answered(by: try phone("b1"))
-        #expect(try bench.send(.end(nil), .caller, try phone("a2")).entries.isEmpty)
+        var bench = try CallBench.answered(by: try device("b1"))
+        #expect(try bench.send(.end(nil), .caller, try device("a2")).entries.isEmpty)
         #expect(bench.session.isLive)
     }
 
     @Test("A lost glare ends the call only while it rings, and the end names the call that won")
     func glare() throws {
         let winner = try call("a")
-        var bench = try Bench(callees: [try phone("b1")])
+        var bench = try CallBench(callees: [try device("b1")])
         let ended = bench.give(.lostGlare(to: winner)).ended
         #expect(ended?.reason == .glare)
         #expect(ended?.replacedBy == winner)
         #expect(bench.give(.lostGlare(to: winner)) == [])
-        var answered = try Bench.answered(by: try phone("b1"))
+        var answered = try CallBench.answered(by: try device("b1"))
         #expect(answered.give(.lostGlare(to: winner)) == [])
         #expect(answered.give(.foundBusy) == [])
     }
 
     @Test("The end of a call to a busy callee reaches the caller alone")
     func busy() throws {
-        var bench = try Bench(reachesCallee: false)
+        var bench = try CallBench(reachesCallee: false)
         let out = bench.give(.foundBusy)
         #expect(out.ended?.reason == .busy)
         #expect(out.entries.map(\.audience) == [.caller])
-        #expect(bench.shown(.callee, try phone("b1")).isEmpty)
+        #expect(bench.shown(.callee, try device("b1")).isEmpty)
     }
 
     @Test("A live call is replaced once, whether it rings, is answered or is active")
     func replaced() throws {
-        let b1 = try phone("b1")
-        for start in [try Bench(callees: [b1]), try Bench.answered(by: b1), try Bench.active(with: b1)] {
+        let b1 = try device("b1")
+        for start in [try CallBench(callees: [b1]), try CallBench.answered(by: b1), try CallBench.active(with: b1)] {
             var bench = start
             #expect(bench.give(.replaced).ended?.reason == .replaced)
             #expect(bench.give(.replaced) == [])

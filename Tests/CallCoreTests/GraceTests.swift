@@ -5,9 +5,9 @@ import Testing
 struct GraceTests {
     @Test("An active call ends as disconnected when the grace of either side is over, not before")
     func disconnects() throws {
-        let b1 = try phone("b1")
+        let b1 = try device("b1")
         for isCaller in [true, false] {
-            var bench = try Bench.active(with: b1)
+            var bench = try CallBench.active(with: b1)
             #expect(bench.session.deadline == nil)
             bench.give(isCaller ? .gone(bench.caller, .caller) : .gone(b1, .callee))
             #expect(bench.session.deadline == bench.now + .seconds(30))
@@ -20,8 +20,8 @@ struct GraceTests {
 
     @Test("A device that comes back within its grace changes nothing")
     func comesBack() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench.active(with: b1)
+        let b1 = try device("b1")
+        var bench = try CallBench.active(with: b1)
         bench.give(.gone(b1, .callee))
         bench.wait(29)
         bench.give(.seen(b1, .callee))
@@ -32,8 +32,8 @@ struct GraceTests {
 
     @Test("The grace runs from the first report that the device is gone")
     func since() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench.active(with: b1)
+        let b1 = try device("b1")
+        var bench = try CallBench.active(with: b1)
         bench.give(.gone(b1, .callee))
         let deadline = bench.session.deadline
         bench.wait(10)
@@ -43,8 +43,8 @@ struct GraceTests {
 
     @Test("If both sides are gone, the deadline is that of the side that left first")
     func both() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench.active(with: b1)
+        let b1 = try device("b1")
+        var bench = try CallBench.active(with: b1)
         bench.give(.gone(b1, .callee))
         let deadline = bench.session.deadline
         bench.wait(10)
@@ -56,7 +56,7 @@ struct GraceTests {
 
     @Test("A ringing call keeps its ring timeout while the caller is gone")
     func ringing() throws {
-        var bench = try Bench(callees: [try phone("b1")])
+        var bench = try CallBench(callees: [try device("b1")])
         let until = bench.session.deadline
         bench.give(.gone(bench.caller, .caller))
         #expect(bench.session.deadline == until)
@@ -64,8 +64,8 @@ struct GraceTests {
 
     @Test("A device that was gone before the answer has its whole grace from the answer on")
     func goneBeforeAnswer() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench(callees: [b1])
+        let b1 = try device("b1")
+        var bench = try CallBench(callees: [b1])
         bench.give(.gone(bench.caller, .caller))
         bench.wait(40)
         try bench.send(.answer(digest: 2), .callee, b1)
@@ -75,26 +75,26 @@ struct GraceTests {
 
     @Test("No grace runs for a device that lost the call, nor for another device of the caller")
     func others() throws {
-        let (b1, b2) = (try phone("b1"), try phone("b2"))
-        var bench = try Bench.answered(by: b1, others: [b2])
+        let (b1, b2) = (try device("b1"), try device("b2"))
+        var bench = try CallBench.answered(by: b1, others: [b2])
         bench.give(.gone(b2, .callee))
-        bench.give(.gone(try phone("a2"), .caller))
+        bench.give(.gone(try device("a2"), .caller))
         bench.give(.gone(b1, .caller))
         #expect(bench.session.deadline == nil)
     }
 
     @Test("A device that lost the call is notified once; both devices in the call are notified of its end")
     func told() throws {
-        let (b1, b2) = (try phone("b1"), try phone("b2"))
-        var bench = try Bench.answered(by: b1, others: [b2])
-        #expect(bench.session.owesNews(to: b2, side: .callee))
-        #expect(!bench.session.owesNews(to: b1, side: .callee))
-        #expect(bench.give(.told(b2, .callee)) == [.changed])
-        #expect(bench.give(.told(b2, .callee)) == [])
-        #expect(!bench.session.owesNews(to: b2, side: .callee))
+        let (b1, b2) = (try device("b1"), try device("b2"))
+        var bench = try CallBench.answered(by: b1, others: [b2])
+        #expect(bench.session.hasUndeliveredEnd(to: b2, side: .callee))
+        #expect(!bench.session.hasUndeliveredEnd(to: b1, side: .callee))
+        #expect(bench.give(.endDelivered(b2, .callee)) == [.changed])
+        #expect(bench.give(.endDelivered(b2, .callee)) == [])
+        #expect(!bench.session.hasUndeliveredEnd(to: b2, side: .callee))
         try bench.send(.end(nil), .caller, bench.caller)
-        #expect(!bench.session.owesNews(to: b2, side: .callee))
-        #expect(bench.session.owesNews(to: b1, side: .callee))
-        #expect(bench.session.owesNews(to: bench.caller, side: .caller))
+        #expect(!bench.session.hasUndeliveredEnd(to: b2, side: .callee))
+        #expect(bench.session.hasUndeliveredEnd(to: b1, side: .callee))
+        #expect(bench.session.hasUndeliveredEnd(to: bench.caller, side: .caller))
     }
 }

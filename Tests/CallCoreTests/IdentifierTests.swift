@@ -73,50 +73,50 @@ struct PairTests {
     @Test("A pair contains its two users and no other, and returns each user's peer")
     func holding() throws {
         let pair = Pair(try user("11"), try user("10"))
-        #expect(pair.holds(try user("11")))
-        #expect(pair.holds(try user("10")))
-        #expect(!pair.holds(try user("1")))
+        #expect(pair.contains(try user("11")))
+        #expect(pair.contains(try user("10")))
+        #expect(!pair.contains(try user("1")))
         #expect(pair.other(than: try user("11")) == (try user("10")))
         #expect(pair.other(than: try user("10")) == (try user("11")))
     }
 }
 
 @Suite("A device")
-struct PhoneTests {
+struct DeviceIdentityTests {
     @Test("The id of a device without one is t- and the 16 hex digits of its token's fingerprint")
     func unnamed() {
-        let phone = Phone(unnamed: TokenMark(rawValue: 0xAB))
-        #expect(phone.id.text == "t-00000000000000ab")
-        #expect(phone.isUnnamed)
-        #expect(Phone(unnamed: TokenMark(rawValue: .max)).id.text == "t-ffffffffffffffff")
+        let device = DeviceIdentity(unnamed: TokenFingerprint(rawValue: 0xAB))
+        #expect(device.id.text == "t-00000000000000ab")
+        #expect(device.isUnnamed)
+        #expect(DeviceIdentity(unnamed: TokenFingerprint(rawValue: .max)).id.text == "t-ffffffffffffffff")
     }
 
     @Test("An id that only resembles that of a token is a device's own id")
     func lookalike() throws {
-        #expect(try !phone("t-00000000000000ab", mark: 1).isUnnamed)
-        #expect(try !phone("t-x", mark: 1).isUnnamed)
+        #expect(try !device("t-00000000000000ab", fingerprint: 1).isUnnamed)
+        #expect(try !device("t-x", fingerprint: 1).isUnnamed)
     }
 
     @Test("A device without an id is the same as every device with the same token")
     func sameToken() throws {
-        let nameless = Phone(unnamed: TokenMark(rawValue: 5))
-        #expect(nameless.isSame(as: try phone("a1", mark: 5)))
-        #expect(try phone("a1", mark: 5).isSame(as: nameless))
-        #expect(!nameless.isSame(as: try phone("a1", mark: 6)))
+        let nameless = DeviceIdentity(unnamed: TokenFingerprint(rawValue: 5))
+        #expect(nameless.isSame(as: try device("a1", fingerprint: 5)))
+        #expect(try device("a1", fingerprint: 5).isSame(as: nameless))
+        #expect(!nameless.isSame(as: try device("a1", fingerprint: 6)))
     }
 
     @Test("Devices with different ids differ even under one token; one id is one device under any token")
     func twoNames() throws {
-        #expect(try !phone("a1", mark: 5).isSame(as: phone("a2", mark: 5)))
-        #expect(try phone("a1", mark: 5).isSame(as: phone("a1", mark: 6)))
+        #expect(try !device("a1", fingerprint: 5).isSame(as: device("a2", fingerprint: 5)))
+        #expect(try device("a1", fingerprint: 5).isSame(as: device("a1", fingerprint: 6)))
     }
 
     @Test("The ids that the server makes for connections and registrations are distinguished from a client's")
     func prefixes() throws {
-        #expect(try phone("c-1").isOfConnection)
-        #expect(try phone("d-1").isOfUnnamedRow)
-        #expect(try !phone("iphone").isOfConnection)
-        #expect(try !phone("iphone").isOfUnnamedRow)
+        #expect(try device("c-1").isOfConnection)
+        #expect(try device("d-1").isOfUnnamedRegistration)
+        #expect(try !device("iphone").isOfConnection)
+        #expect(try !device("iphone").isOfUnnamedRegistration)
     }
 }
 

@@ -10,7 +10,7 @@ struct MomentTests {
         for start in ends {
             for span in ends {
                 let moment = Moment(milliseconds: start)
-                let sum = moment + Moment.Span(milliseconds: span)
+                let sum = moment + Moment.Duration(milliseconds: span)
                 #expect(span < 0 ? sum <= moment : sum >= moment)
             }
         }
@@ -21,9 +21,11 @@ struct MomentTests {
 
     @Test("A number of seconds beyond the range of the type is clamped")
     func seconds() {
-        #expect(Moment.Span.seconds(.max).milliseconds == .max && Moment.Span.seconds(.min).milliseconds == .min)
-        #expect(Moment.Span.seconds(.max / 1_000).milliseconds == .max / 1_000 * 1_000)
-        #expect(Moment.Span.seconds(-3).milliseconds == -3_000)
+        #expect(
+            Moment.Duration.seconds(.max).milliseconds == .max && Moment.Duration.seconds(.min).milliseconds == .min
+        )
+        #expect(Moment.Duration.seconds(.max / 1_000).milliseconds == .max / 1_000 * 1_000)
+        #expect(Moment.Duration.seconds(-3).milliseconds == -3_000)
     }
 
     @Test("A difference beyond the range of the type is clamped and has the right sign")

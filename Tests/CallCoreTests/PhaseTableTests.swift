@@ -14,8 +14,8 @@ struct PhaseTableTests {
         case taken, repeated, noEffect, alreadyAnswered, callEnded, callExists, forbidden
     }
 
-    private static func start(_ stage: Stage, _ b1: Phone, _ b2: Phone) throws -> Bench {
-        var bench = try Bench(callees: [b1, b2])
+    private static func start(_ stage: Stage, _ b1: DeviceIdentity, _ b2: DeviceIdentity) throws -> CallBench {
+        var bench = try CallBench(callees: [b1, b2])
         switch stage {
         case .ringing: break
         case .answered: try bench.send(.answer(digest: 2), .callee, b1)
@@ -93,14 +93,14 @@ struct PhaseTableTests {
 
     @Test("Each phase treats each signal as the protocol requires", arguments: SignalKind.allCases, Stage.allCases)
     func table(_ kind: SignalKind, _ stage: Stage) throws {
-        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        let (b1, b2) = (try device("b1"), try device("b2"))
         for sender in Sender.allCases {
             var bench = try Self.start(stage, b1, b2)
             let before = bench.session
             let device =
                 switch sender {
                 case .caller: bench.caller
-                case .callersOther: try phone("a2")
+                case .callersOther: try device("a2")
                 case .callee: b1
                 case .calleesOther: b2
                 }
@@ -118,22 +118,22 @@ struct PhaseTableTests {
 
     @Test("A signal of one side is for the other side", arguments: [SignalKind.ice, .connected, .update, .dtmf, .info])
     func audience(_ kind: SignalKind) throws {
-        let b1 = try phone("b1")
-        var bench = try Bench.active(with: b1)
+        let b1 = try device("b1")
+        var bench = try CallBench.active(with: b1)
         let fromCaller = try bench.send(Self.content(kind), .caller, bench.caller).entries
         #expect(fromCaller.map(\.audience) == [.callee])
-        #expect(fromCaller.allSatisfy { bench.session.sees($0, side: .callee, phone: b1) })
-        #expect(fromCaller.allSatisfy { !bench.session.sees($0, side: .caller, phone: bench.caller) })
+        #expect(fromCaller.allSatisfy { bench.session.sees($0, side: .callee, device: b1) })
+        #expect(fromCaller.allSatisfy { !bench.session.sees($0, side: .caller, device: bench.caller) })
         let fromCallee = try bench.send(Self.content(kind), .callee, b1).entries
         #expect(fromCallee.map(\.audience) == [.caller])
-        #expect(fromCallee.allSatisfy { bench.session.sees($0, side: .caller, phone: bench.caller) })
-        #expect(try fromCallee.allSatisfy { !bench.session.sees($0, side: .caller, phone: try phone("a2")) })
+        #expect(fromCallee.allSatisfy { bench.session.sees($0, side: .caller, device: bench.caller) })
+        #expect(try fromCallee.allSatisfy { !bench.session.sees($0, side: .caller, device: try device("a2")) })
     }
 
     @Test("The latest hold and mute state of each side stays in the call")
     func update() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench.active(with: b1)
+        let b1 = try device("b1")
+        var bench = try CallBench.active(with: b1)
         try bench.send(.update(MediaUpdate(hold: true)), .caller, bench.caller)
         try bench.send(.update(MediaUpdate(audioMuted: true)), .caller, bench.caller)
         try bench.send(.update(MediaUpdate(hold: false, videoMuted: true)), .callee, b1)

@@ -20,10 +20,10 @@ struct RandomCallTests {
 
     /// One call, with the state that the checks of its invariants need.
     private struct Run {
-        var chance: SeededGenerator
-        var bench: Bench
-        let callees: [Phone]
-        let callers: [Phone]
+        var generator: SeededGenerator
+        var bench: CallBench
+        let callees: [DeviceIdentity]
+        let callers: [DeviceIdentity]
         var fault: String?
         var history: [String] = []
         var winners: Set<DeviceID> = []
@@ -34,25 +34,29 @@ struct RandomCallTests {
         var ids: [String] = []
 
         init(seed: UInt64) throws {
-            chance = SeededGenerator(seed: seed)
-            let nameless = Phone(unnamed: TokenMark(rawValue: 5))
+            generator = SeededGenerator(seed: seed)
+            let nameless = DeviceIdentity(unnamed: TokenFingerprint(rawValue: 5))
             callees = [
-                try phone("b1", mark: 5), try phone("b2"), try phone("b3"), seed % 3 == 0 ? nameless : try phone("b4"),
+                try device("b1", fingerprint: 5), try device("b2"), try device("b3"),
+                seed % 3 == 0 ? nameless : try device("b4"),
             ]
-            callers = seed % 5 == 0 ? [nameless, try phone("c-1")] : [try phone("b1", mark: 9), try phone("a2")]
-            bench = try Bench(callees: [callees[0], callees[1]], caller: callers[0])
+            callers =
+                seed % 5 == 0 ? [nameless, try device("c-1")] : [try device("b1", fingerprint: 9), try device("a2")]
+            bench = try CallBench(callees: [callees[0], callees[1]], caller: callers[0])
             rung = [callees[0].id, callees[1].id]
             lastSeq = bench.session.lastSeq
         }
 
         mutating func go(steps: Int) throws {
             for _ in 0..<steps where fault == nil {
-                if Int.random(in: 0..<4, using: &chance) == 0 { bench.wait(Int64.random(in: 0...20, using: &chance)) }
+                if Int.random(in: 0..<4, using: &generator) == 0 {
+                    bench.wait(Int64.random(in: 0...20, using: &generator))
+                }
                 let input = try anything()
                 history.append("\(bench.now.milliseconds) \(input)")
                 step(input)
                 repeatOf(input)
-                if Int.random(in: 0..<25, using: &chance) == 0, let again = bench.restarted(crashes: 1) {
+                if Int.random(in: 0..<25, using: &generator) == 0, let again = bench.restarted(uncleanStarts: 1) {
                     history.append("restart")
                     bench.session = again
                 }
@@ -60,43 +64,43 @@ struct RandomCallTests {
         }
 
         private mutating func anything() throws -> CallSession.Input {
-            let side: Side = Bool.random(using: &chance) ? .caller : .callee
+            let side: Side = Bool.random(using: &generator) ? .caller : .callee
             let devices = side == .caller ? callers : callees
-            let device = devices[Int.random(in: 0..<devices.count, using: &chance)]
-            switch Int.random(in: 0..<24, using: &chance) {
-            case 0: return .notified(callees[Int.random(in: 0..<callees.count, using: &chance)])
+            let device = devices[Int.random(in: 0..<devices.count, using: &generator)]
+            switch Int.random(in: 0..<24, using: &generator) {
+            case 0: return .notified(callees[Int.random(in: 0..<callees.count, using: &generator)])
             case 1, 2: return .gone(device, side)
             case 3: return .seen(device, side)
-            case 4: return .told(device, side)
+            case 4: return .endDelivered(device, side)
             case 5: return .deadlineReached
-            case 6: return Int.random(in: 0..<8, using: &chance) == 0 ? .foundBusy : .deadlineReached
-            case 7: return Int.random(in: 0..<8, using: &chance) == 0 ? .replaced : .seen(device, side)
+            case 6: return Int.random(in: 0..<8, using: &generator) == 0 ? .foundBusy : .deadlineReached
+            case 7: return Int.random(in: 0..<8, using: &generator) == 0 ? .replaced : .seen(device, side)
             case 8:
-                return Int.random(in: 0..<8, using: &chance) == 0
+                return Int.random(in: 0..<8, using: &generator) == 0
                     ? .lostGlare(to: try call("a")) : .notified(callees[3])
             default: return .signal(try signal(), from: side, device)
             }
         }
 
         private mutating func signal() throws -> Signal {
-            let digest = UInt64.random(in: 1...4, using: &chance)
+            let digest = UInt64.random(in: 1...4, using: &generator)
             let content: Signal.Content =
-                switch Int.random(in: 0..<14, using: &chance) {
-                case 0, 1: .offer(offer(digest, namesCallee: Bool.random(using: &chance)))
+                switch Int.random(in: 0..<14, using: &generator) {
+                case 0, 1: .offer(offer(digest, namesCallee: Bool.random(using: &generator)))
                 case 2, 3: .ringing
                 case 4, 5, 6: .answer(digest: digest)
                 case 7: .ice
                 case 8, 9: .connected
-                case 10: .update(.init(hold: Bool.random(using: &chance)))
+                case 10: .update(.init(hold: Bool.random(using: &generator)))
                 case 11: .dtmf
                 case 12: .info
-                default: .end(EndReason.allCases.randomElement(using: &chance))
+                default: .end(EndReason.allCases.randomElement(using: &generator))
                 }
             // One id in four was used before: a late resend, or another device that uses the same id.
-            let name = Int.random(in: 0..<4, using: &chance) == 0 ? ids.randomElement(using: &chance) : nil
+            let name = Int.random(in: 0..<4, using: &generator) == 0 ? ids.randomElement(using: &generator) : nil
             let id = name ?? "s\(ids.count)"
             ids.append(id)
-            let epoch: UInt32? = Int.random(in: 0..<12, using: &chance) == 0 ? 2 : nil
+            let epoch: UInt32? = Int.random(in: 0..<12, using: &generator) == 0 ? 2 : nil
             return Signal(content, id: try CallCoreTests.name(id), epoch: epoch, byteCount: 10)
         }
 
@@ -107,9 +111,9 @@ struct RandomCallTests {
                 if bench.session != before { fault = "a refused signal changed something" }
                 if out.count != 1 { fault = "a refusal came with other outputs" }
             }
-            if let winner = bench.session.winner { winners.insert(winner.id) }
+            if let answeringDevice = bench.session.answeringDevice { winners.insert(answeringDevice.id) }
             if winners.count > 1 { fault = "two winners: \(winners)" }
-            for leg in bench.session.legs where leg.side == .callee { rung.insert(leg.phone.id) }
+            for leg in bench.session.legs where leg.side == .callee { rung.insert(leg.device.id) }
             let inCall = bench.session.legs.filter { $0.side == .callee && $0.phase == .answered }
             if inCall.count > 1 { fault = "two devices of the callee are in the call" }
             for entry in out.entries { take(entry) }
@@ -127,7 +131,7 @@ struct RandomCallTests {
             guard case .state(let change) = entry.content, change.state == .ended else { return }
             for device in callees where rung.contains(device.id) {
                 // Two names of one token are one device, so both may see this entry.
-                if bench.session.sees(entry, side: .callee, phone: device) { endings[device.id, default: 0] += 1 }
+                if bench.session.sees(entry, side: .callee, device: device) { endings[device.id, default: 0] += 1 }
             }
             for (device, count) in endings where count > 1 { fault = "\(device.text) was told \(count) ends" }
         }
@@ -155,7 +159,7 @@ struct RandomCallTests {
                 let count = run.bench.endings(.callee, device).count
                 if count != 1 { run.fault = "\(device.id.text) sees \(count) ends" }
             }
-            if run.bench.endings(.caller, run.bench.session.callerPhone).count != 1 { run.fault = "the caller" }
+            if run.bench.endings(.caller, run.bench.session.callerDevice).count != 1 { run.fault = "the caller" }
             if let fault = run.fault {
                 Issue.record("seed \(seed): \(fault)\n\(run.history.suffix(12).joined(separator: "\n"))")
                 return

@@ -5,9 +5,9 @@ import Testing
 struct RenegotiationTests {
     @Test("Either side offers a renegotiation, and only the other side can answer it")
     func plain() throws {
-        let b1 = try phone("b1")
+        let b1 = try device("b1")
         for side in Side.allCases {
-            var bench = try Bench.active(with: b1)
+            var bench = try CallBench.active(with: b1)
             let (mine, theirs) = side == .caller ? (bench.caller, b1) : (b1, bench.caller)
             #expect(try bench.send(.offer(offer(10)), side, mine).acknowledged?.isNew == true)
             #expect(bench.session.unansweredOffers == [side])
@@ -20,8 +20,8 @@ struct RenegotiationTests {
 
     @Test("The same offer twice is one renegotiation, and the same answer twice is one answer")
     func twice() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench.active(with: b1)
+        let b1 = try device("b1")
+        var bench = try CallBench.active(with: b1)
         let first = try bench.send(.offer(offer(10)), .callee, b1)
         #expect(try bench.send(.offer(offer(10)), .callee, b1).acknowledged?.seq == first.acknowledged?.seq)
         let answer = try bench.send(.answer(digest: 11), .caller, bench.caller)
@@ -32,8 +32,8 @@ struct RenegotiationTests {
 
     @Test("When two renegotiations cross, the callee's answer withdraws the callee's own offer")
     func polite() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench.active(with: b1)
+        let b1 = try device("b1")
+        var bench = try CallBench.active(with: b1)
         try bench.send(.offer(offer(10)), .caller, bench.caller)
         try bench.send(.offer(offer(20)), .callee, b1)
         #expect(bench.session.unansweredOffers == [.caller, .callee])
@@ -44,8 +44,8 @@ struct RenegotiationTests {
 
     @Test("When two renegotiations cross, the caller's answer leaves the caller's own offer open")
     func impolite() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench.active(with: b1)
+        let b1 = try device("b1")
+        var bench = try CallBench.active(with: b1)
         try bench.send(.offer(offer(20)), .callee, b1)
         try bench.send(.offer(offer(10)), .caller, bench.caller)
         try bench.send(.answer(digest: 21), .caller, bench.caller)
@@ -55,8 +55,8 @@ struct RenegotiationTests {
 
     @Test("The caller's renegotiation decides whether the call has video; the callee's does not")
     func video() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench.active(with: b1)
+        let b1 = try device("b1")
+        var bench = try CallBench.active(with: b1)
         try bench.send(.offer(offer(20, hasVideo: true)), .callee, b1)
         #expect(!bench.session.hasVideo)
         try bench.send(.offer(offer(10, hasVideo: true)), .caller, bench.caller)
@@ -65,17 +65,17 @@ struct RenegotiationTests {
 
     @Test("Only the two devices in the call can renegotiate")
     func foreign() throws {
-        let (b1, b2) = (try phone("b1"), try phone("b2"))
-        var bench = try Bench.answered(by: b1, others: [b2])
+        let (b1, b2) = (try device("b1"), try device("b2"))
+        var bench = try CallBench.answered(by: b1, others: [b2])
         #expect(try bench.send(.offer(offer(10)), .callee, b2) == [.refuse(.alreadyAnswered)])
-        #expect(try bench.send(.offer(offer(10)), .caller, try phone("a2")).refusal != nil)
+        #expect(try bench.send(.offer(offer(10)), .caller, try device("a2")).refusal != nil)
         #expect(bench.session.unansweredOffers.isEmpty)
     }
 
     @Test("The end of the call also ends its unanswered renegotiation")
     func ended() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench.active(with: b1)
+        let b1 = try device("b1")
+        var bench = try CallBench.active(with: b1)
         try bench.send(.offer(offer(10)), .caller, bench.caller)
         try bench.send(.end(nil), .caller, bench.caller)
         #expect(bench.session.unansweredOffers.isEmpty)
@@ -85,27 +85,27 @@ struct RenegotiationTests {
 
 @Suite("An offer under the callId of an existing call")
 struct ReplacementTests {
-    private func replaces(_ bench: Bench, _ offer: Offer, _ side: Side, _ phone: Phone) -> Bool {
-        bench.session.isReplaced(by: offer, from: side, phone)
+    private func replaces(_ bench: CallBench, _ offer: Offer, _ side: Side, _ device: DeviceIdentity) -> Bool {
+        bench.session.isReplaced(by: offer, from: side, device)
     }
 
     @Test("While the call rings, an offer without `begin` begins no new call")
     func ringing() throws {
-        let bench = try Bench(callees: [try phone("b1")])
+        let bench = try CallBench(callees: [try device("b1")])
         #expect(!replaces(bench, offer(9, namesCallee: true), .caller, bench.caller))
-        #expect(try !replaces(bench, offer(9, namesCallee: true), .caller, phone("a2")))
-        #expect(try !replaces(bench, offer(9), .callee, phone("b1")))
+        #expect(try !replaces(bench, offer(9, namesCallee: true), .caller, device("a2")))
+        #expect(try !replaces(bench, offer(9), .callee, device("b1")))
     }
 
     @Test("An offer with `begin` begins a new call if it comes from a device in the answered call")
     func begins() throws {
-        let bench = try Bench.answered(by: try phone("b1"))
+        let bench = try CallBench.answered(by: try device("b1"))
         var new = offer(9)
         #expect(!replaces(bench, new, .caller, bench.caller))
         new.begins = true
         #expect(replaces(bench, new, .caller, bench.caller))
-        #expect(try replaces(bench, new, .callee, phone("b1")))
-        #expect(try !replaces(bench, new, .callee, phone("b2")))
+        #expect(try replaces(bench, new, .callee, device("b1")))
+        #expect(try !replaces(bench, new, .callee, device("b2")))
         // A late repeat of the first offer.
         var first = offer(1)
         first.begins = true
@@ -114,26 +114,26 @@ struct ReplacementTests {
 
     @Test("After the call has ended, an offer begins a new call")
     func ended() throws {
-        var bench = try Bench.answered(by: try phone("b1"))
+        var bench = try CallBench.answered(by: try device("b1"))
         try bench.send(.end(nil), .caller, bench.caller)
         #expect(replaces(bench, offer(1), .caller, bench.caller))
-        #expect(try replaces(bench, offer(9), .callee, phone("b1")))
+        #expect(try replaces(bench, offer(9), .callee, device("b1")))
     }
 
     @Test("An offer in an answered call renegotiates it; from the caller's other device it begins a new call")
     func answered() throws {
-        let bench = try Bench.active(with: try phone("b1"))
+        let bench = try CallBench.active(with: try device("b1"))
         #expect(!replaces(bench, offer(9, namesCallee: true), .caller, bench.caller))
-        #expect(try replaces(bench, offer(9), .caller, phone("a2")))
-        #expect(try !replaces(bench, offer(1), .caller, phone("a2")), "the same description is the same signal")
-        #expect(try !replaces(bench, offer(9), .callee, phone("b2")))
+        #expect(try replaces(bench, offer(9), .caller, device("a2")))
+        #expect(try !replaces(bench, offer(1), .caller, device("a2")), "the same description is the same signal")
+        #expect(try !replaces(bench, offer(9), .callee, device("b2")))
     }
 
     @Test("An offer from a caller without a device id begins a new call only if it names the callee")
     func nameless() throws {
-        let nameless = Phone(unnamed: TokenMark(rawValue: 5))
-        var bench = try Bench(callees: [try phone("b1")], caller: nameless)
-        try bench.send(.answer(digest: 2), .callee, try phone("b1"))
+        let nameless = DeviceIdentity(unnamed: TokenFingerprint(rawValue: 5))
+        var bench = try CallBench(callees: [try device("b1")], caller: nameless)
+        try bench.send(.answer(digest: 2), .callee, try device("b1"))
         #expect(!replaces(bench, offer(9), .caller, nameless))
         #expect(replaces(bench, offer(9, namesCallee: true), .caller, nameless))
         #expect(!replaces(bench, offer(1, namesCallee: true), .caller, nameless))

@@ -3,33 +3,33 @@ import Testing
 
 @Suite("A restored call")
 struct RestoreTests {
-    private func restored(_ bench: Bench, crashes: Int = 0) throws -> Bench {
+    private func restored(_ bench: CallBench, uncleanStarts: Int = 0) throws -> CallBench {
         var bench = bench
-        bench.session = try #require(bench.restarted(crashes: crashes))
+        bench.session = try #require(bench.restarted(uncleanStarts: uncleanStarts))
         return bench
     }
 
     @Test("A restored call has the phase, legs, log and media state that it had")
     func same() throws {
-        let (b1, b2) = (try phone("b1"), try phone("b2"))
-        var declined = try Bench(callees: [b1, b2])
+        let (b1, b2) = (try device("b1"), try device("b2"))
+        var declined = try CallBench(callees: [b1, b2])
         try declined.send(.end(.busy), .callee, b1)
-        var held = try Bench.active(with: b1)
+        var held = try CallBench.active(with: b1)
         try held.send(.update(.init(hold: true, videoMuted: false)), .caller, held.caller)
-        for before in [try Bench(callees: [b1]), try Bench.answered(by: b1, others: [b2]), held, declined] {
+        for before in [try CallBench(callees: [b1]), try CallBench.answered(by: b1, others: [b2]), held, declined] {
             let after = try restored(before)
             #expect(after.session.phase == before.session.phase)
             #expect(after.session.log == before.session.log)
             #expect(after.session.legs.map(\.phase) == before.session.legs.map(\.phase))
             #expect(after.session.callerMedia == before.session.callerMedia)
             #expect(after.session.ringUntil == before.session.ringUntil)
-            #expect(after.session.winner == before.session.winner)
+            #expect(after.session.answeringDevice == before.session.answeringDevice)
         }
     }
 
     @Test("A restored call rings until its original time")
     func ringing() throws {
-        var bench = try Bench(callees: [try phone("b1")])
+        var bench = try CallBench(callees: [try device("b1")])
         let until = bench.session.deadline
         bench.wait(10)
         var after = try restored(bench)
@@ -39,8 +39,8 @@ struct RestoreTests {
 
     @Test("The devices of a restored call count as gone from the restart on")
     func gone() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench.active(with: b1)
+        let b1 = try device("b1")
+        var bench = try CallBench.active(with: b1)
         bench.wait(100)
         var after = try restored(bench)
         #expect(after.session.deadline == after.now + .seconds(30))
@@ -51,13 +51,13 @@ struct RestoreTests {
 
     @Test("No `seq` is given to a second entry, however often the server crashes and loses entries")
     func numbers() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench.answered(by: b1)
+        let b1 = try device("b1")
+        var bench = try CallBench.answered(by: b1)
         let durable = bench.session.log.count
         var shown = Set(bench.session.log.map(\.seq))
         for crash in 1...5 {
             // The entries of the round before were relayed and seen, but the crash lost them.
-            bench.session = try #require(bench.restarted(crashes: crash, entries: durable))
+            bench.session = try #require(bench.restarted(uncleanStarts: crash, entries: durable))
             for _ in 0..<400 {
                 let seq = try #require(try bench.send(.ice, .caller, bench.caller).acknowledged?.seq)
                 #expect(shown.insert(seq).inserted, "\(seq) was shown before crash \(crash)")
@@ -67,8 +67,8 @@ struct RestoreTests {
 
     @Test("A restored call recognises the ids, descriptions and answers that it accepted before")
     func receipts() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench(callees: [b1], firstID: try name("o"))
+        let b1 = try device("b1")
+        var bench = try CallBench(callees: [b1], firstID: try name("o"))
         try bench.send(.ice, .caller, bench.caller, id: "i")
         let answer = try bench.send(.answer(digest: 2), .callee, b1, id: "a")
         var after = try restored(bench)
@@ -80,8 +80,8 @@ struct RestoreTests {
 
     @Test("A restored call knows which renegotiations wait for an answer")
     func renegotiations() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench.active(with: b1)
+        let b1 = try device("b1")
+        var bench = try CallBench.active(with: b1)
         try bench.send(.offer(offer(10)), .callee, b1)
         #expect(try restored(bench).session.unansweredOffers == [.callee])
         try bench.send(.offer(offer(20)), .caller, bench.caller)
@@ -93,8 +93,8 @@ struct RestoreTests {
 
     @Test("A restored call knows that a device sent `connected` before its answer")
     func connectedEarly() throws {
-        let b1 = try phone("b1")
-        var bench = try Bench(callees: [b1])
+        let b1 = try device("b1")
+        var bench = try CallBench(callees: [b1])
         try bench.send(.connected, .callee, b1)
         var after = try restored(bench)
         #expect(try after.send(.answer(digest: 2), .callee, b1).changes.map(\.state) == [.answered, .active])
@@ -102,15 +102,15 @@ struct RestoreTests {
 
     @Test("After a restart, a device that lost the call must still be notified of that")
     func news() throws {
-        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        let (b1, b2) = (try device("b1"), try device("b2"))
         let after = try restored(.answered(by: b1, others: [b2]))
-        #expect(after.session.owesNews(to: b2, side: .callee))
-        #expect(!after.session.owesNews(to: b1, side: .callee))
+        #expect(after.session.hasUndeliveredEnd(to: b2, side: .callee))
+        #expect(!after.session.hasUndeliveredEnd(to: b1, side: .callee))
     }
 
     @Test("Stored state that contradicts itself restores no call")
     func nonsense() throws {
-        var bench = try Bench(callees: [try phone("b1")])
+        var bench = try CallBench(callees: [try device("b1")])
         var kept = bench
         kept.session = try #require(bench.restarted())
         bench.wait(1)
@@ -125,18 +125,18 @@ struct RestoreTests {
             activeAt: nil,
             ending: nil,
             legs: [],
-            winner: nil,
+            answeringDevice: nil,
             hasVideo: false,
             isHidden: false,
             callerMedia: .init(),
             calleeMedia: .init()
         )
-        #expect(CallSession(restoring: empty, log: [], grace: .seconds(30), crashes: 0, at: bench.now) == nil)
+        #expect(CallSession(restoring: empty, log: [], grace: .seconds(30), uncleanStarts: 0, at: bench.now) == nil)
         var foreign = empty
-        foreign.legs = [Leg(phone: bench.caller, side: .callee, phase: .answered)]
-        #expect(CallSession(restoring: foreign, log: [], grace: .seconds(30), crashes: 0, at: bench.now) == nil)
-        foreign.legs = [Leg(phone: bench.caller, side: .caller, phase: .answered)]
+        foreign.legs = [Leg(device: bench.caller, side: .callee, phase: .answered)]
+        #expect(CallSession(restoring: foreign, log: [], grace: .seconds(30), uncleanStarts: 0, at: bench.now) == nil)
+        foreign.legs = [Leg(device: bench.caller, side: .caller, phase: .answered)]
         foreign.caller = try user("12")
-        #expect(CallSession(restoring: foreign, log: [], grace: .seconds(30), crashes: 0, at: bench.now) == nil)
+        #expect(CallSession(restoring: foreign, log: [], grace: .seconds(30), uncleanStarts: 0, at: bench.now) == nil)
     }
 }

@@ -105,7 +105,7 @@ struct BodyTests {
             try SignalMessage(
                 body: bytes(#"{"action":""#) + [0xFF] + bytes(#""}"#),
                 callIDInPath: nil,
-                ringFor: .seconds(1)
+                ringTimeout: .seconds(1)
             )
         }
     }
@@ -113,8 +113,8 @@ struct BodyTests {
 
 @Suite("A relayed signal")
 struct RelayTests {
-    private func place() throws -> LogPlace {
-        LogPlace(
+    private func place() throws -> LogPosition {
+        LogPosition(
             in: LogHead(LogName(callID: try #require(CallID("c-1")), room: "p2p:11-10", epoch: 2)),
             seq: 7,
             at: Moment(milliseconds: 5)
@@ -124,7 +124,7 @@ struct RelayTests {
     private func frame(_ message: SignalMessage, offer: RelayedSignal.OfferExtras? = nil) throws -> [UInt8] {
         RelayedSignal(
             kind: message.signal.kind,
-            place: try place(),
+            position: try place(),
             from: try #require(UserID("11")),
             device: try #require(DeviceID("a1")),
             id: message.id,

@@ -59,8 +59,8 @@ struct WireCodeTests {
 
 @Suite("A frame that the server originates")
 struct ServerFrameTests {
-    private func place() throws -> LogPlace {
-        LogPlace(
+    private func place() throws -> LogPosition {
+        LogPosition(
             in: LogHead(LogName(callID: try #require(CallID("c-1")), room: "p2p:11-10", epoch: 2)),
             seq: 7,
             at: Moment(milliseconds: 5)
@@ -102,9 +102,9 @@ struct ServerFrameTests {
 
     @Test("A call event names the device that answered")
     func call() throws {
-        let phone = Phone(id: try #require(DeviceID("b1")), mark: TokenMark(rawValue: 1))
+        let device = DeviceIdentity(id: try #require(DeviceID("b1")), fingerprint: TokenFingerprint(rawValue: 1))
         let frame = ServerFrame.call(
-            StateChange(.ended, reason: .answeredElsewhere, answeredBy: phone),
+            StateChange(.ended, reason: .answeredElsewhere, answeredBy: device),
             callee: try #require(UserID("10")),
             at: try place()
         )

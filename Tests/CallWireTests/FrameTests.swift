@@ -80,7 +80,7 @@ struct FrameTests {
     func idOfRefused() throws {
         func id(_ frame: String) -> String? {
             do throws(ClientMessage.Refusal) {
-                return try ClientMessage(bytes(frame), ringFor: .seconds(45)).id?.text
+                return try ClientMessage(bytes(frame), ringTimeout: .seconds(45)).id?.text
             } catch { return error.id?.text }
         }
         #expect(id(#"{"type":"nonsense","id":"7"}"#) == "7")
@@ -116,7 +116,7 @@ struct FrameTests {
         )
         #expect(message.id == nil && message.callID == nil && message.to == nil && message.room == nil)
         #expect(message.epoch == nil && message.displayName == nil)
-        #expect(message.offer?.ringFor == .seconds(45))
+        #expect(message.offer?.ringTimeout == .seconds(45))
     }
 
     @Test("A user is named by a string or a whole number")
@@ -132,8 +132,8 @@ struct FrameTests {
         #expect(try signal(#"{"type":"offer",\#(video)}"#)?.offer?.hasVideo == true)
         #expect(try signal(#"{"type":"offer",\#(video),"hasVideo":false}"#)?.offer?.hasVideo == false)
         #expect(try signal(#"{"type":"offer",\#(Self.sdp),"hasVideo":true}"#)?.offer?.hasVideo == true)
-        #expect(try signal(#"{"type":"offer",\#(Self.sdp),"ringTimeout":5}"#)?.offer?.ringFor == .seconds(5))
-        #expect(try signal(#"{"type":"offer",\#(Self.sdp),"ringTimeout":120}"#)?.offer?.ringFor == .seconds(120))
+        #expect(try signal(#"{"type":"offer",\#(Self.sdp),"ringTimeout":5}"#)?.offer?.ringTimeout == .seconds(5))
+        #expect(try signal(#"{"type":"offer",\#(Self.sdp),"ringTimeout":120}"#)?.offer?.ringTimeout == .seconds(120))
         #expect(try signal(#"{"type":"offer",\#(Self.sdp)}"#)?.offer?.namesCallee == false)
         #expect(try signal(#"{"type":"offer",\#(Self.sdp),"to":10}"#)?.offer?.namesCallee == true)
         #expect(try signal(#"{"type":"offer",\#(Self.sdp),"to":10}"#)?.offer?.begins == false)
@@ -162,7 +162,7 @@ struct FrameTests {
     @Test("The cursors of a sync are read, with an epoch or without")
     func cursors() throws {
         let frame = #"{"type":"sync","calls":{"a":0,"11-10":{"epoch":2,"seq":7},"b":{"seq":9007199254740992}}}"#
-        guard case .sync(let cursors) = try ClientMessage(bytes(frame), ringFor: .seconds(45)).request else {
+        guard case .sync(let cursors) = try ClientMessage(bytes(frame), ringTimeout: .seconds(45)).request else {
             Issue.record("no sync")
             return
         }

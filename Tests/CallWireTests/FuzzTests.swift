@@ -18,17 +18,17 @@ struct FuzzTests {
     ]
     private static let spice = Array(#"{}[]",:\u0tfn-+.eE19 "#.utf8) + [0x00, 0x7F, 0x80, 0xFF, 0x0A]
 
-    private static func mutated(_ chance: inout SeededGenerator) -> [UInt8] {
-        var text = bytes(seeds[Int.random(in: 0..<seeds.count, using: &chance)])
-        for _ in 0..<Int.random(in: 1...4, using: &chance) where !text.isEmpty {
-            let index = Int.random(in: 0..<text.count, using: &chance)
-            switch Int.random(in: 0..<6, using: &chance) {
-            case 0: text[index] = spice[Int.random(in: 0..<spice.count, using: &chance)]
+    private static func mutated(_ generator: inout SeededGenerator) -> [UInt8] {
+        var text = bytes(seeds[Int.random(in: 0..<seeds.count, using: &generator)])
+        for _ in 0..<Int.random(in: 1...4, using: &generator) where !text.isEmpty {
+            let index = Int.random(in: 0..<text.count, using: &generator)
+            switch Int.random(in: 0..<6, using: &generator) {
+            case 0: text[index] = spice[Int.random(in: 0..<spice.count, using: &generator)]
             case 1: text.remove(at: index)
-            case 2: text.insert(spice[Int.random(in: 0..<spice.count, using: &chance)], at: index)
-            case 3: text.removeSubrange(index..<min(text.count, index + Int.random(in: 1...9, using: &chance)))
+            case 2: text.insert(spice[Int.random(in: 0..<spice.count, using: &generator)], at: index)
+            case 3: text.removeSubrange(index..<min(text.count, index + Int.random(in: 1...9, using: &generator)))
             case 4: text.insert(contentsOf: text[index..<min(text.count, index + 12)], at: index)
-            default: text.swapAt(index, Int.random(in: 0..<text.count, using: &chance))
+            default: text.swapAt(index, Int.random(in: 0..<text.count, using: &generator))
             }
         }
         return text
@@ -39,24 +39,24 @@ struct FuzzTests {
         let call = try #require(CallID("c-1") as CallID?)
         let user = try #require(UserID("11") as UserID?)
         let device = try #require(DeviceID("d") as DeviceID?)
-        var chance = SeededGenerator(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         var taken = 0
         for round in 0..<10_000 {
-            let text = Self.mutated(&chance)
+            let text = Self.mutated(&generator)
             // The transports pass on only valid UTF-8.
             guard JSONText.isUTF8(text) else { continue }
             var messages: [SignalMessage] = []
-            if case .signal(let message)? = try? ClientMessage(text, ringFor: .seconds(45)).request {
+            if case .signal(let message)? = try? ClientMessage(text, ringTimeout: .seconds(45)).request {
                 messages.append(message)
             }
-            if let message = try? SignalMessage(body: text, callIDInPath: nil, ringFor: .seconds(45)) {
+            if let message = try? SignalMessage(body: text, callIDInPath: nil, ringTimeout: .seconds(45)) {
                 messages.append(message)
             }
             for message in messages {
                 taken += 1
                 let frame = RelayedSignal(
                     kind: message.signal.kind,
-                    place: LogPlace(
+                    position: LogPosition(
                         in: LogHead(LogName(callID: message.callID ?? call, room: "p2p:11-10", epoch: 1)),
                         seq: 1,
                         at: Moment(milliseconds: 1)
@@ -76,9 +76,9 @@ struct FuzzTests {
 
     @Test("An object made of another object's members has the same members", arguments: [5, 6])
     func rescan(_ seed: UInt64) throws {
-        var chance = SeededGenerator(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         for round in 0..<10_000 {
-            let text = Self.mutated(&chance)
+            let text = Self.mutated(&generator)
             guard let object = try? JSONObject(text) else { continue }
             let again = bytes("{") + object.copy(leavingOut: []) + bytes("}")
             let second = try #require(try? JSONObject(again), "seed \(seed), round \(round)")

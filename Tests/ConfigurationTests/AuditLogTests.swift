@@ -77,7 +77,7 @@ struct AuditLogTests {
         log.write("three")
         #expect(folder.lines(of: "logs/audit", atLeast: 1).map(Self.rest) == [#""event":"three"}"#])
         rename(folder.path + "/logs", folder.path + "/moved")
-        #expect(throws: Complaint.self) { try log.reopen() }
+        #expect(throws: UsageError.self) { try log.reopen() }
         log.write("four")
         #expect(folder.lines(of: "moved/audit", atLeast: 2).count == 2)
         #expect(log.dropped == 0)
@@ -106,10 +106,10 @@ struct AuditLogTests {
 
     @Test("The first refused tokens of a second have a line each, and the rest is summed up by cause")
     func flood() throws {
-        var flood = AuditLog.Flood()
+        var flood = AuditLog.LineLimit()
         var said = 0
         for number in 0..<1_000 where flood.admits(number % 2 == 0 ? "signature" : "malformed", in: 5) { said += 1 }
-        #expect(said == AuditLog.Flood.linesPerSecond)
+        #expect(said == AuditLog.LineLimit.linesPerSecond)
         let early = flood.takeSuppressed(before: 5)
         #expect(early.isEmpty, "the second is not over")
         let rest = flood.takeSuppressed(before: 6)

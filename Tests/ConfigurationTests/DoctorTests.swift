@@ -190,10 +190,10 @@ struct STUNMessageTests {
         ]
     )
     func addresses(_ url: String, _ host: String, _ port: Int, _ isTCP: Bool, _ isTLS: Bool) throws {
-        let address = try #require(TurnProbe.Address(url))
+        let address = try #require(TURNProbe.Address(url))
         #expect(address.host == host && address.port == port)
         #expect(address.isTCP == isTCP && address.isTLS == isTLS)
         #expect(address.isDTLS == url.hasSuffix("a.example?transport=udp"))
-        #expect(TurnProbe.Address("stun:a.example") == nil)
+        #expect(TURNProbe.Address("stun:a.example") == nil)
     }
 }

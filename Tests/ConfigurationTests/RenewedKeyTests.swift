@@ -25,7 +25,7 @@ struct RenewedKeyTests {
         }
     }
 
-    private func act(_ keys: ActKeys, until: Int64) throws -> String {
+    private func issue(_ keys: CapabilityKeys, until: Int64) throws -> String {
         RingCapabilities(keys: keys).capability(
             call: try #require(CallID("c-1")),
             epoch: 1,
@@ -39,14 +39,14 @@ struct RenewedKeyTests {
     @Test("A key for capabilities is replaced once a day; earlier ones still verify, also after a restart")
     func rotation() throws {
         let folder = try Folder()
-        let keys = try ActKeys(try folder.settings(), at: Self.start)
+        let keys = try CapabilityKeys(try folder.settings(), at: Self.start)
         let due = Self.start + ServerKeys.periodMilliseconds
         #expect(try !keys.rotate(at: due - 1))
-        let old = try act(keys, until: due + 100_000)
+        let old = try issue(keys, until: due + 100_000)
         #expect(try keys.rotate(at: due))
         #expect(try !keys.rotate(at: due + 1))
-        let new = try act(keys, until: due + 100_000)
-        for ring in [keys.ring, try ActKeys(try folder.settings(), at: due + 1).ring] {
+        let new = try issue(keys, until: due + 100_000)
+        for ring in [keys.signer, try CapabilityKeys(try folder.settings(), at: due + 1).signer] {
             for text in [old, new] { #expect(ring.verify(text, nowMs: due + 100_000) != nil) }
         }
     }
@@ -54,13 +54,13 @@ struct RenewedKeyTests {
     @Test("If the disk refuses a new key for capabilities, the old one stays, and the next attempt is a minute later")
     func refused() throws {
         let folder = try Folder()
-        let keys = try ActKeys(try folder.settings(), at: Self.start)
+        let keys = try CapabilityKeys(try folder.settings(), at: Self.start)
         let due = Self.start + ServerKeys.periodMilliseconds
-        let act = try act(keys, until: .max)
+        let capability = try issue(keys, until: .max)
         try FileManager.default.removeItem(atPath: folder.path)
-        #expect(throws: Complaint.self) { try keys.rotate(at: due) }
+        #expect(throws: UsageError.self) { try keys.rotate(at: due) }
         #expect(try !keys.rotate(at: due + 59_999))
-        #expect(keys.ring.verify(act, nowMs: due) != nil)
+        #expect(keys.signer.verify(capability, nowMs: due) != nil)
         try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
         #expect(try keys.rotate(at: due + 60_000))
     }
@@ -68,14 +68,14 @@ struct RenewedKeyTests {
     @Test("Keys for capabilities stay if their file contains no key, and are replaced if it was removed")
     func removed() throws {
         let folder = try Folder()
-        let keys = try ActKeys(try folder.settings(), at: Self.start)
-        let act = try act(keys, until: .max)
+        let keys = try CapabilityKeys(try folder.settings(), at: Self.start)
+        let capability = try issue(keys, until: .max)
         folder.write("noise", to: ServerKeys.fileName)
-        #expect(throws: Complaint.self) { try keys.load(at: Self.start) }
-        #expect(keys.ring.verify(act, nowMs: Self.start) != nil)
+        #expect(throws: UsageError.self) { try keys.load(at: Self.start) }
+        #expect(keys.signer.verify(capability, nowMs: Self.start) != nil)
         try FileManager.default.removeItem(atPath: "\(folder.path)/\(ServerKeys.fileName)")
         try keys.load(at: Self.start)
-        #expect(keys.ring.verify(act, nowMs: Self.start) == nil)
+        #expect(keys.signer.verify(capability, nowMs: Self.start) == nil)
     }
 
     @Test("A start is refused if the file of keys for capabilities contains no key, whatever it was overwritten with")
@@ -83,12 +83,14 @@ struct RenewedKeyTests {
         let folder = try Folder()
         for text in ["noise", String(repeating: "\0", count: 4_096), "noise 1800000000000"] {
             folder.write(text, to: ServerKeys.fileName)
-            #expect(throws: Complaint.self, "\(text.count)") { try ActKeys(try folder.settings(), at: Self.start) }
+            #expect(throws: UsageError.self, "\(text.count)") {
+                try CapabilityKeys(try folder.settings(), at: Self.start)
+            }
         }
         // Keys that operators make, with `openssl rand -base64 32`, and those of earlier versions.
         for text in ["+/AHBgUEAwIBAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", String(repeating: "c", count: 43)] {
             folder.write(text, to: ServerKeys.fileName)
-            #expect(throws: Never.self) { try ActKeys(try folder.settings(), at: Self.start) }
+            #expect(throws: Never.self) { try CapabilityKeys(try folder.settings(), at: Self.start) }
         }
     }
 
@@ -147,7 +149,7 @@ struct PublishedKeysTests {
     )
     func unsafe(_ url: String) {
         #expect(!PublishedKeys.isSafe(url))
-        #expect(throws: Complaint.self) {
+        #expect(throws: UsageError.self) {
             try PublishedKeys(SettingsSource(flags: ["jwks-url": [url]], environment: [:], file: [:]))
         }
     }

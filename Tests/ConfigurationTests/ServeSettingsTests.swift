@@ -68,8 +68,8 @@ struct ServeSettingsTests {
         #expect(settings.apns == nil && settings.tls == nil && settings.maxConnections == nil)
         #expect(settings.allowedOrigins.isEmpty)
         let policy = Policy()
-        #expect(settings.policy.ringFor == policy.ringFor)
-        #expect(settings.policy.probeFor == policy.probeFor)
+        #expect(settings.policy.ringTimeout == policy.ringTimeout)
+        #expect(settings.policy.probeTimeout == policy.probeTimeout)
         #expect(settings.policy.grace == policy.grace)
         #expect(settings.policy.whenBusy == .waiting)
         #expect(settings.policy.callerName == .any)
@@ -88,8 +88,8 @@ struct ServeSettingsTests {
         ])
         #expect(settings.admin == nil && settings.isInMemory && !settings.jwtRequireExpiry && settings.logsJSON)
         #expect(settings.loops == 4)
-        #expect(settings.policy.ringFor == .seconds(20))
-        #expect(settings.policy.probeFor == .milliseconds(500))
+        #expect(settings.policy.ringTimeout == .seconds(20))
+        #expect(settings.policy.probeTimeout == .milliseconds(500))
         #expect(settings.policy.grace == .seconds(3))
         #expect(settings.policy.whenBusy == .busy)
         #expect(settings.policy.apnsEnvironment == .sandbox)
@@ -110,7 +110,7 @@ struct ServeSettingsTests {
         ]
     )
     func together(_ file: [String: String]) {
-        #expect(complaint { _ = try settings(file) }?.contains("must be given together") == true)
+        #expect(usageError { _ = try settings(file) }?.contains("must be given together") == true)
     }
 
     @Test("The settings for pushes contain both of Apple's endpoints")
@@ -134,7 +134,7 @@ struct ServeSettingsTests {
         #expect(try settings(file.merging(["turn-ttl": "0.5"]) { $1 }).turn?.ttlSeconds == 1)
         #expect(try settings().turn == nil)
         #expect(
-            complaint { _ = try settings(["turn-secret-file": "s", "turn-url": "stun:b"]) }?.contains("turn:") == true
+            usageError { _ = try settings(["turn-secret-file": "s", "turn-url": "stun:b"]) }?.contains("turn:") == true
         )
     }
 
@@ -148,16 +148,16 @@ struct ServeSettingsTests {
         ]
     )
     func wrong(_ name: String) {
-        let text = complaint { _ = try settings([name: "nonsense"]) }
+        let text = usageError { _ = try settings([name: "nonsense"]) }
         #expect(text?.hasPrefix("config: \(name): must be ") == true)
         #expect(text?.hasSuffix("not 'nonsense'") == true)
     }
 
     @Test("max-connections must be a whole number from 1", arguments: ["0", "-1", "1.5", ""])
-    func connections(_ text: String) { #expect(complaint { _ = try settings(["max-connections": text]) } != nil) }
+    func connections(_ text: String) { #expect(usageError { _ = try settings(["max-connections": text]) } != nil) }
 
     @Test("loops must be a whole number from 1 to 16", arguments: ["0", "17", "-1", "1.5", ""])
-    func loops(_ text: String) { #expect(complaint { _ = try settings(["loops": text]) } != nil) }
+    func loops(_ text: String) { #expect(usageError { _ = try settings(["loops": text]) } != nil) }
 }
 
 @Suite("The value of a token's --ttl")

@@ -3,11 +3,11 @@ import Testing
 @testable import ringline
 
 /// Returns the text of the complaint that `body` throws; `nil` if it throws no error.
-func complaint(_ body: () throws -> Void) -> String? {
+func usageError(_ body: () throws -> Void) -> String? {
     do {
         try body()
         return nil
-    } catch { return (error as? Complaint)?.description ?? "another error" }
+    } catch { return (error as? UsageError)?.description ?? "another error" }
 }
 
 @Suite("A setting")
@@ -68,7 +68,7 @@ struct SettingsSourceTests {
                 "RINGLINE_RING_TIMEOUT"
             ),
         ] {
-            let text = complaint { _ = try source.milliseconds("ring-timeout") }
+            let text = usageError { _ = try source.milliseconds("ring-timeout") }
             #expect(text?.hasPrefix("\(name): ") == true)
             #expect(text?.contains("'soon'") == true)
         }
@@ -85,7 +85,7 @@ struct SettingsSourceTests {
     @Test("Other numbers of seconds are refused", arguments: ["", "0", "-1", "nan", "inf", "1s", " 5", "1,5", "1e99"])
     func wrongSeconds(_ text: String) {
         #expect(
-            complaint { _ = try SettingsSource(flags: ["ring-timeout": [text]]).milliseconds("ring-timeout") } != nil
+            usageError { _ = try SettingsSource(flags: ["ring-timeout": [text]]).milliseconds("ring-timeout") } != nil
         )
     }
 
@@ -93,13 +93,13 @@ struct SettingsSourceTests {
     func choices() {
         for text in ["busy ", "Busy", "", "other"] {
             let source = SettingsSource(flags: ["busy-policy": [text]])
-            let said = complaint { _ = try source.choice("busy-policy", of: ["waiting", "busy"]) }
+            let said = usageError { _ = try source.choice("busy-policy", of: ["waiting", "busy"]) }
             #expect(said == "--busy-policy: must be waiting, busy, not '\(text)'")
         }
     }
 
     @Test("An unknown setting is an error")
-    func unknown() { #expect(complaint { _ = try SettingsSource().value("nonsense") } != nil) }
+    func unknown() { #expect(usageError { _ = try SettingsSource().value("nonsense") } != nil) }
 }
 
 @Suite("An address to listen on")
@@ -157,7 +157,7 @@ struct ConfigurationFileTests {
         #expect(
             try parse("# x\r\nlisten = 0.0.0.0:80\r\n\r\ndata = \"d\"\r\n") == ["listen": "0.0.0.0:80", "data": "d"]
         )
-        #expect(complaint { _ = try parse("listen = a:1\r\nnonsense\r\n") }?.contains("line 2") == true)
+        #expect(usageError { _ = try parse("listen = a:1\r\nnonsense\r\n") }?.contains("line 2") == true)
     }
 
     @Test("Lines of a repeatable setting add up, and socketio.trust-register is a setting's name too")
@@ -171,19 +171,19 @@ struct ConfigurationFileTests {
     @Test("An error contains the file, the line and the problem")
     func wrong() {
         #expect(
-            complaint { _ = try parse("\n\nlisten 0.0.0.0:80") } == "config: x.conf, line 3: must be 'name = value'"
+            usageError { _ = try parse("\n\nlisten 0.0.0.0:80") } == "config: x.conf, line 3: must be 'name = value'"
         )
-        #expect(complaint { _ = try parse("# a\nlisen = b") } == "config: x.conf, line 2: unknown setting 'lisen'")
+        #expect(usageError { _ = try parse("# a\nlisen = b") } == "config: x.conf, line 2: unknown setting 'lisen'")
         #expect(
-            complaint { _ = try parse("data = a\ndata = b") } == "config: x.conf, line 2: duplicate setting 'data'"
+            usageError { _ = try parse("data = a\ndata = b") } == "config: x.conf, line 2: duplicate setting 'data'"
         )
-        #expect(complaint { _ = try parse("= b") } == "config: x.conf, line 1: unknown setting ''")
+        #expect(usageError { _ = try parse("= b") } == "config: x.conf, line 1: unknown setting ''")
     }
 
     @Test("A missing file is reported by its path")
     func missing() {
         #expect(
-            complaint { _ = try ConfigurationFile.read("/nowhere/x.conf") } == "config: /nowhere/x.conf cannot be read"
+            usageError { _ = try ConfigurationFile.read("/nowhere/x.conf") } == "config: /nowhere/x.conf cannot be read"
         )
     }
 }

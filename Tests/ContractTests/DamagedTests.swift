@@ -109,13 +109,13 @@ struct DamagedTests {
         let call = try #require(try reader.liveCalls(limit: 1).first)
         #expect(call.number == CallNumber(rawValue: 1))
         #expect(try reader.calls(CallChoice(call.id), limit: 1) == [call])
-        let (course, answers) = (Course(), Monitor<[QuestionID: Answer]>([:]))
+        let (course, answers) = (Course(), Monitor<[StoreQueryID: StoreResult]>([:]))
         let store = SQLiteCallStore(folder: place.path) { report in
             if case .answered(let id, let answer) = report { answers.withLock { $0[id] = answer } }
             course.add(report)
         }
         _ = try store.open(at: now)
-        let (timeline, peers) = (QuestionID(rawValue: 1), QuestionID(rawValue: 2))
+        let (timeline, peers) = (StoreQueryID(rawValue: 1), StoreQueryID(rawValue: 2))
         store.ask(.timeline(CallChoice(call.id)), as: timeline)
         store.ask(.peers(call.caller, limit: 1), as: peers)
         try course.wait { $0.contains("answered 1") && $0.contains("answered 2") }
@@ -161,7 +161,7 @@ struct DamagedTests {
         let store = SQLiteCallStore(folder: place.path) { course.add($0) }
         #expect(try store.open(at: now).damages == [])
         for number in 1...3 as ClosedRange<UInt64> {
-            store.ask(.history(try user("10"), limit: 9, before: nil), as: QuestionID(rawValue: number))
+            store.ask(.history(try user("10"), limit: 9, before: nil), as: StoreQueryID(rawValue: number))
         }
         try course.wait { $0.contains("answered 3") }
         #expect(course.now.count { $0 == "damaged call.started_at" } == 1)
@@ -192,12 +192,12 @@ struct DamagedTests {
         )
         (device.voipToken, device.voipTokenAt, device.alertToken, device.alertTokenAt) = ("00", past, "ff", past)
         device.lastPush = .init(at: past, status: 200, reason: nil, environment: .sandbox, hint: nil)
-        let caller = Phone(id: try #require(DeviceID("iphone-t")), mark: TokenMark(rawValue: 1))
+        let caller = DeviceIdentity(id: try #require(DeviceID("iphone-t")), fingerprint: TokenFingerprint(rawValue: 1))
         let entry = EntryRecord(
             LogEntry(
                 seq: 1,
                 at: past,
-                content: .signal(.offer, from: .caller, phone: caller, id: nil, digest: 0),
+                content: .signal(.offer, from: .caller, device: caller, id: nil, digest: 0),
                 audience: .callee
             ),
             object: Array("{}".utf8)[...]
@@ -243,7 +243,7 @@ struct DamagedTests {
         for moment in state.revocations.values { #expect(isSane(moment), context) }
         #expect(state.lastCallAt.map(isSane) ?? true, context)
         #expect((0..<1 << 62).contains(state.lastCallNumber), context)
-        #expect((0...1_000_001).contains(state.crashes), context)
+        #expect((0...1_000_001).contains(state.uncleanStarts), context)
     }
 
     private func check(_ call: CallRecord, _ context: Comment) {
@@ -274,8 +274,8 @@ struct DamagedTests {
         let event = TimelineRecord(at: now, event: .other(name: "later", details: ""))
         store.commit([.call(next), .event(next.number, event)], as: Ticket(rawValue: 1))
         next.session.ending = CallSession.Ending(reason: .hangup, at: now)
-        store.commit([.call(next), .crashesForgotten], as: Ticket(rawValue: 2))
-        store.ask(.history(try user("10"), limit: 9, before: nil), as: QuestionID(rawValue: 1))
+        store.commit([.call(next), .uncleanStartsForgotten], as: Ticket(rawValue: 2))
+        store.ask(.history(try user("10"), limit: 9, before: nil), as: StoreQueryID(rawValue: 1))
         try course.wait { $0.contains("answered 1") }
         #expect(course.now.contains("committed 2"), context)
         let found = try SQLiteCallStore.reader(folder: place.path)

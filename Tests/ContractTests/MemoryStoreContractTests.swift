@@ -18,7 +18,7 @@ struct MemoryStoreContractTests {
 }
 
 /// A place whose memory outlives its stores.
-private final class MemoryPlace: StoreContract.Place {
+private final class MemoryPlace: StoreContract.Storage {
     private let memory = Memory()
 
     func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {

@@ -11,7 +11,7 @@ struct SQLiteStoreContractTests {
 }
 
 /// A data folder that is removed when the place is released.
-final class FolderPlace: StoreContract.Place {
+final class FolderPlace: StoreContract.Storage {
     let path: String
 
     init() throws {

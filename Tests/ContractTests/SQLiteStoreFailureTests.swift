@@ -57,13 +57,13 @@ struct SQLiteStoreFailureTests {
         let first = SQLiteCallStore(folder: place.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
         let holders = Monitor<[Int?]>([])
-        let patience = Patience(milliseconds: 20_000, waits: { holder in holders.withLock { $0.append(holder) } })
-        let second = SQLiteCallStore(folder: place.path, patience: patience) { _ in }
+        let lockWait = LockWait(milliseconds: 20_000, waits: { holder in holders.withLock { $0.append(holder) } })
+        let second = SQLiteCallStore(folder: place.path, lockWait: lockWait) { _ in }
         let opening = Task.detached { try second.open(at: Moment(milliseconds: 1)) }
         let deadline = ContinuousClock.now + .seconds(10)
         while holders.withLock({ $0.isEmpty }), ContinuousClock.now < deadline { await Task.yield() }
         first.close()
-        #expect(try await opening.value.crashes == 0)
+        #expect(try await opening.value.uncleanStarts == 0)
         #expect(holders.withLock { $0 } == [Int(getpid())])
         second.close()
     }
@@ -72,8 +72,8 @@ struct SQLiteStoreFailureTests {
     func impatience() throws {
         let first = SQLiteCallStore(folder: place.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
-        for patience in [Patience(milliseconds: 50), Patience(milliseconds: 3_600_000, isOver: { true })] {
-            let store = SQLiteCallStore(folder: place.path, patience: patience) { _ in }
+        for lockWait in [LockWait(milliseconds: 50), LockWait(milliseconds: 3_600_000, isOver: { true })] {
+            let store = SQLiteCallStore(folder: place.path, lockWait: lockWait) { _ in }
             #expect(throws: StoreFailure.self) { try store.open(at: Moment(milliseconds: 0)) }
         }
         first.close()
@@ -153,14 +153,14 @@ struct SQLiteStoreFailureTests {
         store.commit([entry(1)], as: Ticket(rawValue: 2))
         try course.wait { $0.last == "stalled" }
         store.commit([entry(2)], as: Ticket(rawValue: 3))
-        store.ask(.history(try sampleCall(1).caller, limit: 1, before: nil), as: QuestionID(rawValue: 1))
-        // While the store is stalled, a question fails immediately and does not wait for the disk.
+        store.ask(.history(try sampleCall(1).caller, limit: 1, before: nil), as: StoreQueryID(rawValue: 1))
+        // While the store is stalled, a query fails immediately and does not wait for the disk.
         try course.wait { $0.last == "failed 1" }
         #expect(course.failures.last?.contains("No space is left") == true)
         #expect(course.failures.last?.contains(place.path) == true)
         faults.pageLimit = nil
         try course.wait { $0.last == "committed 3" }
-        store.ask(.history(try sampleCall(1).caller, limit: 1, before: nil), as: QuestionID(rawValue: 2))
+        store.ask(.history(try sampleCall(1).caller, limit: 1, before: nil), as: StoreQueryID(rawValue: 2))
         try course.wait { $0.last == "answered 2" }
         store.close()
         #expect(
@@ -170,7 +170,7 @@ struct SQLiteStoreFailureTests {
         )
         let state = try SQLiteCallStore(folder: place.path) { _ in }.open(at: Moment(milliseconds: 0))
         #expect(state.calls.first?.entries.map(\.seq) == [1, 2])
-        #expect(state.crashes == 0)
+        #expect(state.uncleanStarts == 0)
     }
 
     @Test("Closing while the disk is full gives up, and the next start counts a crash")
@@ -187,7 +187,7 @@ struct SQLiteStoreFailureTests {
         store.close()
         #expect(course.now == ["stalled"])
         let state = try SQLiteCallStore(folder: place.path) { _ in }.open(at: Moment(milliseconds: 0))
-        #expect(state.crashes == 1)
+        #expect(state.uncleanStarts == 1)
         #expect(state.calls.isEmpty)
     }
 }

@@ -21,7 +21,7 @@ struct TimelineTextTests {
                 .signal(.ice, from: .callee, device: device, seq: 1 << 53), "signal.ice",
                 #""side":"callee","device":"b1","seq":9007199254740992"#
             ),
-            (.blocked, "blocked", ""), (.doNotDisturb, "dnd", ""), (.nameTaken, "name_taken", ""),
+            (.blocked, "blocked", ""), (.doNotDisturb, "dnd", ""), (.callIDTaken, "name_taken", ""),
             (.crowded, "crowded", ""), (.noDevice, "no_device", ""), (.restarted, "restarted", ""),
             (.delivered(device), "delivered.socket", #""device":"b1""#),
             (.fetched(device), "fetched", #""device":"b1""#),

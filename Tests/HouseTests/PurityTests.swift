@@ -16,9 +16,9 @@ struct PurityTests {
 
     @Test("They draw no random number")
     func noChance() {
-        let chance =
+        let generator =
             /\bSystemRandomNumberGenerator\b|\.random\((?!.*using:)|\.(shuffled|shuffle|randomElement)\(\)|\bUUID\(\)|\barc4random|\bgetrandom\b/
-        expectNone(places(of: chance), "the random number generator is an argument")
+        expectNone(places(of: generator), "the random number generator is an argument")
     }
 
     @Test("They start no task or thread, and take no lock")

@@ -19,7 +19,7 @@ struct ClaimsTests {
             name: "山田太郎",
             expiresAtSeconds: 1_800_003_600,
             issuedAtSeconds: TestKeys.now,
-            mark: TokenMark(rawValue: 0xca97_8112_ca1b_bdca)
+            fingerprint: TokenFingerprint(rawValue: 0xca97_8112_ca1b_bdca)
         )
         #expect(try signer.verifier().verify(token, atSeconds: TestKeys.now) == expected)
         #expect(try signer.verifier().verify(Array(token.utf8), atSeconds: TestKeys.now) == expected)
@@ -94,15 +94,18 @@ struct ClaimsTests {
         for jti in [#"{}"#, #""""#, "1", "null"] {
             let token = signer.token(payload: #"{"exp":1800003600,"sub":"11","jti":\#(jti)}"#)
             let digest = SHA256.hash(token)
-            let mark = try signer.verifier().verify(token, atSeconds: TestKeys.now).mark.rawValue
+            let fingerprint = try signer.verifier().verify(token, atSeconds: TestKeys.now).fingerprint.rawValue
             #expect(
-                Hex.encode(Array(digest.prefix(8))) == String(repeating: "0", count: 16 - String(mark, radix: 16).count)
-                    + String(mark, radix: 16)
+                Hex.encode(Array(digest.prefix(8))) == String(
+                    repeating: "0",
+                    count: 16 - String(fingerprint, radix: 16).count
+                )
+                    + String(fingerprint, radix: 16)
             )
         }
         let one = try claims(#"{"exp":1800003600,"sub":"11","jti":"x"}"#)
         let two = try claims(#"{"exp":1800003601,"sub":"11","jti":"x"}"#)
-        #expect(one.mark == two.mark)
+        #expect(one.fingerprint == two.fingerprint)
     }
 
     @Test("A token is valid from nbf - leeway until just before exp + leeway", arguments: [0, 1, 60, 3600] as [Int64])

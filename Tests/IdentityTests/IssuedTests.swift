@@ -53,7 +53,7 @@ struct IssuedTests {
                     isService: true,
                     expiresAtSeconds: TestKeys.now + 100,
                     issuedAtSeconds: TestKeys.now,
-                    mark: claims.mark
+                    fingerprint: claims.fingerprint
                 )
         )
         #expect(throws: TokenError.expired) { try verifier.verify(token, atSeconds: TestKeys.now + 160) }
@@ -61,14 +61,14 @@ struct IssuedTests {
         let plain = issuer.issue(user: "a", now: TestKeys.now)
         let again = try verifier.verify(plain, atSeconds: TestKeys.now)
         #expect(again.name == nil && again.device == nil && again.rooms.isEmpty && !again.isService)
-        #expect(again.expiresAtSeconds == TestKeys.now + 3600 && again.mark != claims.mark)
+        #expect(again.expiresAtSeconds == TestKeys.now + 3600 && again.fingerprint != claims.fingerprint)
         #expect(throws: TokenError.claim("sub")) {
             try verifier.verify(issuer.issue(user: "a b", now: TestKeys.now), atSeconds: TestKeys.now)
         }
         let byPhone = TokenRules(userClaim: "phone")
-        let phone = TokenIssuer(secret: TestKeys.secret, rules: byPhone).issue(user: "5", now: TestKeys.now)
+        let device = TokenIssuer(secret: TestKeys.secret, rules: byPhone).issue(user: "5", now: TestKeys.now)
         let phoneVerifier = try TokenVerifier(keys: [.secret(TestKeys.secret)], rules: byPhone)
-        #expect(try phoneVerifier.verify(phone, atSeconds: TestKeys.now).user.text == "5")
+        #expect(try phoneVerifier.verify(device, atSeconds: TestKeys.now).user.text == "5")
         #expect(throws: TokenError.expired) {
             try verifier.verify(issuer.issue(user: "a", ttlSeconds: -60, now: TestKeys.now), atSeconds: TestKeys.now)
         }
@@ -137,7 +137,12 @@ struct IssuedTests {
     @Test("A TURN credential is the one that coturn computes")
     func turn() {
         // The expected credential: echo -n '1800003600:11' | openssl dgst -sha1 -hmac north -binary | base64
-        let credential = TurnCredential(user: "11", secret: Array("north".utf8), ttlSeconds: 3600, now: TestKeys.now)
+        let credential = TimeLimitedCredential(
+            user: "11",
+            secret: Array("north".utf8),
+            ttlSeconds: 3600,
+            now: TestKeys.now
+        )
         #expect(credential.username == "1800003600:11")
         #expect(credential.credential == "64Cbam73zOtFS/n1WUdjrWIhvYM=")
         #expect(credential.ttlSeconds == 3600)

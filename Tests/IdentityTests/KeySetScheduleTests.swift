@@ -67,7 +67,7 @@ struct KeySetScheduleTests {
         schedule.failed(at: 60_300)
         let afterFailure = schedule.missed(at: 60_400)
         #expect(!afterFailure && schedule.dueAt == 62_300)
-        schedule.hurry(at: 60_500)
+        schedule.fetchSoon(at: 60_500)
         let hurried = schedule.begins(at: 60_500)
         #expect(hurried)
     }

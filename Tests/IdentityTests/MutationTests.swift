@@ -13,18 +13,18 @@ struct MutationTests {
         let good = Array(signer.token(payload: TestKeys.payload).utf8)
         let rest = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=".utf8)
         for seed in 0..<3000 as Range<UInt64> {
-            var chance = SeededGenerator(seed: seed)
+            var generator = SeededGenerator(seed: seed)
             var token = good
-            for _ in 0...chance.below(3) {
-                let place = chance.below(token.count)
-                let byte = chance.below(2) == 0 ? UInt8(chance.below(256)) : rest[chance.below(rest.count)]
-                switch chance.below(6) {
-                case 0: token[place] ^= 1 << UInt8(chance.below(8))
+            for _ in 0...generator.below(3) {
+                let place = generator.below(token.count)
+                let byte = generator.below(2) == 0 ? UInt8(generator.below(256)) : rest[generator.below(rest.count)]
+                switch generator.below(6) {
+                case 0: token[place] ^= 1 << UInt8(generator.below(8))
                 case 1: token[place] = byte
                 case 2: token.insert(byte, at: place)
                 case 3: token.remove(at: place)
-                case 4: token.swapAt(place, chance.below(token.count))
-                default: token.removeLast(chance.below(min(token.count - 1, 20)))
+                case 4: token.swapAt(place, generator.below(token.count))
+                default: token.removeLast(generator.below(min(token.count - 1, 20)))
                 }
             }
             if token == good { continue }
@@ -45,14 +45,14 @@ struct MutationTests {
         )
         let header = Array(#"{"alg":"HS256","typ":"JWT","kid":"a"}"#.utf8)
         for seed in 0..<3000 as Range<UInt64> {
-            var chance = SeededGenerator(seed: seed)
+            var generator = SeededGenerator(seed: seed)
             var parts = [header, payload]
-            for _ in 0...chance.below(4) {
-                let part = chance.below(5) == 0 ? 0 : 1
-                let place = chance.below(parts[part].count)
-                switch chance.below(3) {
-                case 0: parts[part][place] = UInt8(chance.below(256))
-                case 1: parts[part].insert(UInt8(chance.below(128)), at: place)
+            for _ in 0...generator.below(4) {
+                let part = generator.below(5) == 0 ? 0 : 1
+                let place = generator.below(parts[part].count)
+                switch generator.below(3) {
+                case 0: parts[part][place] = UInt8(generator.below(256))
+                case 1: parts[part].insert(UInt8(generator.below(128)), at: place)
                 default: parts[part].remove(at: place)
                 }
             }

@@ -68,21 +68,24 @@ struct ServerKeysTests {
         let first = ServerKeys(at: Self.start)
         let replaced = Self.start + Self.day
         let until = replaced + 100_000
-        let act = try CapabilityRing(first, life: Self.life).issue(fields(until: until))
+        let capability = try CapabilitySigner(first, life: Self.life).issue(fields(until: until))
         let second = first.rotated(at: replaced, life: Self.life)
-        let ring = CapabilityRing(ServerKeys(text: Array(second.text.utf8)), life: Self.life)
-        #expect(try ring.verify(act, nowMs: until) == fields(until: until))
-        #expect(ring.verify(act, nowMs: until + 1) == nil)
+        let ring = CapabilitySigner(ServerKeys(text: Array(second.text.utf8)), life: Self.life)
+        #expect(try ring.verify(capability, nowMs: until) == fields(until: until))
+        #expect(ring.verify(capability, nowMs: until + 1) == nil)
         #expect(try ring.verify(ring.issue(fields(until: until)), nowMs: replaced) == fields(until: until))
         let third = second.rotated(at: replaced + Self.day, life: Self.life)
-        #expect(CapabilityRing(third, life: Self.life).verify(act, nowMs: until) == nil, "it is forgotten by then")
+        #expect(
+            CapabilitySigner(third, life: Self.life).verify(capability, nowMs: until) == nil,
+            "it is forgotten by then"
+        )
     }
 
     @Test("A stolen former key cannot sign capabilities that are valid longer than the last genuine ones")
     func stolen() throws {
         let first = ServerKeys(at: Self.start)
         let replaced = Self.start + Self.day
-        let ring = CapabilityRing(first.rotated(at: replaced, life: Self.life), life: Self.life)
+        let ring = CapabilitySigner(first.rotated(at: replaced, life: Self.life), life: Self.life)
         let thief = RingCapability(serverKey: first.newest.secret)
         let last = replaced + Self.life
         #expect(try ring.verify(thief.issue(fields(until: last)), nowMs: last) == fields(until: last))

@@ -71,7 +71,7 @@ extension EveryTest {
                 let peer = Peer(port: test.port, receiveBuffer: 4_096)
                 peer.upgrade()
                 #expect(test.hears("opened"))
-                let id = test.connections[0]
+                let id = test.sockets[0]
                 let sent =
                     test.onLoop { server in
                         var count = 0
@@ -98,7 +98,7 @@ extension EveryTest {
                 let peer = Peer(port: test.port, receiveBuffer: 4_096)
                 peer.upgrade()
                 #expect(test.hears("opened"))
-                let id = test.connections[0]
+                let id = test.sockets[0]
                 _ = test.onLoop { server in
                     while server.send(frame(String(repeating: "x", count: 20_000)), to: id) != .overflow {}
                     server.close(id, code: 4408, reason: "too slow", discardingQueue: true)
@@ -114,7 +114,7 @@ extension EveryTest {
             arguments: ["open", "message", "pong", "closed", "turn", "timer"]
         )
         func reentrant(_ place: String) throws {
-            let ids = OnLoop<[ConnectionID]>([])
+            let ids = OnLoop<[SocketID]>([])
             func closeAll(_ server: Server) {
                 for id in ids.value {
                     _ = server.send(frame("bye"), to: id)

@@ -6,13 +6,13 @@ extension EveryTest {
     struct SendingTests {
         @Test("A frame is written immediately to each connection that it is sent to")
         func direct() throws {
-            let opened = OnLoop<[ConnectionID]>([])
+            let opened = OnLoop<[SocketID]>([])
             try TestServer.run(
                 { _ in },
                 {
                     $0.onMessage = { server, text, _ in
                         let frame = frame(text)
-                        for connection in opened.value { #expect(server.send(frame, to: connection) == .written) }
+                        for socket in opened.value { #expect(server.send(frame, to: socket) == .written) }
                     }
                     $0.onOpen = { _, id in opened.value.append(id) }
                 },
@@ -35,7 +35,7 @@ extension EveryTest {
                 let peer = Peer(port: test.port)
                 peer.upgrade()
                 #expect(test.hears("opened"))
-                let id = test.connections[0]
+                let id = test.sockets[0]
                 let lengths = [1, 125, 126, 127, 1_000, 65_535, 2, 65_536, 3]
                 let outcomes = test.onLoop { server in
                     let sent = lengths.enumerated().map { index, length in
@@ -63,7 +63,7 @@ extension EveryTest {
                 let quick = Peer(port: test.port)
                 quick.upgrade()
                 #expect(test.hears("opened", times: 2))
-                let ids = test.connections
+                let ids = test.sockets
                 let outcomes =
                     test.onLoop { server in
                         (0..<2_000).map {
@@ -99,7 +99,7 @@ extension EveryTest {
                 let peer = Peer(port: test.port)
                 peer.upgrade()
                 #expect(test.hears("opened"))
-                let id = test.connections[0]
+                let id = test.sockets[0]
                 #expect(test.onLoop { $0.ping(id, payload: Array("probe".utf8)) } == .written)
                 let ping = try #require(peer.readFrame())
                 #expect(ping.opcode == 9 && ping.text == "probe")
@@ -116,12 +116,12 @@ extension EveryTest {
         @Test("Nothing is sent on a connection that is gone, even if its slot is in use again")
         func stale() throws {
             try TestServer.run { test in
-                var ids: [ConnectionID] = []
+                var ids: [SocketID] = []
                 for round in 1...20 {
                     let peer = Peer(port: test.port)
                     peer.upgrade()
                     #expect(test.hears("opened", times: round))
-                    ids.append(test.connections[round - 1])
+                    ids.append(test.sockets[round - 1])
                     peer.close()
                     #expect(wait { test.events.count { $0.hasPrefix("closed") } == round })
                 }
@@ -137,8 +137,8 @@ extension EveryTest {
                     }
                 }
                 #expect(outcomes == Array(repeating: .gone, count: 20))
-                #expect(Set(ids + test.connections.suffix(1)).count == 21)
-                let id = test.connections[20]
+                #expect(Set(ids + test.sockets.suffix(1)).count == 21)
+                let id = test.sockets[20]
                 #expect(test.onLoop { $0.send(frame("y"), to: id) } == .written)
                 #expect(peer.readFrame()?.text == "y")
             }

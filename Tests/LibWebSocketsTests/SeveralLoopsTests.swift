@@ -38,13 +38,13 @@ extension EveryTest {
                     #expect(peer.upgrade()?.status == 101)
                     peers.append(peer)
                 }
-                #expect(wait { loops.map(\.connections.count).reduce(0, +) == 200 })
+                #expect(wait { loops.map(\.sockets.count).reduce(0, +) == 200 })
                 for (index, loop) in loops.enumerated() {
                     #expect(loop.server.loop == index)
-                    #expect(loop.connections.count > 20)
-                    #expect(loop.connections.allSatisfy { $0.loop == index })
+                    #expect(loop.sockets.count > 20)
+                    #expect(loop.sockets.allSatisfy { $0.loop == index })
                 }
-                #expect(Set(loops.flatMap(\.connections)).count == 200)
+                #expect(Set(loops.flatMap(\.sockets)).count == 200)
                 #expect(loops[1].server.connectionCountOfAllLoops == 200)
             }
         }
@@ -54,8 +54,8 @@ extension EveryTest {
             try run(2) { loops in
                 let peers = (0..<40).map { _ in Peer(port: loops[0].port) }
                 for peer in peers { #expect(peer.upgrade()?.status == 101) }
-                #expect(wait { loops.map(\.connections.count).reduce(0, +) == 40 })
-                let foreign = loops[1].connections
+                #expect(wait { loops.map(\.sockets.count).reduce(0, +) == 40 })
+                let foreign = loops[1].sockets
                 #expect(!foreign.isEmpty)
                 let outcomes = loops[0].onLoop { server in foreign.map { server.send(frame("hello"), to: $0) } } ?? []
                 #expect(outcomes.allSatisfy { $0 == .gone })
@@ -77,7 +77,7 @@ extension EveryTest {
         func relaying() throws {
             // Each message from a client of one loop goes to all connections of the other loop.
             let loops = OnLoop<[TestServer]>([])
-            let sessions = (0..<2).map { _ in OnLoop<[ConnectionID]>([]) }
+            let sessions = (0..<2).map { _ in OnLoop<[SocketID]>([]) }
             try run(
                 2,
                 { $0.maxQueueBytes = 1 << 24 },
@@ -91,11 +91,11 @@ extension EveryTest {
                 { both in
                     loops.value = both
                     var peers: [Peer] = []
-                    while both.contains(where: { $0.connections.isEmpty }), peers.count < 100 {
+                    while both.contains(where: { $0.sockets.isEmpty }), peers.count < 100 {
                         let peer = Peer(port: both[0].port)
                         peer.upgrade()
                         peers.append(peer)
-                        #expect(wait { both.map(\.connections.count).reduce(0, +) == peers.count })
+                        #expect(wait { both.map(\.sockets.count).reduce(0, +) == peers.count })
                     }
                     // The last client is the only one on its loop, so it receives what the first client sends.
                     peers[0].sendText("who")

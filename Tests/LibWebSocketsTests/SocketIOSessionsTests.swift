@@ -23,9 +23,9 @@ struct SocketIOSessionsTests {
         let beginning = EngineHandshake.Beginning(
             version: .v4,
             credential: .none,
-            who: nil,
+            principal: nil,
             device: nil,
-            share: RequestHead(path: "/").share
+            clientNetwork: RequestHead(path: "/").clientNetwork
         )
         let session = SocketIOSession(machine, id: table.makeID(), beginning)
         table.insert(session, at: start)
@@ -37,10 +37,10 @@ struct SocketIOSessionsTests {
     func places() throws {
         var table = SocketIOSessions()
         let session = Self.session(in: &table)
-        let key = Places.Key(user: try #require(UserID("11")), device: try #require(DeviceID("t-1")))
+        let key = ReplayCursors.Key(user: try #require(UserID("11")), device: try #require(DeviceID("t-1")))
         let log = LogName(callID: try #require(CallID("11-10")), room: "p2p:11-10", epoch: 1)
-        session.place = key
-        table.places.note([log: 7], by: key, at: Self.start)
+        session.cursorKey = key
+        table.cursors.note([log: 7], by: key, at: Self.start)
         var now = Self.start
         func wait(_ seconds: Int64) {
             let end = now + .seconds(seconds)
@@ -51,13 +51,13 @@ struct SocketIOSessionsTests {
         }
         // The call has no signal for an hour, so no cursor is noted again.
         wait(3_600)
-        #expect(table.places.seen(by: key) == [log: 7])
+        #expect(table.cursors.seen(by: key) == [log: 7])
         table.remove(session)
         // The table forgets cursors only when it checks a session, so there must be another session.
         _ = Self.session(in: &table)
         wait(500)
-        #expect(table.places.seen(by: key) == [log: 7])
+        #expect(table.cursors.seen(by: key) == [log: 7])
         wait(200)
-        #expect(table.places.seen(by: key).isEmpty)
+        #expect(table.cursors.seen(by: key).isEmpty)
     }
 }

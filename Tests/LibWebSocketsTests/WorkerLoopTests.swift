@@ -39,16 +39,16 @@ extension EveryTest {
             let world = try LoopWorld()
             let handle = world.handle
             let frame = Frame(withHeadroom: [UInt8](repeating: 0, count: 1 << 20))
-            let connection = ConnectionID(rawValue: 1 << 32 | 1 << 24)
+            let socket = SocketID(rawValue: 1 << 32 | 1 << 24)
             // The loop does not run yet, so it takes nothing.
             for number in 0..<63 {
-                #expect(handle.send(frame, to: connection), "frame \(number)")
+                #expect(handle.send(frame, to: socket), "frame \(number)")
                 handle.flush()
             }
-            #expect(!handle.send(frame, to: connection))
+            #expect(!handle.send(frame, to: socket))
             try #require(handle.start())
             #expect(wait(seconds: 10) { handle.bytesUnderWay == 0 })
-            #expect(handle.send(frame, to: connection))
+            #expect(handle.send(frame, to: socket))
             world.end()
         }
 
@@ -85,15 +85,15 @@ extension EveryTest {
             try #require(world.handle.start())
             let reader = try Sender(port: world.port)
             #expect(wait(seconds: 10) { world.opened.count == 1 })
-            let connection = try #require(world.opened.first)
+            let socket = try #require(world.opened.first)
             // 30 MB do not fit into the kernel's buffers.
             let frame = Frame(repeatElement(0x20, count: 50_000))
             for _ in 0..<30 {
-                for _ in 0..<20 { #expect(world.handle.send(frame, to: connection)) }
+                for _ in 0..<20 { #expect(world.handle.send(frame, to: socket)) }
                 world.handle.flush()
             }
-            #expect(wait(seconds: 10) { world.closed == [connection] })
-            #expect(world.tooSlow == [connection])
+            #expect(wait(seconds: 10) { world.closed == [socket] })
+            #expect(world.tooSlow == [socket])
             withExtendedLifetime(reader) {}
             world.end()
         }
@@ -103,9 +103,9 @@ extension EveryTest {
 /// An event loop beside a first one that never runs, with a record of the events that it passes on.
 private final class LoopWorld {
     private struct Told {
-        var opened: [ConnectionID] = []
-        var closed: [ConnectionID] = []
-        var tooSlow: [ConnectionID] = []
+        var opened: [SocketID] = []
+        var closed: [SocketID] = []
+        var tooSlow: [SocketID] = []
         var numbers: [Int] = []
         var held: [@Sendable () -> Void] = []
         var heldBytes = 0
@@ -113,9 +113,9 @@ private final class LoopWorld {
 
         mutating func note(_ event: LoopEvent) {
             switch event {
-            case .opened(let connection, _): opened.append(connection)
-            case .closed(let connection, _): closed.append(connection)
-            case .tooSlow(let connection): tooSlow.append(connection)
+            case .opened(let socket, _): opened.append(socket)
+            case .closed(let socket, _): closed.append(socket)
+            case .tooSlow(let socket): tooSlow.append(socket)
             case .received(_, let bytes):
                 heldBytes += bytes.count
                 numbers.append(Int(String(decoding: bytes.prefix { $0 != 0x20 }, as: UTF8.self)) ?? -1)
@@ -124,13 +124,13 @@ private final class LoopWorld {
         }
     }
 
-    private struct Anybody: Bouncer {
-        func admit(_ token: String, atSeconds now: Int64) throws(AdmissionError) -> Who {
+    private struct AcceptingAuthenticator: Authenticator {
+        func authenticate(_ token: String, atSeconds now: Int64) throws(AuthenticationError) -> Principal {
             guard let user = UserID("11") else { throw .invalid("") }
-            return Who(user: user, mark: TokenMark(rawValue: 1))
+            return Principal(user: user, fingerprint: TokenFingerprint(rawValue: 1))
         }
-        func admit(capability: String, atMilliseconds now: Int64) throws(AdmissionError) -> Who {
-            try admit("", atSeconds: 0)
+        func authenticate(capability: String, atMilliseconds now: Int64) throws(AuthenticationError) -> Principal {
+            try authenticate("", atSeconds: 0)
         }
     }
 
@@ -158,7 +158,7 @@ private final class LoopWorld {
         }
         let loop = WorkerLoop(
             try Server(beside: first, loop: 1),
-            router: RequestRouter(configuration, bouncer: Anybody()),
+            router: RequestRouter(configuration, authenticator: AcceptingAuthenticator()),
             sessions: SessionIndex(),
             sink: .batches(batches)
         )
@@ -167,9 +167,9 @@ private final class LoopWorld {
         first.stopListening()
     }
 
-    var opened: [ConnectionID] { told.withLock { $0.opened } }
-    var closed: [ConnectionID] { told.withLock { $0.closed } }
-    var tooSlow: [ConnectionID] { told.withLock { $0.tooSlow } }
+    var opened: [SocketID] { told.withLock { $0.opened } }
+    var closed: [SocketID] { told.withLock { $0.closed } }
+    var tooSlow: [SocketID] { told.withLock { $0.tooSlow } }
     var heldBytes: Int { told.withLock { $0.heldBytes } }
     var numbers: [Int] { told.withLock { $0.numbers } }
 

@@ -11,24 +11,24 @@ struct EntryTests {
 
     @Test("A version 4 client is admitted by the token in CONNECT, and the answer to CONNECT is sent first")
     func authenticates() throws {
-        var bench = Bench()
+        var bench = SocketSessionBench()
         #expect(bench.taken().sent == [Self.welcome])
         // This is what python-socketio 5.18.1 sends.
         bench.say(#"40{"token":"TOKEN"}"#)
         #expect(bench.taken().contains(.verify(token: "TOKEN")))
-        bench.give(.verified(.success(try Bench.identity())))
+        bench.give(.verified(.success(try SocketSessionBench.identity())))
         let outputs = bench.taken()
         #expect(outputs.sent == [#"40{"sid":"PUBLIC"}"#])
-        #expect(outputs.joins == [try Bench.identity()])
+        #expect(outputs.joins == [try SocketSessionBench.identity()])
         #expect(outputs.first == .send([UInt8](repeating: 0, count: 16) + bytes(#"40{"sid":"PUBLIC"}"#)))
     }
 
     @Test("A client is admitted by the token in its handshake")
     func handshake() throws {
-        var four = Bench(.v4, .valid(try Bench.identity()))
+        var four = SocketSessionBench(.v4, .valid(try SocketSessionBench.identity()))
         four.say("40")
         #expect(four.taken().joins.count == 1)
-        var three = Bench(.v3, .valid(try Bench.identity()))
+        var three = SocketSessionBench(.v3, .valid(try SocketSessionBench.identity()))
         let outputs = three.taken()
         #expect(outputs.sent.last == "40")
         #expect(outputs.joins.count == 1)
@@ -36,7 +36,7 @@ struct EntryTests {
 
     @Test("A refused client is sent the reason; in version 4 it may try again, in version 3 its session ends")
     func refused() throws {
-        var four = Bench()
+        var four = SocketSessionBench()
         four.say("40")
         #expect(four.taken().sent.last?.hasPrefix(#"44{"message":"token missing"#) == true)
         four.say(#"40{"token":"x"}"#)
@@ -44,10 +44,10 @@ struct EntryTests {
         let said = four.taken().sent.last
         #expect(said == #"44{"message":"the token has expired","data":{"code":"token_expired"}}"#)
         four.say(#"40{"token":"y"}"#)
-        four.give(.verified(.success(try Bench.identity())))
+        four.give(.verified(.success(try SocketSessionBench.identity())))
         #expect(four.taken().joins.count == 1)
 
-        var three = Bench(.v3, .refused(WireError(.unauthenticated, "no")))
+        var three = SocketSessionBench(.v3, .refused(WireError(.unauthenticated, "no")))
         #expect(three.taken().sent.last == #"44"unauthenticated: no""#)
         three.give(.turned)
         #expect(three.taken().isOver)
@@ -55,7 +55,7 @@ struct EntryTests {
 
     @Test("The user in register must be that of the token")
     func register() throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         // This is what both Python clients send.
         bench.say(#"421["register",{"userId":11}]"#)
         #expect(bench.taken().sent == [#"431[{"ok":true,"userId":11}]"#])
@@ -72,12 +72,12 @@ struct EntryTests {
     @Test("If the operator trusts register, a client names its user once, and gets ids in the same form")
     func trusted() throws {
         for version in EngineVersion.allCases {
-            var bench = Bench(version, trusts: true)
+            var bench = SocketSessionBench(version, trusts: true)
             if version == .v4 { bench.say("40") }
             bench.say(#"421["offer",{"to":10,"sdp":"v=0"}]"#)
             #expect(bench.taken().sent.last?.contains("unauthenticated") == true)
             bench.say(#"42["register",{"userId":11}]"#)
-            #expect(bench.taken().contains(.join(try Bench.identity(), device: nil, isTrusted: true)))
+            #expect(bench.taken().contains(.join(try SocketSessionBench.identity(), device: nil, isTrusted: true)))
             bench.say(#"42["register",{"userId":12}]"#)
             bench.give(.turned)
             #expect(bench.taken().isOver, "a client cannot change its user")
@@ -86,10 +86,10 @@ struct EntryTests {
 
     @Test("A client is disconnected if it sends other packets first, or no token in time")
     func strangers() {
-        var bench = Bench()
-        for _ in 0..<SocketIOLimits.strangersPackets { bench.say(#"42["offer",{}]"#) }
+        var bench = SocketSessionBench()
+        for _ in 0..<SocketIOLimits.unauthenticatedPackets { bench.say(#"42["offer",{}]"#) }
         #expect(bench.taken().isOver)
-        var silent = Bench()
+        var silent = SocketSessionBench()
         silent.say("40")
         for _ in 0..<9 {
             silent.wait(4_999)
@@ -104,15 +104,15 @@ struct EntryTests {
 
     @Test("There is only the default namespace, and a refusal does not repeat the requested name")
     func namespaces() throws {
-        var four = Bench()
+        var four = SocketSessionBench()
         four.say("40/admin,{}")
         var outputs = four.taken()
         #expect(outputs.sent.last == #"44{"message":"Invalid namespace"}"#)
         #expect(outputs.contains(.refusedPacket(.namespace)))
-        var three = Bench(.v3, trusts: true)
+        var three = SocketSessionBench(.v3, trusts: true)
         three.say("40/admin?token=x,")
         #expect(three.taken().sent.last == #"44"Invalid namespace""#)
-        var joined = try Bench.joined()
+        var joined = try SocketSessionBench.joined()
         let error = #"42["signal-error",{"code":"not_found","message":"only the default namespace exists"}]"#
         for packet in ["40/admin,{}", #"42/admin,7["offer",{}]"#] {
             joined.say(packet)
@@ -132,13 +132,13 @@ struct EntryTests {
             ("40/x,", .namespace), ("42/x,[]", .namespace), ("451-[\"a\"]", .binary), (#"42["offer",{}]"#, .stranger),
             ("42x", .stranger), ("40", .token),
         ]
-        var bench = Bench(isSocket: isSocket)
+        var bench = SocketSessionBench(isSocket: isSocket)
         if !isSocket { bench.poll() }
-        for number in 0..<SocketIOLimits.strangersPackets {
+        for number in 0..<SocketIOLimits.unauthenticatedPackets {
             #expect(!bench.taken().isOver)
             let (packet, reason) = packets[number % packets.count]
             bench.say(packet)
-            if number < SocketIOLimits.strangersPackets - 1 {
+            if number < SocketIOLimits.unauthenticatedPackets - 1 {
                 let outputs = bench.taken()
                 #expect(outputs.contains(.refusedPacket(reason)), "\(packet)")
                 #expect(!outputs.isOver)
@@ -146,7 +146,7 @@ struct EntryTests {
         }
         #expect(bench.taken().isOver)
         for (packet, reason) in [("9", PacketRefusal.syntax), ("49", .syntax), ("bAAAA", .binary)] {
-            var bench = Bench(isSocket: isSocket)
+            var bench = SocketSessionBench(isSocket: isSocket)
             bench.say(packet)
             let outputs = bench.taken()
             #expect(outputs.contains(.refusedPacket(reason)) && outputs.isOver, "\(packet)")
@@ -156,7 +156,7 @@ struct EntryTests {
     @Test("A client that has not joined is sent 4 KiB at most", arguments: EngineVersion.allCases)
     func unread(version: EngineVersion) throws {
         for isSocket in [true, false] {
-            var bench = Bench(version, isSocket: isSocket, trusts: true)
+            var bench = SocketSessionBench(version, isSocket: isSocket, trusts: true)
             // A version 3 client sends pings, and each answer repeats its data. A version 4 client is refused in a few
             // words.
             let packet = (version == .v3 ? "2" : "40/") + String(repeating: "x", count: 1_000)
@@ -166,14 +166,14 @@ struct EntryTests {
             #expect(outputs.sent.reduce(0) { $0 + $1.utf8.count } <= SocketIOLimits.bytesBeforeJoining)
             #expect(bench.session.queuedBytes <= SocketIOLimits.bytesBeforeJoining)
         }
-        var joined = try Bench.joined(.v3)
+        var joined = try SocketSessionBench.joined(.v3)
         for _ in 0..<100 { joined.say("2" + String(repeating: "x", count: 1_000)) }
         #expect(!joined.taken().isOver)
     }
 
     @Test("A client that has disconnected is not served any more")
     func over() throws {
-        var bench = try Bench.joined(isSocket: false)
+        var bench = try SocketSessionBench.joined(isSocket: false)
         bench.post("41")
         #expect(bench.taken().isOver)
         bench.poll()

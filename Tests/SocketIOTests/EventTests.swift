@@ -30,14 +30,14 @@ struct EventTests {
         )
     )
     func translation(_ event: String, _ frame: String) throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         bench.say("42" + event)
         #expect(bench.taken().frames == [frame])
     }
 
     @Test("An event keeps the client's own id, and is acknowledged once under it")
     func ownID() throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         bench.say(#"427["answer",{"to":10,"sdp":"v=0","id":"mine"}]"#)
         #expect(bench.taken().frames == [#"{"type":"answer","id":"mine","to":10,"sdp":"v=0"}"#])
         bench.hear(#"{"type":"ack","id":"mine","callId":"c","epoch":1,"seq":3}"#)
@@ -48,7 +48,7 @@ struct EventTests {
 
     @Test("A refusal is sent as the event's answer, or as signal-error if the client wants no answer")
     func refused() throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         let error = #""code":"not_found","message":"no such call""#
         bench.say(#"425["ice",{"to":10,"candidate":{}}]"#)
         bench.hear(#"{"type":"error","id":"tag-1",\#(error)}"#)
@@ -66,7 +66,7 @@ struct EventTests {
 
     @Test("An event that comes while too many others await their answers is refused, and not passed on")
     func tooMany() throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         for _ in 0..<SocketIOLimits.awaitedAcks { bench.say(#"42["ice",{"to":10,"candidate":{},"id":"same"}]"#) }
         #expect(bench.taken().frames.count == SocketIOLimits.awaitedAcks)
         bench.say(#"427["ice",{"to":10,"candidate":{}}]"#)
@@ -91,16 +91,16 @@ struct EventTests {
         ]
     )
     func nonsense(_ packet: String) throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         bench.say(packet)
         let frames = bench.taken().frames
         #expect(frames.count == 1)
-        #expect(throws: ClientMessage.Refusal.self) { try ClientMessage(bytes(frames[0]), ringFor: .seconds(45)) }
+        #expect(throws: ClientMessage.Refusal.self) { try ClientMessage(bytes(frames[0]), ringTimeout: .seconds(45)) }
     }
 
     @Test("An event with attachments is refused", arguments: ["451-[\"blob\",{\"_placeholder\":true,\"num\":0}]"])
     func binary(_ packet: String) throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         bench.say(packet)
         #expect(bench.taken().sent.first?.contains("unsupported_media_type") == true)
         bench.say("bYWJj")
@@ -112,7 +112,7 @@ struct EventTests {
         arguments: ["end", "sync", "auth", "join"]
     )
     func names(_ name: String) throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         bench.say(#"42["\#(name)",{"token":"x","type":"end"}]"#)
         #expect(bench.taken().frames.first?.hasPrefix(#"{"type":"event","#) == true)
     }
@@ -122,7 +122,7 @@ struct EventTests {
 struct FrameTests {
     @Test("A frame becomes an event, with ids as the app writes them and all other values unchanged")
     func signals() throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         bench.hear(Said.offer())
         bench.hear(
             #"{"type":"ice","callId":"c","room":"p2p:10-11","epoch":1,"seq":2,"ts":1,"from":"10","fromDevice":"d","#
@@ -141,7 +141,7 @@ struct FrameTests {
 
     @Test("A frame that the app does not know is not sent to it")
     func unknown() throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         let place = #""callId":"c","room":"p2p:10-11","epoch":1,"seq":2,"ts":1,"from":"10""#
         for type in ["ringing", "connected", "update", "info", "dtmf", "end", "welcome", "peer"] {
             bench.hear(#"{"type":"\#(type)",\#(place)}"#)
@@ -153,7 +153,7 @@ struct FrameTests {
 
     @Test("A text becomes an event, and so does presence")
     func besides() throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         bench.hear(#"{"type":"message","from":"10","fromDevice":"d","ts":1763715423250,"to":11,"body":"hi"}"#)
         bench.hear(#"{"type":"presence","userId":"10","online":true}"#)
         bench.hear(#"{"type":"presence","userId":"10","online":false}"#)
@@ -174,7 +174,7 @@ struct CallEndTests {
 
     @Test("The end is sent with the peer's id, the reason and the callId")
     func told() throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         bench.hear(Said.offer())
         bench.hear(Said.call("ended", "cancelled"))
         #expect(
@@ -185,7 +185,7 @@ struct CallEndTests {
 
     @Test("A client that has just ended a call is not sent that end, but it is sent the end of the next call")
     func own() throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         bench.hear(Said.call("ringing", nil, "11-10"))
         bench.say(#"42["call-end",{"to":10}]"#)
         bench.hear(Said.call("ended", "cancelled", "11-10"))
@@ -198,7 +198,7 @@ struct CallEndTests {
 
     @Test("After a glare, or when a callId is used again, the app is sent call-replaced instead of call-ended")
     func givesWay() throws {
-        var loser = try Bench.joined()
+        var loser = try SocketSessionBench.joined()
         loser.say(#"42["offer",{"to":10,"sdp":"v=0"}]"#)
         loser.hear(Said.call("ringing", nil, "11-10"))
         loser.hear(Said.offer("10-11"))
@@ -207,7 +207,7 @@ struct CallEndTests {
         loser.hear(Said.call("ended", "hangup", "10-11"))
         #expect(names(loser.taken()) == ["call-ended"])
 
-        var again = try Bench.joined()
+        var again = try SocketSessionBench.joined()
         again.hear(Said.call("ringing", nil, "11-10"))
         again.say(#"42["offer",{"to":10,"sdp":"v=0"}]"#)
         again.hear(Said.call("ended", "replaced", "11-10"))
@@ -215,7 +215,7 @@ struct CallEndTests {
         again.hear(#"{"type":"ack","id":"tag-1","callId":"11-10","epoch":2,"seq":1}"#)
         #expect(names(again.taken()) == ["call-replaced"])
 
-        var callee = try Bench.joined()
+        var callee = try SocketSessionBench.joined()
         callee.hear(Said.offer(epoch: 1))
         callee.hear(Said.call("ended", "replaced"))
         callee.hear(Said.offer(epoch: 2))
@@ -224,7 +224,7 @@ struct CallEndTests {
 
     @Test("The end is sent even if the ack of the offer still waits for the store")
     func declinedAtOnce() throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         bench.say(#"42["offer",{"to":10,"sdp":"v=0"}]"#)
         bench.hear(Said.call("ringing", nil, "11-10"))
         bench.hear(Said.call("ended", "declined", "11-10"))
@@ -233,7 +233,7 @@ struct CallEndTests {
 
     @Test("The end of an earlier call, received after a reconnect, does not end the call that goes on")
     func late() throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         bench.hear(Said.offer(epoch: 2))
         bench.hear(Said.call("ended", "unanswered", epoch: 1))
         #expect(names(bench.taken()) == ["offer", "call-replaced"])

@@ -8,7 +8,7 @@ import Testing
 struct PollingTests {
     @Test("A poll gets waiting packets immediately or waits for new ones; the packets of one turn come together")
     func waits() throws {
-        var bench = Bench(.v4, isSocket: false, .valid(try Bench.identity()))
+        var bench = SocketSessionBench(.v4, isSocket: false, .valid(try SocketSessionBench.identity()))
         bench.poll()
         #expect(bench.taken().answers.first?.contains(#""upgrades":["websocket"]"#) == true)
         let request = bench.poll()
@@ -24,7 +24,7 @@ struct PollingTests {
 
     @Test("Several packets are sent in version 3's form")
     func version3() throws {
-        var bench = Bench(.v3, isSocket: false, .valid(try Bench.identity()))
+        var bench = SocketSessionBench(.v3, isSocket: false, .valid(try SocketSessionBench.identity()))
         bench.poll()
         // This is what python-socketio 4.6.1 was sent.
         #expect(bench.taken().answers.first?.hasSuffix("}2:40") == true)
@@ -32,13 +32,13 @@ struct PollingTests {
 
     @Test("A second poll at the same time ends the session, and so does a broken connection")
     func overlap() throws {
-        var bench = try Bench.joined(isSocket: false)
+        var bench = try SocketSessionBench.joined(isSocket: false)
         bench.poll()
         bench.poll()
         let outputs = bench.taken()
         #expect(outputs.refusals == [.badRequest, .badRequest])
         #expect(outputs.isOver)
-        var broken = try Bench.joined(isSocket: false)
+        var broken = try SocketSessionBench.joined(isSocket: false)
         let request = broken.poll()
         broken.give(.abandoned(request))
         #expect(broken.taken().isOver)
@@ -46,7 +46,7 @@ struct PollingTests {
 
     @Test("A client that polls too slowly is disconnected")
     func overflow() throws {
-        var bench = try Bench.joined(isSocket: false)
+        var bench = try SocketSessionBench.joined(isSocket: false)
         let frame = #"{"type":"message","from":"10","ts":1,"body":"\#(String(repeating: "x", count: 60_000))"}"#
         for _ in 0..<17 { bench.hear(frame) }
         #expect(!bench.taken().isOver && !bench.session.wasTooSlow)
@@ -57,7 +57,7 @@ struct PollingTests {
     @Test("In an upgrade the ping is answered, the waiting poll released, and the WebSocket gets the queued packets")
     func upgrade() throws {
         for version in EngineVersion.allCases {
-            var bench = try Bench.joined(version, isSocket: false)
+            var bench = try SocketSessionBench.joined(version, isSocket: false)
             bench.poll()
             bench.give(.socketOpened)
             bench.give(.socketReceived(bytes("2probe")))
@@ -82,7 +82,7 @@ struct PollingTests {
     )
     func manyPackets() throws {
         for version in EngineVersion.allCases {
-            var bench = try Bench.joined(version, isSocket: false)
+            var bench = try SocketSessionBench.joined(version, isSocket: false)
             for seq in 1...40 { bench.hear(Said.offer(seq: seq)) }
             bench.give(.turned)
             var counts: [Int] = []
@@ -101,7 +101,7 @@ struct PollingTests {
 
     @Test("A poll during an upgrade is answered immediately, and after a failed upgrade polling goes on")
     func upgradeFails() throws {
-        var bench = try Bench.joined(isSocket: false)
+        var bench = try SocketSessionBench.joined(isSocket: false)
         bench.give(.socketOpened)
         bench.give(.socketReceived(bytes("2probe")))
         bench.poll()
@@ -126,7 +126,7 @@ struct HeartbeatTests {
     @Test("In version 4 the server pings, and the session ends 20 s after a ping without a pong")
     func version4() throws {
         for isSocket in [true, false] {
-            var bench = try Bench.joined(isSocket: isSocket)
+            var bench = try SocketSessionBench.joined(isSocket: isSocket)
             bench.give(.ping(7))
             bench.give(.turned)
             if !isSocket { bench.poll() }
@@ -148,14 +148,14 @@ struct HeartbeatTests {
 
     @Test("In version 3 the client pings, and the session ends after 45 s without a packet")
     func version3() throws {
-        var bench = try Bench.joined(.v3)
+        var bench = try SocketSessionBench.joined(.v3)
         for _ in 0..<3 {
             bench.wait(44_999)
             bench.give(.deadlineReached)
             bench.say("2")
             let outputs = bench.taken()
             #expect(outputs.sent == ["3"])
-            #expect(outputs.contains(.showedLife))
+            #expect(outputs.contains(.signOfLife))
         }
         bench.wait(45_000)
         bench.give(.deadlineReached)
@@ -164,17 +164,17 @@ struct HeartbeatTests {
 
     @Test("In version 3 a probe is a ping of the WebSocket, or the release of a waiting poll")
     func probes() throws {
-        var socket = try Bench.joined(.v3)
+        var socket = try SocketSessionBench.joined(.v3)
         socket.give(.ping(7))
         #expect(socket.taken() == [.pingSocket(1)])
         socket.give(.ping(8))
         #expect(socket.taken() == [.pingSocket(2)])
         socket.give(.socketPonged(nil))
-        #expect(socket.taken() == [.showedLife], "this pong answers no ping")
+        #expect(socket.taken() == [.signOfLife], "this pong answers no ping")
         socket.give(.socketPonged(2))
         #expect(socket.taken() == [.ponged(7), .ponged(8)], "the pong to the newest ping answers the earlier ones")
 
-        var polling = try Bench.joined(.v3, isSocket: false)
+        var polling = try SocketSessionBench.joined(.v3, isSocket: false)
         polling.poll()
         polling.give(.ping(9))
         polling.give(.turned)
@@ -187,7 +187,7 @@ struct HeartbeatTests {
 
     @Test("The pong to the session's own ping is not reported as the answer to the switchboard's ping")
     func order() throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         bench.hear(Said.offer(seq: 4))
         bench.give(.turned)
         bench.give(.ping(5))
@@ -210,7 +210,7 @@ struct SeenTests {
 
     @Test("The pong to a ping confirms the packets sent before that ping")
     func socket() throws {
-        var bench = try Bench.joined()
+        var bench = try SocketSessionBench.joined()
         bench.hear(Said.offer(seq: 4))
         bench.give(.turned)
         bench.hear(Said.call("ringing", seq: 5))
@@ -227,7 +227,7 @@ struct SeenTests {
     @Test("The next poll confirms a response, and sending the response does not")
     func polling() throws {
         for version in EngineVersion.allCases {
-            var bench = try Bench.joined(version, isSocket: false)
+            var bench = try SocketSessionBench.joined(version, isSocket: false)
             bench.poll()
             bench.hear(Said.offer(seq: 4))
             bench.give(.turned)

@@ -9,12 +9,12 @@ import Testing
 struct AuditTests {
     @Test("A push token that moves to another user is audited; one that stays with its user is not")
     func moves() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let (ten, twelve) = (try user("10"), try user("12"))
-        try world.register(try who("10"), "b1", voip: "aa", alert: "bb")
-        try world.register(try who("10"), "b2", voip: "aa")
+        try world.register(try principal("10"), "b1", voip: "aa", alert: "bb")
+        try world.register(try principal("10"), "b2", voip: "aa")
         #expect(world.audited.isEmpty)
-        try world.register(try who("12"), "x1", voip: "aa", alert: "bb")
+        try world.register(try principal("12"), "x1", voip: "aa", alert: "bb")
         let device = try device("x1")
         #expect(
             world.audited == [
@@ -26,9 +26,9 @@ struct AuditTests {
 
     @Test("A block and its removal are audited once each, even if they are requested twice")
     func blocks() throws {
-        let world = World()
-        for _ in 0..<2 { #expect(try world.reply(who("10"), .block(try user("11"))).status == 200) }
-        for _ in 0..<2 { #expect(try world.reply(who("10"), .unblock(try user("11"))).status == 200) }
+        let world = SwitchboardWorld()
+        for _ in 0..<2 { #expect(try world.reply(principal("10"), .block(try user("11"))).status == 200) }
+        for _ in 0..<2 { #expect(try world.reply(principal("10"), .unblock(try user("11"))).status == 200) }
         #expect(
             world.audited == [
                 .blocked(try user("11"), by: try user("10")), .unblocked(try user("11"), by: try user("10")),
@@ -38,10 +38,10 @@ struct AuditTests {
 
     @Test("A revocation is audited with who requested it: the user, a service or the operator")
     func revocations() throws {
-        let world = World()
-        var service = try who("backend")
+        let world = SwitchboardWorld()
+        var service = try principal("backend")
         service.isService = true
-        _ = try world.reply(who("10"), .logOutEverywhere(nil))
+        _ = try world.reply(principal("10"), .logOutEverywhere(nil))
         _ = try world.reply(service, .logOutEverywhere(try user("11")))
         world.give(.ordered(OrderID(rawValue: 1), .revoke(try user("12"), before: world.now)))
         #expect(
@@ -54,9 +54,9 @@ struct AuditTests {
 
     @Test("The refusal of a revoked token is audited with the token's user")
     func revoked() throws {
-        let world = World()
-        _ = try world.reply(who("10"), .logOutEverywhere(nil))
-        #expect(try world.reply(who("10"), .devices).status == 401)
+        let world = SwitchboardWorld()
+        _ = try world.reply(principal("10"), .logOutEverywhere(nil))
+        #expect(try world.reply(principal("10"), .devices).status == 401)
         #expect(world.audited.last == .tokenRefused(cause: "revoked", try user("10")))
     }
 }

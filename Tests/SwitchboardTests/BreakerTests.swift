@@ -7,8 +7,13 @@ import Testing
 struct BreakerTests {
     /// A world in which 11 has called this many users, each with one device, and APNs has given each push the same
     /// result.
-    private func world(_ phones: Int, _ status: Int, _ reason: String?, at timestamp: Moment? = nil) throws -> World {
-        let world = World { $0.callsPerMinute = 10_000 }
+    private func world(
+        _ phones: Int,
+        _ status: Int,
+        _ reason: String?,
+        at timestamp: Moment? = nil
+    ) throws -> SwitchboardWorld {
+        let world = SwitchboardWorld { $0.callsPerMinute = 10_000 }
         try ring(phones, status, reason, at: timestamp, in: world)
         return world
     }
@@ -19,39 +24,39 @@ struct BreakerTests {
         _ reason: String?,
         at timestamp: Moment? = nil,
         from first: Int = 100,
-        in world: World
+        in world: SwitchboardWorld
     ) throws {
         for number in first..<first + phones {
-            try world.register(try who("\(number)"), "p", voip: "\(number)\(number)")
+            try world.register(try principal("\(number)"), "p", voip: "\(number)\(number)")
             // Each call comes from a separate connection, because signals are limited per connection.
             let caller = try world.open("11", "a\(number)")
-            world.send(caller, World.offer("c-\(number)", to: "\(number)"))
+            world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "\(number)"))
             world.answerPush(try #require(world.takenPushes().first), status, reason, at: timestamp)
             world.give(.closed(caller))
         }
     }
 
-    private func registered(_ numbers: Range<Int>, in world: World) throws -> Int {
-        try numbers.filter { try world.reply(try who("\($0)"), .devices).text != "[]" }.count
+    private func registered(_ numbers: Range<Int>, in world: SwitchboardWorld) throws -> Int {
+        try numbers.filter { try world.reply(try principal("\($0)"), .devices).text != "[]" }.count
     }
 
     @Test("Deletion stops after too many refused tokens, the metrics show it, and it resumes ten minutes later")
     func stops() throws {
         let world = try world(40, 410, "Unregistered")
         #expect(try registered(100..<140, in: world) == 21, "19 were deleted before deletion stopped")
-        #expect(world.board.metrics.isDeletionStopped)
+        #expect(world.switchboard.metrics.isDeletionStopped)
         world.wait(601)
         try ring(1, 410, "Unregistered", from: 200, in: world)
         #expect(try registered(200..<201, in: world) == 0)
-        #expect(!world.board.metrics.isDeletionStopped)
+        #expect(!world.switchboard.metrics.isDeletionStopped)
     }
 
     @Test("The metrics show that deletion has resumed, even if no push was sent meanwhile")
     func saysWhenOver() throws {
         let world = try world(40, 410, "Unregistered")
-        #expect(world.board.metrics.isDeletionStopped)
+        #expect(world.switchboard.metrics.isDeletionStopped)
         world.wait(700)
-        #expect(!world.board.metrics.isDeletionStopped)
+        #expect(!world.switchboard.metrics.isDeletionStopped)
     }
 
     @Test("Deletion continues if half of all pushes are accepted: then the refused tokens belong to deleted apps")
@@ -59,14 +64,14 @@ struct BreakerTests {
         let world = try world(40, 200, nil)
         try ring(40, 410, "Unregistered", from: 200, in: world)
         #expect(try registered(200..<240, in: world) == 0)
-        #expect(!world.board.metrics.isDeletionStopped)
+        #expect(!world.switchboard.metrics.isDeletionStopped)
     }
 
     @Test("A device that has registered since APNs' timestamp is kept, and does not count towards the stop")
     func registeredSince() throws {
         let world = try world(40, 410, "Unregistered", at: Moment(milliseconds: 0))
         #expect(try registered(100..<140, in: world) == 40)
-        #expect(!world.board.metrics.isDeletionStopped)
+        #expect(!world.switchboard.metrics.isDeletionStopped)
     }
 
     @Test(

@@ -12,7 +12,7 @@ struct CommitTests {
         let talk = try Talk.answered()
         talk.clear()
         talk.world.holdsCommits = true
-        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
         #expect(talk.world.taken(talk.callee).types == ["ice"])
         #expect(talk.world.taken(talk.caller).isEmpty)
         talk.world.commit()
@@ -24,15 +24,15 @@ struct CommitTests {
         let talk = try Talk.answered()
         talk.clear()
         talk.world.holdsCommits = true
-        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
-        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
         #expect(talk.world.taken(talk.callee).count == 1)
         #expect(talk.world.taken(talk.caller).isEmpty)
         talk.world.commit()
         let acks = talk.world.taken(talk.caller)
         #expect(acks.types == ["ack", "ack"])
         #expect(acks[0].seq == acks[1].seq)
-        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
         #expect(talk.world.taken(talk.caller).types == ["ack"], "it was durable already")
     }
 
@@ -41,9 +41,9 @@ struct CommitTests {
         let talk = try Talk.answered()
         talk.clear()
         talk.world.holdsCommits = true
-        talk.world.send(talk.caller, World.ice("c-1", id: "i1"))
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i1"))
         let first = try #require(talk.world.heldTickets.last)
-        talk.world.send(talk.caller, World.ice("c-1", id: "i2"))
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i2"))
         talk.world.give(.stored(.committed(upTo: first)))
         #expect(talk.world.taken(talk.caller).map { $0["id"] } == ["i1"])
         talk.world.commit()
@@ -59,9 +59,9 @@ struct CommitTests {
         let message = try SignalMessage(
             body: Array(#"{"action":"ringing","callId":"c-1","deviceId":"b1"}"#.utf8),
             callIDInPath: nil,
-            ringFor: .seconds(45)
+            ringTimeout: .seconds(45)
         )
-        let id = talk.world.request(try who("10"), .signal(message))
+        let id = talk.world.request(try principal("10"), .signal(message))
         #expect(talk.world.replies[id] == nil)
         talk.world.commit()
         #expect(talk.world.replies[id]?["seq"] == "3")
@@ -75,11 +75,11 @@ struct CommitTests {
         let before = talk.world.changes.count
         var outputs: [Switchboard.Output] = []
         for index in 0..<10 {
-            let frame = Array(World.plain("update", "c-1", id: "u\(index)", more: #","hold":true"#).utf8)
-            talk.world.board.handle(.received(talk.caller, frame), at: talk.world.now, into: &outputs)
+            let frame = Array(SwitchboardWorld.plain("update", "c-1", id: "u\(index)", more: #","hold":true"#).utf8)
+            talk.world.switchboard.handle(.received(talk.caller, frame), at: talk.world.now, into: &outputs)
         }
-        talk.world.board.flush(at: talk.world.now, into: &outputs)
-        talk.world.board.flush(at: talk.world.now, into: &outputs)
+        talk.world.switchboard.flush(at: talk.world.now, into: &outputs)
+        talk.world.switchboard.flush(at: talk.world.now, into: &outputs)
         #expect(talk.world.changes.count == before)
         var commits: [[Change]] = []
         for case .commit(let batch, _) in outputs { commits.append(batch) }
@@ -106,23 +106,23 @@ struct StalledStoreTests {
     func signals() throws {
         let talk = try stalled()
         talk.world.give(.stored(.stalled(StoreFailure("disk full"))))
-        #expect(talk.world.board.metrics.isStalled)
-        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        #expect(talk.world.switchboard.metrics.isStalled)
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
         #expect(talk.world.taken(talk.caller).code == "store_unavailable")
         #expect(talk.world.taken(talk.callee).isEmpty)
-        talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
+        talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
         #expect(talk.world.taken(talk.caller).states == ["ended hangup"])
     }
 
     @Test("Waiting requests and new requests are refused with 503, but an end takes effect")
     func requests() throws {
         let talk = try stalled()
-        let before = talk.world.request(try who("11"), .block(try user("12")))
+        let before = talk.world.request(try principal("11"), .block(try user("12")))
         #expect(talk.world.replies[before] == nil)
         talk.world.give(.stored(.stalled(StoreFailure("disk full"))))
         #expect(talk.world.replies[before]?.status == 503)
         #expect(talk.world.replies[before]?.retryAfterSeconds != nil)
-        let after = talk.world.request(try who("11"), .end(try call("c-1"), device: try device("a1")))
+        let after = talk.world.request(try principal("11"), .end(try call("c-1"), device: try device("a1")))
         #expect(talk.world.replies[after]?.status == 503)
         #expect(talk.world.taken(talk.callee).states == ["ended hangup"])
     }
@@ -130,14 +130,14 @@ struct StalledStoreTests {
     @Test("A signal that was relayed before the stall is acknowledged once the store can write again")
     func recovery() throws {
         let talk = try stalled()
-        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
         talk.world.give(.stored(.stalled(StoreFailure("disk full"))))
         talk.clear()
         talk.world.give(.stored(.recovered))
         talk.world.commit()
         #expect(talk.world.taken(talk.caller).types == ["ack"])
         talk.world.holdsCommits = false
-        talk.world.send(talk.caller, World.ice("c-1", id: "j"))
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "j"))
         #expect(talk.world.taken(talk.caller).types == ["ack"])
         #expect(talk.world.notes.suffix(2) == [.storeStalled("disk full"), .storeRecovered])
     }

@@ -18,7 +18,7 @@ struct CursorTests {
     @Test("A sync returns the entries after the cursor")
     func since() throws {
         let talk = try Talk.answered()
-        for index in 0..<3 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
+        for index in 0..<3 { talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i\(index)")) }
         #expect(seqs(talk, #"{"c-1":0}"#) == [1, 4, 5, 6, 7])
         #expect(seqs(talk, #"{"c-1":4}"#) == [5, 6, 7])
         #expect(seqs(talk, #"{"c-1":{"epoch":1,"seq":6}}"#) == [7])
@@ -35,16 +35,16 @@ struct CursorTests {
     @Test("A fetch returns the signals after its cursor, all candidates, and the cursor for the next fetch")
     func fetch() throws {
         let talk = try Talk.answered()
-        for index in 0..<3 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
-        let all = try talk.world.fetched(try who("10"), "c-1", device: "b1")
+        for index in 0..<3 { talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i\(index)")) }
+        let all = try talk.world.fetched(try principal("10"), "c-1", device: "b1")
         #expect(all["next"] == "7")
-        let rest = try talk.world.fetched(try who("10"), "c-1", since: 6, device: "b1")
+        let rest = try talk.world.fetched(try principal("10"), "c-1", since: 6, device: "b1")
         #expect(rest["next"] == "7")
         #expect(rest["signals"]?.contains(#""id":"i2""#) == true)
         #expect(rest["signals"]?.contains(#""id":"i1""#) == false)
         #expect(rest["candidates"] == #"[{"candidate":"i0"},{"candidate":"i1"},{"candidate":"i2"}]"#)
         #expect(rest["offer"]?.contains("v=0") == true)
-        let none = try talk.world.fetched(try who("10"), "c-1", since: 50, device: "b1")
+        let none = try talk.world.fetched(try principal("10"), "c-1", since: 50, device: "b1")
         #expect(none["next"] == "50")
         #expect(none["signals"] == "[]")
     }
@@ -55,13 +55,13 @@ struct EpochTests {
     @Test("The next call begins a new log, which shows nothing of the earlier call")
     func again() throws {
         let talk = try Talk.answered(callID: "11-10")
-        talk.world.send(talk.caller, World.plain("end", "11-10", id: "e"))
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "11-10", id: "e"))
         talk.clear()
-        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         let offer = try #require(talk.world.taken(talk.callee).of("offer").first)
         #expect(offer["epoch"] == "2")
         #expect(offer.seq == 1)
-        let view = try talk.world.fetched(try who("11"), "11-10", device: "a1")
+        let view = try talk.world.fetched(try principal("11"), "11-10", device: "a1")
         #expect(view["epoch"] == "2")
         #expect(view["answer"] == "null")
         #expect(offer["callUUID"] == UUIDv5.call(try call("11-10"), epoch: 2))
@@ -72,26 +72,26 @@ struct EpochTests {
         let talk = try Talk(callID: "11-10")
         let answer = #"{"type":"answer","callId":"11-10","sdp":"v=0\r\ns=b\r\n"}"#
         talk.world.send(talk.callee, answer)
-        talk.world.send(talk.caller, World.plain("end", "11-10", id: "e"))
-        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "11-10", id: "e"))
+        talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         talk.clear()
         talk.world.send(talk.callee, answer)
         #expect(talk.world.taken(talk.caller).isEmpty)
-        #expect(try talk.world.fetched(try who("11"), "11-10", device: "a1")["state"] == "ringing")
-        talk.world.send(talk.callee, World.answer("11-10", id: "a2", sdp: "v=0\\r\\ns=c\\r\\n"))
+        #expect(try talk.world.fetched(try principal("11"), "11-10", device: "a1")["state"] == "ringing")
+        talk.world.send(talk.callee, SwitchboardWorld.answer("11-10", id: "a2", sdp: "v=0\\r\\ns=c\\r\\n"))
         #expect(talk.world.taken(talk.caller).states == ["answered"])
     }
 
     @Test("Epochs continue to be counted after the earlier call was forgotten")
     func forgotten() throws {
         let talk = try Talk(callID: "11-10")
-        talk.world.send(talk.caller, World.plain("end", "11-10", id: "e"))
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "11-10", id: "e"))
         talk.world.give(.closed(talk.callee))
         talk.world.give(.closed(talk.caller))
         talk.world.wait(700)
-        #expect(try talk.world.fetched(try who("11"), "11-10").status == 404)
+        #expect(try talk.world.fetched(try principal("11"), "11-10").status == 404)
         let caller = try talk.world.open("11", "a1")
-        talk.world.send(caller, World.offer("11-10", to: "10", id: "o2"))
+        talk.world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2"))
         #expect(talk.world.taken(caller).ack?["epoch"] == "2")
     }
 
@@ -100,7 +100,7 @@ struct EpochTests {
         let talk = try Talk.answered(callID: "11-10")
         let other = try talk.world.open("11", "a2")
         talk.clear()
-        talk.world.send(other, World.offer("11-10", to: "10", id: "n", sdp: "v=0\\r\\ns=n\\r\\n"))
+        talk.world.send(other, SwitchboardWorld.offer("11-10", to: "10", id: "n", sdp: "v=0\\r\\ns=n\\r\\n"))
         #expect(talk.world.taken(talk.caller).states == ["ended replaced"])
         let callee = talk.world.taken(talk.callee)
         #expect(callee.states == ["ended replaced"])
@@ -111,7 +111,7 @@ struct EpochTests {
     func renegotiated() throws {
         let talk = try Talk.answered(callID: "11-10")
         talk.clear()
-        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "n", sdp: "v=0\\r\\ns=n\\r\\n"))
+        talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "n", sdp: "v=0\\r\\ns=n\\r\\n"))
         let callee = talk.world.taken(talk.callee)
         #expect(callee.types == ["offer"])
         #expect(callee[0]["epoch"] == "1")
@@ -122,23 +122,29 @@ struct EpochTests {
         let talk = try Talk()
         let stranger = try talk.world.open("12", "x1")
         talk.clear()
-        talk.world.send(stranger, World.offer("c-1", to: "13"))
+        talk.world.send(stranger, SwitchboardWorld.offer("c-1", to: "13"))
         #expect(talk.world.taken(stranger).ack?["epoch"] == "1")
         #expect(talk.world.taken(talk.callee).isEmpty)
-        talk.world.send(stranger, World.offer("c-1", to: "10", id: "p"))
+        talk.world.send(stranger, SwitchboardWorld.offer("c-1", to: "10", id: "p"))
         #expect(talk.world.taken(talk.callee).isEmpty, "it is hidden from a user who is in a call of that callId")
-        #expect(try talk.world.fetched(try who("11"), "c-1", device: "a1")["room"] == "p2p:11-10")
+        #expect(try talk.world.fetched(try principal("11"), "c-1", device: "a1")["room"] == "p2p:11-10")
     }
 
     @Test("An offer for an ended epoch is refused as call_ended, one for a later epoch as not_found; neither rings")
     func lateRenegotiation() throws {
         let talk = try Talk.answered()
-        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         talk.clear()
         for epoch in [1, 2] {
             talk.world.send(
                 talk.caller,
-                World.offer("c-1", to: "10", id: "n\(epoch)", sdp: "v=0\\r\\ns=n\\r\\n", more: ",\"epoch\":\(epoch)")
+                SwitchboardWorld.offer(
+                    "c-1",
+                    to: "10",
+                    id: "n\(epoch)",
+                    sdp: "v=0\\r\\ns=n\\r\\n",
+                    more: ",\"epoch\":\(epoch)"
+                )
             )
             #expect(talk.world.taken(talk.caller).code == (epoch == 1 ? "call_ended" : "not_found"))
         }
@@ -149,7 +155,7 @@ struct EpochTests {
     func crossing() throws {
         let talk = try Talk()
         talk.clear()
-        talk.world.send(talk.callee, World.offer("c-1", to: "11"))
+        talk.world.send(talk.callee, SwitchboardWorld.offer("c-1", to: "11"))
         #expect(talk.world.taken(talk.callee).code == "call_exists")
     }
 }

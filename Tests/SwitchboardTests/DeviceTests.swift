@@ -7,8 +7,8 @@ import Testing
 
 @Suite("A registration")
 struct DeviceTests {
-    private func devices(_ world: World, _ user: String) throws -> [String] {
-        let text = try world.reply(try who(user), .devices).text
+    private func devices(_ world: SwitchboardWorld, _ user: String) throws -> [String] {
+        let text = try world.reply(try principal(user), .devices).text
         return text.split(separator: "{").compactMap { part in
             part.contains(#""id":"#) ? String(part.split(separator: "\"")[2]) : nil
         }
@@ -16,68 +16,68 @@ struct DeviceTests {
 
     @Test("A device that registers again keeps one row, with its newest token")
     func upsert() throws {
-        let world = World()
-        let first = try world.register(try who("10"), "b1", voip: "aa")
+        let world = SwitchboardWorld()
+        let first = try world.register(try principal("10"), "b1", voip: "aa")
         #expect(first.status == 200)
         #expect(first["id"] == "b1")
-        #expect(try world.register(try who("10"), "b1", voip: "bb")["voipDeviceToken"] == "bb")
+        #expect(try world.register(try principal("10"), "b1", voip: "bb")["voipDeviceToken"] == "bb")
         #expect(try devices(world, "10") == ["b1"])
     }
 
     @Test("A registration without a device id updates the row with its token, else one that lacks that kind of token")
     func halves() throws {
-        let world = World()
-        let id = try world.register(try who("10"), nil, voip: "aa")["id"]
-        #expect(try world.register(try who("10"), nil, voip: nil, alert: "bb")["id"] == id)
-        #expect(try world.register(try who("10"), nil, voip: "aa")["id"] == id)
-        #expect(try world.register(try who("10"), nil, voip: nil, alert: "bb")["id"] == id)
-        #expect(try world.register(try who("10"), nil, voip: "aa", alert: "bb")["id"] == id)
+        let world = SwitchboardWorld()
+        let id = try world.register(try principal("10"), nil, voip: "aa")["id"]
+        #expect(try world.register(try principal("10"), nil, voip: nil, alert: "bb")["id"] == id)
+        #expect(try world.register(try principal("10"), nil, voip: "aa")["id"] == id)
+        #expect(try world.register(try principal("10"), nil, voip: nil, alert: "bb")["id"] == id)
+        #expect(try world.register(try principal("10"), nil, voip: "aa", alert: "bb")["id"] == id)
         #expect(try devices(world, "10").count == 1)
     }
 
     @Test("A registration without a device id adds a row if no such row of its app lacks that kind of token")
     func rows() throws {
-        let world = World()
-        try world.register(try who("10"), nil, voip: "aa")
-        try world.register(try who("10"), nil, voip: "bb")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), nil, voip: "aa")
+        try world.register(try principal("10"), nil, voip: "bb")
         #expect(try devices(world, "10").count == 2)
-        try world.register(try who("10"), nil, voip: nil, alert: "cc", bundle: "com.example.other")
+        try world.register(try principal("10"), nil, voip: nil, alert: "cc", bundle: "com.example.other")
         #expect(try devices(world, "10").count == 3)
-        try world.register(try who("10"), nil, voip: "dd", alert: "ee")
+        try world.register(try principal("10"), nil, voip: "dd", alert: "ee")
         #expect(try devices(world, "10").count == 4)
-        try world.register(try who("10"), "named", voip: "ff")
-        try world.register(try who("10"), nil, voip: nil, alert: "gg")
+        try world.register(try principal("10"), "named", voip: "ff")
+        try world.register(try principal("10"), nil, voip: nil, alert: "gg")
         #expect(try devices(world, "10").count == 5, "it completes a row without a device id, not the named row")
     }
 
     @Test("A token that another user registers is taken from the user that had it")
     func moves() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "aa")
-        try world.register(try who("12"), "x1", voip: "aa")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "aa")
+        try world.register(try principal("12"), "x1", voip: "aa")
         #expect(try devices(world, "10").isEmpty)
-        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.pushes.isEmpty)
     }
 
     @Test("A device that loses one of its two tokens keeps the other")
     func movesHalf() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "aa", alert: "bb")
-        try world.register(try who("12"), "x1", voip: "aa")
-        let text = try world.reply(try who("10"), .devices).text
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "aa", alert: "bb")
+        try world.register(try principal("12"), "x1", voip: "aa")
+        let text = try world.reply(try principal("10"), .devices).text
         #expect(text.contains("bb") && !text.contains(#""voipDeviceToken":"aa""#))
     }
 
     @Test("A 33rd device replaces the one that was not seen for the longest time")
     func tooMany() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         for index in 0..<32 {
-            try world.register(try who("10"), "b\(index)", voip: "aa\(index)")
+            try world.register(try principal("10"), "b\(index)", voip: "aa\(index)")
             world.wait(1)
         }
-        try world.register(try who("10"), "b0", voip: "new")
-        try world.register(try who("10"), "b32", voip: "bb")
+        try world.register(try principal("10"), "b0", voip: "new")
+        try world.register(try principal("10"), "b32", voip: "bb")
         let left = try devices(world, "10")
         #expect(left.count == 32)
         #expect(!left.contains("b1") && left.contains("b0") && left.contains("b32"))
@@ -85,32 +85,32 @@ struct DeviceTests {
 
     @Test("A push under way to a device is cancelled when a 33rd device replaces it")
     func tooManyWhileRung() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         for index in 0..<32 {
-            try world.register(try who("10"), "b\(index)", voip: "aa\(index)")
+            try world.register(try principal("10"), "b\(index)", voip: "aa\(index)")
             world.wait(1)
         }
-        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         let order = try #require(world.takenPushes().first { $0.token == "aa0" })
-        try world.register(try who("10"), "b32", voip: "bb")
+        try world.register(try principal("10"), "b32", voip: "bb")
         #expect(world.cancelled == [order.id])
     }
 
     @Test("Only a device's user can remove the device")
     func removal() throws {
-        let world = World()
-        try world.register(try who("10"), "b1")
-        #expect(try world.reply(try who("11"), .removeDevice(try device("b1"))).status == 404)
-        #expect(try world.reply(try who("10"), .removeDevice(try device("b1"))).status == 200)
-        #expect(try world.reply(try who("10"), .removeDevice(try device("b1"))).status == 404)
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1")
+        #expect(try world.reply(try principal("11"), .removeDevice(try device("b1"))).status == 404)
+        #expect(try world.reply(try principal("10"), .removeDevice(try device("b1"))).status == 200)
+        #expect(try world.reply(try principal("10"), .removeDevice(try device("b1"))).status == 404)
     }
 
     @Test("A registration is stored, and restored after a restart")
     func kept() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "aa", environment: .sandbox)
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "aa", environment: .sandbox)
         let again = world.restarted()
-        again.send(try again.open("11", "a1"), World.offer("c-1", to: "10"))
+        again.send(try again.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         #expect(again.takenPushes().map(\.environment) == [.sandbox])
     }
 }
@@ -119,8 +119,8 @@ struct DeviceTests {
 struct BlockTests {
     @Test("A block is listed once, with an integer id if the asking token writes its user as an integer")
     func listed() throws {
-        let world = World()
-        var asking = try who("10")
+        let world = SwitchboardWorld()
+        var asking = try principal("10")
         _ = try world.reply(asking, .block(try user("12")))
         _ = try world.reply(asking, .block(try user("11")))
         _ = try world.reply(asking, .block(try user("11")))
@@ -132,15 +132,15 @@ struct BlockTests {
         _ = try world.reply(asking, .unblock(try user("12")))
         #expect(try world.reply(asking, .unblock(try user("12"))).status == 200)
         #expect(try world.reply(asking, .blocks).text == #"[{"id":11,"user_id":11}]"#)
-        #expect(try world.reply(try who("12"), .blocks).text == "[]")
+        #expect(try world.reply(try principal("12"), .blocks).text == "[]")
     }
 
     @Test("Blocking oneself is refused, and so is blocking more users than allowed")
     func limits() throws {
-        let world = World { $0.blocksPerUser = 2 }
-        #expect(try world.reply(try who("10"), .block(try user("10"))).status == 400)
+        let world = SwitchboardWorld { $0.blocksPerUser = 2 }
+        #expect(try world.reply(try principal("10"), .block(try user("10"))).status == 400)
         for (name, status) in [("1", 200), ("2", 200), ("3", 429), ("2", 200)] {
-            #expect(try world.reply(try who("10"), .block(try user(name))).status == status)
+            #expect(try world.reply(try principal("10"), .block(try user(name))).status == status)
         }
     }
 }

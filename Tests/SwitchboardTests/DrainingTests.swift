@@ -18,23 +18,23 @@ struct DrainingTests {
     @Test("Long polls and signals are refused with 503, signals with Retry-After; a fetch is still answered")
     func requests() throws {
         let talk = try Talk()
-        let poll = try talk.world.fetch(try who("11"), "c-1", since: 99, wait: 20, device: "a1")
+        let poll = try talk.world.fetch(try principal("11"), "c-1", since: 99, wait: 20, device: "a1")
         #expect(talk.world.replies[poll] == nil)
         talk.world.give(.drain)
         #expect(talk.world.replies[poll]?.status == 503)
-        let reply = try talk.world.post(try who("11"), #"{"action":"ringing","callId":"c-1"}"#)
+        let reply = try talk.world.post(try principal("11"), #"{"action":"ringing","callId":"c-1"}"#)
         #expect(reply.status == 503)
         #expect(reply.retryAfterSeconds == 1)
-        #expect(try talk.world.fetched(try who("11"), "c-1").status == 200)
+        #expect(try talk.world.fetched(try principal("11"), "c-1").status == 200)
     }
 
     @Test("No push is sent to devices whose connections the server closes itself")
     func noPush() throws {
-        let world = World()
-        try world.register(try who("10"), "b1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1")
         _ = try world.open("10", "b1")
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.pushes.isEmpty)
         world.give(.drain)
         #expect(world.pushes.isEmpty)
@@ -43,11 +43,11 @@ struct DrainingTests {
     /// Returns the delay, in milliseconds, that a connection's `draining` frame contains.
     ///
     /// Checks that the close reason contains the same delay.
-    private func pause(of session: SessionID, in world: World) throws -> Int64 {
-        let frames = world.taken(session)
+    private func pause(of connection: ConnectionID, in world: SwitchboardWorld) throws -> Int64 {
+        let frames = world.taken(connection)
         let frame = try #require(frames.last)
         #expect(frames.of("draining").count == 1 && frame.type == "draining")
-        let reason = try #require(world.farewells.first { $0.session == session }).reason
+        let reason = try #require(world.farewells.first { $0.connection == connection }).reason
         let pause = try #require(frame["reconnectAfterMs"].flatMap { Int64($0) })
         #expect(reason == "the server is shutting down; reconnectAfterMs=\(pause)" && reason.utf8.count <= 123)
         return pause
@@ -55,14 +55,16 @@ struct DrainingTests {
 
     @Test("Each device is told to reconnect in a separate time slot, users in a call first")
     func spread() throws {
-        let world = World(seed: 3)
-        var talking: [SessionID] = []
-        var idle: [SessionID] = []
+        let world = SwitchboardWorld(seed: 3)
+        var talking: [ConnectionID] = []
+        var idle: [ConnectionID] = []
         for number in 0..<1_000 {
-            let session = try world.open("\(number)", "d")
-            if number < 100 { talking.append(session) } else { idle.append(session) }
+            let connection = try world.open("\(number)", "d")
+            if number < 100 { talking.append(connection) } else { idle.append(connection) }
         }
-        for number in 0..<50 { world.send(talking[number], World.offer("c-\(number)", to: "\(number + 50)")) }
+        for number in 0..<50 {
+            world.send(talking[number], SwitchboardWorld.offer("c-\(number)", to: "\(number + 50)"))
+        }
         world.give(.drain)
         let first = try talking.map { try pause(of: $0, in: world) }.sorted()
         let all = try (first + idle.map { try pause(of: $0, in: world) }).sorted()
@@ -74,16 +76,16 @@ struct DrainingTests {
         }
         // The connections are not closed in the order in which they were opened.
         #expect(idle.map(\.rawValue) == idle.map(\.rawValue).sorted())
-        #expect(world.farewells.map(\.session.rawValue) != world.farewells.map(\.session.rawValue).sorted())
+        #expect(world.farewells.map(\.connection.rawValue) != world.farewells.map(\.connection.rawValue).sorted())
     }
 
     @Test("Few connections are spread over one second, many over ten, but never beyond the grace of a call")
     func span() throws {
         func longest(_ count: Int, grace: Int64 = 30) throws -> Int64 {
-            let world = World({ $0.grace = .seconds(grace) })
-            let sessions = try (0..<count).map { try world.open("\($0)", "d") }
+            let world = SwitchboardWorld({ $0.grace = .seconds(grace) })
+            let connections = try (0..<count).map { try world.open("\($0)", "d") }
             world.give(.drain)
-            return try sessions.map { try pause(of: $0, in: world) }.max() ?? 0
+            return try connections.map { try pause(of: $0, in: world) }.max() ?? 0
         }
         #expect(try (500..<1_500).contains(longest(1)))
         #expect(try (1_490..<1_500).contains(longest(200)))
@@ -94,10 +96,10 @@ struct DrainingTests {
     @Test("The delays are drawn from the injected random number generator")
     func seeded() throws {
         func pauses(seed: UInt64) throws -> [Int64] {
-            let world = World(seed: seed)
-            let sessions = try (0..<20).map { try world.open("\($0)", "d") }
+            let world = SwitchboardWorld(seed: seed)
+            let connections = try (0..<20).map { try world.open("\($0)", "d") }
             world.give(.drain)
-            return try sessions.map { try pause(of: $0, in: world) }
+            return try connections.map { try pause(of: $0, in: world) }
         }
         #expect(try pauses(seed: 1) == pauses(seed: 1))
         #expect(try pauses(seed: 1) != pauses(seed: 2))
@@ -105,11 +107,11 @@ struct DrainingTests {
 
     @Test("A Socket.IO client is sent no draining frame; a /ws client is, even if it connects during the draining")
     func others() throws {
-        let world = World()
-        let old = world.join(try who("10"))
+        let world = SwitchboardWorld()
+        let old = world.join(try principal("10"))
         world.give(.drain)
         #expect(world.taken(old).of("draining").isEmpty && world.closes[old] == 1_001)
-        let late = world.join(try who("12"))
+        let late = world.join(try principal("12"))
         #expect(world.taken(late).isEmpty && world.closes[late] == 1_001)
         let native = try world.open("11", "a1")
         #expect(try (500..<1_500).contains(pause(of: native, in: world)))

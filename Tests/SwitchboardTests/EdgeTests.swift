@@ -17,20 +17,22 @@ struct EdgeTests {
     }
 
     /// A world in which a call of 11 and 10 has ended and is at rest; 11's app names users but no calls.
-    private func rested(_ callID: String = "11-10") throws -> (world: World, caller: SessionID, callee: SessionID) {
-        let world = World()
-        let caller = world.join(try who("11"))
+    private func rested(
+        _ callID: String = "11-10"
+    ) throws -> (world: SwitchboardWorld, caller: ConnectionID, callee: ConnectionID) {
+        let world = SwitchboardWorld()
+        let caller = world.join(try principal("11"))
         let callee = try world.open("10", "b1")
-        world.send(caller, World.offer(callID, to: "10"))
+        world.send(caller, SwitchboardWorld.offer(callID, to: "10"))
         world.pong(callee)
-        world.send(callee, World.answer(callID))
-        world.send(callee, World.plain("end", callID, id: "e"))
+        world.send(callee, SwitchboardWorld.answer(callID))
+        world.send(callee, SwitchboardWorld.plain("end", callID, id: "e"))
         for _ in 0..<2 {
             world.wait(26)
             world.pong(caller)
             world.pong(callee)
         }
-        #expect(world.board.calls.resting.count == 1)
+        #expect(world.switchboard.calls.resting.count == 1)
         _ = (world.taken(caller), world.taken(callee))
         return (world, caller, callee)
     }
@@ -39,7 +41,7 @@ struct EdgeTests {
     func candidatesBehindAnOffer() throws {
         let (world, caller, callee) = try rested()
         world.holdsAnswers = true
-        world.send(caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(caller, Self.candidate(id: "i1"))
         world.send(caller, Self.candidate(id: "i2"))
         world.answerQuestions()
@@ -51,7 +53,7 @@ struct EdgeTests {
     func endBehindAnOffer() throws {
         let (world, caller, callee) = try rested()
         world.holdsAnswers = true
-        world.send(caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(caller, Self.toldTo("10", "end", id: "e2"))
         world.answerQuestions()
         #expect(world.taken(callee).states == ["ended cancelled"])
@@ -62,10 +64,10 @@ struct EdgeTests {
     func othersDoNotWait() throws {
         let (world, caller, _) = try rested()
         let other = try world.open("12", "c1")
-        world.send(other, World.offer("c-2", to: "11"))
+        world.send(other, SwitchboardWorld.offer("c-2", to: "11"))
         world.pong(caller)
         world.holdsAnswers = true
-        world.send(caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(caller, Self.toldTo("12", "ringing", id: "r"))
         #expect(world.taken(caller).of("ack").map { $0["id"] } == ["r"])
     }
@@ -74,28 +76,28 @@ struct EdgeTests {
     func recordBehindAnOffer() throws {
         let (world, caller, _) = try rested()
         world.holdsAnswers = true
-        world.send(caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        let id = world.request(try who("11"), .record(with: try user("10")))
+        world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        let id = world.request(try principal("11"), .record(with: try user("10")))
         // The store reads both answers before it writes any change of the new call.
-        let answers = world.questions.map { ($1, world.kept.answer($0)) }
-        for (question, answer) in answers { world.give(.stored(.answered(question, answer))) }
+        let answers = world.queries.map { ($1, world.kept.run($0)) }
+        for (query, answer) in answers { world.give(.stored(.answered(query, answer))) }
         let reply = try #require(world.replies[id])
         #expect(reply.text.contains(#""epoch":2"#), "\(reply.text)")
     }
 
     @Test("A Socket.IO client that has every entry of an answered call is told that the call is live")
     func aLiveCallIsKnown() throws {
-        let world = World()
-        let caller = world.join(try who("11"))
+        let world = SwitchboardWorld()
+        let caller = world.join(try principal("11"))
         let callee = try world.open("10", "b1")
-        world.send(caller, World.offer("11-10", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("11-10", to: "10"))
         world.pong(callee)
-        world.send(callee, World.answer("11-10"))
+        world.send(callee, SwitchboardWorld.answer("11-10"))
         let newest = try #require(world.taken(caller).map(\.seq).max())
         world.give(.closed(caller))
         let name = LogName(callID: try call("11-10"), room: "p2p:11-10", epoch: 1)
-        let back = SessionID(rawValue: 99)
-        world.give(.joined(back, try who("11"), device: nil, seen: [name: newest]))
+        let back = ConnectionID(rawValue: 99)
+        world.give(.joined(back, try principal("11"), device: nil, seen: [name: newest]))
         let told = world.taken(back)
         #expect(!told.types.contains("answer"))
         #expect(told.states == ["answered"], "otherwise it takes the end of another call with 10 for this one's end")

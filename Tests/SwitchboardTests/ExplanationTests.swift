@@ -15,7 +15,7 @@ struct ExplanationTests {
         reason: EndReason? = nil,
         endedAt: Int64? = nil,
         answeredAt: Int64? = nil,
-        keptBy keeper: Explanation.Keeper = .server,
+        recordsFrom source: Explanation.RecordSource = .server,
         askedAt: Int64 = 1_000
     ) throws -> String {
         let moment = { (milliseconds: Int64) in Moment(milliseconds: milliseconds) }
@@ -44,7 +44,7 @@ struct ExplanationTests {
                 + events.map { TimelineRecord(at: moment($0.0), event: TimelineEvent(name: $0.1, details: $0.2)) },
             log: [],
             devices: [],
-            keptBy: keeper,
+            recordsFrom: source,
             at: moment(askedAt)
         ).text
     }
@@ -57,17 +57,23 @@ struct ExplanationTests {
     @Test("For a stopped server or a copy of the store, the verdict reports the last known state of the call")
     func killed() throws {
         let answered = [(Int64(900), "signal.answer", #""side":"callee","device":"b1","seq":3"#)]
-        let killed = try explain(answered, answeredAt: 900, keptBy: .nobody, askedAt: 86_400_000)
+        let killed = try explain(answered, answeredAt: 900, recordsFrom: .noServer, askedAt: 86_400_000)
         #expect(killed.contains("it was going on when the server stopped or was killed, and the server has not"))
         #expect(killed.contains("the last event is at +0.90 s"))
         #expect(!killed.contains("the call goes on"))
         #expect(try explain(answered, answeredAt: 900, askedAt: 86_400_000).contains("the call goes on"))
-        #expect(try explain(answered, answeredAt: 900, keptBy: .copy).contains("was going on when this copy was made"))
-        #expect(try explain([], keptBy: .nobody).contains("rang when the server stopped or was killed"))
-        #expect(try explain([], keptBy: .nobody, askedAt: 60_000).contains("the next start ends the call as unan"))
-        #expect(try explain([], keptBy: .copy, askedAt: 60_000).contains("The call rang when this copy was made."))
-        #expect(try explain([], keptBy: .server, askedAt: 60_000).contains("cannot write its database, or it hangs"))
-        #expect(try explain([], keptBy: .server).contains("The call is ringing."))
+        #expect(
+            try explain(answered, answeredAt: 900, recordsFrom: .copy).contains("was going on when this copy was made")
+        )
+        #expect(try explain([], recordsFrom: .noServer).contains("rang when the server stopped or was killed"))
+        #expect(
+            try explain([], recordsFrom: .noServer, askedAt: 60_000).contains("the next start ends the call as unan")
+        )
+        #expect(try explain([], recordsFrom: .copy, askedAt: 60_000).contains("The call rang when this copy was made."))
+        #expect(
+            try explain([], recordsFrom: .server, askedAt: 60_000).contains("cannot write its database, or it hangs")
+        )
+        #expect(try explain([], recordsFrom: .server).contains("The call is ringing."))
     }
 
     @Test("The verdict reports do-not-disturb that was set while the call rang, and the pushes cancelled because of it")
@@ -135,7 +141,7 @@ struct ExplanationTests {
     @Test("If a call is stored as ringing after its ring time, the verdict reports that the server stopped")
     func stopped() throws {
         #expect(try explain(pushed, askedAt: 44_000).contains("The call is ringing."))
-        let late = try explain(pushed, keptBy: .nobody, askedAt: 60_000)
+        let late = try explain(pushed, recordsFrom: .noServer, askedAt: 60_000)
         #expect(late.contains("The server stopped while the call rang"))
     }
 

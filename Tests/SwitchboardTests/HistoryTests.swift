@@ -6,10 +6,10 @@ import Testing
 
 @Suite("The deletion of old history")
 struct HistoryTests {
-    private static let day = Moment.Span.seconds(86_400)
+    private static let day = Moment.Duration.seconds(86_400)
 
     /// Lets time pass, and returns the moments up to which history was deleted meanwhile.
-    private func deletions(_ world: World, _ seconds: Int64) -> [Moment] {
+    private func deletions(_ world: SwitchboardWorld, _ seconds: Int64) -> [Moment] {
         let before = world.changes.count
         world.wait(seconds)
         return world.changes.dropFirst(before).compactMap {
@@ -19,20 +19,20 @@ struct HistoryTests {
 
     @Test("History is deleted once a minute, from ten minutes after the start")
     func afterStart() {
-        let world = World()
+        let world = SwitchboardWorld()
         #expect(deletions(world, 599).isEmpty)
         let found = deletions(world, 120)
         #expect(found.count == 2)
-        #expect(found.last == Moment(milliseconds: World.start.milliseconds + 660_000 - 30 * 86_400_000))
+        #expect(found.last == Moment(milliseconds: SwitchboardWorld.start.milliseconds + 660_000 - 30 * 86_400_000))
         #expect(world.notes.isEmpty)
     }
 
     @Test("Deletion waits an hour if the clock is more than a day away from the newest stored call, and this is noted")
     func oddStart() {
-        for distance in [Moment.Span.seconds(40 * 86_400), .seconds(-40 * 86_400)] {
+        for distance in [Moment.Duration.seconds(40 * 86_400), .seconds(-40 * 86_400)] {
             var stored = StoredState()
-            stored.lastCallAt = Moment(milliseconds: World.start.milliseconds - distance.milliseconds)
-            let world = World(stored: stored)
+            stored.lastCallAt = Moment(milliseconds: SwitchboardWorld.start.milliseconds - distance.milliseconds)
+            let world = SwitchboardWorld(stored: stored)
             #expect(deletions(world, 3_599).isEmpty)
             #expect(world.notes == [.oddClock(distance)])
             #expect(deletions(world, 60).count == 1)
@@ -42,17 +42,17 @@ struct HistoryTests {
     @Test("Deletion does not wait an hour if the newest stored call is younger than a day")
     func ordinaryStart() throws {
         var stored = StoredState()
-        stored.lastCallAt = Moment(milliseconds: World.start.milliseconds - 40 * 86_400_000)
-        let world = World(stored: stored)
+        stored.lastCallAt = Moment(milliseconds: SwitchboardWorld.start.milliseconds - 40 * 86_400_000)
+        let world = SwitchboardWorld(stored: stored)
         _ = deletions(world, 60)
         #expect(world.notes.count == 1)
-        stored.lastCallAt = Moment(milliseconds: World.start.milliseconds - 86_000_000)
-        #expect(deletions(World(stored: stored), 660).count == 2)
+        stored.lastCallAt = Moment(milliseconds: SwitchboardWorld.start.milliseconds - 86_000_000)
+        #expect(deletions(SwitchboardWorld(stored: stored), 660).count == 2)
     }
 
     @Test("History is not deleted while the wall clock differs from the server's clock, nor for ten minutes afterwards")
     func doubted() {
-        let world = World()
+        let world = SwitchboardWorld()
         _ = deletions(world, 700)
         world.give(.clockDoubted(true))
         #expect(deletions(world, 86_400).isEmpty)

@@ -27,7 +27,7 @@ struct LostCallTests {
             try rig.advance(20)
         }
         // From here on commits are held back: signals are relayed, but not stored.
-        let state = rig.world.kept.state(crashes: 1)
+        let state = rig.world.kept.state(uncleanStarts: 1)
         rig.world.holdsCommits = true
         return (rig, a, b, state)
     }
@@ -93,7 +93,7 @@ struct LostCallTests {
         rig.world.holdsCommits = false
         try rig.call(a, to: "10", uuid: 2)
         #expect(b.phase == .ringing)
-        rig.world.give(.closed(try #require(a.session)))
+        rig.world.give(.closed(try #require(a.connection)))
         rig.devices.removeFirst()
         let again = rig.add(try ClientRig.Device("11", "a1", prefix: "again"))
         if isOpen { try rig.open(again) }
@@ -131,7 +131,7 @@ struct LostCallTests {
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))
         let b = rig.add(try ClientRig.Device("10", "b1", prefix: "b"))
         try rig.open(a)
-        let state = rig.world.kept.state(crashes: 1)
+        let state = rig.world.kept.state(uncleanStarts: 1)
         rig.world.holdsCommits = true
         try rig.call(a, to: "10", uuid: 2)
         #expect(a.client.calls.last?.epoch == 1)
@@ -178,23 +178,26 @@ struct LostCallTests {
         try rig.open(b)
         try rig.advance(600)
         #expect(a.live.isEmpty && b.live.isEmpty)
-        #expect(rig.world.board.calls.liveCount == 0, "it lives on with nobody in it")
+        #expect(rig.world.switchboard.calls.liveCount == 0, "it lives on with nobody in it")
     }
 
     @Test("A signal for a lost call's epoch is refused as not_found, and the call can be restored under that epoch")
     func lostEpoch() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let a = try world.open("11", "a1")
-        world.send(a, World.offer("11-10", to: "10", id: "p-1", more: #","begin":true"#))
-        world.send(a, World.plain("end", "11-10", id: "p-2"))
+        world.send(a, SwitchboardWorld.offer("11-10", to: "10", id: "p-1", more: #","begin":true"#))
+        world.send(a, SwitchboardWorld.plain("end", "11-10", id: "p-2"))
         // Assume that the crash lost later epochs, which were relayed but never committed.
-        let again = World(stored: world.kept.state(crashes: 1), at: world.now + .seconds(30))
+        let again = SwitchboardWorld(stored: world.kept.state(uncleanStarts: 1), at: world.now + .seconds(30))
         let b = try again.open("10", "b1")
         _ = again.taken(b)
-        again.send(b, World.plain("answer", "11-10", id: "x-2", more: #","sdp":"v=0\r\ns=b\r\n","to":"11","epoch":2"#))
+        again.send(
+            b,
+            SwitchboardWorld.plain("answer", "11-10", id: "x-2", more: #","sdp":"v=0\r\ns=b\r\n","to":"11","epoch":2"#)
+        )
         let code = again.taken(b).code
         let back = try again.open("11", "a1")
-        again.send(back, World.offer("11-10", to: "10", id: "p-3", more: #","begin":true"#))
+        again.send(back, SwitchboardWorld.offer("11-10", to: "10", id: "p-3", more: #","begin":true"#))
         #expect(again.taken(back).ack?["epoch"] == "2", "the lost call is back under its epoch")
         #expect(again.taken(b).of("offer").count == 1)
         #expect(code == "not_found")
@@ -202,24 +205,27 @@ struct LostCallTests {
 
     @Test("An app that was killed while its call rang calls again; the end of its old call does not end the new one")
     func redialWhileItRings() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let b = try world.open("10", "b1")
         let before = try world.open("11", "a1")
-        world.send(before, World.offer("11-10", to: "10", id: "p-1", more: #","begin":true"#))
+        world.send(before, SwitchboardWorld.offer("11-10", to: "10", id: "p-1", more: #","begin":true"#))
         world.give(.closed(before))
         let again = try world.open("11", "a1")
         // The new run of the app sends its offer as soon as its connection opens, so the offer and the replay of the
         // old call cross.
         world.send(
             again,
-            World.offer("11-10", to: "10", id: "q-1", sdp: "v=0\\r\\ns=new\\r\\n", more: #","begin":true"#)
+            SwitchboardWorld.offer("11-10", to: "10", id: "q-1", sdp: "v=0\\r\\ns=new\\r\\n", more: #","begin":true"#)
         )
         let replayed = world.taken(again)
         #expect(replayed.of("call").first?["offerId"] == "p-1" && replayed.of("call").first?["epoch"] == "1")
         // The client core ends the call that its earlier run left (`orphanOfTheSameNameUnderWay` in CallClientTests).
-        world.send(again, World.plain("end", "11-10", id: "q-2", more: #","to":"10","epoch":1,"reason":"failed""#))
+        world.send(
+            again,
+            SwitchboardWorld.plain("end", "11-10", id: "q-2", more: #","to":"10","epoch":1,"reason":"failed""#)
+        )
         _ = world.taken(b)
-        #expect(try world.fetched(try who("10"), "11-10", device: "b1")["state"] == "ringing")
+        #expect(try world.fetched(try principal("10"), "11-10", device: "b1")["state"] == "ringing")
         #expect(replayed.ack?["epoch"] == "2")
     }
 
@@ -251,7 +257,7 @@ struct LostCallTests {
             try rig.deliver()
             try rig.advance(20)
         }
-        let state = rig.world.kept.state(crashes: 1)
+        let state = rig.world.kept.state(uncleanStarts: 1)
         rig.world.holdsCommits = true
         try rig.call(a, to: "10", uuid: 2)
         #expect(b.phase == .ringing)
@@ -262,7 +268,7 @@ struct LostCallTests {
         try rig.advance(2)
         #expect(a.phase == .calling)
         #expect(b.phase == .ringing, "\(String(describing: b.client.calls.last?.phase))")
-        #expect(rig.world.board.calls.liveCount == 1)
+        #expect(rig.world.switchboard.calls.liveCount == 1)
     }
 
     @Test("A lost declined call does not ring again, even from a device with a new id", arguments: [true, false])
@@ -270,11 +276,11 @@ struct LostCallTests {
         let rig = ClientRig()
         let b = rig.add(try ClientRig.Device("10", "b1", prefix: "b"))
         try rig.open(b)
-        let state = rig.world.kept.state(crashes: 1)
+        let state = rig.world.kept.state(uncleanStarts: 1)
         rig.world.holdsCommits = true
         let name = named ? "a1" : nil
-        let offer = World.offer("c-7", to: "10", id: "o-1", sdp: "v=0\\r\\ns=a\\r\\n")
-        let a = rig.world.session(try who("11"), device: name)
+        let offer = SwitchboardWorld.offer("c-7", to: "10", id: "o-1", sdp: "v=0\\r\\ns=a\\r\\n")
+        let a = rig.world.connect(try principal("11"), device: name)
         rig.world.send(a, offer)
         try rig.deliver()
         #expect(b.phase == .ringing)
@@ -287,25 +293,25 @@ struct LostCallTests {
         try rig.open(b)
         try rig.advance(0.5)
         // The server of a test draws the same random numbers again, so another connection takes the first generated id.
-        if !named { _ = rig.world.session(try who("12"), device: nil) }
-        let again = rig.world.session(try who("11"), device: name)
+        if !named { _ = rig.world.connect(try principal("12"), device: nil) }
+        let again = rig.world.connect(try principal("11"), device: name)
         rig.world.send(again, offer)
         try rig.deliver()
         try rig.advance(5)
         #expect(reports(b) == before, "it rings again: \(String(describing: b.client.calls.last?.phase))")
-        #expect(rig.world.board.calls.liveCount == 0)
+        #expect(rig.world.switchboard.calls.liveCount == 0)
     }
 
     @Test("An end with a push's capability for a lost call is refused as not_found")
     func act() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let a = try world.open("11", "a1")
-        world.send(a, World.offer("11-10", to: "10", id: "p-1"))
-        world.send(a, World.plain("end", "11-10", id: "p-2"))
-        let again = World(stored: world.kept.state(crashes: 1), at: world.now + .seconds(30))
+        world.send(a, SwitchboardWorld.offer("11-10", to: "10", id: "p-1"))
+        world.send(a, SwitchboardWorld.plain("end", "11-10", id: "p-2"))
+        let again = SwitchboardWorld(stored: world.kept.state(uncleanStarts: 1), at: world.now + .seconds(30))
         let scope = CallScope(call: try call("11-10"), epoch: 2, peer: try user("11"), device: try device("b1"))
         let body = #"{"action":"end","callId":"11-10","id":"x","data":{"reason":"declined"}}"#
-        let reply = try again.post(Who(user: try user("10"), scope: scope), body)
+        let reply = try again.post(Principal(user: try user("10"), scope: scope), body)
         #expect(reply.status == 404, "\(reply.text)")
     }
 
@@ -315,7 +321,7 @@ struct LostCallTests {
         let before = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))
         let b = rig.add(try ClientRig.Device("10", "b1", prefix: "b"))
         try rig.open(before)
-        let state = rig.world.kept.state(crashes: 1)
+        let state = rig.world.kept.state(uncleanStarts: 1)
         rig.world.holdsCommits = true
         try rig.call(before, to: "10", uuid: 2)
         let at = rig.now.milliseconds

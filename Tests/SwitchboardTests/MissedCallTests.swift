@@ -9,21 +9,24 @@ struct MissedCallTests {
     /// A world in which 11 rings 10, and APNs has accepted the VoIP push to 10's device b1.
     ///
     /// By default the device has an alert token too.
-    private func rung(_ world: World = World(), alert: String? = "a1a1") throws -> (world: World, caller: SessionID) {
-        try world.register(try who("10"), "b1", voip: "b1b1", alert: alert)
+    private func rung(
+        _ world: SwitchboardWorld = SwitchboardWorld(),
+        alert: String? = "a1a1"
+    ) throws -> (world: SwitchboardWorld, caller: ConnectionID) {
+        try world.register(try principal("10"), "b1", voip: "b1b1", alert: alert)
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10", more: #","displayName":"山田""#))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10", more: #","displayName":"山田""#))
         for push in world.takenPushes() { world.answerPush(push, 200) }
         return (world, caller)
     }
 
-    private func notices(_ world: World) -> [PushOrder] { world.takenPushes().filter { $0.kind == .alert } }
+    private func notices(_ world: SwitchboardWorld) -> [PushOrder] { world.takenPushes().filter { $0.kind == .alert } }
 
     @Test("A device that was pushed is notified once if the ring timed out or the caller gave up")
     func missed() throws {
         for givesUp in [false, true] {
             let (world, caller) = try rung()
-            if givesUp { world.send(caller, World.plain("end", "c-1", id: "e")) } else { world.wait(46) }
+            if givesUp { world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e")) } else { world.wait(46) }
             let notice = try #require(notices(world).first)
             #expect(notice.token == "a1a1" && notice.topic == "com.example.app")
             let payload = Reply(body: notice.payload)
@@ -37,12 +40,12 @@ struct MissedCallTests {
 
     @Test("A device that rang over its connection is notified too")
     func bySocket() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "b1b1", alert: "a1a1")
         let (callee, caller) = (try world.open("10", "b1"), try world.open("11", "a1"))
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.pong(callee)
-        world.send(caller, World.plain("end", "c-1", id: "e"))
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         #expect(notices(world).map(\.token) == ["a1a1"])
     }
 
@@ -51,16 +54,19 @@ struct MissedCallTests {
     )
     func notMissed() throws {
         let (declined, _) = try rung()
-        declined.send(try declined.open("10", "b1"), World.plain("end", "c-1", id: "e"))
+        declined.send(try declined.open("10", "b1"), SwitchboardWorld.plain("end", "c-1", id: "e"))
         let (answered, caller) = try rung()
-        answered.send(try answered.open("10", "b1"), World.answer("c-1"))
-        answered.send(caller, World.plain("end", "c-1", id: "e"))
-        let hidden = World()
-        #expect(try hidden.reply(try who("10"), .doNotDisturb(until: World.start + .seconds(600))).status == 200)
+        answered.send(try answered.open("10", "b1"), SwitchboardWorld.answer("c-1"))
+        answered.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        let hidden = SwitchboardWorld()
+        #expect(
+            try hidden.reply(try principal("10"), .doNotDisturb(until: SwitchboardWorld.start + .seconds(600))).status
+                == 200
+        )
         _ = try rung(hidden)
         hidden.wait(46)
         let (without, _) = try rung(alert: nil)
-        try without.register(try who("10"), "b2", voip: nil, alert: "a2a2")
+        try without.register(try principal("10"), "b2", voip: nil, alert: "a2a2")
         without.wait(46)
         for world in [declined, answered, hidden, without] { #expect(notices(world).isEmpty) }
     }
@@ -69,19 +75,19 @@ struct MissedCallTests {
 @Suite("A device that does not react to its pushes")
 struct PushHealthTests {
     /// Calls 10 from 11 and gives up; returns the push that 10's device was sent for the call.
-    private func ring(_ number: Int, _ caller: SessionID, in world: World) throws -> PushOrder {
-        world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)"))
+    private func ring(_ number: Int, _ caller: ConnectionID, in world: SwitchboardWorld) throws -> PushOrder {
+        world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)"))
         let push = try #require(world.takenPushes().first)
         world.answerPush(push, 200)
-        world.send(caller, World.plain("end", "c-\(number)", id: "e\(number)"))
+        world.send(caller, SwitchboardWorld.plain("end", "c-\(number)", id: "e\(number)"))
         for notice in world.takenPushes() { world.answerPush(notice, 200) }
         return push
     }
 
     @Test("After three VoIP pushes without a sign of life a device is sent alert pushes, until it shows life")
     func alert() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "b1b1", alert: "a1a1")
         world.wait(1)
         let caller = try world.open("11", "a1")
         for number in 1...3 { #expect(try ring(number, caller, in: world).kind == .voip) }
@@ -95,8 +101,8 @@ struct PushHealthTests {
 
     @Test("A device without an alert token is still sent VoIP pushes")
     func voip() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "b1b1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "b1b1")
         world.wait(1)
         let caller = try world.open("11", "a1")
         for number in 1...6 { #expect(try ring(number, caller, in: world).kind == .voip) }
@@ -104,14 +110,14 @@ struct PushHealthTests {
 
     @Test("Pushes that APNs refused do not count against a device")
     func refused() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "b1b1", alert: "a1a1")
         world.wait(1)
         let caller = try world.open("11", "a1")
         for number in 1...5 {
-            world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)"))
+            world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)"))
             world.answerPush(try #require(world.takenPushes().first), 400, "DeviceTokenNotForTopic")
-            world.send(caller, World.plain("end", "c-\(number)", id: "e\(number)"))
+            world.send(caller, SwitchboardWorld.plain("end", "c-\(number)", id: "e\(number)"))
             _ = world.takenPushes()
         }
         #expect(try ring(6, caller, in: world).kind == .voip)

@@ -9,58 +9,58 @@ import Testing
 struct NoticeTests {
     @Test("A text's notice is tried in the other APNs environment, as a call's push is")
     func environment() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: nil, alert: "cc")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: nil, alert: "cc")
         let sender = try world.open("11", "a1")
-        world.send(sender, World.text(to: "10"))
+        world.send(sender, SwitchboardWorld.text(to: "10"))
         #expect(world.pushes.map(\.environment) == [.production])
         world.answerPush(world.pushes[0], 400, "BadDeviceToken")
         #expect(world.pushes.map(\.environment) == [.production, .sandbox])
         if let second = world.pushes.dropFirst().first { world.answerPush(second, 200) }
-        world.send(sender, World.text(to: "10"))
+        world.send(sender, SwitchboardWorld.text(to: "10"))
         #expect(world.pushes.last?.environment == .sandbox)
     }
 
     @Test("The late result of a push to an old token does not set the environment of the new token")
     func staleEnvironment() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "aa")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "aa")
         let sender = try world.open("11", "a1")
-        world.send(sender, World.offer("c-1", to: "10"))
-        try world.register(try who("10"), "b1", voip: "bb", environment: .sandbox)
+        world.send(sender, SwitchboardWorld.offer("c-1", to: "10"))
+        try world.register(try principal("10"), "b1", voip: "bb", environment: .sandbox)
         world.answerPush(world.pushes[0], 200)
-        let device = world.board.directory.devices(of: try user("10"))[0]
+        let device = world.switchboard.directory.devices(of: try user("10"))[0]
         #expect(device.workingEnvironment == nil)
     }
 
     @Test("A push under way to a device that is removed is cancelled")
     func removedDevice() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "aa")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "aa")
         let sender = try world.open("11", "a1")
-        world.send(sender, World.offer("c-1", to: "10"))
+        world.send(sender, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.pushes.count == 1)
-        _ = try world.reply(try who("10"), .removeDevice(try device("b1")))
+        _ = try world.reply(try principal("10"), .removeDevice(try device("b1")))
         #expect(world.cancelled == [world.pushes[0].id])
     }
 
     @Test("A push under way to a token that another user registers is cancelled")
     func movedToken() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "aa")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "aa")
         let sender = try world.open("11", "a1")
-        world.send(sender, World.offer("c-1", to: "10"))
-        try world.register(try who("12"), "b1", voip: "aa")
+        world.send(sender, SwitchboardWorld.offer("c-1", to: "10"))
+        try world.register(try principal("12"), "b1", voip: "aa")
         #expect(world.cancelled == [world.pushes[0].id])
     }
 
     @Test("A text's notice under way is cancelled when the tokens of its addressee are revoked")
     func textAtLogOut() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: nil, alert: "cc")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: nil, alert: "cc")
         let sender = try world.open("11", "a1")
-        world.send(sender, World.text(to: "10"))
-        _ = try world.reply(try who("10"), .logOutEverywhere(nil))
+        world.send(sender, SwitchboardWorld.text(to: "10"))
+        _ = try world.reply(try principal("10"), .logOutEverywhere(nil))
         #expect(world.cancelled == [world.pushes[0].id])
     }
 }

@@ -12,10 +12,10 @@ struct PresenceTests {
 
     @Test("A user that asks is told a peer's presence immediately and at each change, not once per connection")
     func asked() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let asker = try world.open("11", "a1")
         let stranger = try world.open("12", "c1")
-        world.send(asker, World.text(to: "10"))
+        world.send(asker, SwitchboardWorld.text(to: "10"))
         _ = world.taken(asker)
         world.send(asker, #"{"type":"presence","id":"p","userId":"10"}"#)
         #expect(states(world.taken(asker)) == ["10 false"])
@@ -29,25 +29,25 @@ struct PresenceTests {
         #expect(states(world.taken(stranger)).isEmpty)
         world.give(.closed(asker))
         _ = try world.open("10", "b1")
-        #expect(world.board.connections.watchedCount == 0)
+        #expect(world.switchboard.connections.watchedCount == 0)
     }
 
     @Test("If the store could not be read, presence is reported at one of the next pings", arguments: [false, true])
-    func unreadable(_ keepsNoPlace: Bool) throws {
-        let world = World()
+    func unreadable(_ isStateless: Bool) throws {
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
-        world.send(caller, World.plain("end", "c-1", id: "e"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         world.give(.closed(caller))
-        world.failsQuestions = true
-        let asker = keepsNoPlace ? try world.join("11", as: 1 << 40) : try world.open("11", "a1")
+        world.failsQueries = true
+        let asker = isStateless ? try world.join("11", as: 1 << 40) : try world.open("11", "a1")
         world.send(asker, #"{"type":"presence","id":"p","userId":"10"}"#)
         let peer = try world.open("10", "b1")
         #expect(!states(world.taken(asker)).contains("10 true"))
-        world.failsQuestions = false
+        world.failsQueries = false
         for _ in 0..<2 {
             world.wait(26)
-            for session in [asker, peer] { world.pong(session) }
+            for connection in [asker, peer] { world.pong(connection) }
         }
         #expect(states(world.taken(asker)) == ["10 true"])
         world.give(.closed(peer))
@@ -56,10 +56,10 @@ struct PresenceTests {
 
     @Test("Presence does not change when a device replaces its own connection")
     func replaced() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let asker = try world.open("11", "a1")
         _ = try world.open("10", "b1")
-        world.send(asker, World.text(to: "10"))
+        world.send(asker, SwitchboardWorld.text(to: "10"))
         world.send(asker, #"{"type":"presence","id":"p","userId":"10"}"#)
         #expect(states(world.taken(asker)) == ["10 true"])
         _ = try world.open("10", "b1")
@@ -68,13 +68,13 @@ struct PresenceTests {
 
     @Test("A client without a cursor is told the presence of a live call's peer unasked, unless that peer blocks it")
     func calls() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.join("11", as: 1 << 40)
-        world.send(caller, World.offer("11-10", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("11-10", to: "10"))
         _ = world.taken(caller)
         let callee = try world.open("10", "b1")
         #expect(states(world.taken(caller)) == ["10 true"])
-        _ = try world.reply(try who("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .block(try user("11")))
         #expect(states(world.taken(caller)) == ["10 false"])
         world.give(.closed(callee))
         #expect(states(world.taken(caller)).isEmpty)
@@ -85,7 +85,7 @@ struct PresenceTests {
 
     @Test("A connection may watch 256 users")
     func limit() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let asker = try world.open("11", "a1")
         for index in 0...256 {
             world.send(asker, #"{"type":"presence","id":"p","userId":"u\#(index)"}"#)
@@ -98,7 +98,7 @@ struct PresenceTests {
 
     @Test("A user looks offline to another until there is a call or a text between them")
     func strangers() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let (asker, other) = (try world.open("11", "a1"), try world.open("10", "b1"))
         _ = world.taken(asker)
         world.send(asker, Self.ask("10"))
@@ -113,19 +113,19 @@ struct PresenceTests {
         world.give(.closed(other))
         _ = try world.open("10", "b1")
         #expect(world.taken(asker).isEmpty)
-        world.send(asker, World.offer("c-1", to: "10"))
+        world.send(asker, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(states(world.taken(asker)) == ["10 true"])
-        #expect(world.questions.count == 1, "the store is asked once")
+        #expect(world.queries.count == 1, "the store is asked once")
     }
 
     @Test("Users with a call in the history see each other's presence, even after a restart")
     func history() throws {
         let talk = try Talk()
-        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         let world = talk.world.restarted()
         let (asker, third) = (try world.open("10", "b1"), try world.open("12", "d1"))
         _ = try world.open("11", "a1")
-        for session in [asker, third] { world.send(session, Self.ask("11")) }
+        for connection in [asker, third] { world.send(connection, Self.ask("11")) }
         #expect(states(world.taken(asker)) == ["11 true"])
         #expect(states(world.taken(third)) == ["11 false"])
     }
@@ -145,18 +145,18 @@ struct PresenceTests {
         #expect(states(world.taken(again)) == ["10 true"])
         let third = try world.join("12", as: 3 << 40)
         #expect(states(world.taken(third)).isEmpty)
-        world.send(third, World.text(to: "10"))
+        world.send(third, SwitchboardWorld.text(to: "10"))
         world.give(.closed(third))
         #expect(states(world.taken(try world.join("12", as: 4 << 40))) == ["10 true"])
     }
 
     @Test("A client without a cursor is told the other user's presence as soon as the two get in touch")
     func newContact() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let asker = try world.join("11", as: 1 << 40)
         let other = try world.open("10", "b1")
         _ = world.taken(asker)
-        world.send(other, World.text(to: "11"))
+        world.send(other, SwitchboardWorld.text(to: "11"))
         #expect(states(world.taken(asker)) == ["10 true"])
         world.give(.closed(other))
         #expect(states(world.taken(asker)) == ["10 false"])
@@ -164,35 +164,35 @@ struct PresenceTests {
 
     @Test("A block hides presence, and its removal shows it again")
     func block() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let (asker, other) = (try world.open("11", "a1"), try world.open("10", "b1"))
-        world.send(other, World.text(to: "11"))
+        world.send(other, SwitchboardWorld.text(to: "11"))
         world.send(asker, Self.ask("10"))
         _ = world.taken(asker)
-        _ = try world.reply(try who("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .block(try user("11")))
         #expect(states(world.taken(asker)) == ["10 false"])
-        _ = try world.reply(try who("10"), .unblock(try user("11")))
+        _ = try world.reply(try principal("10"), .unblock(try user("11")))
         #expect(states(world.taken(asker)) == ["10 true"])
     }
 
     @Test("If the store cannot be read, everything that waited for it is returned, and the store is asked again")
     func failing() throws {
-        var acquaintances = Acquaintances()
+        var contacts = Contacts()
         let (a, b) = (try user("11"), try user("10"))
-        let wish = Acquaintances.Wish.presence(SessionID(rawValue: 1), b, nil)
-        #expect(acquaintances.are(a, b) == nil)
-        let (first, second) = (acquaintances.wait(wish, of: a), acquaintances.wait(wish, of: a))
+        let wish = Contacts.PendingReply.presence(ConnectionID(rawValue: 1), b, nil)
+        #expect(contacts.are(a, b) == nil)
+        let (first, second) = (contacts.wait(wish, of: a), contacts.wait(wish, of: a))
         #expect(first && !second)
-        #expect(acquaintances.learn(nil, of: a).count == 2)
-        #expect(acquaintances.are(a, b) == nil, "it is asked again")
+        #expect(contacts.learn(nil, of: a).count == 2)
+        #expect(contacts.are(a, b) == nil, "it is asked again")
     }
 
     @Test("A limited number of pairs that exchanged a text are remembered; the oldest is forgotten first")
     func texts() throws {
-        var acquaintances = Acquaintances()
+        var contacts = Contacts()
         let a = try user("11")
-        for number in 0...SwitchboardLimits.textedPairs { acquaintances.texted(a, try user("u\(number)")) }
-        #expect(acquaintances.are(a, try user("u0")) == nil)
-        #expect(acquaintances.are(try user("u1"), a) == true)
+        for number in 0...SwitchboardLimits.textedPairs { contacts.texted(a, try user("u\(number)")) }
+        #expect(contacts.are(a, try user("u0")) == nil)
+        #expect(contacts.are(try user("u1"), a) == true)
     }
 }

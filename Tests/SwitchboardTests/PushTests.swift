@@ -6,11 +6,12 @@ import Testing
 
 @Suite("A push")
 struct PushTests {
-    private func rung(alert: String? = nil) throws -> (world: World, caller: SessionID, first: PushOrder) {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "b1b1", alert: alert)
+    private func rung(alert: String? = nil) throws -> (world: SwitchboardWorld, caller: ConnectionID, first: PushOrder)
+    {
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "b1b1", alert: alert)
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         return (world, caller, try #require(world.takenPushes().first))
     }
 
@@ -48,10 +49,14 @@ struct PushTests {
 
     @Test("A push is not tried again once the call no longer rings")
     func stops() throws {
-        for end in [World.plain("end", "c-1", id: "e"), nil] {
+        for end in [SwitchboardWorld.plain("end", "c-1", id: "e"), nil] {
             let (world, caller, order) = try rung()
             world.answerPush(order, 503)
-            if let end { world.send(caller, end) } else { world.send(try world.open("10", "b9"), World.answer("c-1")) }
+            if let end {
+                world.send(caller, end)
+            } else {
+                world.send(try world.open("10", "b9"), SwitchboardWorld.answer("c-1"))
+            }
             world.wait(30)
             #expect(world.pushes.isEmpty)
             #expect(world.events("push.cancelled").count == 1)
@@ -61,7 +66,7 @@ struct PushTests {
     @Test("A push under way is cancelled when the call ends, and its late result starts nothing")
     func cancelled() throws {
         let (world, caller, order) = try rung()
-        world.send(caller, World.plain("end", "c-1", id: "e"))
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         #expect(world.cancelled == [order.id])
         world.answerPush(order, 503)
         world.wait(10)
@@ -75,7 +80,7 @@ struct PushTests {
             world.answerPush(order, reason == "InvalidProviderToken" ? 403 : 400, reason)
             world.wait(20)
             #expect(world.pushes.isEmpty)
-            let devices = try world.reply(try who("10"), .devices).text
+            let devices = try world.reply(try principal("10"), .devices).text
             #expect(devices.contains(reason))
             #expect(devices.contains(#""hint":"#) && !devices.contains(#""hint":null"#))
             #expect(devices.contains("b1b1"), "it is our own fault, not the token's")
@@ -90,8 +95,8 @@ struct PushTests {
         #expect(other.environment == .sandbox)
         #expect(other.apnsID == order.apnsID)
         world.answerPush(other, 200)
-        world.send(caller, World.plain("end", "c-1", id: "e"))
-        world.send(caller, World.offer("c-2", to: "10", id: "o2"))
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
         #expect(world.takenPushes().map(\.environment) == [.sandbox])
     }
 
@@ -103,7 +108,7 @@ struct PushTests {
         world.answerPush(other, 400, "BadDeviceToken")
         world.wait(20)
         #expect(world.pushes.isEmpty)
-        #expect(try world.reply(try who("10"), .devices).text == "[]")
+        #expect(try world.reply(try principal("10"), .devices).text == "[]")
     }
 
     @Test("The refusal of a token that was replaced meanwhile does not remove the new one")
@@ -111,22 +116,22 @@ struct PushTests {
         let (world, _, order) = try rung()
         world.answerPush(order, 400, "BadDeviceToken")
         let other = try #require(world.takenPushes().first)
-        try world.register(try who("10"), "b1", voip: "c1c1")
+        try world.register(try principal("10"), "b1", voip: "c1c1")
         world.answerPush(other, 400, "BadDeviceToken")
-        #expect(try world.reply(try who("10"), .devices).text.contains("c1c1"))
+        #expect(try world.reply(try principal("10"), .devices).text.contains("c1c1"))
     }
 
     @Test("A deleted app's token is removed, unless it was registered again since")
     func unregistered() throws {
         for (offset, isKept) in [(-1, true), (0, false), (1, false)] {
             let (world, _, order) = try rung()
-            let registered = World.start
+            let registered = SwitchboardWorld.start
             world.answerPush(order, 410, "Unregistered", at: registered + .milliseconds(Int64(offset)))
-            #expect(try world.reply(try who("10"), .devices).text.contains("b1b1") == isKept, "\(offset)")
+            #expect(try world.reply(try principal("10"), .devices).text.contains("b1b1") == isKept, "\(offset)")
         }
         let (world, _, order) = try rung()
         world.answerPush(order, 410, "Unregistered")
-        #expect(try world.reply(try who("10"), .devices).text == "[]")
+        #expect(try world.reply(try principal("10"), .devices).text == "[]")
     }
 
     @Test("A refusal without a timestamp does not remove a token that was registered after the push")
@@ -134,19 +139,19 @@ struct PushTests {
         for (status, reason) in [(410, "Unregistered"), (410, nil)] as [(Int, String?)] {
             let (world, _, order) = try rung()
             world.wait(.milliseconds(1))
-            try world.register(try who("10"), "b1", voip: order.token)
+            try world.register(try principal("10"), "b1", voip: order.token)
             world.answerPush(order, status, reason)
-            #expect(try world.reply(try who("10"), .devices).text.contains(order.token))
+            #expect(try world.reply(try principal("10"), .devices).text.contains(order.token))
         }
     }
 
     @Test("A device that loses one token keeps its other one")
     func otherHalf() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
-        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "b1b1", alert: "a1a1")
+        world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         world.answerPush(try #require(world.takenPushes().first), 410, "Unregistered")
-        let devices = try world.reply(try who("10"), .devices).text
+        let devices = try world.reply(try principal("10"), .devices).text
         #expect(devices.contains("a1a1") && !devices.contains("b1b1"))
     }
 
@@ -154,8 +159,8 @@ struct PushTests {
     func silenced() throws {
         let (world, _, order) = try rung(alert: "c1c1")
         world.answerPush(order, 503)
-        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
-        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(7_200)))
+        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
+        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(7_200)))
         world.wait(10_000)
         #expect(world.takenPushes() == [])
         world.wait(60_000)
@@ -167,9 +172,9 @@ struct PushTests {
     @Test("A push under way is cancelled when its user sets do-not-disturb")
     func silencedOnItsWay() throws {
         let (world, _, order) = try rung()
-        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
+        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
         #expect(world.cancelled.contains(order.id))
-        _ = try world.reply(try who("10"), .doNotDisturb(until: nil))
+        _ = try world.reply(try principal("10"), .doNotDisturb(until: nil))
         world.wait(10_000)
         #expect(world.takenPushes() == [])
     }
@@ -178,32 +183,32 @@ struct PushTests {
     func deviceRemoved() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 503)
-        #expect(try world.reply(try who("10"), .removeDevice(try device("b1"))).status == 200)
+        #expect(try world.reply(try principal("10"), .removeDevice(try device("b1"))).status == 200)
         // The gateway keeps waking the switchboard, which must not find this push due again and again.
         world.wait(5)
         #expect(world.pushes.isEmpty)
-        #expect(world.board.deadline.map { world.now < $0 } == true)
+        #expect(world.switchboard.deadline.map { world.now < $0 } == true)
     }
 
     @Test("A push that waits for its next attempt is given up when another user registers its token")
     func tokenMoved() throws {
         let (world, _, order) = try rung()
-        try world.register(try who("10"), "b1", voip: nil, alert: "a1a1")
+        try world.register(try principal("10"), "b1", voip: nil, alert: "a1a1")
         world.answerPush(order, 503)
-        try world.register(try who("12"), "x1", voip: "b1b1")
+        try world.register(try principal("12"), "x1", voip: "b1b1")
         world.wait(5)
         #expect(world.pushes.isEmpty)
-        #expect(world.board.deadline.map { world.now < $0 } == true)
+        #expect(world.switchboard.deadline.map { world.now < $0 } == true)
     }
 
     @Test("The apns-id differs between calls and between devices")
     func apnsIDs() throws {
-        let world = World()
-        for name in ["b1", "b2"] { try world.register(try who("10"), name, voip: name + name) }
+        let world = SwitchboardWorld()
+        for name in ["b1", "b2"] { try world.register(try principal("10"), name, voip: name + name) }
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("11-10", to: "10"))
-        world.send(caller, World.plain("end", "11-10", id: "e"))
-        world.send(caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(caller, SwitchboardWorld.offer("11-10", to: "10"))
+        world.send(caller, SwitchboardWorld.plain("end", "11-10", id: "e"))
+        world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         let orders = world.takenPushes()
         #expect(orders.count == 4)
         #expect(Set(orders.map(\.apnsID)).count == 4)
@@ -212,24 +217,25 @@ struct PushTests {
     @Test("A push is sent once, however often the offer comes")
     func doubleOffer() throws {
         let (world, caller, _) = try rung()
-        world.send(caller, World.offer("c-1", to: "10", id: "again"))
-        world.send(caller, World.offer("c-1", to: "10", id: "new", sdp: "v=0\\r\\ns=new\\r\\n"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10", id: "again"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10", id: "new", sdp: "v=0\\r\\ns=new\\r\\n"))
         #expect(
-            try world.post(try who("11"), #"{"action":"offer","callId":"c-1","data":{"sdp":"v=0\r\n"}}"#).status == 200
+            try world.post(try principal("11"), #"{"action":"offer","callId":"c-1","data":{"sdp":"v=0\r\n"}}"#).status
+                == 200
         )
         #expect(world.pushes.isEmpty)
     }
 
     @Test("Do-not-disturb set and removed while the call rings still stops its pushes and its notice")
     func silencedForAMoment() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "b1b1", alert: "a1a1")
         let b = try world.open("10", "b1")
         let a = try world.open("11", "a1")
-        world.send(a, World.offer("c-1", to: "10"))
+        world.send(a, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.taken(b).of("offer").count == 1)
-        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
-        _ = try world.reply(try who("10"), .doNotDisturb(until: nil))
+        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
+        _ = try world.reply(try principal("10"), .doNotDisturb(until: nil))
         // The connection turns out to be dead.
         world.wait(5)
         #expect(world.takenPushes() == [])

@@ -7,15 +7,17 @@ import Testing
 
 @Suite("The verdict on pushes, and on devices that reacted to them")
 struct ReaderExplanationTests {
-    private func rung(_ world: World = World()) throws -> (world: World, caller: SessionID, first: PushOrder) {
-        try world.register(try who("10"), "b1", voip: "b1b1")
+    private func rung(
+        _ world: SwitchboardWorld = SwitchboardWorld()
+    ) throws -> (world: SwitchboardWorld, caller: ConnectionID, first: PushOrder) {
+        try world.register(try principal("10"), "b1", voip: "b1b1")
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         return (world, caller, try #require(world.takenPushes().first))
     }
 
     /// Explains a callId's newest call, or its call of one epoch, from the changes that these server runs stored.
-    private func explain(_ callID: String, epoch: UInt32? = nil, _ worlds: World...) throws -> String {
+    private func explain(_ callID: String, epoch: UInt32? = nil, _ worlds: SwitchboardWorld...) throws -> String {
         let changes = worlds.flatMap(\.changes)
         let records = changes.compactMap { if case .call(let record) = $0 { record } else { nil } }
         let record = try #require(
@@ -37,7 +39,7 @@ struct ReaderExplanationTests {
         world.answerPush(order, 503, "ServiceUnavailable")
         world.wait(.milliseconds(100))
         let b = try world.open("10", "b1")
-        world.send(b, World.plain("ringing", "c-1", id: "r"))
+        world.send(b, SwitchboardWorld.plain("ringing", "c-1", id: "r"))
         for _ in 0..<5 { world.pong(b); world.wait(10) }
         let text = try explain("c-1", world)
         #expect(text.contains("refused: 503"))
@@ -49,7 +51,7 @@ struct ReaderExplanationTests {
         let (world, _, _) = try rung()
         world.wait(.milliseconds(500))
         let b = try world.open("10", "b1")
-        world.send(b, World.plain("ringing", "c-1", id: "r"))
+        world.send(b, SwitchboardWorld.plain("ringing", "c-1", id: "r"))
         for _ in 0..<5 { world.pong(b); world.wait(10) }
         let text = try explain("c-1", world)
         #expect(text.contains("no answer from APNs is recorded; it came back anyway at +0.50 s and rang."), "\(text)")
@@ -58,9 +60,9 @@ struct ReaderExplanationTests {
     @Test("A push whose result was lost in a crash is not reported as cancelled")
     func notTakenBack() throws {
         let (world, _, _) = try rung()
-        let later = world.restarted(crashes: 1)
+        let later = world.restarted(uncleanStarts: 1)
         let a = try later.open("11", "a1")
-        later.send(a, World.plain("end", "c-1", id: "e"))
+        later.send(a, SwitchboardWorld.plain("end", "c-1", id: "e"))
         let text = try explain("c-1", world, later)
         #expect(text.contains("ended: cancelled"))
         #expect(!text.contains("cancelled before it was sent"), "\(text)")
@@ -69,7 +71,7 @@ struct ReaderExplanationTests {
     @Test("The verdict says that a push was cancelled because of a revocation, not because the ring ended")
     func takenBackForLogout() throws {
         let (world, _, order) = try rung()
-        _ = try world.reply(try who("10"), .logOutEverywhere(nil))
+        _ = try world.reply(try principal("10"), .logOutEverywhere(nil))
         #expect(world.cancelled == [order.id])
         world.give(.pushed(order.id, .cancelled))
         let text = try explain("c-1", world)
@@ -78,13 +80,13 @@ struct ReaderExplanationTests {
 
     @Test("A device that reconnected after a dead connection and rang is reported")
     func corpseCameBack() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         _ = try world.open("10", "b1")
         let a = try world.open("11", "a1")
-        world.send(a, World.offer("c-1", to: "10"))
+        world.send(a, SwitchboardWorld.offer("c-1", to: "10"))
         world.wait(4)
         let b = try world.open("10", "b1")
-        world.send(b, World.plain("ringing", "c-1", id: "r"))
+        world.send(b, SwitchboardWorld.plain("ringing", "c-1", id: "r"))
         for _ in 0..<5 { world.pong(b); world.pong(a); world.wait(10) }
         let text = try explain("c-1", world)
         #expect(text.contains("(no answer to the ping by +2.00 s); it came back at +4.00 s and rang."), "\(text)")
@@ -93,7 +95,7 @@ struct ReaderExplanationTests {
     @Test("If the callee began the call anew, the verdict does not say that the caller did")
     func calleeBeganAnew() throws {
         let talk = try Talk.answered()
-        let anew = World.offer("c-1", to: "11", id: "n", sdp: "v=0\\r\\ns=n\\r\\n", more: #","begin":true"#)
+        let anew = SwitchboardWorld.offer("c-1", to: "11", id: "n", sdp: "v=0\\r\\ns=n\\r\\n", more: #","begin":true"#)
         talk.world.send(talk.callee, anew)
         let text = try explain("c-1", epoch: 1, talk.world)
         #expect(text.contains("ended: replaced"))
@@ -104,11 +106,11 @@ struct ReaderExplanationTests {
     func fetchedBeforePush() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 503)
-        _ = try world.fetched(try who("10"), "c-1", device: "b1")
+        _ = try world.fetched(try principal("10"), "c-1", device: "b1")
         world.wait(.milliseconds(300))
         world.answerPush(try #require(world.takenPushes().first), 200)
         world.wait(1)
-        _ = try world.fetched(try who("10"), "c-1", device: "b1")
+        _ = try world.fetched(try principal("10"), "c-1", device: "b1")
         world.wait(40)
         let text = try explain("c-1", world)
         #expect(!text.contains("never came back") && !text.contains("has not come back"), "\(text)")

@@ -9,12 +9,12 @@ struct ReaderFetchTests {
     func fetchBehindHidden() throws {
         let talk = try Talk()
         let world = talk.world
-        world.send(talk.caller, World.plain("end", "c-1", id: "e"))
-        _ = try world.reply(try who("10"), .block(try user("11")))
-        world.send(talk.caller, World.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        _ = try world.reply(try principal("10"), .block(try user("11")))
+        world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         let by = { (peer: String?) in
             try world.reply(
-                try who("10"),
+                try principal("10"),
                 .fetch(try call("c-1"), .init(peer: try peer.map { try user($0) }, device: try device("b1")))
             )
         }
@@ -31,15 +31,15 @@ struct ReaderFetchTests {
     func fetchWhenBothBlock() throws {
         let talk = try Talk()
         let world = talk.world
-        world.send(talk.caller, World.plain("end", "c-1", id: "e"))
-        _ = try world.reply(try who("10"), .block(try user("11")))
-        _ = try world.reply(try who("11"), .block(try user("10")))
-        world.send(talk.callee, World.offer("c-1", to: "11", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        world.send(talk.caller, World.offer("c-1", to: "10", id: "o3", sdp: "v=0\\r\\ns=3\\r\\n"))
+        world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("11"), .block(try user("10")))
+        world.send(talk.callee, SwitchboardWorld.offer("c-1", to: "11", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "10", id: "o3", sdp: "v=0\\r\\ns=3\\r\\n"))
         let epoch = { (name: String, device: String, peer: String?) throws -> String? in
             let peer = try peer.map { try user($0) }
             let fetch = Switchboard.Fetch(peer: peer, device: try SwitchboardTests.device(device))
-            let reply = try world.reply(try who(name), .fetch(try call("c-1"), fetch))
+            let reply = try world.reply(try principal(name), .fetch(try call("c-1"), fetch))
             return reply.text.firstMatch(of: /"epoch":(\d+)/).map { String($0.1) }
         }
         // The calls are fetched from memory first. Later they are at rest, and each fetch loads them.

@@ -6,10 +6,12 @@ import Testing
 
 @Suite("The token and the environment of a push")
 struct ReaderRingingTests {
-    private func rung(_ world: World = World()) throws -> (world: World, caller: SessionID, first: PushOrder) {
-        try world.register(try who("10"), "b1", voip: "b1b1")
+    private func rung(
+        _ world: SwitchboardWorld = SwitchboardWorld()
+    ) throws -> (world: SwitchboardWorld, caller: ConnectionID, first: PushOrder) {
+        try world.register(try principal("10"), "b1", voip: "b1b1")
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         return (world, caller, try #require(world.takenPushes().first))
     }
 
@@ -18,22 +20,25 @@ struct ReaderRingingTests {
         let (world, _, order) = try rung()
         world.answerPush(order, 400, "BadDeviceToken")
         world.answerPush(try #require(world.takenPushes().first), 503)
-        try world.register(try who("10"), "b1", voip: "c1c1")
+        try world.register(try principal("10"), "b1", voip: "c1c1")
         world.wait(1)
         let again = try #require(world.takenPushes().first)
         #expect(again.token == "c1c1")
         world.answerPush(again, 400, "BadDeviceToken")
-        #expect(try world.reply(try who("10"), .devices).text.contains("c1c1"), "only one environment has refused it")
+        #expect(
+            try world.reply(try principal("10"), .devices).text.contains("c1c1"),
+            "only one environment has refused it"
+        )
         #expect(try #require(world.takenPushes().first).environment == again.environment.other)
     }
 
     @Test("The result of a push to an earlier token does not set the environment of its replacement")
     func lateResultOfEarlierToken() throws {
         let (world, caller, order) = try rung()
-        try world.register(try who("10"), "b1", voip: "c1c1", environment: .sandbox)
+        try world.register(try principal("10"), "b1", voip: "c1c1", environment: .sandbox)
         world.answerPush(order, 200)
-        world.send(caller, World.plain("end", "c-1", id: "e"))
-        world.send(caller, World.offer("c-2", to: "10", id: "o2"))
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
         #expect(world.takenPushes().map(\.environment) == [.sandbox])
     }
 
@@ -47,10 +52,10 @@ struct ReaderRingingTests {
 
     @Test("A notice is tried once in the other environment, and a token that neither knows is removed")
     func noticeOfOtherEnvironment() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: nil, alert: "a1a1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: nil, alert: "a1a1")
         let a = try world.open("11", "a1")
-        world.send(a, World.text(to: "10"))
+        world.send(a, SwitchboardWorld.text(to: "10"))
         world.answerPush(try #require(world.takenPushes().first), 400, "BadDeviceToken")
         let other = try #require(world.takenPushes().first)
         #expect(other.environment == .sandbox)
@@ -63,18 +68,18 @@ struct ReaderRingingTests {
         #expect(last.map(\.environment) == [.production])
         for order in last { world.answerPush(order, 400, "BadDeviceToken") }
         #expect(world.takenPushes() == [])
-        #expect(try world.reply(try who("10"), .devices).text == "[]")
+        #expect(try world.reply(try principal("10"), .devices).text == "[]")
     }
 
     @Test("A missed call's notice is tried once in the other environment, and its call can then go to rest")
     func missedInOtherEnvironment() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: nil, alert: "a1a1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: nil, alert: "a1a1")
         let b = try world.open("10", "b1")
         let a = try world.open("11", "a1")
-        world.send(a, World.offer("c-1", to: "10"))
+        world.send(a, SwitchboardWorld.offer("c-1", to: "10"))
         world.pong(b)
-        world.send(a, World.plain("end", "c-1", id: "e"))
+        world.send(a, SwitchboardWorld.plain("end", "c-1", id: "e"))
         world.pong(b)
         world.answerPush(try #require(world.takenPushes().first), 400, "BadDeviceToken")
         let other = try #require(world.takenPushes().first)
@@ -82,6 +87,6 @@ struct ReaderRingingTests {
         world.answerPush(other, 200)
         #expect(world.events("push.sent").count == 2 && world.events("push.result").count == 2)
         for _ in 0..<8 { world.wait(10); world.pong(a); world.pong(b) }
-        #expect(world.board.calls.count == 0 && world.board.calls.resting.count == 1)
+        #expect(world.switchboard.calls.count == 0 && world.switchboard.calls.resting.count == 1)
     }
 }

@@ -5,30 +5,30 @@ import Testing
 
 @Suite("The epoch of a callId that is not a UUID")
 struct RememberedEpochTests {
-    private func call(_ world: World, _ id: String) throws -> String? {
+    private func call(_ world: SwitchboardWorld, _ id: String) throws -> String? {
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer(id, to: "10", id: "o\(world.now.milliseconds)"))
+        world.send(caller, SwitchboardWorld.offer(id, to: "10", id: "o\(world.now.milliseconds)"))
         let epoch = world.taken(caller).ack?["epoch"]
-        world.send(caller, World.plain("end", id, id: "e\(world.now.milliseconds)"))
+        world.send(caller, SwitchboardWorld.plain("end", id, id: "e\(world.now.milliseconds)"))
         world.give(.closed(caller))
         return epoch
     }
 
     @Test("The epoch is forgotten with the history, and not before")
     func forgotten() throws {
-        let world = World { $0.historyFor = .seconds(4 * 3_600) }
+        let world = SwitchboardWorld { $0.historyFor = .seconds(4 * 3_600) }
         #expect(try call(world, "11-10") == "1")
         world.wait(4 * 3_600 - 60)
         #expect(try call(world, "11-10") == "2")
-        #expect(world.board.directory.epochCount >= 1)
+        #expect(world.switchboard.directory.epochCount >= 1)
         world.wait(5 * 3_600 + 700)
-        #expect(world.board.directory.epochCount == 0)
+        #expect(world.switchboard.directory.epochCount == 0)
         #expect(try call(world, "11-10") == "1")
     }
 
     @Test("The epoch is remembered from the end of the last call that used it")
     func longCall() throws {
-        let world = World { $0.historyFor = .seconds(4 * 3_600) }
+        let world = SwitchboardWorld { $0.historyFor = .seconds(4 * 3_600) }
         let epochs = Epochs([:], keptFor: world.policy.historyFor, at: world.now)
         var used = epochs
         let key = CallKey(id: try SwitchboardTests.call("c"), pair: Pair(try user("11"), try user("10")))
@@ -43,10 +43,10 @@ struct RememberedEpochTests {
     @Test("A stored epoch is remembered after a start for the history's time and a quarter more")
     func stored() throws {
         let key = CallKey(id: try SwitchboardTests.call("c"), pair: Pair(try user("11"), try user("10")))
-        var epochs = Epochs([key: 7], keptFor: .seconds(400), at: World.start)
-        epochs.forgetOld(at: World.start + .seconds(499))
+        var epochs = Epochs([key: 7], keptFor: .seconds(400), at: SwitchboardWorld.start)
+        epochs.forgetOld(at: SwitchboardWorld.start + .seconds(499))
         #expect(epochs[key] == 7)
-        epochs.forgetOld(at: World.start + .seconds(500))
+        epochs.forgetOld(at: SwitchboardWorld.start + .seconds(500))
         #expect(epochs[key] == nil)
     }
 }

@@ -9,35 +9,38 @@ import Testing
 struct RememberedTests {
     @Test("Users that have used up their quota are forgotten once it has refilled")
     func quota() throws {
-        let world = World { $0.keptBytesPerDay = 20_000 }
+        let world = SwitchboardWorld { $0.keptBytesPerDay = 20_000 }
         let talk = try Talk.answered(world)
         let text = String(repeating: "x", count: 9_000)
         for number in 0..<4 {
-            world.send(talk.caller, World.plain("info", "c-1", id: "\(number)", more: #","data":"\#(text)""#))
+            world.send(
+                talk.caller,
+                SwitchboardWorld.plain("info", "c-1", id: "\(number)", more: #","data":"\#(text)""#)
+            )
         }
-        #expect(!world.board.limits.quotas.exhausted.isEmpty)
-        world.send(talk.callee, World.plain("end", "c-1", id: "e"))
+        #expect(!world.switchboard.limits.quotas.exhausted.isEmpty)
+        world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
         world.give(.closed(talk.caller))
         world.give(.closed(talk.callee))
         world.wait(2 * 86_400)
-        #expect(world.board.limits.quotas.count == 0)
-        #expect(world.board.limits.quotas.exhausted.isEmpty)
-        let isRestrained = world.board.isRestrained
+        #expect(world.switchboard.limits.quotas.count == 0)
+        #expect(world.switchboard.limits.quotas.exhausted.isEmpty)
+        let isRestrained = world.switchboard.isRestrained
         #expect(!isRestrained)
     }
 
     @Test("Do-not-disturb set while a call rang still stops that call's pushes after a restart")
     func silenced() throws {
-        let world = World()
-        try world.register(try who("10"), "b1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1")
         let caller = try world.open("11", "a1")
         let callee = try world.open("10", "b1")
-        world.send(caller, World.offer("c-1", to: "10"))
-        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(600)))
-        _ = try world.reply(try who("10"), .doNotDisturb(until: nil))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(600)))
+        _ = try world.reply(try principal("10"), .doNotDisturb(until: nil))
         world.give(.closed(callee))
         #expect(world.pushes.isEmpty)
-        let next = world.restarted(crashes: 0)
+        let next = world.restarted(uncleanStarts: 0)
         next.wait(10)
         #expect(next.pushes.isEmpty)
     }
@@ -45,42 +48,45 @@ struct RememberedTests {
     @Test("A user's devices without an id are told apart after a restart as they were before it")
     func order() throws {
         for seed in 1...8 as ClosedRange<UInt64> {
-            let world = World(seed: seed)
-            try world.register(try who("10"), nil, voip: "aa")
+            let world = SwitchboardWorld(seed: seed)
+            try world.register(try principal("10"), nil, voip: "aa")
             world.wait(10)
-            try world.register(try who("10"), nil, voip: "bb")
+            try world.register(try principal("10"), nil, voip: "bb")
             world.wait(10)
-            let next = World(stored: try sorted(world.board))
-            try next.register(try who("10"), nil, voip: nil, alert: "cc")
-            let row = next.board.directory.devices(of: try user("10")).first { $0.alertToken == "cc" }
+            let next = SwitchboardWorld(stored: try sorted(world.switchboard))
+            try next.register(try principal("10"), nil, voip: nil, alert: "cc")
+            let row = next.switchboard.directory.devices(of: try user("10")).first { $0.alertToken == "cc" }
             #expect(row?.voipToken == "bb", "seed \(seed)")
         }
     }
 
     /// The state as the database returns it: sorted by device id.
-    private func sorted(_ board: borrowing Switchboard) throws -> StoredState {
+    private func sorted(_ switchboard: borrowing Switchboard) throws -> StoredState {
         var state = StoredState()
-        state.devices = board.directory.devices(of: try user("10")).sorted { $0.id.text < $1.id.text }
+        state.devices = switchboard.directory.devices(of: try user("10")).sorted { $0.id.text < $1.id.text }
         return state
     }
 
     /// Makes a call of 12 and 10, which is then at rest, and an answered call of 11 and 10 under the same callId.
     ///
     /// From then on the store's answers are held back.
-    private func namesakes(_ world: World) throws -> (caller: SessionID, callee: SessionID) {
+    private func namesakes(_ world: SwitchboardWorld) throws -> (caller: ConnectionID, callee: ConnectionID) {
         let earlier = try world.open("12", "c1")
         let callee = try world.open("10", "b1")
-        world.send(earlier, World.offer("c-1", to: "10"))
-        world.send(callee, World.answer("c-1"))
-        world.send(earlier, World.plain("end", "c-1", id: "e"))
+        world.send(earlier, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(callee, SwitchboardWorld.answer("c-1"))
+        world.send(earlier, SwitchboardWorld.plain("end", "c-1", id: "e"))
         for _ in 0..<3 {
             world.wait(25)
-            for session in [earlier, callee] { world.pong(session) }
+            for connection in [earlier, callee] { world.pong(connection) }
         }
-        #expect(world.board.calls.resting.count == 1)
+        #expect(world.switchboard.calls.resting.count == 1)
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
-        world.send(callee, World.plain("answer", "c-1", id: "a2", more: #","to":"11","sdp":"v=0\r\ns=c\r\n""#))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(
+            callee,
+            SwitchboardWorld.plain("answer", "c-1", id: "a2", more: #","to":"11","sdp":"v=0\r\ns=c\r\n""#)
+        )
         #expect(world.taken(caller).types.contains("answer"))
         world.holdsAnswers = true
         return (caller, callee)
@@ -88,9 +94,9 @@ struct RememberedTests {
 
     @Test("An end takes effect although its sender disconnects before the store has answered")
     func endBeforeClose() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let (caller, callee) = try namesakes(world)
-        world.send(callee, World.plain("end", "c-1", id: "e2"))
+        world.send(callee, SwitchboardWorld.plain("end", "c-1", id: "e2"))
         world.give(.closed(callee))
         world.answerQuestions()
         #expect(world.taken(caller).states == ["ended hangup"])
@@ -98,9 +104,9 @@ struct RememberedTests {
 
     @Test("A DELETE takes effect although its client leaves before the store has answered")
     func deleteBeforeAbandoned() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let (caller, _) = try namesakes(world)
-        let id = world.request(try who("10"), .end(try call("c-1"), device: try device("b1")))
+        let id = world.request(try principal("10"), .end(try call("c-1"), device: try device("b1")))
         world.give(.abandoned(id))
         world.answerQuestions()
         #expect(world.taken(caller).states == ["ended hangup"])
@@ -108,28 +114,28 @@ struct RememberedTests {
 
     @Test("An end has no effect if its user's tokens are revoked before the store has answered")
     func endBeforeLogOut() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let (caller, callee) = try namesakes(world)
-        world.send(callee, World.plain("end", "c-1", id: "e2"))
-        _ = try world.reply(try who("10", token: 3), .logOutEverywhere(nil))
+        world.send(callee, SwitchboardWorld.plain("end", "c-1", id: "e2"))
+        _ = try world.reply(try principal("10", token: 3), .logOutEverywhere(nil))
         world.answerQuestions()
         #expect(world.taken(caller).states.isEmpty)
     }
 
     @Test("A connect does not read ended calls whose end every device has confirmed")
     func told() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let talk = try Talk.answered(world)
-        world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         for _ in 0..<3 {
             world.wait(25)
-            for session in [talk.caller, talk.callee] { world.pong(session) }
+            for connection in [talk.caller, talk.callee] { world.pong(connection) }
         }
-        #expect(world.board.calls.resting.count == 1)
-        #expect(world.board.calls.endNotices.isEmpty)
-        let asked = world.questions.count
+        #expect(world.switchboard.calls.resting.count == 1)
+        #expect(world.switchboard.calls.endNotices.isEmpty)
+        let asked = world.queries.count
         _ = try world.open("10", "b1")
-        #expect(world.questions.count == asked)
-        #expect(world.board.calls.count == 0)
+        #expect(world.queries.count == asked)
+        #expect(world.switchboard.calls.count == 0)
     }
 }

@@ -15,15 +15,15 @@ struct RenewedTokenTests {
     ///
     /// With `before`, the token is renewed before the answer.
     private struct Renewed {
-        let world = World()
-        let caller: SessionID
-        let callee: SessionID
+        let world = SwitchboardWorld()
+        let caller: ConnectionID
+        let callee: ConnectionID
 
         init(_ device: String?, by renewal: Renewal, answersByRequest: Bool, before: Bool = false) throws {
             let world = world
             caller = try world.open("11", "a1")
-            let first = world.session(try who("10"), device: device)
-            world.send(caller, World.offer("c-1", to: "10"))
+            let first = world.connect(try principal("10"), device: device)
+            world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
             world.pong(first)
             if !before { try Self.answer(world, 1, by: answersByRequest ? nil : first) }
             callee = try Self.renew(world, first, device, by: renewal)
@@ -32,28 +32,28 @@ struct RenewedTokenTests {
             if renewal == .auth, !before { _ = world.taken(callee) }
         }
 
-        private static func answer(_ world: World, _ token: UInt64, by session: SessionID?) throws {
-            if let session {
-                world.send(session, World.answer("c-1"))
+        private static func answer(_ world: SwitchboardWorld, _ token: UInt64, by connection: ConnectionID?) throws {
+            if let connection {
+                world.send(connection, SwitchboardWorld.answer("c-1"))
             } else {
-                #expect(try world.post(try who("10", token: token), World.answer("c-1")).status == 200)
+                #expect(try world.post(try principal("10", token: token), SwitchboardWorld.answer("c-1")).status == 200)
             }
         }
 
         private static func renew(
-            _ world: World,
-            _ session: SessionID,
+            _ world: SwitchboardWorld,
+            _ connection: ConnectionID,
             _ device: String?,
             by renewal: Renewal
-        ) throws -> SessionID {
-            let renewed = try who("10", token: 2)
+        ) throws -> ConnectionID {
+            let renewed = try principal("10", token: 2)
             switch renewal {
             case .auth:
-                world.give(.verified(session, id: nil, .success(renewed)))
-                return session
+                world.give(.verified(connection, id: nil, .success(renewed)))
+                return connection
             case .reconnect:
-                if device == nil { world.give(.closed(session)) }
-                return world.session(renewed, device: device)
+                if device == nil { world.give(.closed(connection)) }
+                return world.connect(renewed, device: device)
             }
         }
     }
@@ -65,7 +65,7 @@ struct RenewedTokenTests {
     )
     func end(_ device: String?, _ renewal: Renewal) throws {
         let talk = try Renewed(device, by: renewal, answersByRequest: false)
-        let reply = try talk.world.reply(try who("10", token: 2), .end(try call("c-1"), device: nil))
+        let reply = try talk.world.reply(try principal("10", token: 2), .end(try call("c-1"), device: nil))
         #expect(reply.status == 200)
         #expect(talk.world.taken(talk.caller).states == ["ended hangup"])
     }
@@ -77,7 +77,7 @@ struct RenewedTokenTests {
     )
     func fetch(_ device: String?, _ renewal: Renewal) throws {
         let talk = try Renewed(device, by: renewal, answersByRequest: false)
-        #expect(try talk.world.fetched(try who("10", token: 2), "c-1")["state"] == "answered")
+        #expect(try talk.world.fetched(try principal("10", token: 2), "c-1")["state"] == "answered")
     }
 
     @Test(
@@ -87,14 +87,14 @@ struct RenewedTokenTests {
     func socket(_ device: String?, _ renewal: Renewal) throws {
         let talk = try Renewed(device, by: renewal, answersByRequest: true)
         if renewal == .reconnect { #expect(!talk.world.taken(talk.callee).states.contains { $0.hasPrefix("ended") }) }
-        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
         #expect(talk.world.taken(talk.callee).types.contains("ice"))
         talk.world.wait(20)
-        for session in [talk.caller, talk.callee] { talk.world.pong(session) }
+        for connection in [talk.caller, talk.callee] { talk.world.pong(connection) }
         talk.world.wait(20)
-        #expect(talk.world.board.calls.liveCount == 1)
+        #expect(talk.world.switchboard.calls.liveCount == 1)
         _ = talk.world.taken(talk.caller)
-        talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
+        talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
         #expect(talk.world.taken(talk.caller).states == ["ended hangup"])
     }
 
@@ -106,59 +106,59 @@ struct RenewedTokenTests {
     func answers(_ device: String?, _ renewal: Renewal) throws {
         let talk = try Renewed(device, by: renewal, answersByRequest: true, before: true)
         #expect(!talk.world.taken(talk.callee).states.contains { $0.hasPrefix("ended") })
-        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
         #expect(talk.world.taken(talk.callee).types.contains("ice"))
     }
 
     @Test("A device that renewed its token on its connection keeps its call over a restart", arguments: [false, true])
     func restarted(answersByRequest: Bool) throws {
         let talk = try Renewed(nil, by: .auth, answersByRequest: answersByRequest)
-        let next = talk.world.restarted(crashes: 1)
+        let next = talk.world.restarted(uncleanStarts: 1)
         let caller = try next.open("11", "a1")
-        let callee = next.session(try who("10", token: 2))
+        let callee = next.connect(try principal("10", token: 2))
         #expect(next.taken(callee).states == ["answered"])
         next.wait(20)
-        for session in [caller, callee] { next.pong(session) }
+        for connection in [caller, callee] { next.pong(connection) }
         next.wait(20)
-        #expect(next.board.calls.liveCount == 1)
+        #expect(next.switchboard.calls.liveCount == 1)
     }
 
     @Test("A call stays with the device that keeps the old token when another device renews the same token")
     func shared() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
-        let inCall = world.session(try who("10"))
-        let other = world.session(try who("10"))
-        world.send(caller, World.offer("c-1", to: "10"))
-        for session in [inCall, other] { world.pong(session) }
-        #expect(try world.post(try who("10"), World.answer("c-1")).status == 200)
-        world.give(.verified(other, id: nil, .success(try who("10", token: 2))))
+        let inCall = world.connect(try principal("10"))
+        let other = world.connect(try principal("10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        for connection in [inCall, other] { world.pong(connection) }
+        #expect(try world.post(try principal("10"), SwitchboardWorld.answer("c-1")).status == 200)
+        world.give(.verified(other, id: nil, .success(try principal("10", token: 2))))
         _ = world.taken(inCall)
-        world.send(caller, World.ice("c-1", id: "i"))
+        world.send(caller, SwitchboardWorld.ice("c-1", id: "i"))
         #expect(world.taken(inCall).types.contains("ice"))
     }
 
     @Test("A caller that began the call by request continues it over its connection", arguments: Renewal.allCases)
     func caller(_ renewal: Renewal) throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let first = try world.open("11", "a1")
         let callee = try world.open("10", "b1")
-        #expect(try world.post(try who("11"), World.offer("c-1", to: "10")).status == 200)
-        world.send(callee, World.answer("c-1"))
+        #expect(try world.post(try principal("11"), SwitchboardWorld.offer("c-1", to: "10")).status == 200)
+        world.send(callee, SwitchboardWorld.answer("c-1"))
         #expect(world.taken(first).types.contains("answer"))
         var again = first
         switch renewal {
-        case .auth: world.give(.verified(first, id: nil, .success(try who("11", token: 2))))
-        case .reconnect: again = world.session(try who("11", token: 2), device: "a1")
+        case .auth: world.give(.verified(first, id: nil, .success(try principal("11", token: 2))))
+        case .reconnect: again = world.connect(try principal("11", token: 2), device: "a1")
         }
-        world.send(callee, World.ice("c-1", id: "i"))
+        world.send(callee, SwitchboardWorld.ice("c-1", id: "i"))
         #expect(world.taken(again).types.contains("ice"))
         world.wait(20)
-        for session in [again, callee] { world.pong(session) }
+        for connection in [again, callee] { world.pong(connection) }
         world.wait(20)
-        #expect(world.board.calls.liveCount == 1)
+        #expect(world.switchboard.calls.liveCount == 1)
         _ = world.taken(callee)
-        world.send(again, World.plain("end", "c-1", id: "e"))
+        world.send(again, SwitchboardWorld.plain("end", "c-1", id: "e"))
         #expect(world.taken(callee).states == ["ended hangup"])
     }
 }

@@ -10,21 +10,21 @@ struct ReplayTests {
     private static let bulk = String(repeating: "x", count: 15_000)
 
     static func info(_ callID: String, id: String, data: String = bulk) -> String {
-        World.plain("info", callID, id: id, more: #","data":"\#(data)""#)
+        SwitchboardWorld.plain("info", callID, id: id, more: #","data":"\#(data)""#)
     }
 
     /// Makes calls that ring 10, each with a log as large as it may be.
-    static func rings(_ count: Int, in world: World) throws {
+    static func rings(_ count: Int, in world: SwitchboardWorld) throws {
         for number in 0..<count {
             let caller = try world.open("c\(number)", "a")
-            world.send(caller, World.offer("c-\(number)", to: "10"))
+            world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10"))
             for part in 0..<4 { world.send(caller, info("c-\(number)", id: "\(part)")) }
         }
     }
 
     @Test("A replay of 24 ringing calls is paced by the connection's pongs, and the last call can be answered")
     func paced() throws {
-        let world = World { $0.callersPerCallee = 24 }
+        let world = SwitchboardWorld { $0.callersPerCallee = 24 }
         try Self.rings(24, in: world)
         let victim = try world.open("10", "b1")
         var frames: [Frame] = []
@@ -42,20 +42,20 @@ struct ReplayTests {
         #expect(frames.of("info").count == 24 * 4)
         #expect(rounds > 24 * 60_000 / (2 * world.policy.replaySlice))
         #expect(world.closes[victim] == nil)
-        world.send(victim, World.answer("c-23"))
+        world.send(victim, SwitchboardWorld.answer("c-23"))
         #expect(world.taken(victim).ack != nil)
     }
 
     @Test("Entries appended during a replay are sent when the replay reaches them, so that seq only grows")
     func ordered() throws {
-        let world = World { $0.replaySlice = 1_000 }
+        let world = SwitchboardWorld { $0.replaySlice = 1_000 }
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
-        for number in 0..<20 { world.send(caller, World.ice("c-1", id: "\(number)")) }
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        for number in 0..<20 { world.send(caller, SwitchboardWorld.ice("c-1", id: "\(number)")) }
         let callee = try world.open("10", "b1")
         let first = world.taken(callee).of("ice")
         #expect(first.count < 20)
-        world.send(caller, World.ice("c-1", id: "late"))
+        world.send(caller, SwitchboardWorld.ice("c-1", id: "late"))
         #expect(world.taken(callee).isEmpty, "the entry is in the log, and the replay will reach it")
         var seqs = first.map(\.seq)
         for _ in 0..<40 {
@@ -64,25 +64,25 @@ struct ReplayTests {
         }
         #expect(seqs.count == 21)
         #expect(seqs == seqs.sorted())
-        world.send(caller, World.ice("c-1", id: "live"))
+        world.send(caller, SwitchboardWorld.ice("c-1", id: "live"))
         #expect(world.taken(callee).of("ice").count == 1, "the replay is over")
     }
 
     @Test("A connection that does not confirm its replay is closed as dead, and the call keeps ringing")
     func corpse() throws {
-        let world = World()
-        try world.register(try who("10"), "b1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1")
         try Self.rings(3, in: world)
         _ = world.takenPushes()
         let victim = try world.open("10", "b1")
         world.wait(3)
         #expect(world.closes[victim] == 1_001)
-        #expect(try world.fetched(try who("10"), "c-2")["state"] == "ringing")
+        #expect(try world.fetched(try principal("10"), "c-2")["state"] == "ringing")
     }
 
     @Test("A connection that falls silent during its replay is closed too, although it sent a frame before")
     func corpseInTheMiddle() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         try Self.rings(3, in: world)
         let victim = try world.open("10", "b1")
         world.wait(.milliseconds(500))
@@ -108,11 +108,11 @@ struct ReplayTests {
 
     @Test("If a call ends before its replay, only the end is sent")
     func endedMeanwhile() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         try Self.rings(3, in: world)
         let callee = try world.open("10", "b1")
         _ = world.taken(callee)
-        let request = try world.reply(try who("c2"), .end(try call("c-2"), device: try device("a")))
+        let request = try world.reply(try principal("c2"), .end(try call("c-2"), device: try device("a")))
         #expect(request.status == 200)
         var frames: [Frame] = []
         for _ in 0..<20 {
@@ -148,7 +148,11 @@ struct ReplayTests {
 @Suite("A flood")
 struct FloodTests {
     /// Sends frames until one is refused; returns the number of bytes accepted before, and the code of the refusal.
-    private func flood(_ world: World, _ sender: SessionID, _ frame: (Int) -> String) -> (bytes: Int, code: String?) {
+    private func flood(
+        _ world: SwitchboardWorld,
+        _ sender: ConnectionID,
+        _ frame: (Int) -> String
+    ) -> (bytes: Int, code: String?) {
         var bytes = 0
         for number in 0..<400 {
             _ = world.taken(sender)
@@ -164,93 +168,98 @@ struct FloodTests {
 
     @Test("A flood of texts is refused before the addressee's queue is full, and the addressee is not closed")
     func texts() throws {
-        let world = World { $0.probeFor = .seconds(60) }
+        let world = SwitchboardWorld { $0.probeTimeout = .seconds(60) }
         let addressee = try world.open("10", "b1")
         let sender = try world.open("11", "a1")
         let taken = flood(world, sender) { #"{"type":"message","id":"\#($0)","to":"10","body":"\#(body)"}"# }
         #expect(taken.code == "rate_limited")
         #expect((200_000..<600_000).contains(taken.bytes))
         #expect(world.closes.isEmpty)
-        #expect(world.board.metrics.limited[.backlog] == 1)
-        #expect(world.board.metrics.backlogged == 1)
+        #expect(world.switchboard.metrics.limited[.backlog] == 1)
+        #expect(world.switchboard.metrics.backlogged == 1)
         world.pong(addressee)
         world.pong(addressee)
-        #expect(world.board.metrics.backlogged == 0)
+        #expect(world.switchboard.metrics.backlogged == 0)
         world.send(sender, #"{"type":"message","id":"again","to":"10","body":"\#(body)"}"#)
         #expect(world.taken(sender).ack != nil, "once the addressee has read, texts are accepted again")
     }
 
     @Test("A flood of info is refused, while an offer, a candidate and an end still get through")
     func infos() throws {
-        let world = World { $0.probeFor = .seconds(60) }
+        let world = SwitchboardWorld { $0.probeTimeout = .seconds(60) }
         let slow = try world.open("10", "b1")
         let sender = try world.open("11", "a1")
-        world.send(sender, World.offer("c-1", to: "10"))
-        world.send(slow, World.answer("c-1"))
-        let taken = flood(world, sender) { World.plain("info", "c-1", id: "i\($0)", more: #","data":"\#(body)""#) }
+        world.send(sender, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(slow, SwitchboardWorld.answer("c-1"))
+        let taken = flood(world, sender) {
+            SwitchboardWorld.plain("info", "c-1", id: "i\($0)", more: #","data":"\#(body)""#)
+        }
         #expect(taken.code == "rate_limited")
         #expect(taken.bytes < 400_000)
         let other = try world.open("12", "d1")
-        world.send(other, World.offer("c-2", to: "10"))
-        world.send(other, World.ice("c-2", id: "1"))
+        world.send(other, SwitchboardWorld.offer("c-2", to: "10"))
+        world.send(other, SwitchboardWorld.ice("c-2", id: "1"))
         #expect(world.taken(slow).filter { $0["callId"] == "c-2" }.types == ["offer", "ice"])
-        world.send(sender, World.plain("end", "c-1", id: "e"))
+        world.send(sender, SwitchboardWorld.plain("end", "c-1", id: "e"))
         #expect(world.taken(slow).states.contains("ended hangup"))
         #expect(world.closes.isEmpty)
     }
 
     @Test("A flood of candidates is refused, but the resend of an accepted candidate is acknowledged")
     func candidates() throws {
-        let world = World {
-            $0.probeFor = .seconds(60)
+        let world = SwitchboardWorld {
+            $0.probeTimeout = .seconds(60)
             $0.backlogBytes = 20_000
         }
         _ = try world.open("10", "b1")
         let sender = try world.open("11", "a1")
-        world.send(sender, World.offer("c-1", to: "10"))
-        world.send(try #require(world.board.connections.of(try user("10")).first?.id), World.answer("c-1"))
+        world.send(sender, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(
+            try #require(world.switchboard.connections.of(try user("10")).first?.id),
+            SwitchboardWorld.answer("c-1")
+        )
         let more = #","candidate":{"candidate":"\#(String(repeating: "c", count: 600))"}"#
-        let taken = flood(world, sender) { World.plain("ice", "c-1", id: "i\($0)", more: more) }
+        let taken = flood(world, sender) { SwitchboardWorld.plain("ice", "c-1", id: "i\($0)", more: more) }
         #expect(taken.code == "rate_limited")
         #expect(taken.bytes > 2 * 20_000 - 10_000)
-        world.send(sender, World.plain("ice", "c-1", id: "i3", more: more))
+        world.send(sender, SwitchboardWorld.plain("ice", "c-1", id: "i3", more: more))
         #expect(world.taken(sender).ack?["id"] == "i3")
     }
 
     @Test("A client that sends frames but no pongs does not count as slow for ever")
     func noPongs() throws {
-        let world = World { $0.probeFor = .seconds(600) }
+        let world = SwitchboardWorld { $0.probeTimeout = .seconds(600) }
         let addressee = try world.open("10", "b1")
         let sender = try world.open("11", "a1")
         _ = flood(world, sender) { #"{"type":"message","id":"\#($0)","to":"10","body":"\#(body)"}"# }
-        #expect(world.board.metrics.backlogged == 1)
+        #expect(world.switchboard.metrics.backlogged == 1)
         for _ in 0..<20 {
             world.wait(10)
             world.send(addressee, #"{"type":"leave","room":"p2p:10-11"}"#)
             world.pong(sender)
         }
-        #expect(world.board.metrics.backlogged == 0)
+        #expect(world.switchboard.metrics.backlogged == 0)
         world.give(.closed(addressee))
-        #expect(world.board.metrics.backlogged == 0)
+        #expect(world.switchboard.metrics.backlogged == 0)
     }
 
     @Test("Ends that name no live call have their own rate limit; the end of a live call always gets through")
     func ends() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
         let callee = try world.open("10", "b1")
-        world.send(caller, World.offer("c-1", to: "10"))
-        for number in 0..<300 { world.send(caller, World.plain("end", "none", id: "n\(number)")) }
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        for number in 0..<300 { world.send(caller, SwitchboardWorld.plain("end", "none", id: "n\(number)")) }
         let codes = world.taken(caller).of("error").compactMap { $0["code"] }
         #expect(codes.filter { $0 == "not_found" }.count == 200)
         #expect(codes.filter { $0 == "rate_limited" }.count == 100)
-        let refused = try world.reply(try who("11"), .end(try call("none"), device: nil))
+        let refused = try world.reply(try principal("11"), .end(try call("none"), device: nil))
         #expect(refused.status == 429)
         #expect(refused.retryAfterSeconds == 1)
-        world.send(caller, World.plain("end", "c-1", id: "e"))
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         #expect(world.taken(caller).ack?["id"] == "e")
         #expect(world.taken(callee).states == ["ended cancelled"])
-        for number in 0..<1_000 { world.send(caller, World.plain("end", "none", id: "m\(number)")) }
+        for number in 0..<1_000 { world.send(caller, SwitchboardWorld.plain("end", "none", id: "m\(number)")) }
         #expect(world.closes[caller] == 4_429)
     }
 
@@ -259,12 +268,12 @@ struct FloodTests {
         arguments: [#""to":"10""#, #""room":"p2p:11-10""#, #""callId":"c-1","room":"p2p:11-10""#]
     )
     func endsByPeer(_ means: String) throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let other = try world.open("11", "a2")
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "12"))
-        world.send(caller, World.offer("c-1", to: "10", id: "o2"))
-        for number in 0..<200 { world.send(other, World.plain("end", "none", id: "n\(number)")) }
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "12"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10", id: "o2"))
+        for number in 0..<200 { world.send(other, SwitchboardWorld.plain("end", "none", id: "n\(number)")) }
         world.send(caller, #"{"type":"end","id":"e",\#(means)}"#)
         #expect(world.taken(caller).ack?["id"] == "e")
         #expect(world.record("c-1")?.callee == (try user("10")) && world.record("c-1")?.reason == .cancelled)
@@ -272,27 +281,27 @@ struct FloodTests {
 
     @Test("A connection that sends a flood of pongs is closed with 4429; a thousand between two pings are allowed")
     func pongs() throws {
-        let world = World()
-        let session = try world.open("11", "a1")
-        for _ in 0..<1_000 { world.give(.showedLife(session)) }
-        #expect(world.board.metrics.limited[.pongs] == 0)
-        for _ in 0..<1_000 { world.give(.ponged(session, 7)) }
-        #expect(world.closes[session] == 4_429)
+        let world = SwitchboardWorld()
+        let connection = try world.open("11", "a1")
+        for _ in 0..<1_000 { world.give(.signOfLife(connection)) }
+        #expect(world.switchboard.metrics.limited[.pongs] == 0)
+        for _ in 0..<1_000 { world.give(.ponged(connection, 7)) }
+        #expect(world.closes[connection] == 4_429)
     }
 
     @Test("A full group room refuses another member until one leaves")
     func room() throws {
-        let world = World { $0.sessionsPerRoom = 3 }
-        var sessions: [SessionID] = []
+        let world = SwitchboardWorld { $0.connectionsPerRoom = 3 }
+        var connections: [ConnectionID] = []
         for number in 0..<4 {
-            var member = try who("m\(number)")
+            var member = try principal("m\(number)")
             member.rooms = ["room:x"]
-            sessions.append(world.session(member, device: "d"))
-            world.send(sessions[number], #"{"type":"join","id":"j","room":"room:x"}"#)
+            connections.append(world.connect(member, device: "d"))
+            world.send(connections[number], #"{"type":"join","id":"j","room":"room:x"}"#)
         }
-        #expect(world.taken(sessions[3]).code == "rate_limited")
-        world.send(sessions[0], #"{"type":"leave","id":"l","room":"room:x"}"#)
-        world.send(sessions[3], #"{"type":"join","id":"k","room":"room:x"}"#)
-        #expect(world.taken(sessions[3]).ack?["id"] == "k")
+        #expect(world.taken(connections[3]).code == "rate_limited")
+        world.send(connections[0], #"{"type":"leave","id":"l","room":"room:x"}"#)
+        world.send(connections[3], #"{"type":"join","id":"k","room":"room:x"}"#)
+        #expect(world.taken(connections[3]).ack?["id"] == "k")
     }
 }

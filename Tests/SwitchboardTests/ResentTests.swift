@@ -7,21 +7,21 @@ import Testing
 
 @Suite("A resent offer or answer")
 struct ResentDescriptionTests {
-    private static let first = World.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=1\\r\\n")
+    private static let first = SwitchboardWorld.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=1\\r\\n")
 
     /// A world in which 11 called 10 with the first offer and hung up, and both have confirmed the end.
-    private func over() throws -> (World, caller: SessionID, callee: SessionID, ack: Frame) {
-        let world = World()
+    private func over() throws -> (SwitchboardWorld, caller: ConnectionID, callee: ConnectionID, ack: Frame) {
+        let world = SwitchboardWorld()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
         world.send(caller, Self.first)
         let ack = try #require(world.taken(caller).ack)
-        world.send(caller, World.plain("end", "c-1", id: "e"))
-        for session in [caller, callee] { world.pong(session) }
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        for connection in [caller, callee] { world.pong(connection) }
         return (world, caller, callee, ack)
     }
 
-    private func clear(_ world: World, _ sessions: SessionID...) {
-        for session in sessions { _ = world.taken(session) }
+    private func clear(_ world: SwitchboardWorld, _ connections: ConnectionID...) {
+        for connection in connections { _ = world.taken(connection) }
     }
 
     @Test(
@@ -34,13 +34,13 @@ struct ResentDescriptionTests {
         func pass(_ rounds: Int) {
             for _ in 0..<rounds {
                 world.wait(26)
-                for session in [caller, callee] { world.pong(session) }
+                for connection in [caller, callee] { world.pong(connection) }
             }
         }
         pass(before)
-        world.send(callee, World.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(callee, SwitchboardWorld.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.pong(caller)
-        world.send(callee, World.plain("end", "c-1", id: "e2"))
+        world.send(callee, SwitchboardWorld.plain("end", "c-1", id: "e2"))
         world.pong(caller)
         pass(after)
         clear(world, caller, callee)
@@ -52,8 +52,8 @@ struct ResentDescriptionTests {
     @Test("A resent offer gets its ack and is not relayed during the next call", arguments: [false, true])
     func redialled(_ isAnswered: Bool) throws {
         let (world, caller, callee, ack) = try over()
-        world.send(caller, World.offer("c-1", to: "10", id: "second", sdp: "v=0\\r\\ns=2\\r\\n"))
-        if isAnswered { world.send(callee, World.answer("c-1")) }
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10", id: "second", sdp: "v=0\\r\\ns=2\\r\\n"))
+        if isAnswered { world.send(callee, SwitchboardWorld.answer("c-1")) }
         clear(world, caller, callee)
         world.send(caller, Self.first)
         #expect(world.taken(caller).map(\.description) == [ack.description])
@@ -63,14 +63,14 @@ struct ResentDescriptionTests {
     @Test("A resent renegotiation gets its ack, with and without a restart", arguments: [false, true])
     func reoffer(_ isRestarted: Bool) throws {
         let talk = try Talk.answered()
-        let again = World.plain("offer", "c-1", id: "ro", more: #","sdp":"v=0\r\ns=9\r\n""#)
+        let again = SwitchboardWorld.plain("offer", "c-1", id: "ro", more: #","sdp":"v=0\r\ns=9\r\n""#)
         talk.clear()
         talk.world.send(talk.caller, again)
         let ack = try #require(talk.world.taken(talk.caller).ack)
-        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
-        for session in [talk.caller, talk.callee] { talk.world.pong(session) }
-        talk.world.send(talk.callee, World.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
-        talk.world.send(talk.callee, World.plain("end", "c-1", id: "e2"))
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        for connection in [talk.caller, talk.callee] { talk.world.pong(connection) }
+        talk.world.send(talk.callee, SwitchboardWorld.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e2"))
         let world = isRestarted ? talk.world.restarted() : talk.world
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
         clear(world, caller, callee)
@@ -82,31 +82,31 @@ struct ResentDescriptionTests {
     @Test("A resent answer does not answer a later call, even after a restart", arguments: [1, 2, 3], [false, true])
     func answer(_ uses: Int, _ isRestarted: Bool) throws {
         let talk = try Talk(callID: "11-10")
-        let answer = World.answer("11-10", id: "a1")
+        let answer = SwitchboardWorld.answer("11-10", id: "a1")
         talk.world.send(talk.callee, answer)
         let ack = try #require(talk.world.taken(talk.callee).of("ack").last)
         for number in 1...uses {
-            talk.world.send(talk.caller, World.plain("end", "11-10", id: "e\(number)"))
-            for session in [talk.caller, talk.callee] { talk.world.pong(session) }
+            talk.world.send(talk.caller, SwitchboardWorld.plain("end", "11-10", id: "e\(number)"))
+            for connection in [talk.caller, talk.callee] { talk.world.pong(connection) }
             let sdp = "v=0\\r\\ns=\(number)\\r\\n"
-            talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o\(number)", sdp: sdp))
+            talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o\(number)", sdp: sdp))
         }
         let world = isRestarted ? talk.world.restarted() : talk.world
         let callee = try world.open("10", "b1")
         clear(world, callee)
         world.send(callee, answer)
         #expect(world.taken(callee).map(\.description) == [ack.description])
-        let call = try #require(world.board.calls.live(of: try user("10")).first)
+        let call = try #require(world.switchboard.calls.live(of: try user("10")).first)
         #expect(call.session.answeredAt == nil)
     }
 
     @Test("An offer with another description is a new offer, although its app uses the same id again")
     func sameName() throws {
         let (world, caller, callee, _) = try over()
-        world.send(callee, World.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
-        world.send(callee, World.plain("end", "c-1", id: "e2"))
+        world.send(callee, SwitchboardWorld.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(callee, SwitchboardWorld.plain("end", "c-1", id: "e2"))
         clear(world, caller, callee)
-        world.send(caller, World.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=3\\r\\n"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=3\\r\\n"))
         #expect(world.taken(caller).ack?["epoch"] == "3")
         #expect(world.taken(callee).of("offer").count == 1)
     }
@@ -116,22 +116,22 @@ struct ResentDescriptionTests {
         let (world, caller, callee, _) = try over()
         for _ in 0..<3 {
             world.wait(26)
-            for session in [caller, callee] { world.pong(session) }
+            for connection in [caller, callee] { world.pong(connection) }
         }
-        #expect(world.board.calls.resting.count == 1)
+        #expect(world.switchboard.calls.resting.count == 1)
         clear(world, caller, callee)
         world.holdsAnswers = true
-        world.send(caller, World.offer("other", to: "10", id: "first", sdp: "v=0\\r\\ns=4\\r\\n"))
-        world.send(caller, World.plain("end", "other", id: "e"))
+        world.send(caller, SwitchboardWorld.offer("other", to: "10", id: "first", sdp: "v=0\\r\\ns=4\\r\\n"))
+        world.send(caller, SwitchboardWorld.plain("end", "other", id: "e"))
         world.answerQuestions()
         #expect(world.taken(caller).types == ["call", "ack", "call", "ack"])
-        #expect(world.board.calls.live(of: try user("11")).isEmpty)
+        #expect(world.switchboard.calls.live(of: try user("11")).isEmpty)
     }
 }
 
 @Suite("A resent end")
 struct ResentEndTests {
-    private let end = World.plain("end", "11-10", id: "e")
+    private let end = SwitchboardWorld.plain("end", "11-10", id: "e")
 
     @Test("A resent end gets its ack and ends nothing after its callId was used again")
     func reused() throws {
@@ -141,15 +141,15 @@ struct ResentEndTests {
         let first = try #require(talk.world.taken(talk.callee).ack)
         talk.world.pong(talk.callee)
         talk.world.pong(talk.caller)
-        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        talk.world.send(talk.callee, World.answer("11-10", id: "a2", sdp: "v=0\\r\\ns=22\\r\\n"))
+        talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.world.send(talk.callee, SwitchboardWorld.answer("11-10", id: "a2", sdp: "v=0\\r\\ns=22\\r\\n"))
         talk.clear()
         talk.world.send(talk.callee, end)
         #expect(talk.world.taken(talk.callee).map(\.description) == [first.description])
         #expect(talk.world.taken(talk.caller).isEmpty)
-        #expect(talk.world.board.calls.live(of: try user("11")).count == 1)
+        #expect(talk.world.switchboard.calls.live(of: try user("11")).count == 1)
         // An end with the same id from another device is another end.
-        let other = try who("11", token: 9)
+        let other = try principal("11", token: 9)
         let body = #"{"callId":"11-10","action":"end","id":"e","deviceId":"a1","data":{}}"#
         let reply = try talk.world.post(other, body)
         #expect(reply["epoch"] == "2" && reply["state"] == "ended")
@@ -160,15 +160,15 @@ struct ResentEndTests {
         let talk = try Talk(callID: "11-10")
         let body = #"{"callId":"11-10","action":"end","id":"e \n","deviceId":"b1","data":{}}"#
         let odd = #"{"callId":"11-10","action":"end","id":"e é\"","deviceId":"b1","data":{}}"#
-        let first = try talk.world.post(try who("10"), odd)
+        let first = try talk.world.post(try principal("10"), odd)
         #expect(first["reason"] == "declined")
         talk.world.pong(talk.callee)
         talk.world.pong(talk.caller)
-        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         let world = talk.world.restarted()
-        #expect(try world.post(try who("10"), odd) == first)
-        #expect(world.board.calls.live(of: try user("11")).count == 1)
-        #expect(try world.post(try who("10"), body)["epoch"] == "2")
+        #expect(try world.post(try principal("10"), odd) == first)
+        #expect(world.switchboard.calls.live(of: try user("11")).count == 1)
+        #expect(try world.post(try principal("10"), body)["epoch"] == "2")
     }
 
     @Test(
@@ -184,25 +184,25 @@ struct ResentEndTests {
         let tablet = try talk.world.open("10", "b2")
         talk.world.send(tablet, #"{"type":"end","callId":"11-10","id":\#(name)}"#)
         let body = #"{"callId":"11-10","action":"end","id":\#(name),"data":{}}"#
-        let first = try talk.world.post(try who("11", token: 1), body)
+        let first = try talk.world.post(try principal("11", token: 1), body)
         #expect(first["state"] == "ended")
-        for session in [talk.caller, talk.callee, tablet] { talk.world.pong(session) }
-        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        for connection in [talk.caller, talk.callee, tablet] { talk.world.pong(connection) }
+        talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         let world = talk.world.restarted()
-        #expect(try world.post(try who("11", token: 2), body) == first)
-        #expect(world.board.calls.live(of: try user("11")).count == 1)
+        #expect(try world.post(try principal("11", token: 2), body) == first)
+        #expect(world.switchboard.calls.live(of: try user("11")).count == 1)
         let back = try world.open("10", "b2")
         _ = world.taken(back)
         world.send(back, #"{"type":"end","callId":"11-10","id":\#(name)}"#)
         #expect(world.taken(back).ack?["epoch"] == "1")
-        #expect(world.board.calls.live(of: try user("11")).count == 1)
+        #expect(world.switchboard.calls.live(of: try user("11")).count == 1)
     }
 
     @Test("The ends of several epochs are recognized for as long as the first call can be fetched")
     func several() throws {
         let talk = try Talk(callID: "11-10")
         for number in 1...3 {
-            talk.world.send(talk.callee, World.plain("end", "11-10", id: "e\(number)"))
+            talk.world.send(talk.callee, SwitchboardWorld.plain("end", "11-10", id: "e\(number)"))
             talk.world.pong(talk.callee)
             talk.world.pong(talk.caller)
             for _ in 1...8 {
@@ -212,14 +212,14 @@ struct ResentEndTests {
             }
             talk.world.send(
                 talk.caller,
-                World.offer("11-10", to: "10", id: "p\(number)", sdp: "v=0\\r\\ns=\(number)\\r\\n")
+                SwitchboardWorld.offer("11-10", to: "10", id: "p\(number)", sdp: "v=0\\r\\ns=\(number)\\r\\n")
             )
         }
         talk.clear()
-        for number in 1...3 { talk.world.send(talk.callee, World.plain("end", "11-10", id: "e\(number)")) }
+        for number in 1...3 { talk.world.send(talk.callee, SwitchboardWorld.plain("end", "11-10", id: "e\(number)")) }
         #expect(talk.world.taken(talk.callee).of("ack").map { $0["epoch"] } == ["1", "2", "3"])
-        #expect(talk.world.board.calls.live(of: try user("11")).count == 1)
-        talk.world.send(talk.callee, World.plain("end", "11-10", id: "e9"))
+        #expect(talk.world.switchboard.calls.live(of: try user("11")).count == 1)
+        talk.world.send(talk.callee, SwitchboardWorld.plain("end", "11-10", id: "e9"))
         #expect(talk.world.taken(talk.callee).ack?["epoch"] == "4")
     }
 
@@ -227,34 +227,34 @@ struct ResentEndTests {
     func loser() throws {
         let talk = try Talk(callID: "11-10")
         let tablet = try talk.world.open("10", "b2")
-        talk.world.send(talk.callee, World.answer("11-10"))
+        talk.world.send(talk.callee, SwitchboardWorld.answer("11-10"))
         _ = talk.world.taken(tablet)
         talk.world.send(tablet, end)
         let first = try #require(talk.world.taken(tablet).ack)
         #expect(first["seq"] == nil)
-        talk.world.send(talk.caller, World.plain("end", "11-10", id: "z"))
-        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "11-10", id: "z"))
+        talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         _ = talk.world.taken(tablet)
         talk.world.send(tablet, end)
         #expect(talk.world.taken(tablet).map(\.description) == [first.description])
-        #expect(talk.world.board.calls.live(of: try user("11")).count == 1)
+        #expect(talk.world.switchboard.calls.live(of: try user("11")).count == 1)
     }
 
     @Test("A resent end goes to its own call, although the next one is hidden and a third user uses the callId")
     func stranger() throws {
         let talk = try Talk()
-        talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
+        talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
         let first = try #require(talk.world.taken(talk.callee).ack)
         talk.world.wait(30)
         talk.world.pong(talk.callee)
         talk.world.pong(talk.caller)
         let stranger = try talk.world.open("66", "x1")
-        talk.world.send(stranger, World.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        talk.world.send(stranger, SwitchboardWorld.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
         talk.world.pong(talk.callee)
-        talk.world.send(talk.caller, World.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         talk.clear()
         _ = talk.world.taken(stranger)
-        talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
+        talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
         #expect(talk.world.taken(talk.callee).map(\.description) == [first.description])
         #expect(talk.world.taken(stranger).isEmpty)
     }
@@ -263,13 +263,13 @@ struct ResentEndTests {
     func hidden() throws {
         let talk = try Talk(callID: "11-10")
         talk.clear()
-        talk.world.send(talk.callee, World.plain("end", "11-10", id: "e", more: #","to":"11""#))
+        talk.world.send(talk.callee, SwitchboardWorld.plain("end", "11-10", id: "e", more: #","to":"11""#))
         let first = try #require(talk.world.taken(talk.callee).ack)
         talk.world.pong(talk.callee)
         talk.world.pong(talk.caller)
-        talk.world.request(try who("10"), .block(try user("11")))
-        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        talk.world.send(talk.callee, World.plain("end", "11-10", id: "e", more: #","to":"11""#))
+        talk.world.request(try principal("10"), .block(try user("11")))
+        talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.world.send(talk.callee, SwitchboardWorld.plain("end", "11-10", id: "e", more: #","to":"11""#))
         #expect(talk.world.taken(talk.callee).map(\.description) == [first.description])
     }
 }

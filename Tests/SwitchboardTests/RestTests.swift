@@ -8,10 +8,10 @@ import Testing
 @Suite("An ended call at rest")
 struct RestTests {
     /// A call that 11 made and hung up after 10 had answered it, now at rest.
-    private func rested(_ world: World = World(), callID: String = "c-1") throws -> Talk {
+    private func rested(_ world: SwitchboardWorld = SwitchboardWorld(), callID: String = "c-1") throws -> Talk {
         let talk = try Talk.answered(world, callID: callID)
-        for number in 0..<20 { world.send(talk.caller, World.ice(callID, id: "i\(number)")) }
-        world.send(talk.caller, World.plain("end", callID, id: "e"))
+        for number in 0..<20 { world.send(talk.caller, SwitchboardWorld.ice(callID, id: "i\(number)")) }
+        world.send(talk.caller, SwitchboardWorld.plain("end", callID, id: "e"))
         world.pong(talk.caller)
         world.pong(talk.callee)
         talk.clear()
@@ -20,29 +20,29 @@ struct RestTests {
     }
 
     /// Lets time pass, and every device confirm the end with its next ping.
-    private func settle(_ world: World) {
+    private func settle(_ world: SwitchboardWorld) {
         world.wait(26)
-        for session in world.pings.keys.sorted(by: { $0.rawValue < $1.rawValue }) { world.pong(session) }
+        for connection in world.pings.keys.sorted(by: { $0.rawValue < $1.rawValue }) { world.pong(connection) }
         world.wait(26)
-        for session in world.pings.keys.sorted(by: { $0.rawValue < $1.rawValue }) { world.pong(session) }
+        for connection in world.pings.keys.sorted(by: { $0.rawValue < $1.rawValue }) { world.pong(connection) }
     }
 
-    private func rest(_ world: World, _ count: Int = 1) throws {
+    private func rest(_ world: SwitchboardWorld, _ count: Int = 1) throws {
         settle(world)
-        #expect(world.board.calls.count == 0)
-        #expect(world.board.calls.resting.count == count)
+        #expect(world.switchboard.calls.count == 0)
+        #expect(world.switchboard.calls.resting.count == count)
     }
 
     @Test("An ended call soon leaves memory; it is loaded when a client asks for it, and leaves memory again")
     func inAndOut() throws {
         let talk = try rested()
         let world = talk.world
-        let fetched = try world.fetched(try who("10"), "c-1", device: "b1")
+        let fetched = try world.fetched(try principal("10"), "c-1", device: "b1")
         #expect(fetched["state"] == "ended" && fetched["reason"] == "hangup")
         #expect(fetched.text.contains(#""id":"i19""#))
-        #expect(world.board.calls.count == 1 && world.board.calls.resting.isEmpty)
+        #expect(world.switchboard.calls.count == 1 && world.switchboard.calls.resting.isEmpty)
         try rest(world)
-        #expect(try world.fetched(try who("11"), "c-1", device: "a1").text.contains(#""type":"answer""#))
+        #expect(try world.fetched(try principal("11"), "c-1", device: "a1").text.contains(#""type":"answer""#))
     }
 
     @Test("Fetches, resends, late signals and requests have the same results for a call at rest as for one in memory")
@@ -50,29 +50,30 @@ struct RestTests {
         func ask(_ talk: Talk) throws -> [String] {
             let world = talk.world
             var said = [
-                try world.fetched(try who("10"), "c-1", device: "b1").text,
-                try world.fetched(try who("11"), "c-1", since: 5, device: "a1").text,
-                try world.reply(try who("11"), .call(try call("c-1"))).text,
-                try world.reply(try who("10"), .timeline(try call("c-1"))).text,
-                try world.post(try who("11"), #"{"callId":"c-1","action":"end"}"#).text,
-                try world.reply(try who("10"), .end(try call("c-1"), device: try device("b1"))).text,
-                "\(try world.fetched(try who("12"), "c-1").status)",
+                try world.fetched(try principal("10"), "c-1", device: "b1").text,
+                try world.fetched(try principal("11"), "c-1", since: 5, device: "a1").text,
+                try world.reply(try principal("11"), .call(try call("c-1"))).text,
+                try world.reply(try principal("10"), .timeline(try call("c-1"))).text,
+                try world.post(try principal("11"), #"{"callId":"c-1","action":"end"}"#).text,
+                try world.reply(try principal("10"), .end(try call("c-1"), device: try device("b1"))).text,
+                "\(try world.fetched(try principal("12"), "c-1").status)",
             ]
-            for (session, frame) in [
-                (talk.caller, World.plain("end", "c-1", id: "e")),
-                (talk.caller, World.plain("end", "c-1", id: "other")),
-                (talk.callee, World.ice("c-1", id: "late")), (talk.caller, World.offer("c-1", to: "10")),
-                (talk.callee, World.answer("c-1")),
+            for (connection, frame) in [
+                (talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e")),
+                (talk.caller, SwitchboardWorld.plain("end", "c-1", id: "other")),
+                (talk.callee, SwitchboardWorld.ice("c-1", id: "late")),
+                (talk.caller, SwitchboardWorld.offer("c-1", to: "10")),
+                (talk.callee, SwitchboardWorld.answer("c-1")),
                 (talk.callee, #"{"type":"sync","id":"s","calls":{"c-1":0,"x":3}}"#),
             ] {
-                world.send(session, frame)
-                said += world.taken(session).map(\.description)
+                world.send(connection, frame)
+                said += world.taken(connection).map(\.description)
             }
             return said
         }
         let talk = try Talk.answered()
-        for number in 0..<20 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(number)")) }
-        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        for number in 0..<20 { talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i\(number)")) }
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         talk.world.pong(talk.caller)
         talk.world.pong(talk.callee)
         talk.clear()
@@ -83,49 +84,49 @@ struct RestTests {
     func nextEpoch() throws {
         let talk = try rested(callID: "11-10")
         let world = talk.world
-        world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         #expect(world.taken(talk.caller).ack?["epoch"] == "2")
-        #expect(world.board.calls.count == 1 && world.board.calls.resting.isEmpty)
-        world.send(talk.caller, World.plain("end", "11-10", id: "e2"))
+        #expect(world.switchboard.calls.count == 1 && world.switchboard.calls.resting.isEmpty)
+        world.send(talk.caller, SwitchboardWorld.plain("end", "11-10", id: "e2"))
         world.pong(talk.caller)
         world.pong(talk.callee)
         try rest(world)
-        #expect(try world.fetched(try who("11"), "11-10", device: "a1")["epoch"] == "2")
+        #expect(try world.fetched(try principal("11"), "11-10", device: "a1")["epoch"] == "2")
     }
 
     @Test("A later call under the UUID of a call at rest gets the next epoch")
     func uuid() throws {
         let id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
         let talk = try rested(callID: id)
-        talk.world.send(talk.caller, World.offer(id, to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.world.send(talk.caller, SwitchboardWorld.offer(id, to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         #expect(talk.world.taken(talk.caller).ack?["epoch"] == "2")
     }
 
     @Test("A resent offer without a callId goes to the call at rest that it began")
     func withoutCallID() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
         let offer = #"{"type":"offer","id":"o","to":"10","sdp":"v=0\r\n"}"#
         world.send(caller, offer)
         let id = try #require(world.taken(caller).ack?["callId"])
-        world.send(caller, World.plain("end", id, id: "e"))
+        world.send(caller, SwitchboardWorld.plain("end", id, id: "e"))
         world.pong(caller)
         _ = world.taken(caller)
         try rest(world)
         world.send(caller, offer)
         #expect(world.taken(caller).of("ack").first?["callId"] == id)
-        #expect(world.board.metrics.callsBegun == 1)
+        #expect(world.switchboard.metrics.callsBegun == 1)
     }
 
     @Test("A device that was away is notified once of a call that ended, which then rests again")
     func news() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
         let callee = try world.open("10", "b1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.pong(callee)
         world.give(.closed(callee))
-        world.send(caller, World.plain("end", "c-1", id: "e"))
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         world.pong(caller)
         try rest(world)
         let back = try world.open("10", "b1")
@@ -138,19 +139,19 @@ struct RestTests {
 
     @Test("If the store could not read an ended call, its device is notified at one of the next pings")
     func unreadNews() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
         let callee = try world.open("10", "b1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.pong(callee)
         world.give(.closed(callee))
-        world.send(caller, World.plain("end", "c-1", id: "e"))
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         world.pong(caller)
         try rest(world)
-        world.failsQuestions = true
+        world.failsQueries = true
         let back = try world.open("10", "b1")
         #expect(world.taken(back).states.isEmpty)
-        world.failsQuestions = false
+        world.failsQueries = false
         settle(world)
         #expect(world.taken(back).states == ["ended cancelled"])
     }
@@ -159,29 +160,29 @@ struct RestTests {
     func resentEnd(_ isRequest: Bool) throws {
         let talk = try Talk.answered()
         let world = talk.world
-        let end = World.plain("end", "c-1", id: "e")
+        let end = SwitchboardWorld.plain("end", "c-1", id: "e")
         world.pong(talk.caller)
         talk.clear()
         world.send(talk.callee, end)
         let first = try #require(world.taken(talk.callee).ack)
         try rest(world)
         let other = try world.open("66", "x1")
-        world.send(other, World.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        world.send(other, SwitchboardWorld.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
         world.pong(talk.callee)
         talk.clear()
         _ = world.taken(other)
         if isRequest {
             let body = #"{"callId":"c-1","action":"end","id":"e","deviceId":"b1","data":{}}"#
-            let reply = try world.post(try who("10"), body)
+            let reply = try world.post(try principal("10"), body)
             #expect(reply["seq"] == first["seq"] && reply["state"] == "ended")
         } else {
             world.send(talk.callee, end)
             #expect(world.taken(talk.callee).map(\.description) == [first.description])
         }
-        #expect(world.board.calls.live(of: try user("66")).count == 1)
+        #expect(world.switchboard.calls.live(of: try user("66")).count == 1)
         #expect(world.taken(other).isEmpty)
         // A signal with a new id belongs to the call that rings.
-        world.send(talk.callee, World.plain("ringing", "c-1", id: "r"))
+        world.send(talk.callee, SwitchboardWorld.plain("ringing", "c-1", id: "r"))
         #expect(world.taken(other).of("ringing").count == 1)
     }
 
@@ -190,10 +191,10 @@ struct RestTests {
         let talk = try rested(callID: "11-10")
         let world = talk.world
         let other = try world.open("66", "x1")
-        world.send(other, World.offer("11-10", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
-        let fetched = try world.fetched(try who("10"), "11-10", device: "b1")
+        world.send(other, SwitchboardWorld.offer("11-10", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        let fetched = try world.fetched(try principal("10"), "11-10", device: "b1")
         #expect(fetched["room"] == "p2p:11-10" && fetched["state"] == "ended")
-        let ring = try world.reply(try who("10"), .fetch(try call("11-10"), .init(peer: try user("66"))))
+        let ring = try world.reply(try principal("10"), .fetch(try call("11-10"), .init(peer: try user("66"))))
         #expect(ring["state"] == "ringing")
     }
 
@@ -205,19 +206,21 @@ struct RestTests {
         let talk = try Talk()
         let world = talk.world
         let stranger = try world.open("66", "x1")
-        world.send(stranger, World.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
-        for session in [talk.caller, stranger] { world.send(session, World.plain("end", "c-1", id: "e")) }
+        world.send(stranger, SwitchboardWorld.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        for connection in [talk.caller, stranger] {
+            world.send(connection, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        }
         world.pong(talk.callee)
         try rest(world, 2)
         // With an argument of 12 minutes the call is no longer at rest either: only the history has it.
         world.wait(60 * minutes)
         for reply in [
-            try world.reply(try who("10"), .timeline(try call("c-1"))),
-            try world.reply(try who("10"), .call(try call("c-1"))),
+            try world.reply(try principal("10"), .timeline(try call("c-1"))),
+            try world.reply(try principal("10"), .call(try call("c-1"))),
         ] {
             #expect(reply.status == 200 && !reply.text.contains("name_taken"))
         }
-        #expect(try world.reply(try who("66"), .timeline(try call("c-1"))).text.contains("name_taken") == false)
+        #expect(try world.reply(try principal("66"), .timeline(try call("c-1"))).text.contains("name_taken") == false)
     }
 
     @Test("A call that is loaded does not take its callId back from a later call at rest")
@@ -227,32 +230,32 @@ struct RestTests {
         let talk = try Talk(callID: id)
         let world = talk.world
         world.give(.closed(talk.callee))
-        world.send(talk.caller, World.plain("end", id, id: "e"))
+        world.send(talk.caller, SwitchboardWorld.plain("end", id, id: "e"))
         world.pong(talk.caller)
         // A third user uses the callId, so that the next call of the two is hidden from the callee.
         let other = try world.open("66", "x1")
-        world.send(other, World.offer(id, to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
-        world.send(talk.caller, World.offer(id, to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(other, SwitchboardWorld.offer(id, to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        world.send(talk.caller, SwitchboardWorld.offer(id, to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         #expect(world.taken(talk.caller).ack?["epoch"] == "2")
-        for session in [other, talk.caller] { world.send(session, World.plain("end", id, id: "e2")) }
+        for connection in [other, talk.caller] { world.send(connection, SwitchboardWorld.plain("end", id, id: "e2")) }
         try rest(world, 3)
         // The first call is loaded only to notify its device of the end.
         let back = try world.open("10", "b1")
         #expect(world.taken(back).states.contains("ended cancelled"))
-        world.send(talk.caller, World.offer(id, to: "10", id: "o3", sdp: "v=0\\r\\ns=3\\r\\n"))
+        world.send(talk.caller, SwitchboardWorld.offer(id, to: "10", id: "o3", sdp: "v=0\\r\\ns=3\\r\\n"))
         #expect(world.taken(talk.caller).of("ack").last?["epoch"] == "3")
     }
 
     @Test("An ended call stays in memory while a push for it is under way")
     func underWay() throws {
-        let world = World()
-        try world.register(try who("10"), "b1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1")
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         let push = try #require(world.takenPushes().first)
-        world.send(caller, World.plain("end", "c-1", id: "e"))
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         settle(world)
-        #expect(world.board.calls.count == 1)
+        #expect(world.switchboard.calls.count == 1)
         world.answerPush(push, 200)
         #expect(world.events("push.result").count == 1)
         try rest(world)
@@ -264,26 +267,26 @@ struct RestTests {
         let world = talk.world
         #expect(world.events("signal.ice").isEmpty)
         world.wait(600)
-        #expect(world.board.calls.resting.isEmpty && world.board.calls.count == 0)
+        #expect(world.switchboard.calls.resting.isEmpty && world.switchboard.calls.count == 0)
         #expect(world.events("signal.ice").count == 20)
         #expect(world.changes.contains { if case .logForgotten = $0 { true } else { false } })
-        #expect(try world.fetched(try who("10"), "c-1").status == 404)
-        #expect(try world.reply(try who("10"), .timeline(try call("c-1"))).text.contains("signal.ice"))
+        #expect(try world.fetched(try principal("10"), "c-1").status == 404)
+        #expect(try world.reply(try principal("10"), .timeline(try call("c-1"))).text.contains("signal.ice"))
     }
 
     @Test("A call that the store cannot read stays at rest, and clients that ask for it must ask again")
     func unavailable() throws {
         let talk = try rested()
         let world = talk.world
-        world.failsQuestions = true
-        #expect(try world.fetched(try who("10"), "c-1").status == 503)
-        world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        world.failsQueries = true
+        #expect(try world.fetched(try principal("10"), "c-1").status == 503)
+        world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         #expect(world.taken(talk.caller).code == "store_unavailable")
         world.wait(700)
-        #expect(world.board.calls.resting.count == 1)
-        world.failsQuestions = false
+        #expect(world.switchboard.calls.resting.count == 1)
+        world.failsQueries = false
         world.wait(70)
-        #expect(world.board.calls.resting.isEmpty)
+        #expect(world.switchboard.calls.resting.isEmpty)
         #expect(world.events("signal.ice").count == 20)
     }
 
@@ -292,10 +295,10 @@ struct RestTests {
         let talk = try rested(callID: "11-10")
         let world = talk.world
         world.holdsAnswers = true
-        world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        world.send(talk.caller, World.ice("11-10", id: "after"))
+        world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(talk.caller, SwitchboardWorld.ice("11-10", id: "after"))
         #expect(world.taken(talk.caller).isEmpty)
-        #expect(world.questions.count == 1)
+        #expect(world.queries.count == 1)
         world.answerQuestions()
         #expect(world.taken(talk.callee).types == ["offer", "ice"])
         #expect(world.taken(talk.caller).of("ack").map { $0["id"] } == ["o2", "after"])
@@ -306,22 +309,28 @@ struct RestTests {
         let talk = try rested()
         let world = talk.world
         world.holdsAnswers = true
-        let request = try world.fetch(try who("10"), "c-1")
+        let request = try world.fetch(try principal("10"), "c-1")
         world.give(.abandoned(request))
         world.answerQuestions()
         #expect(world.replies[request] == nil)
-        #expect(world.board.queries.isIdle)
+        #expect(world.switchboard.queries.isIdle)
     }
 
     @Test("A call at rest is loaded for a push's capability of its epoch, but not for one of another epoch")
     func capability() throws {
         let talk = try rested()
         let scope = CallScope(call: try call("c-1"), epoch: 1, peer: try user("11"), device: try device("b1"))
-        let reply = try talk.world.reply(Who(user: try user("10"), scope: scope), .fetch(try call("c-1"), .init()))
+        let reply = try talk.world.reply(
+            Principal(user: try user("10"), scope: scope),
+            .fetch(try call("c-1"), .init())
+        )
         #expect(reply["reason"] == "hangup")
         var later = scope
         later.epoch = 2
-        let other = try talk.world.reply(Who(user: try user("10"), scope: later), .fetch(try call("c-1"), .init()))
+        let other = try talk.world.reply(
+            Principal(user: try user("10"), scope: later),
+            .fetch(try call("c-1"), .init())
+        )
         #expect(other.status == 404)
     }
 
@@ -330,11 +339,11 @@ struct RestTests {
         let talk = try rested()
         let world = talk.world.restarted(after: 5)
         try rest(world)
-        #expect(try world.fetched(try who("10"), "c-1", device: "b1")["reason"] == "hangup")
+        #expect(try world.fetched(try principal("10"), "c-1", device: "b1")["reason"] == "hangup")
     }
 
     @Test("A call at rest takes at most 48 bytes besides its entries in tables")
     func small() {
-        #expect(MemoryLayout<EndedCall>.stride <= 48)
+        #expect(MemoryLayout<RestingCall>.stride <= 48)
     }
 }

@@ -8,9 +8,9 @@ import Testing
 struct RestartTests {
     @Test("A call rings until its original deadline, and a device is pushed again if its push's result is unknown")
     func ringing() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "bb")
-        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "bb")
+        world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.takenPushes().count == 1)
         world.wait(10)
         let again = world.restarted(after: 5)
@@ -26,49 +26,49 @@ struct RestartTests {
 
     @Test("A call whose ring time ended during the restart ends immediately")
     func late() throws {
-        let world = World()
-        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        let world = SwitchboardWorld()
+        world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         let again = world.restarted(after: 100)
         again.wait(0)
-        #expect(try again.fetched(try who("11"), "c-1")["reason"] == "unanswered")
+        #expect(try again.fetched(try principal("11"), "c-1")["reason"] == "unanswered")
     }
 
     @Test("A call stored with moments in the far future still ends in time")
     func future() throws {
         let far = Moment(milliseconds: 7_258_118_400_000)
-        let ringing = World()
-        ringing.send(try ringing.open("11", "a1"), World.offer("c-1", to: "10"))
-        var state = ringing.kept.state(crashes: 0)
+        let ringing = SwitchboardWorld()
+        ringing.send(try ringing.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
+        var state = ringing.kept.state(uncleanStarts: 0)
         (state.calls[0].record.session.startedAt, state.calls[0].record.session.ringUntil) = (far, far)
-        let rings = World(stored: state, at: ringing.now)
+        let rings = SwitchboardWorld(stored: state, at: ringing.now)
         rings.wait(121)
         #expect(rings.notes == [.ended(try call("c-1"), epoch: 1, .unanswered)])
 
         let talk = try Talk.answered()
-        state = talk.world.kept.state(crashes: 0)
+        state = talk.world.kept.state(uncleanStarts: 0)
         state.calls[0].record.session.answeredAt = far
-        let talks = World(stored: state, at: talk.world.now)
+        let talks = SwitchboardWorld(stored: state, at: talk.world.now)
         talks.wait(31)
         #expect(talks.notes == [.ended(try call("c-1"), epoch: 1, .disconnected)])
 
         state.calls[0].record.session.ending = CallSession.Ending(reason: .hangup, at: far)
-        let ended = World(stored: state, at: talk.world.now)
+        let ended = SwitchboardWorld(stored: state, at: talk.world.now)
         ended.wait(601)
-        #expect(try ended.fetched(try who("10"), "c-1").status == 404)
+        #expect(try ended.fetched(try principal("10"), "c-1").status == 404)
     }
 
     @Test("An answered call continues: it is replayed, knows the ids of its signals, and its `seq` keeps growing")
     func answered() throws {
         let talk = try Talk.answered()
-        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
-        let again = talk.world.restarted(crashes: 1, after: 3)
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
+        let again = talk.world.restarted(uncleanStarts: 1, after: 3)
         let (a, b) = (try again.open("11", "a1"), try again.open("10", "b1"))
         #expect(again.taken(b).map(\.seq) == [0, 1, 4, 5])
         _ = again.taken(a)
-        again.send(a, World.ice("c-1", id: "i"))
+        again.send(a, SwitchboardWorld.ice("c-1", id: "i"))
         #expect(again.taken(a).ack?.seq == 5)
         #expect(again.taken(b).isEmpty)
-        again.send(a, World.ice("c-1", id: "j"))
+        again.send(a, SwitchboardWorld.ice("c-1", id: "j"))
         #expect(again.taken(b).first.map { $0.seq > 5 } == true)
         again.wait(29)
         again.pong(a)
@@ -88,24 +88,24 @@ struct RestartTests {
 
     @Test("Every kind of entry is restored unchanged, also entries that name devices")
     func entries() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
         let (b1, b2) = (try world.open("10", "b1"), try world.open("10", "b2"))
-        for id in ["c-1", "c-2"] { world.send(caller, World.offer(id, to: "10", id: "o" + id)) }
-        world.send(b1, World.answer("c-1"))
-        world.send(b2, World.plain("end", "c-2", id: "e", more: #","reason":"busy""#))
-        world.send(b1, World.plain("update", "c-1", id: "u", more: #","hold":true,"audioMuted":false"#))
+        for id in ["c-1", "c-2"] { world.send(caller, SwitchboardWorld.offer(id, to: "10", id: "o" + id)) }
+        world.send(b1, SwitchboardWorld.answer("c-1"))
+        world.send(b2, SwitchboardWorld.plain("end", "c-2", id: "e", more: #","reason":"busy""#))
+        world.send(b1, SwitchboardWorld.plain("update", "c-1", id: "u", more: #","hold":true,"audioMuted":false"#))
         let again = world.restarted()
         for id in ["c-1", "c-2"] {
             for (asking, device) in [("11", "a1"), ("10", "b1"), ("10", "b2")] {
-                let before = try world.fetched(try who(asking), id, device: device)
-                #expect(try again.fetched(try who(asking), id, device: device) == before, "\(id) \(device)")
+                let before = try world.fetched(try principal(asking), id, device: device)
+                #expect(try again.fetched(try principal(asking), id, device: device) == before, "\(id) \(device)")
             }
         }
         for number in 1...2 {
             let (old, new) = (
-                world.board.calls[CallNumber(rawValue: Int64(number))],
-                again.board.calls[CallNumber(rawValue: Int64(number))]
+                world.switchboard.calls[CallNumber(rawValue: Int64(number))],
+                again.switchboard.calls[CallNumber(rawValue: Int64(number))]
             )
             #expect(new?.session.log == old?.session.log)
             #expect(new?.session.phase == old?.session.phase)
@@ -118,7 +118,7 @@ struct RestartTests {
     func news() throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
-        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         let again = talk.world.restarted()
         #expect(again.taken(try again.open("10", "b1")).states == ["ended cancelled"])
         #expect(again.taken(try again.open("11", "a1")).states == ["ended cancelled"], "it has not confirmed the end")
@@ -126,75 +126,75 @@ struct RestartTests {
 
     @Test("For three minutes after a crash, new logs begin above every `seq` that the crash may have lost")
     func shadow() throws {
-        let world = World().restarted(crashes: 2)
+        let world = SwitchboardWorld().restarted(uncleanStarts: 2)
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.taken(caller).ack?.seq == 2_049)
         world.wait(180)
         let later = try world.open("11", "a2")
-        world.send(later, World.offer("c-2", to: "10"))
+        world.send(later, SwitchboardWorld.offer("c-2", to: "10"))
         #expect(world.taken(later).ack?.seq == 1)
     }
 
     @Test("The renegotiation of a call that was lost in a crash begins no call")
     func lostRenegotiation() throws {
-        let world = World().restarted(crashes: 1)
+        let world = SwitchboardWorld().restarted(uncleanStarts: 1)
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
         _ = world.taken(b)
-        world.send(a, World.offer("c-1", to: "10", more: #","epoch":1"#))
+        world.send(a, SwitchboardWorld.offer("c-1", to: "10", more: #","epoch":1"#))
         #expect(world.taken(a).code == "not_found")
         #expect(world.taken(b).isEmpty)
-        world.send(a, World.offer("c-1", to: "10"))
+        world.send(a, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.taken(b).of("offer").count == 1)
     }
 
     @Test("A crash is forgotten once no `seq` that it may have lost can be given again")
     func forgetting() throws {
         let talk = try Talk.answered()
-        let again = talk.world.restarted(crashes: 1)
+        let again = talk.world.restarted(uncleanStarts: 1)
         let (a, b) = (try again.open("11", "a1"), try again.open("10", "b1"))
         for _ in 0..<5 {
             again.wait(50)
-            for session in [a, b] { again.give(.showedLife(session)) }
+            for connection in [a, b] { again.give(.signOfLife(connection)) }
         }
-        #expect(!again.kept.hasForgottenCrashes, "no entry above the gap is durable yet")
-        again.send(a, World.ice("c-1", id: "j"))
+        #expect(!again.kept.hasForgottenUncleanStarts, "no entry above the gap is durable yet")
+        again.send(a, SwitchboardWorld.ice("c-1", id: "j"))
         again.wait(61)
-        #expect(again.kept.hasForgottenCrashes)
+        #expect(again.kept.hasForgottenUncleanStarts)
     }
 
     @Test("Epochs and call numbers continue after the stored ones")
     func numbers() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("11-10", to: "10"))
-        world.send(caller, World.plain("end", "11-10", id: "e"))
+        world.send(caller, SwitchboardWorld.offer("11-10", to: "10"))
+        world.send(caller, SwitchboardWorld.plain("end", "11-10", id: "e"))
         let again = world.restarted(after: 5_000)
         again.wait(0)
-        #expect(try again.fetched(try who("11"), "11-10").status == 404)
+        #expect(try again.fetched(try principal("11"), "11-10").status == 404)
         let back = try again.open("11", "a1")
-        again.send(back, World.offer("11-10", to: "10"))
+        again.send(back, SwitchboardWorld.offer("11-10", to: "10"))
         #expect(again.taken(back).ack?["epoch"] == "2")
-        #expect(again.board.calls.lastNumber == 2)
+        #expect(again.switchboard.calls.lastNumber == 2)
     }
 
     @Test("Blocks and do-not-disturb still hold, and a hidden call stays hidden")
     func hidden() throws {
-        let world = World()
-        _ = try world.reply(try who("10"), .block(try user("11")))
-        _ = try world.reply(try who("12"), .doNotDisturb(until: world.now + .seconds(3_600)))
-        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        let world = SwitchboardWorld()
+        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("12"), .doNotDisturb(until: world.now + .seconds(3_600)))
+        world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         let again = world.restarted()
         #expect(again.taken(try again.open("10", "b1")).types == ["welcome"])
         let x = try again.open("12", "x1")
-        again.send(try again.open("11", "a2"), World.offer("c-2", to: "12"))
+        again.send(try again.open("11", "a2"), SwitchboardWorld.offer("c-2", to: "12"))
         #expect(again.taken(x).types == ["welcome"])
     }
 
     @Test("A stored call that is inconsistent is left out and reported, and the others are restored")
     func unreadable() throws {
         let talk = try Talk()
-        var state = talk.world.kept.state(crashes: 0)
+        var state = talk.world.kept.state(uncleanStarts: 0)
         state.calls.append(state.calls[0])
         state.calls[1].record.session.number = CallNumber(rawValue: 99)
         state.calls[1].record.session.key = CallKey(
@@ -202,10 +202,10 @@ struct RestartTests {
             pair: state.calls[0].record.session.key.pair
         )
         state.calls[1].record.session.legs = []
-        let again = World(stored: state, at: talk.world.now)
+        let again = SwitchboardWorld(stored: state, at: talk.world.now)
         again.wait(0)
         again.give(.deadlineReached)
         #expect(again.notes.contains(.unreadable(CallNumber(rawValue: 99))))
-        #expect(try again.fetched(try who("10"), "c-1", device: "b1").status == 200)
+        #expect(try again.fetched(try principal("10"), "c-1", device: "b1").status == 200)
     }
 }

@@ -8,14 +8,14 @@ import Testing
 @Suite("Revocation")
 struct RevocationTests {
     /// The identity from a token of a user, issued this many seconds after the world's start.
-    private func issued(_ text: String, at seconds: Int64, token: UInt64 = 1) throws -> Who {
-        var who = try who(text, token: token)
-        who.issuedAt = World.start + .seconds(seconds)
-        return who
+    private func issued(_ text: String, at seconds: Int64, token: UInt64 = 1) throws -> Principal {
+        var principal = try principal(text, token: token)
+        principal.issuedAt = SwitchboardWorld.start + .seconds(seconds)
+        return principal
     }
 
-    private func scope(_ callID: String, of user: String, with peer: String, device name: String) throws -> Who {
-        Who(
+    private func scope(_ callID: String, of user: String, with peer: String, device name: String) throws -> Principal {
+        Principal(
             user: try SwitchboardTests.user(user),
             scope: CallScope(
                 call: try call(callID),
@@ -28,7 +28,7 @@ struct RevocationTests {
 
     @Test("Tokens issued up to the second of a revocation are refused, and those of a later second are accepted")
     func tokens() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         world.wait(10)
         #expect(try world.reply(issued("10", at: 0), .logOutEverywhere(nil)).status == 200)
         #expect(world.revoked[try user("10")] == world.now)
@@ -44,7 +44,7 @@ struct RevocationTests {
         "A revocation dated by a clock a day ahead is cut to the current time after a restart with the right clock"
     )
     func fromAhead() throws {
-        let before = World()
+        let before = SwitchboardWorld()
         before.wait(86_400)
         #expect(try before.reply(issued("10", at: 86_400), .logOutEverywhere(nil)).status == 200)
         let world = before.restarted(after: -86_400 + 60)
@@ -57,7 +57,7 @@ struct RevocationTests {
 
     @Test("A revocation still holds after a run of the server with a clock a day behind", arguments: [false, true])
     func fromBehind(byOrder: Bool) throws {
-        let before = World()
+        let before = SwitchboardWorld()
         let revokedAt = before.now + .seconds(86_400)
         before.wait(86_400)
         if !byOrder { #expect(try before.reply(issued("10", at: 86_400), .logOutEverywhere(nil)).status == 200) }
@@ -71,56 +71,56 @@ struct RevocationTests {
 
     @Test("A revocation dated in the future is cut permanently once the clock is trusted")
     func cut() throws {
-        let before = World()
+        let before = SwitchboardWorld()
         before.wait(86_400)
         #expect(try before.reply(issued("10", at: 86_400), .logOutEverywhere(nil)).status == 200)
         let world = before.restarted(after: -86_400 + 60)
         world.wait(3_700)
-        #expect(world.board.directory.uncutRevocations.isEmpty)
+        #expect(world.switchboard.directory.uncutRevocations.isEmpty)
         let next = world.restarted()
         #expect(try next.reply(issued("10", at: 200), .devices).status == 200)
     }
 
     @Test("A token without a time of issue is refused after a revocation, and not before")
     func withoutIssue() throws {
-        let world = World()
-        #expect(try world.reply(who("10"), .devices).status == 200)
-        #expect(try world.reply(who("10"), .logOutEverywhere(nil)).status == 200)
+        let world = SwitchboardWorld()
+        #expect(try world.reply(principal("10"), .devices).status == 200)
+        #expect(try world.reply(principal("10"), .logOutEverywhere(nil)).status == 200)
         world.wait(3_600)
-        let refused = try world.reply(who("10"), .devices)
+        let refused = try world.reply(principal("10"), .devices)
         #expect(refused.status == 401 && refused["code"] == "unauthenticated")
     }
 
     @Test("A revocation closes only the user's connections, all with 4401, and refuses the user's long polls")
     func connections() throws {
-        let world = World()
-        let phone = world.session(try issued("10", at: 0), device: "b1")
-        let browser = world.session(try issued("10", at: -100, token: 2))
-        let other = world.session(try issued("11", at: 0), device: "a1")
-        world.send(other, World.offer("c-1", to: "10"))
+        let world = SwitchboardWorld()
+        let device = world.connect(try issued("10", at: 0), device: "b1")
+        let browser = world.connect(try issued("10", at: -100, token: 2))
+        let other = world.connect(try issued("11", at: 0), device: "a1")
+        world.send(other, SwitchboardWorld.offer("c-1", to: "10"))
         let fetch = Switchboard.Fetch(since: .init(epoch: nil, seq: 100), wait: .seconds(30))
         let poll = world.request(try issued("10", at: 0, token: 3), .fetch(try call("c-1"), fetch))
         #expect(world.replies[poll] == nil, "it waits")
         world.wait(1)
         _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
-        #expect(world.closes[phone] == 4401)
+        #expect(world.closes[device] == 4401)
         #expect(world.closes[browser] == 4401)
-        #expect(world.taken(phone).code == "unauthenticated")
+        #expect(world.taken(device).code == "unauthenticated")
         #expect(world.closes[other] == nil)
         #expect(world.replies[poll]?.status == 401)
-        #expect(world.board.metrics.closes[4401] == 2)
-        #expect(world.board.metrics.revocations == 1)
+        #expect(world.switchboard.metrics.closes[4401] == 2)
+        #expect(world.switchboard.metrics.revocations == 1)
     }
 
     @Test("A token that was verified before the revocation is refused in a later connect or renewal")
     func late() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
-        let (phone, app) = (world.session(try issued("10", at: 0), device: "b1"), world.join(try issued("10", at: 0)))
-        #expect(world.closes[phone] == 4401)
+        let (device, app) = (world.connect(try issued("10", at: 0), device: "b1"), world.join(try issued("10", at: 0)))
+        #expect(world.closes[device] == 4401)
         #expect(world.closes[app] == 4401)
         world.wait(1)
-        let anew = world.session(try issued("10", at: 1), device: "b1")
+        let anew = world.connect(try issued("10", at: 1), device: "b1")
         #expect(world.closes[anew] == nil)
         world.give(.verified(anew, id: nil, .success(try issued("10", at: 0))))
         #expect(world.taken(anew).code == "unauthenticated")
@@ -128,59 +128,59 @@ struct RevocationTests {
 
     @Test("A revocation covers a token from an issuer whose clock is ahead by less than the leeway")
     func ahead() throws {
-        let world = World()
-        let phone = world.session(try issued("10", at: 20), device: "b1")
+        let world = SwitchboardWorld()
+        let device = world.connect(try issued("10", at: 20), device: "b1")
         let reply = try world.reply(issued("10", at: 5), .logOutEverywhere(nil))
-        #expect(world.closes[phone] == 4401)
-        #expect(reply["before"] == "\((World.start + .seconds(20)).milliseconds)")
-        let far = World()
+        #expect(world.closes[device] == 4401)
+        #expect(reply["before"] == "\((SwitchboardWorld.start + .seconds(20)).milliseconds)")
+        let far = SwitchboardWorld()
         _ = try far.reply(issued("10", at: 3_600), .logOutEverywhere(nil))
-        #expect(far.revoked[try user("10")] == World.start, "an hour is beyond the leeway for clocks")
+        #expect(far.revoked[try user("10")] == SwitchboardWorld.start, "an hour is beyond the leeway for clocks")
     }
 
     @Test("A revocation voids the capabilities of existing calls, but not those of later calls")
     func acts() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "aa")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "aa")
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
-        let act = try scope("c-1", of: "10", with: "11", device: "b1")
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        let capability = try scope("c-1", of: "10", with: "11", device: "b1")
         let fetch = Switchboard.Request.fetch(try call("c-1"), .init())
-        #expect(try world.reply(act, fetch).status == 200)
+        #expect(try world.reply(capability, fetch).status == 200)
         world.wait(1)
         _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
-        #expect(try world.reply(act, fetch).status == 401)
-        #expect(try world.reply(act, .end(try call("c-1"), device: nil)).status == 401)
+        #expect(try world.reply(capability, fetch).status == 401)
+        #expect(try world.reply(capability, .end(try call("c-1"), device: nil)).status == 401)
         world.wait(1)
         try world.register(try issued("10", at: 2), "b1", voip: "bb")
-        world.send(caller, World.offer("c-2", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-2", to: "10"))
         let later = try scope("c-2", of: "10", with: "11", device: "b1")
         #expect(try world.reply(later, .fetch(try call("c-2"), .init())).status == 200)
     }
 
     @Test("A revocation removes the user's devices, which ring again only after they register again")
     func devices() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "aa")
-        try world.register(try who("12"), "x1", voip: "cc")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "aa")
+        try world.register(try principal("12"), "x1", voip: "cc")
         _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
-        world.send(caller, World.offer("c-2", to: "12"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-2", to: "12"))
         #expect(world.takenPushes().map(\.token) == ["cc"])
         world.wait(1)
         try world.register(try issued("10", at: 1), "b1", voip: "aa")
-        world.send(caller, World.offer("c-3", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-3", to: "10"))
         #expect(world.takenPushes().map(\.token) == ["aa"])
     }
 
     @Test("A revocation cancels pushes that were not sent yet, and closing the connections causes no push")
     func pushes() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "aa")
-        try world.register(try who("10"), "b2", voip: "bb")
-        _ = world.session(try issued("10", at: 0), device: "b2")
-        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "aa")
+        try world.register(try principal("10"), "b2", voip: "bb")
+        _ = world.connect(try issued("10", at: 0), device: "b2")
+        world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.takenPushes().map(\.token) == ["aa"], "b2 has a connection")
         _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
         #expect(world.cancelled.count == 1)
@@ -190,23 +190,23 @@ struct RevocationTests {
 
     @Test("A revocation is shown to a service in the timelines of the user's calls, but not to users")
     func timeline() throws {
-        let world = World()
-        _ = world.session(try issued("10", at: 0), device: "b1")
+        let world = SwitchboardWorld()
+        _ = world.connect(try issued("10", at: 0), device: "b1")
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.wait(2)
         _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
         #expect(world.events("logged_out") == [#""side":"callee""#])
-        #expect(try !world.reply(who("11"), .timeline(try call("c-1"))).text.contains("logged_out"))
-        var service = try who("1")
+        #expect(try !world.reply(principal("11"), .timeline(try call("c-1"))).text.contains("logged_out"))
+        var service = try principal("1")
         service.isService = true
         #expect(try world.reply(service, .timeline(try call("c-1"))).text.contains("logged_out"))
     }
 
     @Test("A revocation is durable before its response is sent, and holds after a restart")
     func restart() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "aa")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "aa")
         world.holdsCommits = true
         let request = world.request(try issued("10", at: 0), .logOutEverywhere(nil))
         #expect(world.replies[request] == nil)
@@ -219,7 +219,7 @@ struct RevocationTests {
 
     @Test("Only a service may revoke another user's tokens, and a push's capability allows no revocation")
     func others() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let forbidden = try world.reply(issued("11", at: 0), .logOutEverywhere(try user("10")))
         #expect(forbidden.status == 403 && forbidden["field"] == "userId")
         var service = try issued("1", at: 0)
@@ -227,18 +227,18 @@ struct RevocationTests {
         #expect(try world.reply(service, .logOutEverywhere(try user("10"))).status == 200)
         #expect(try world.reply(issued("10", at: 0), .devices).status == 401)
         #expect(try world.reply(service, .devices).status == 200)
-        let act = try scope("c-1", of: "10", with: "11", device: "b1")
-        #expect(try world.reply(act, .logOutEverywhere(nil)).status == 403)
+        let capability = try scope("c-1", of: "10", with: "11", device: "b1")
+        #expect(try world.reply(capability, .logOutEverywhere(nil)).status == 403)
     }
 
     @Test("An operator's revocation is reported as done once it is durable, and covers no token of a later time")
     func operators() throws {
-        let world = World()
-        let phone = world.session(try issued("10", at: 0), device: "b1")
+        let world = SwitchboardWorld()
+        let device = world.connect(try issued("10", at: 0), device: "b1")
         let id = OrderID(rawValue: 7)
         world.holdsCommits = true
         world.give(.ordered(id, .revoke(try user("10"), before: world.now + .seconds(3_600))))
-        #expect(world.closes[phone] == 4401)
+        #expect(world.closes[device] == 4401)
         #expect(world.done.isEmpty)
         world.commit()
         #expect(world.done == [id])
@@ -247,10 +247,10 @@ struct RevocationTests {
 
     @Test("A late revocation with an earlier moment changes nothing")
     func neverBack() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         world.wait(10)
         _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
-        world.give(.ordered(OrderID(rawValue: 1), .revoke(try user("10"), before: World.start)))
+        world.give(.ordered(OrderID(rawValue: 1), .revoke(try user("10"), before: SwitchboardWorld.start)))
         #expect(try world.reply(issued("10", at: 5), .devices).status == 401)
     }
 }

@@ -10,13 +10,13 @@ import Testing
 struct OneRingTests {
     @Test("A newer call replaces the ringing one, and both sides are told which call replaced it")
     func replaced() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
         let callee = try world.open("10", "b1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.pong(callee)
         _ = (world.taken(caller), world.taken(callee))
-        world.send(caller, World.offer("c-2", to: "10", id: "o2"))
+        world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
         let (told, heard) = (world.taken(caller), world.taken(callee))
         #expect(told.states == ["ended replaced", "ringing"])
         #expect(told.of("call").first?["replacedBy"] == "c-2")
@@ -26,17 +26,17 @@ struct OneRingTests {
         #expect(heard.states == ["ended replaced"])
         #expect(heard.first?["replacedBy"] == "c-2")
         #expect(heard.last?["callId"] == "c-2")
-        let fetched = try world.fetched(try who("11"), "c-1", device: "a1")
+        let fetched = try world.fetched(try principal("11"), "c-1", device: "a1")
         #expect(fetched["state"] == "ended" && fetched["reason"] == "replaced" && fetched["replacedBy"] == "c-2")
-        #expect(world.board.countCalls()[.ringing] == 1)
-        #expect(world.board.metrics.callsEnded == [.replaced: 1])
+        #expect(world.switchboard.countCalls()[.ringing] == 1)
+        #expect(world.switchboard.metrics.callsEnded == [.replaced: 1])
     }
 
     @Test("A call of the caller's other device replaces the ringing one too, also under a generated callId")
     func otherDevice() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let first = try world.open("11", "a1")
-        world.send(first, World.offer("c-1", to: "10"))
+        world.send(first, SwitchboardWorld.offer("c-1", to: "10"))
         _ = world.taken(first)
         let second = try world.open("11", "a2")
         world.send(second, #"{"type":"offer","id":"o","to":"10","sdp":"v=0\r\n"}"#)
@@ -46,10 +46,10 @@ struct OneRingTests {
 
     @Test("Each newer call replaces the older one, whose pushes are cancelled")
     func pushes() throws {
-        let world = World()
-        try world.register(try who("10"), "b1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1")
         let caller = try world.open("11", "a1")
-        for number in 1...3 { world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)")) }
+        for number in 1...3 { world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)")) }
         #expect(world.pushes.count == 3)
         #expect(world.cancelled == world.pushes.dropLast().map(\.id))
     }
@@ -58,43 +58,43 @@ struct OneRingTests {
     func others() throws {
         let talk = try Talk.answered()
         let world = talk.world
-        world.send(talk.caller, World.offer("c-2", to: "10", id: "o2"))
-        world.send(talk.caller, World.offer("c-3", to: "12", id: "o3"))
-        world.send(try world.open("12", "c1"), World.offer("c-4", to: "10", id: "o4"))
-        #expect(world.board.countCalls() == [.ringing: 3, .answered: 1, .active: 0])
+        world.send(talk.caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
+        world.send(talk.caller, SwitchboardWorld.offer("c-3", to: "12", id: "o3"))
+        world.send(try world.open("12", "c1"), SwitchboardWorld.offer("c-4", to: "10", id: "o4"))
+        #expect(world.switchboard.countCalls() == [.ringing: 3, .answered: 1, .active: 0])
     }
 
     @Test("A call that a block hides is replaced too, because the caller must not notice the block")
     func hidden() throws {
-        let world = World()
-        _ = try world.reply(try who("10"), .block(try user("11")))
+        let world = SwitchboardWorld()
+        _ = try world.reply(try principal("10"), .block(try user("11")))
         let caller = try world.open("11", "a1")
         let callee = try world.open("10", "b1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         _ = (world.taken(caller), world.taken(callee))
-        world.send(caller, World.offer("c-2", to: "10", id: "o2"))
+        world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
         #expect(world.taken(caller).states == ["ended replaced", "ringing"])
         #expect(world.taken(callee).isEmpty)
     }
 
     @Test("A resent offer of a replaced call gets its ack and does not ring")
     func again() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
-        world.send(caller, World.offer("c-2", to: "10", id: "o2"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
         _ = world.taken(caller)
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.taken(caller).types == ["ack"])
-        #expect(world.board.countCalls()[.ringing] == 1)
+        #expect(world.switchboard.countCalls()[.ringing] == 1)
     }
 
     @Test("The explanation of a replaced call names the call that replaced it")
     func explained() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
-        world.send(caller, World.offer("c-2", to: "10", id: "o2"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
         let record = try #require(world.record("c-1"))
         let text = Explanation(record: record, events: [], log: [], devices: [], at: world.now).text
         #expect(text.contains("The caller started again with call c-2 at +0.00 s."))
@@ -103,65 +103,65 @@ struct OneRingTests {
 
 @Suite("Several callers of one callee")
 struct CrowdTests {
-    private func ring(_ count: Int, in world: World) throws -> [SessionID] {
+    private func ring(_ count: Int, in world: SwitchboardWorld) throws -> [ConnectionID] {
         try (0..<count).map { number in
             let caller = try world.open("c\(number)", "a")
-            world.send(caller, World.offer("call-\(number)", to: "10"))
+            world.send(caller, SwitchboardWorld.offer("call-\(number)", to: "10"))
             return caller
         }
     }
 
     @Test("A sixth caller is told busy immediately, nothing rings for it, and the callee's timeline says why")
     func sixth() throws {
-        let world = World()
-        try world.register(try who("10"), "b1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1")
         let callers = try ring(6, in: world)
         #expect(world.pushes.count == 5)
         let frames = world.taken(callers[5])
         #expect(frames.states == ["ringing", "ended busy"])
         #expect(frames.ack?["reason"] == "busy")
         #expect(world.events("crowded").count == 1)
-        #expect(world.board.metrics.limited[.crowded] == 1)
-        #expect(!(try world.reply(try who("c5"), .timeline(try call("call-5"))).text.contains("crowded")))
-        #expect(try world.reply(try who("10"), .timeline(try call("call-5"))).text.contains("crowded"))
+        #expect(world.switchboard.metrics.limited[.crowded] == 1)
+        #expect(!(try world.reply(try principal("c5"), .timeline(try call("call-5"))).text.contains("crowded")))
+        #expect(try world.reply(try principal("10"), .timeline(try call("call-5"))).text.contains("crowded"))
         // When one of them gives up, another one may ring.
-        world.send(callers[0], World.plain("end", "call-0", id: "e"))
-        world.send(callers[5], World.offer("call-6", to: "10", id: "o6"))
+        world.send(callers[0], SwitchboardWorld.plain("end", "call-0", id: "e"))
+        world.send(callers[5], SwitchboardWorld.offer("call-6", to: "10", id: "o6"))
         #expect(world.taken(callers[5]).states == ["ringing"])
     }
 
     @Test("A caller that rings again counts once, so one of the five may ring anew")
     func anew() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let callers = try ring(5, in: world)
         _ = world.taken(callers[0])
-        world.send(callers[0], World.offer("anew", to: "10", id: "o2"))
+        world.send(callers[0], SwitchboardWorld.offer("anew", to: "10", id: "o2"))
         #expect(world.taken(callers[0]).states == ["ended replaced", "ringing"])
     }
 
     @Test("Blocked callers do not count, and a blocked sixth caller sees an ordinary ring")
     func blocked() throws {
-        let world = World()
-        for number in 0..<5 { _ = try world.reply(try who("10"), .block(try user("c\(number)"))) }
+        let world = SwitchboardWorld()
+        for number in 0..<5 { _ = try world.reply(try principal("10"), .block(try user("c\(number)"))) }
         _ = try ring(5, in: world)
         let honest = try world.open("11", "a1")
-        world.send(honest, World.offer("c-1", to: "10"))
+        world.send(honest, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.taken(honest).states == ["ringing"])
-        let full = World()
+        let full = SwitchboardWorld()
         _ = try ring(5, in: full)
-        _ = try full.reply(try who("10"), .block(try user("11")))
+        _ = try full.reply(try principal("10"), .block(try user("11")))
         let caller = try full.open("11", "a1")
-        full.send(caller, World.offer("c-1", to: "10"))
+        full.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(full.taken(caller).states == ["ringing"])
     }
 
     @Test("Five callers do not change how a glare is decided")
     func glare() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         _ = try ring(5, in: world)
         let (one, other) = (try world.open("11", "a1"), try world.open("10", "b1"))
-        world.send(other, World.offer("b", to: "11"))
-        world.send(one, World.offer("a", to: "10"))
+        world.send(other, SwitchboardWorld.offer("b", to: "11"))
+        world.send(one, SwitchboardWorld.offer("a", to: "10"))
         #expect(world.taken(one).states == ["ringing", "ended glare"])
     }
 }
@@ -170,12 +170,12 @@ struct CrowdTests {
 struct RingLimitTests {
     @Test("One caller may ring and push one callee six times a minute, and a refusal says when to try again")
     func pair() throws {
-        let world = World()
-        try world.register(try who("10"), "b1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1")
         let caller = try world.open("11", "a1")
         for number in 0..<30 {
-            world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)"))
-            world.send(caller, World.plain("end", "c-\(number)", id: "e\(number)"))
+            world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)"))
+            world.send(caller, SwitchboardWorld.plain("end", "c-\(number)", id: "e\(number)"))
             world.wait(.milliseconds(73))
         }
         #expect(world.pushes.count == 6)
@@ -183,12 +183,12 @@ struct RingLimitTests {
         let refused = frames.of("error").filter { $0["code"] == "rate_limited" }
         #expect(refused.count == 24)
         #expect(refused.first?["retryAfter"] == "10")
-        #expect(world.board.metrics.limited[.ringsPerPair] == 24)
-        #expect(try world.post(try who("11"), Self.offer("rest")).retryAfterSeconds == 8)
-        world.send(caller, World.offer("other", to: "12", id: "other"))
+        #expect(world.switchboard.metrics.limited[.ringsPerPair] == 24)
+        #expect(try world.post(try principal("11"), Self.offer("rest")).retryAfterSeconds == 8)
+        world.send(caller, SwitchboardWorld.offer("other", to: "12", id: "other"))
         #expect(world.taken(caller).ack?["id"] == "other", "the caller may ring another user")
         world.wait(10)
-        #expect(try world.post(try who("11"), Self.offer("later")).status == 200)
+        #expect(try world.post(try principal("11"), Self.offer("later")).status == 200)
     }
 
     private static func offer(_ callID: String) -> String {
@@ -197,94 +197,102 @@ struct RingLimitTests {
 
     @Test("All callers together may ring one callee thirty times a minute")
     func callee() throws {
-        let world = World()
-        try world.register(try who("10"), "b1")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1")
         var refusals: [Frame] = []
         for number in 0..<40 {
             let caller = try world.open("c\(number)", "a")
-            world.send(caller, World.offer("c-\(number)", to: "10"))
-            world.send(caller, World.plain("end", "c-\(number)", id: "e"))
+            world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10"))
+            world.send(caller, SwitchboardWorld.plain("end", "c-\(number)", id: "e"))
             refusals += world.taken(caller).of("error").filter { $0["code"] == "rate_limited" }
         }
         #expect(world.pushes.count == 30)
         #expect(refusals.count == 10)
         #expect(refusals.allSatisfy { $0["retryAfter"] == "2" })
-        #expect(world.board.metrics.limited[.ringsPerCallee] == 10)
+        #expect(world.switchboard.metrics.limited[.ringsPerCallee] == 10)
     }
 
     @Test("Rings under one callId count like any others; renegotiations and resends do not count")
     func sameName() throws {
-        let world = World { $0.ringsPerPair = 2 }
+        let world = SwitchboardWorld { $0.ringsPerPair = 2 }
         let talk = try Talk.answered(world)
         for number in 0..<5 {
-            world.send(talk.caller, World.offer("c-1", to: "10"))
-            world.send(talk.caller, World.offer("c-1", to: "10", id: "r\(number)", sdp: "v=0\\r\\ns=\(number)\\r\\n"))
+            world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "10"))
+            world.send(
+                talk.caller,
+                SwitchboardWorld.offer("c-1", to: "10", id: "r\(number)", sdp: "v=0\\r\\ns=\(number)\\r\\n")
+            )
         }
         #expect(world.taken(talk.caller).of("error").isEmpty)
         for number in 0..<3 {
-            world.send(talk.caller, World.plain("end", "c-1", id: "e\(number)"))
-            world.send(talk.caller, World.offer("c-1", to: "10", id: "n\(number)", sdp: "v=0\\r\\ns=n\(number)\\r\\n"))
+            world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e\(number)"))
+            world.send(
+                talk.caller,
+                SwitchboardWorld.offer("c-1", to: "10", id: "n\(number)", sdp: "v=0\\r\\ns=n\(number)\\r\\n")
+            )
         }
         #expect(world.taken(talk.caller).of("error").filter { $0["code"] == "rate_limited" }.count == 2)
     }
 
     @Test("Each time the number of refused rings has doubled, the last call that rang shows it, to the callee only")
     func told() throws {
-        let world = World { $0.ringsPerPair = 1 }
+        let world = SwitchboardWorld { $0.ringsPerPair = 1 }
         let caller = try world.open("11", "a1")
-        for number in 0..<21 { world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)")) }
+        for number in 0..<21 { world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)")) }
         #expect(
             world.events("ring.refused")
                 == [1, 2, 4, 8, 16].map { #""limit":"rings_per_pair","from":"11","count":\#($0)"# }
         )
-        #expect(!(try world.reply(try who("11"), .timeline(try call("c-0"))).text.contains("ring.refused")))
-        let shown = try world.reply(try who("10"), .timeline(try call("c-0"))).text
+        #expect(!(try world.reply(try principal("11"), .timeline(try call("c-0"))).text.contains("ring.refused")))
+        let shown = try world.reply(try principal("10"), .timeline(try call("c-0"))).text
         #expect(shown.contains(#""event":"ring.refused""#))
     }
 
     @Test("A blocked caller's rings do not count for the callee's limit, and above that limit they are refused too")
     func blocked() throws {
-        let world = World { $0.ringsPerCallee = 3 }
-        _ = try world.reply(try who("10"), .block(try user("11")))
+        let world = SwitchboardWorld { $0.ringsPerCallee = 3 }
+        _ = try world.reply(try principal("10"), .block(try user("11")))
         let blocked = try world.open("11", "a1")
-        for number in 0..<6 { world.send(blocked, World.offer("c-\(number)", to: "10", id: "o\(number)")) }
+        for number in 0..<6 { world.send(blocked, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)")) }
         #expect(world.taken(blocked).of("error").isEmpty)
         for number in 0..<4 {
-            world.send(try world.open("c\(number)", "a"), World.offer("d-\(number)", to: "10"))
+            world.send(try world.open("c\(number)", "a"), SwitchboardWorld.offer("d-\(number)", to: "10"))
         }
-        #expect(world.board.metrics.limited[.ringsPerCallee] == 1)
-        world.send(blocked, World.offer("c-9", to: "10", id: "o9"))
+        #expect(world.switchboard.metrics.limited[.ringsPerCallee] == 1)
+        world.send(blocked, SwitchboardWorld.offer("c-9", to: "10", id: "o9"))
         #expect(world.taken(blocked).code == "rate_limited", "otherwise the caller would notice the block")
         #expect(!world.events("ring.refused").contains { $0.contains(#""from":"11""#) && $0.contains("callee") })
     }
 
     @Test("A limit of 0 means no limit, and nothing is stored for it")
     func unlimited() throws {
-        let world = World {
+        let world = SwitchboardWorld {
             $0.ringsPerPair = 0
             $0.ringsPerCallee = 0
         }
         let caller = try world.open("11", "a1")
-        for number in 0..<30 { world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)")) }
+        for number in 0..<30 { world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)")) }
         #expect(world.taken(caller).of("error").isEmpty)
-        #expect(world.board.limits.rings.count == 0)
+        #expect(world.switchboard.limits.rings.count == 0)
     }
 
     @Test("Rings are forgotten when they no longer count for a limit")
     func bounded() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
-        for number in 0..<20 { world.send(caller, World.offer("c-\(number)", to: "b\(number)", id: "o\(number)")) }
-        #expect(world.board.limits.rings.count == 40)
+        for number in 0..<20 {
+            world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "b\(number)", id: "o\(number)"))
+        }
+        #expect(world.switchboard.limits.rings.count == 40)
         world.wait(180)
-        #expect(world.board.limits.rings.count == 0)
+        #expect(world.switchboard.limits.rings.count == 0)
     }
 
     @Test("The explanation of a call names the rings that were refused after it")
     func explained() throws {
-        let world = World { $0.ringsPerPair = 1 }
+        let world = SwitchboardWorld { $0.ringsPerPair = 1 }
         let caller = try world.open("11", "a1")
-        for number in 0..<5 { world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)")) }
+        for number in 0..<5 { world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)")) }
         let events = world.changes.compactMap { if case .event(_, let event) = $0 { event } else { nil } }
         let record = try #require(world.record("c-0"))
         let text = Explanation(record: record, events: events, log: [], devices: [], at: world.now).text

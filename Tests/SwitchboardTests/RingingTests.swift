@@ -7,16 +7,16 @@ import Testing
 @Suite("Ringing a callee")
 struct RingingTests {
     /// A world in which 11 is connected, and 10 has the device b1 with a VoIP token.
-    private func world(_ adjust: (inout Policy) -> Void = { _ in }) throws -> (World, SessionID) {
-        let world = World(adjust)
-        try world.register(try who("10"), "b1", voip: "b1b1")
+    private func world(_ adjust: (inout Policy) -> Void = { _ in }) throws -> (SwitchboardWorld, ConnectionID) {
+        let world = SwitchboardWorld(adjust)
+        try world.register(try principal("10"), "b1", voip: "b1b1")
         return (world, try world.open("11", "a1"))
     }
 
     @Test("A device without a connection is pushed immediately, with all that it needs when it wakes")
     func push() throws {
         let (world, caller) = try world()
-        world.send(caller, World.offer("c-1", to: "10", more: #","displayName":"山田","hasVideo":true"#))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10", more: #","displayName":"山田","hasVideo":true"#))
         let order = try #require(world.takenPushes().first)
         #expect(order.token == "b1b1")
         #expect(order.topic == "com.example.app.voip")
@@ -39,7 +39,7 @@ struct RingingTests {
         let (world, caller) = try world()
         let name = String(repeating: "👨‍👩‍👧‍👦", count: 256)
         let sdp = "v=0\\r\\n" + String(repeating: "a=x\\r\\n", count: 1_000)
-        world.send(caller, World.offer("c-1", to: "10", sdp: sdp, more: #","displayName":"\#(name)""#))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10", sdp: sdp, more: #","displayName":"\#(name)""#))
         let payload = try #require(world.takenPushes().first).payload
         #expect(payload.count <= 5_120)
         #expect(Reply(body: payload)["offer"] == nil)
@@ -51,7 +51,7 @@ struct RingingTests {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
         _ = world.taken(b1)
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.taken(b1).types == ["offer"])
         #expect(world.pings[b1] == 1)
         #expect(world.pushes.isEmpty)
@@ -63,9 +63,9 @@ struct RingingTests {
     @Test("A device without a connection is pushed although another device has one")
     func mixed() throws {
         let (world, caller) = try world()
-        try world.register(try who("10"), "b2", voip: "b2b2")
+        try world.register(try principal("10"), "b2", voip: "b2b2")
         _ = try world.open("10", "b1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.takenPushes().map(\.token) == ["b2b2"])
     }
 
@@ -73,7 +73,7 @@ struct RingingTests {
     func corpse() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.wait(.milliseconds(1_999))
         #expect(world.closes[b1] == nil && world.pushes.isEmpty)
         world.wait(.milliseconds(1))
@@ -86,7 +86,7 @@ struct RingingTests {
     func anyFrame() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.send(b1, "nonsense")
         world.wait(3)
         #expect(world.closes[b1] == nil && world.pushes.isEmpty)
@@ -96,7 +96,7 @@ struct RingingTests {
     func closedBeforePong() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.give(.closed(b1))
         #expect(world.takenPushes().map(\.token) == ["b1b1"])
         world.wait(3)
@@ -107,7 +107,7 @@ struct RingingTests {
     func closedAfterPong() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         let again = try world.open("10", "b1")
         #expect(world.taken(again).types == ["welcome", "offer"])
         world.pong(again)
@@ -121,9 +121,9 @@ struct RingingTests {
         let (world, caller) = try world()
         let other = try world.open("12", "x1")
         let b1 = try world.open("10", "b1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.wait(1)
-        world.send(other, World.offer("c-2", to: "10"))
+        world.send(other, SwitchboardWorld.offer("c-2", to: "10"))
         world.wait(1)
         #expect(world.closes[b1] != nil)
         #expect(world.takenPushes().count == 2)
@@ -131,11 +131,11 @@ struct RingingTests {
 
     @Test("A registration without a device id is live while a connection without one answers its probe")
     func nameless() throws {
-        let world = World()
-        try world.register(try who("10"), nil, voip: "bb")
-        let b = world.session(try who("10", token: 3))
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), nil, voip: "bb")
+        let b = world.connect(try principal("10", token: 3))
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.pushes.isEmpty)
         world.wait(2)
         #expect(world.closes[b] != nil)
@@ -144,9 +144,9 @@ struct RingingTests {
 
     @Test("The timeline records that there was no device")
     func noDevice() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.events("no_device").count == 1)
         #expect(world.events("push.sent").isEmpty)
     }
@@ -154,11 +154,11 @@ struct RingingTests {
     @Test("A call is replayed to the device that its push has woken")
     func woken() throws {
         let (world, caller) = try world()
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.wait(5)
         let b1 = try world.open("10", "b1")
         #expect(world.taken(b1).types == ["welcome", "offer"])
-        world.send(b1, World.answer("c-1"))
+        world.send(b1, SwitchboardWorld.answer("c-1"))
         #expect(world.taken(caller).states.contains("answered"))
     }
 
@@ -181,19 +181,19 @@ struct BusyTests {
         let talk = try Talk.answered()
         let other = try talk.world.open("12", "x1")
         talk.clear()
-        talk.world.send(other, World.offer("c-2", to: "10"))
+        talk.world.send(other, SwitchboardWorld.offer("c-2", to: "10"))
         #expect(talk.world.taken(talk.callee).of("offer").first?["waiting"] == "true")
         #expect(talk.world.taken(other).states == ["ringing"])
     }
 
     @Test("With the policy busy, the caller is told busy immediately and the callee is told nothing")
     func busy() throws {
-        let world = World { $0.whenBusy = .busy }
+        let world = SwitchboardWorld { $0.whenBusy = .busy }
         let talk = try Talk.answered(world)
         let other = try world.open("12", "x1")
-        try world.register(try who("10"), "b2", voip: "bb")
+        try world.register(try principal("10"), "b2", voip: "bb")
         talk.clear()
-        world.send(other, World.offer("c-2", to: "10"))
+        world.send(other, SwitchboardWorld.offer("c-2", to: "10"))
         let frames = world.taken(other)
         #expect(frames.states == ["ringing", "ended busy"])
         #expect(frames.ack?["reason"] == "busy")
@@ -203,10 +203,10 @@ struct BusyTests {
 
     @Test("A callee is not busy while a call only rings")
     func ringing() throws {
-        let world = World { $0.whenBusy = .busy }
+        let world = SwitchboardWorld { $0.whenBusy = .busy }
         let talk = try Talk(world)
         let other = try world.open("12", "x1")
-        world.send(other, World.offer("c-2", to: "10"))
+        world.send(other, SwitchboardWorld.offer("c-2", to: "10"))
         let offers = world.taken(talk.callee).of("offer")
         #expect(offers.count == 2)
         #expect(offers.allSatisfy { $0["waiting"] == nil })
@@ -216,13 +216,13 @@ struct BusyTests {
 @Suite("A call that is hidden from its callee")
 struct HiddenCallTests {
     /// Returns the frames that 11 is sent when it calls 10, from the offer to the timeout.
-    private func caller(_ world: World) throws -> [String] {
+    private func caller(_ world: SwitchboardWorld) throws -> [String] {
         let b1 = try world.open("10", "b1")
-        try world.register(try who("10"), "b2", voip: "bb")
+        try world.register(try principal("10"), "b2", voip: "bb")
         _ = world.taken(b1)
         let a1 = try world.open("11", "a1")
-        world.send(a1, World.offer("c-1", to: "10"))
-        world.send(a1, World.ice("c-1", id: "i"))
+        world.send(a1, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(a1, SwitchboardWorld.ice("c-1", id: "i"))
         world.pong(b1)
         world.wait(20)
         world.pong(a1)
@@ -233,89 +233,89 @@ struct HiddenCallTests {
 
     @Test("A blocked caller sees an ordinary ring that is not answered")
     func blocked() throws {
-        let ordinary = try caller(World())
-        let world = World()
-        _ = try world.reply(try who("10"), .block(try user("11")))
+        let ordinary = try caller(SwitchboardWorld())
+        let world = SwitchboardWorld()
+        _ = try world.reply(try principal("10"), .block(try user("11")))
         #expect(try caller(world) == ordinary)
         #expect(ordinary.last?.contains("unanswered") == true)
-        #expect(world.taken(SessionID(rawValue: 1)).isEmpty)
+        #expect(world.taken(ConnectionID(rawValue: 1)).isEmpty)
         #expect(world.pushes.isEmpty)
         #expect(world.events("blocked").count == 1)
-        #expect(try world.fetched(try who("10"), "c-1", device: "b1").status == 404)
+        #expect(try world.fetched(try principal("10"), "c-1", device: "b1").status == 404)
     }
 
     @Test("If a block hides a call, the callee still learns that earlier calls under its callId have ended")
     func earlierThanHidden() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let a1 = try world.open("11", "a1")
-        world.send(a1, World.offer("c-1", to: "10", id: "1"))
-        world.send(a1, World.plain("end", "c-1", id: "2"))
-        world.send(a1, World.offer("c-1", to: "10", id: "3"))
-        world.send(a1, World.plain("end", "c-1", id: "4"))
-        _ = try world.reply(try who("10"), .block(try user("11")))
-        world.send(a1, World.offer("c-1", to: "10", id: "5"))
+        world.send(a1, SwitchboardWorld.offer("c-1", to: "10", id: "1"))
+        world.send(a1, SwitchboardWorld.plain("end", "c-1", id: "2"))
+        world.send(a1, SwitchboardWorld.offer("c-1", to: "10", id: "3"))
+        world.send(a1, SwitchboardWorld.plain("end", "c-1", id: "4"))
+        _ = try world.reply(try principal("10"), .block(try user("11")))
+        world.send(a1, SwitchboardWorld.offer("c-1", to: "10", id: "5"))
         let b1 = try world.open("10", "b1")
         // This is a device that a late push for the first epoch has woken.
         let late = #","to":"11","epoch":"#
-        world.send(b1, World.plain("ringing", "c-1", id: "r", more: late + "1"))
+        world.send(b1, SwitchboardWorld.plain("ringing", "c-1", id: "r", more: late + "1"))
         #expect(world.taken(b1).last?["code"] == "call_ended")
         // The device learns nothing of the hidden call (epoch 3), nor of an epoch that never was (4).
         for (index, epoch) in ["3", "4"].enumerated() {
-            world.send(b1, World.plain("ringing", "c-1", id: "s\(index)", more: late + epoch))
+            world.send(b1, SwitchboardWorld.plain("ringing", "c-1", id: "s\(index)", more: late + epoch))
             #expect(world.taken(b1).last?["code"] == "not_found")
         }
     }
 
     @Test("Do-not-disturb hides calls in the same way while it lasts")
     func doNotDisturb() throws {
-        let ordinary = try caller(World())
-        let world = World()
-        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
+        let ordinary = try caller(SwitchboardWorld())
+        let world = SwitchboardWorld()
+        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
         #expect(try caller(world) == ordinary)
-        #expect(world.taken(SessionID(rawValue: 1)).isEmpty)
+        #expect(world.taken(ConnectionID(rawValue: 1)).isEmpty)
         #expect(world.pushes.isEmpty)
         #expect(world.events("dnd").count == 1)
-        let later = World()
-        _ = try later.reply(try who("10"), .doNotDisturb(until: later.now))
+        let later = SwitchboardWorld()
+        _ = try later.reply(try principal("10"), .doNotDisturb(until: later.now))
         _ = try caller(later)
-        #expect(later.taken(SessionID(rawValue: 1)).types.contains("offer"))
+        #expect(later.taken(ConnectionID(rawValue: 1)).types.contains("offer"))
     }
 
     @Test("A late renegotiation by the callee, in an earlier epoch, does not replace the hidden call")
     func lateRenegotiation() throws {
         let talk = try Talk.answered()
         let world = talk.world
-        world.send(talk.caller, World.plain("end", "c-1", id: "e"))
-        _ = try world.reply(try who("10"), .block(try user("11")))
-        world.send(talk.caller, World.offer("c-1", to: "10", id: "o2"))
+        world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        _ = try world.reply(try principal("10"), .block(try user("11")))
+        world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "10", id: "o2"))
         let late = #"{"action":"offer","callId":"c-1","to":"11","epoch":1,"data":{"sdp":"v=0\r\ns=late\r\n"}}"#
-        #expect(try world.post(try who("10"), late).status == 409)
+        #expect(try world.post(try principal("10"), late).status == 409)
         #expect(world.events("blocked").count == 1)
     }
 
     @Test("The callee is shown the details of a call hidden by do-not-disturb, but not of one hidden by a block")
     func history() throws {
         for (isBlock, status) in [(true, 404), (false, 200)] {
-            let world = World()
+            let world = SwitchboardWorld()
             _ = try world.reply(
-                try who("10"),
+                try principal("10"),
                 isBlock ? .block(try user("11")) : .doNotDisturb(until: world.now + .seconds(3_600))
             )
             let a1 = try world.open("11", "a1")
-            world.send(a1, World.offer("c-1", to: "10"))
-            world.send(a1, World.plain("end", "c-1", id: "e"))
-            #expect(try world.reply(try who("10"), .call(try call("c-1"))).status == status)
-            #expect(try world.reply(try who("11"), .call(try call("c-1"))).status == 200)
+            world.send(a1, SwitchboardWorld.offer("c-1", to: "10"))
+            world.send(a1, SwitchboardWorld.plain("end", "c-1", id: "e"))
+            #expect(try world.reply(try principal("10"), .call(try call("c-1"))).status == status)
+            #expect(try world.reply(try principal("11"), .call(try call("c-1"))).status == 200)
         }
     }
 
     @Test("A hidden call takes no part in a glare")
     func glare() throws {
-        let world = World()
-        _ = try world.reply(try who("10"), .block(try user("11")))
+        let world = SwitchboardWorld()
+        _ = try world.reply(try principal("10"), .block(try user("11")))
         let (a1, b1) = (try world.open("11", "a1"), try world.open("10", "b1"))
-        world.send(a1, World.offer("a", to: "10"))
-        world.send(b1, World.offer("b", to: "11"))
+        world.send(a1, SwitchboardWorld.offer("a", to: "10"))
+        world.send(b1, SwitchboardWorld.offer("b", to: "11"))
         #expect(world.taken(b1).states == ["ringing"])
         #expect(world.taken(a1).types.contains("offer"))
     }

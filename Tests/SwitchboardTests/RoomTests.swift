@@ -6,13 +6,13 @@ import Testing
 
 @Suite("A room without a call")
 struct RoomPresenceTests {
-    private func enter(_ world: World, _ session: SessionID, _ room: String, type: String = "join") {
-        world.send(session, #"{"type":"\#(type)","id":"r","room":"\#(room)"}"#)
+    private func enter(_ world: SwitchboardWorld, _ connection: ConnectionID, _ room: String, type: String = "join") {
+        world.send(connection, #"{"type":"\#(type)","id":"r","room":"\#(room)"}"#)
     }
 
     @Test("Each member is told who is there, who comes and who leaves, under the room name that the member used")
     func pair() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
         enter(world, a, "p2p:11-10")
         #expect(world.taken(a).types == ["welcome", "ack"])
@@ -32,7 +32,7 @@ struct RoomPresenceTests {
 
     @Test("A room is entered once, however often a connection joins")
     func twice() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
         enter(world, a, "p2p:11-10")
         enter(world, b, "p2p:11-10")
@@ -45,18 +45,18 @@ struct RoomPresenceTests {
 
     @Test("A pair room that names one user twice is refused", arguments: ["join", "leave"])
     func oneself(_ type: String) throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let a = try world.open("11", "a1")
         _ = world.taken(a)
         enter(world, a, "p2p:11-11", type: type)
         let error = try #require(world.taken(a).first)
         #expect(error["code"] == "invalid_field" && error["field"] == "room")
-        #expect(world.board.connections.roomCount == 0)
+        #expect(world.switchboard.connections.roomCount == 0)
     }
 
     @Test("A connection that closes leaves its rooms")
     func closed() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
         enter(world, a, "p2p:11-10")
         enter(world, b, "p2p:11-10")
@@ -64,15 +64,15 @@ struct RoomPresenceTests {
         world.give(.closed(b))
         #expect(world.taken(a).map { $0["present"] } == ["false"])
         world.give(.closed(a))
-        #expect(world.board.connections.roomCount == 0)
+        #expect(world.switchboard.connections.roomCount == 0)
     }
 
     @Test("A group room is open to users whose token contains it")
     func group() throws {
-        let world = World()
-        var member = try who("11")
+        let world = SwitchboardWorld()
+        var member = try principal("11")
         member.rooms = ["room:x"]
-        let (a, b) = (world.session(member, device: "a1"), try world.open("10", "b1"))
+        let (a, b) = (world.connect(member, device: "a1"), try world.open("10", "b1"))
         enter(world, a, "room:x")
         #expect(world.taken(a).ack != nil)
         enter(world, b, "room:x")
@@ -84,14 +84,14 @@ struct RoomPresenceTests {
 
     @Test("A connection leaves a group room that its new token does not contain")
     func lost() throws {
-        let world = World()
-        var member = try who("11")
+        let world = SwitchboardWorld()
+        var member = try principal("11")
         member.rooms = ["room:x", "room:y"]
-        let a = world.session(member, device: "a1")
-        var other = try who("10")
+        let a = world.connect(member, device: "a1")
+        var other = try principal("10")
         other.rooms = ["room:x", "room:y"]
-        let b = world.session(other, device: "b1")
-        for session in [a, b] { for room in ["room:x", "room:y", "p2p:11-10"] { enter(world, session, room) } }
+        let b = world.connect(other, device: "b1")
+        for connection in [a, b] { for room in ["room:x", "room:y", "p2p:11-10"] { enter(world, connection, room) } }
         _ = (world.taken(a), world.taken(b))
         member.rooms = ["room:y"]
         world.give(.verified(a, id: SignalID("t"), .success(member)))
@@ -101,16 +101,16 @@ struct RoomPresenceTests {
             told.first.map { [$0["room"], $0["user"], $0["device"], $0["present"]] } == ["room:x", "11", "a1", "false"]
         )
         #expect(world.taken(b).map { [$0["room"], $0["user"], $0["present"]] } == [["room:x", "11", "false"]])
-        #expect(world.board.connections.members(of: .group("room:x")).count == 1)
+        #expect(world.switchboard.connections.members(of: .group("room:x")).count == 1)
         enter(world, a, "room:x")
         #expect(world.taken(a).code == "forbidden")
     }
 
     @Test("A blocked user is not shown the presence of the user that blocks them")
     func blocked() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
-        _ = try world.reply(try who("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .block(try user("11")))
         enter(world, a, "p2p:11-10")
         _ = world.taken(a)
         enter(world, b, "p2p:11-10")
@@ -119,41 +119,41 @@ struct RoomPresenceTests {
         enter(world, b, "p2p:11-10", type: "leave")
         #expect(world.taken(a).isEmpty)
         enter(world, b, "p2p:11-10")
-        _ = try world.reply(try who("10"), .unblock(try user("11")))
+        _ = try world.reply(try principal("10"), .unblock(try user("11")))
         #expect(world.taken(a).of("peer").map { $0["present"] } == ["true"])
-        _ = try world.reply(try who("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .block(try user("11")))
         #expect(world.taken(a).of("peer").map { $0["present"] } == ["false"])
     }
 
     @Test("A room of other users is forbidden, and a malformed room is an invalid field")
     func wrong() throws {
-        let world = World()
-        let session = try world.open("11", "a1")
-        enter(world, session, "p2p:12-13")
-        #expect(world.taken(session).code == "forbidden")
-        enter(world, session, "hall")
-        #expect(world.taken(session).of("error").last?["field"] == "room")
+        let world = SwitchboardWorld()
+        let connection = try world.open("11", "a1")
+        enter(world, connection, "p2p:12-13")
+        #expect(world.taken(connection).code == "forbidden")
+        enter(world, connection, "hall")
+        #expect(world.taken(connection).of("error").last?["field"] == "room")
     }
 
     @Test("An offer is refused for a group room, for other users' rooms, and for a wrong room or addressee")
     func offers() throws {
-        let world = World()
-        let session = try world.open("11", "a1")
+        let world = SwitchboardWorld()
+        let connection = try world.open("11", "a1")
         for (room, code) in [("room:x", "forbidden"), ("p2p:12-13", "forbidden"), ("hall", "invalid_field")] {
-            world.send(session, #"{"type":"offer","id":"o","callId":"c","room":"\#(room)","sdp":"v=0\r\n"}"#)
-            #expect(world.taken(session).code == code, "\(room)")
+            world.send(connection, #"{"type":"offer","id":"o","callId":"c","room":"\#(room)","sdp":"v=0\r\n"}"#)
+            #expect(world.taken(connection).code == code, "\(room)")
         }
         for more in [#""to":"11""#, #""room":"p2p:11-11""#, #""room":"p2p:11-10","to":"12""#] {
-            world.send(session, #"{"type":"offer","id":"o","callId":"c",\#(more),"sdp":"v=0\r\n"}"#)
-            #expect(world.taken(session).code == "invalid_field", "\(more)")
+            world.send(connection, #"{"type":"offer","id":"o","callId":"c",\#(more),"sdp":"v=0\r\n"}"#)
+            #expect(world.taken(connection).code == "invalid_field", "\(more)")
         }
-        world.send(session, #"{"type":"offer","id":"o","callId":"c","sdp":"v=0\r\n"}"#)
-        #expect(world.taken(session).of("error").last?["field"] == "to")
+        world.send(connection, #"{"type":"offer","id":"o","callId":"c","sdp":"v=0\r\n"}"#)
+        #expect(world.taken(connection).of("error").last?["field"] == "to")
     }
 
     @Test("An offer is relayed with the room name that its caller used")
     func name() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
         world.send(a, #"{"type":"offer","id":"o","callId":"c","room":"p2p:10-11","sdp":"v=0\r\n"}"#)
         #expect(world.taken(b).of("offer").first?["room"] == "p2p:10-11")
@@ -163,11 +163,12 @@ struct RoomPresenceTests {
 
 @Suite("Glare: two users that call each other")
 struct GlareWorldTests {
-    private func ring(_ first: String, _ second: String) throws -> (World, a: SessionID, b: SessionID) {
-        let world = World()
+    private func ring(_ first: String, _ second: String) throws -> (SwitchboardWorld, a: ConnectionID, b: ConnectionID)
+    {
+        let world = SwitchboardWorld()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
-        world.send(a, World.offer(first, to: "10"))
-        world.send(b, World.offer(second, to: "11"))
+        world.send(a, SwitchboardWorld.offer(first, to: "10"))
+        world.send(b, SwitchboardWorld.offer(second, to: "11"))
         return (world, a, b)
     }
 
@@ -179,7 +180,7 @@ struct GlareWorldTests {
         #expect(loser.ack?["replacedBy"] == "a")
         #expect(loser.states == ["ringing", "ended glare"])
         #expect(world.taken(a).of("offer").isEmpty, "the losing call never rings")
-        world.send(b, World.answer("a"))
+        world.send(b, SwitchboardWorld.answer("a"))
         #expect(world.taken(a).states.last == "answered")
     }
 
@@ -190,41 +191,44 @@ struct GlareWorldTests {
         #expect(loser.states == ["ringing", "ended glare"])
         #expect(loser.of("call").last?["replacedBy"] == "a")
         #expect(loser.of("offer").first?["callId"] == "a")
-        world.send(a, World.answer("a"))
+        world.send(a, SwitchboardWorld.answer("a"))
         #expect(world.taken(b).states.last == "answered")
     }
 
     @Test("A request whose call loses the glare gets 200 with the reason")
     func byRequest() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let a = try world.open("11", "a1")
-        world.send(a, World.offer("a", to: "10"))
-        let reply = try world.post(try who("10"), #"{"action":"offer","callId":"b","to":11,"data":{"sdp":"v=0\n"}}"#)
+        world.send(a, SwitchboardWorld.offer("a", to: "10"))
+        let reply = try world.post(
+            try principal("10"),
+            #"{"action":"offer","callId":"b","to":11,"data":{"sdp":"v=0\n"}}"#
+        )
         #expect(reply.status == 200)
         #expect(reply["state"] == "ended")
         #expect(reply["reason"] == "glare")
         #expect(reply["replacedBy"] == "a")
-        #expect(try world.fetched(try who("10"), "b")["replacedBy"] == "a")
+        #expect(try world.fetched(try principal("10"), "b")["replacedBy"] == "a")
     }
 
     @Test("An answered call, or a call of another pair, causes no glare")
     func noGlare() throws {
         let talk = try Talk.answered(callID: "a")
         talk.clear()
-        talk.world.send(talk.callee, World.offer("b", to: "11"))
+        talk.world.send(talk.callee, SwitchboardWorld.offer("b", to: "11"))
         #expect(talk.world.taken(talk.caller).of("offer").count == 1)
         let other = try talk.world.open("12", "x1")
-        talk.world.send(other, World.offer("0", to: "10"))
+        talk.world.send(other, SwitchboardWorld.offer("0", to: "10"))
         #expect(talk.world.taken(other).states == ["ringing"])
     }
 
     @Test("No device is pushed for the losing call")
     func noPush() throws {
-        let world = World()
-        try world.register(try who("11"), "a2", voip: "aa")
+        let world = SwitchboardWorld()
+        try world.register(try principal("11"), "a2", voip: "aa")
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
-        world.send(a, World.offer("a", to: "10"))
-        world.send(b, World.offer("b", to: "11"))
+        world.send(a, SwitchboardWorld.offer("a", to: "10"))
+        world.send(b, SwitchboardWorld.offer("b", to: "11"))
         #expect(world.pushes.isEmpty)
     }
 }

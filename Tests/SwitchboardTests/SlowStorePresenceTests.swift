@@ -15,20 +15,20 @@ struct SlowStorePresenceTests {
 
     @Test("The store's late answer to a question from before a call does not decide presence")
     func staleAnswer() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         world.holdsAnswers = true
         let early = try world.open("11", "a1")
         world.send(early, Self.ask("12"))
         world.give(.closed(early))
         // 10 calls 11, who has no connection. 10 then ends the call and stays online.
         let peer = try world.open("10", "b1")
-        world.send(peer, World.offer("c-1", to: "11"))
-        world.send(peer, World.plain("end", "c-1", id: "e"))
+        world.send(peer, SwitchboardWorld.offer("c-1", to: "11"))
+        world.send(peer, SwitchboardWorld.plain("end", "c-1", id: "e"))
         let asker = try world.open("11", "a1")
         world.send(asker, Self.ask("10"))
-        // Only now does the store answer the question from before the call, and then the later one, if there is one.
-        for (number, question) in world.questions.map(\.1).enumerated() {
-            world.give(.stored(.answered(question, .peers(number == 0 ? [] : [try user("10")]))))
+        // Only now does the store answer the query from before the call, and then the later one, if there is one.
+        for (number, query) in world.queries.map(\.1).enumerated() {
+            world.give(.stored(.answered(query, .peers(number == 0 ? [] : [try user("10")]))))
         }
         #expect(states(world.taken(asker)).last == "10 true")
         world.give(.closed(peer))
@@ -37,14 +37,14 @@ struct SlowStorePresenceTests {
 
     @Test("A connection learns that a peer went offline while the store is asked for the user's other connection")
     func askedAgain() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let peer = try world.open("10", "b1")
-        world.send(peer, World.offer("c-1", to: "11"))
-        world.send(peer, World.plain("end", "c-1", id: "e"))
-        world.failsQuestions = true
+        world.send(peer, SwitchboardWorld.offer("c-1", to: "11"))
+        world.send(peer, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        world.failsQueries = true
         let first = try world.open("11", "a1")
         world.send(first, Self.ask("12"))
-        world.failsQuestions = false
+        world.failsQueries = false
         let second = try world.open("11", "a2")
         world.send(second, Self.ask("10"))
         #expect(states(world.taken(second)) == ["10 true"])
@@ -52,7 +52,7 @@ struct SlowStorePresenceTests {
         world.holdsAnswers = true
         for _ in 0..<2 {
             world.wait(25)
-            for session in [first, second, peer] { world.pong(session) }
+            for connection in [first, second, peer] { world.pong(connection) }
         }
         world.give(.closed(peer))
         world.answerQuestions()

@@ -5,13 +5,13 @@ import Testing
 
 @testable import Switchboard
 
-extension World {
+extension SwitchboardWorld {
     /// Opens a connection of a client that keeps no cursor; its device is the one that its token stands for.
-    func join(_ user: String, token: UInt64 = 1, seen: [LogName: UInt64] = [:], as id: UInt64) throws -> SessionID {
-        let who = try who(user, token: token)
-        let session = SessionID(rawValue: id)
-        give(.joined(session, who, device: Phone(unnamed: who.mark).id, seen: seen))
-        return session
+    func join(_ user: String, token: UInt64 = 1, seen: [LogName: UInt64] = [:], as id: UInt64) throws -> ConnectionID {
+        let principal = try principal(user, token: token)
+        let connection = ConnectionID(rawValue: id)
+        give(.joined(connection, principal, device: DeviceIdentity(unnamed: principal.fingerprint).id, seen: seen))
+        return connection
     }
 }
 
@@ -21,14 +21,14 @@ struct TextTests {
 
     @Test("A text reaches every connection of its addressee, and no other user")
     func relayed() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let sender = try world.open("11", "a1")
         let other = [try world.open("10", "b1"), try world.open("10", "b2")]
         let stranger = try world.open("12", "c1")
-        for session in other + [sender, stranger] { _ = world.taken(session) }
+        for connection in other + [sender, stranger] { _ = world.taken(connection) }
         world.send(sender, text)
-        for session in other {
-            let frame = try #require(world.taken(session).of("message").first)
+        for connection in other {
+            let frame = try #require(world.taken(connection).of("message").first)
             #expect([frame["from"], frame["fromDevice"], frame["body"], frame["to"]] == ["11", "a1", "hi", "10"])
         }
         #expect(world.taken(stranger).isEmpty)
@@ -38,9 +38,9 @@ struct TextTests {
 
     @Test("A text to an offline user is pushed to devices with an alert token, at most 30 times a minute")
     func pushed() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", voip: "aa", alert: "bb")
-        try world.register(try who("10"), "b2", voip: "cc")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "aa", alert: "bb")
+        try world.register(try principal("10"), "b2", voip: "cc")
         let sender = try world.open("11", "a1")
         world.send(sender, text)
         let pushes = world.takenPushes()
@@ -52,13 +52,13 @@ struct TextTests {
         for _ in 0..<60 { world.send(sender, text) }
         #expect(world.takenPushes().count == 29)
         world.answerPush(try #require(pushes.first), 410, "Unregistered", at: world.now)
-        #expect(try world.reply(try who("10"), .devices).text.contains(#""apnsDeviceToken":null"#))
+        #expect(try world.reply(try principal("10"), .devices).text.contains(#""apnsDeviceToken":null"#))
     }
 
     @Test("A text that is too long for a push is cut there")
     func long() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", alert: "bb")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", alert: "bb")
         let sender = try world.open("11", "a1")
         let body = String(repeating: "é", count: 6_000)
         world.send(sender, #"{"type":"message","id":"m","to":"10","body":"\#(body)"}"#)
@@ -71,8 +71,8 @@ struct TextTests {
     @Test("A text is pushed only if its addressee's connection does not answer the probe")
     func corpse() throws {
         for isAlive in [false, true] {
-            let world = World()
-            try world.register(try who("10"), "b1", alert: "bb")
+            let world = SwitchboardWorld()
+            try world.register(try principal("10"), "b1", alert: "bb")
             let sender = try world.open("11", "a1")
             let other = try world.open("10", "b1")
             world.send(sender, text)
@@ -88,8 +88,8 @@ struct TextTests {
 
     @Test("A text that one of two connections has confirmed is not pushed when the other connection closes")
     func oneOfTwo() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", alert: "bb")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", alert: "bb")
         let sender = try world.open("11", "a1")
         let dead = try world.open("10", "b1")
         let alive = try world.open("10", "b2")
@@ -102,8 +102,8 @@ struct TextTests {
     @Test("Only the pong to a text's ping, or to a later ping, shows that the text arrived")
     func newestPong() throws {
         for answered in [2, 3] as [UInt64] {
-            let world = World()
-            try world.register(try who("10"), "b1", alert: "bb")
+            let world = SwitchboardWorld()
+            try world.register(try principal("10"), "b1", alert: "bb")
             let sender = try world.open("11", "a1")
             let other = try world.open("10", "b1")
             for _ in 1...3 { world.send(sender, text) }
@@ -116,13 +116,13 @@ struct TextTests {
 
     @Test("Up to 64 texts wait for the pong of a client that shows life without pongs; further texts are pushed")
     func unanswered() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", alert: "bb")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", alert: "bb")
         let sender = try world.open("11", "a1")
         let other = try world.open("10", "b1")
         for index in 1...70 {
             world.send(sender, text)
-            world.give(.showedLife(other))
+            world.give(.signOfLife(other))
             #expect(world.takenPushes().count == (index <= 64 ? 0 : 1))
         }
         #expect(world.closes[other] == nil)
@@ -133,14 +133,14 @@ struct TextTests {
 
     @Test("A blocked sender's text is not delivered, and its ack looks ordinary; do-not-disturb stops the push")
     func hidden() throws {
-        let world = World()
-        try world.register(try who("10"), "b1", alert: "bb")
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", alert: "bb")
         let sender = try world.open("11", "a1")
-        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(60)))
+        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(60)))
         world.send(sender, text)
         #expect(world.takenPushes().isEmpty)
-        _ = try world.reply(try who("10"), .doNotDisturb(until: nil))
-        _ = try world.reply(try who("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .doNotDisturb(until: nil))
+        _ = try world.reply(try principal("10"), .block(try user("11")))
         let other = try world.open("10", "b1")
         _ = world.taken(other)
         world.send(sender, text)
@@ -150,7 +150,7 @@ struct TextTests {
 
     @Test("A text needs another user and a body", arguments: [#""to":"10""#, #""body":"x""#, #""to":"11","body":"x""#])
     func faults(_ members: String) throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let sender = try world.open("11", "a1")
         world.send(sender, #"{"type":"message","id":"m",\#(members)}"#)
         #expect(world.taken(sender).code == "invalid_field")
@@ -165,22 +165,22 @@ struct PlaceTests {
 
     @Test("A ringing call is sent whole, however much of it has reached the device")
     func ringing() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("11-10", to: "10"))
-        world.send(caller, World.ice("11-10", id: "i1"))
+        world.send(caller, SwitchboardWorld.offer("11-10", to: "10"))
+        world.send(caller, SwitchboardWorld.ice("11-10", id: "i1"))
         let callee = try world.join("10", seen: [try log(): 99], as: 1 << 40)
         #expect(world.taken(callee).types == ["welcome", "offer", "ice", "presence"])
     }
 
     @Test("Of an answered call, a device is sent the entries that it lacks, but no offer that was answered")
     func answered() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("11-10", to: "10"))
-        world.send(caller, World.ice("11-10", id: "i1"))
+        world.send(caller, SwitchboardWorld.offer("11-10", to: "10"))
+        world.send(caller, SwitchboardWorld.ice("11-10", id: "i1"))
         _ = try world.post(
-            try who("10"),
+            try principal("10"),
             #"{"action":"answer","callId":"11-10","data":{"sdp":"v=0\r\ns=b\r\n"}}"#
         )
         let first = try world.join("10", as: 1 << 40)
@@ -188,7 +188,7 @@ struct PlaceTests {
         #expect(frames.types == ["welcome", "ice", "call", "presence"])
         let last = try #require(frames.of("call").last).seq
         world.give(.closed(first))
-        world.send(caller, World.ice("11-10", id: "i2"))
+        world.send(caller, SwitchboardWorld.ice("11-10", id: "i2"))
         let second = try world.join("10", seen: [try log(): last], as: 2 << 40)
         #expect(world.taken(second).types == ["welcome", "call", "ice", "presence"], "and the state of the call again")
         world.give(.closed(second))
@@ -198,16 +198,16 @@ struct PlaceTests {
 
     @Test("A client's connections do not replace each other; together with its requests they are one device")
     func phone() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let one = try world.join("10", as: 1 << 40)
         let two = try world.join("10", as: 2 << 40)
         #expect(world.closes.isEmpty)
         let caller = try world.open("11", "a1")
-        world.send(caller, World.offer("11-10", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("11-10", to: "10"))
         #expect(world.taken(one).types.contains("offer") && world.taken(two).types.contains("offer"))
         world.send(one, #"{"type":"answer","id":"x","to":"11","sdp":"v=0\r\ns=b\r\n"}"#)
         let reply = try world.post(
-            try who("10"),
+            try principal("10"),
             #"{"action":"answer","callId":"11-10","data":{"sdp":"v=0\r\ns=b\r\n"}}"#
         )
         #expect(reply.status == 200)
@@ -217,13 +217,13 @@ struct PlaceTests {
     @Test("A client that answers its probe keeps a registration without a device id from being pushed")
     func corpse() throws {
         for isAlive in [true, false] {
-            let world = World()
-            try world.register(try who("10"), nil)
+            let world = SwitchboardWorld()
+            try world.register(try principal("10"), nil)
             let callee = try world.join("10", as: 1 << 40)
             let caller = try world.open("11", "a1")
-            world.send(caller, World.offer("11-10", to: "10"))
+            world.send(caller, SwitchboardWorld.offer("11-10", to: "10"))
             #expect(world.takenPushes().isEmpty)
-            if isAlive { world.give(.showedLife(callee)) }
+            if isAlive { world.give(.signOfLife(callee)) }
             world.wait(3)
             #expect(world.takenPushes().count == (isAlive ? 0 : 1))
         }
@@ -231,12 +231,12 @@ struct PlaceTests {
 
     @Test("An offer that comes by a second way after its call has ended begins no other call")
     func doubleOffer() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         let callee = try world.open("10", "b1")
         let caller = try world.join("11", as: 1 << 40)
         let offer = #"{"type":"offer","id":"s","callId":"11-10","to":"10","sdp":"v=0\r\n"}"#
-        _ = try world.post(try who("11"), #"{"action":"offer","callId":"11-10","data":{"sdp":"v=0\r\n"}}"#)
-        world.send(callee, World.plain("end", "11-10", id: "e"))
+        _ = try world.post(try principal("11"), #"{"action":"offer","callId":"11-10","data":{"sdp":"v=0\r\n"}}"#)
+        world.send(callee, SwitchboardWorld.plain("end", "11-10", id: "e"))
         _ = world.taken(callee)
         world.send(caller, offer)
         #expect(world.taken(callee).isEmpty)

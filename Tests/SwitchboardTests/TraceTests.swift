@@ -8,23 +8,23 @@ import Testing
 @Suite("Notes for the log")
 struct TraceTests {
     /// A call of two users, with a repeat, a refused signal, a renegotiation and its end.
-    private func call(_ detail: Switchboard.Detail) throws -> World {
-        let world = World()
-        world.board.report(detail)
+    private func call(_ detail: Switchboard.Detail) throws -> SwitchboardWorld {
+        let world = SwitchboardWorld()
+        world.switchboard.report(detail)
         let caller = try world.open("11", "a")
         let callee = try world.open("10", "b")
-        world.send(caller, World.offer("c-1", to: "10"))
-        world.send(caller, World.offer("c-1", to: "10"))
-        world.send(callee, World.offer("c-1", to: "11", id: "p", sdp: "v=0\\r\\ns=p\\r\\n"))
-        world.send(callee, World.answer("c-1"))
-        world.send(caller, World.ice("c-1", id: "i"))
-        world.send(caller, World.offer("c-1", to: "10", id: "q", sdp: "v=0\\r\\ns=q\\r\\n"))
-        world.send(callee, World.plain("end", "c-1", id: "e"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(callee, SwitchboardWorld.offer("c-1", to: "11", id: "p", sdp: "v=0\\r\\ns=p\\r\\n"))
+        world.send(callee, SwitchboardWorld.answer("c-1"))
+        world.send(caller, SwitchboardWorld.ice("c-1", id: "i"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10", id: "q", sdp: "v=0\\r\\ns=q\\r\\n"))
+        world.send(callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
         world.give(.closed(callee, code: 1001))
         return world
     }
 
-    private func steps(_ world: World) -> [Switchboard.CallStep] {
+    private func steps(_ world: SwitchboardWorld) -> [Switchboard.CallStep] {
         world.traced.compactMap { if case .call(_, let step) = $0 { step } else { nil } }
     }
 
@@ -40,7 +40,7 @@ struct TraceTests {
     @Test("Every signal is reported with its origin, every offer with its meaning, every entry with its receivers")
     func aCall() throws {
         let world = try call(.calls)
-        let (caller, callee) = (SessionID(rawValue: 1), SessionID(rawValue: 2))
+        let (caller, callee) = (ConnectionID(rawValue: 1), ConnectionID(rawValue: 2))
         let signals = world.traced.compactMap { note -> Switchboard.Origin? in
             if case .signal(_, let call, _, _, let origin) = note, call?.text == "c-1" { origin } else { nil }
         }
@@ -71,11 +71,11 @@ struct TraceTests {
         let (user, device) = (try user("11"), try device("a"))
         #expect(world.traced.contains(.opened(again, user, device, isNamed: true)))
         #expect(
-            world.traced.contains(.closed(SessionID(rawValue: 1), user, device, code: 4409, openFor: .seconds(0)))
+            world.traced.contains(.closed(ConnectionID(rawValue: 1), user, device, code: 4409, openFor: .seconds(0)))
         )
         #expect(
             world.traced.contains {
-                if case .closed(SessionID(rawValue: 2), _, _, 1001, _) = $0 { true } else { false }
+                if case .closed(ConnectionID(rawValue: 2), _, _, 1001, _) = $0 { true } else { false }
             }
         )
         #expect(
@@ -87,12 +87,12 @@ struct TraceTests {
 
     @Test("Changes of a call are reported when they go to the store, and once when they are durable")
     func commits() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         world.holdsCommits = true
-        world.board.report(.calls)
+        world.switchboard.report(.calls)
         let caller = try world.open("11", "a")
-        world.send(caller, World.offer("c-1", to: "10"))
-        world.send(caller, World.ice("c-1", id: "i"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.ice("c-1", id: "i"))
         func tickets(_ body: (Switchboard.CallStep) -> Ticket?) -> [UInt64] {
             steps(world).compactMap(body).map(\.rawValue)
         }
@@ -102,32 +102,32 @@ struct TraceTests {
         world.commit()
         #expect(handedOver() == [1, 2] && committed() == [1, 2])
         // Commits that are no longer reported are not remembered either.
-        world.send(caller, World.ice("c-1", id: "j"))
-        world.board.report(.none)
-        world.board.report(.calls)
+        world.send(caller, SwitchboardWorld.ice("c-1", id: "j"))
+        world.switchboard.report(.none)
+        world.switchboard.report(.calls)
         world.commit()
         #expect(handedOver() == [1, 2, 3] && committed() == [1, 2])
     }
 
     @Test("An acknowledgement is reported as waiting for the commit, but not that of a repeat after the commit")
     func acknowledgements() throws {
-        let world = World()
+        let world = SwitchboardWorld()
         world.holdsCommits = true
-        world.board.report(.calls)
+        world.switchboard.report(.calls)
         let caller = try world.open("11", "a")
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.commit()
-        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         let waits = steps(world).compactMap { if case .acknowledged(1, _, let waits) = $0 { waits } else { nil } }
         #expect(waits == [true, false])
     }
 
     @Test("A store that cannot answer is reported, and so is each request by name")
     func requests() throws {
-        let world = World()
-        world.failsQuestions = true
-        world.board.report(.calls)
-        _ = world.request(try who("11"), .history(limit: 5, before: nil))
+        let world = SwitchboardWorld()
+        world.failsQueries = true
+        world.switchboard.report(.calls)
+        _ = world.request(try principal("11"), .history(limit: 5, before: nil))
         #expect(world.traced.contains(.request(RequestID(rawValue: 1), .history, try user("11"), nil)))
         #expect(world.traced.contains { if case .unanswered = $0 { true } else { false } })
     }

@@ -125,19 +125,21 @@ struct ServerTimeTests {
 
     @Test("The time never goes back, and never runs more than a twentieth faster or slower")
     func monotonic() {
-        var chance = SystemRandomNumberGenerator()
+        var generator = SystemRandomNumberGenerator()
         for _ in 0..<10 {
             var clocks = Clocks()
             var last = clocks.time.now
             let began = clocks.reading.boot
             var (isMonotonic, isEven) = (true, true)
             for _ in 0..<2_000 {
-                let step = Int64.random(in: 0...60, using: &chance)
+                let step = Int64.random(in: 0...60, using: &generator)
                 clocks.reading.boot += step
                 clocks.reading.wall += step
-                if Bool.random(using: &chance) { clocks.reading.wall += .random(in: -9_000...9_000, using: &chance) }
-                let isLeap = Int.random(in: 0..<500, using: &chance) == 0
-                if isLeap { clocks.reading.wall += .random(in: -Self.day...Self.day, using: &chance) }
+                if Bool.random(using: &generator) {
+                    clocks.reading.wall += .random(in: -9_000...9_000, using: &generator)
+                }
+                let isLeap = Int.random(in: 0..<500, using: &generator) == 0
+                if isLeap { clocks.reading.wall += .random(in: -Self.day...Self.day, using: &generator) }
                 clocks.look()
                 isMonotonic = isMonotonic && clocks.time.now >= last
                 last = clocks.time.now

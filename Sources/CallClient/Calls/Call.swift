@@ -37,20 +37,20 @@ extension CallClient {
         var negotiation: Negotiation
         var fetching = Fetching.idle
         /// The ids of the signals that were applied, oldest first.
-        var names: [SignalName] = []
+        var receivedSignals: [SignalKey] = []
         /// Whether the media engine holds resources for this call.
         var usesMedia = false
         /// Whether the server refused a signal because it knows no such live call; until the log arrives, it is unclear
         /// whether the call has ended.
-        var isDoubted = false
+        var mayHaveEnded = false
         /// Whether the socket was closed and the log has not been fetched since.
         var mayHaveMissed = false
         /// The ends that arrived before the server stated this call's epoch, oldest first.
         var earlyEnds: [EarlyEnd] = []
         /// The offer that began the call.
-        var beginning: SignalName?
+        var beginning: SignalKey?
         /// The device of this user that has answered, according to the server.
-        var winner: DeviceID?
+        var answeringDevice: DeviceID?
         /// Whether the callee's `ringing` signal was received.
         var hasHeardRinging = false
         /// Whether the call ended because its push seemed late by this device's clock.
@@ -64,7 +64,7 @@ extension CallClient {
         }
 
         /// The identity of a signal, by which a repeat is recognised.
-        struct SignalName: Equatable, Sendable {
+        struct SignalKey: Equatable, Sendable {
             let device: DeviceID
             let id: SignalID
         }
@@ -124,7 +124,7 @@ extension CallClient {
         ///
         /// Leads to `ended` when the server ends the call, and to `ringing` when the outgoing call fails. The log is
         /// fetched at `checkAt`.
-        case shadowed(until: Moment, checkAt: Moment)
+        case hiddenByOutgoingCall(until: Moment, checkAt: Moment)
         /// The user has answered, but the offer, or the engine's answer to it, is not available yet. Leads to
         /// `connecting` and `ended`.
         case answering(until: Moment)
@@ -141,7 +141,7 @@ extension CallClient {
             case .preparing: .preparing
             case .calling: .calling
             case .ringing: .ringing
-            case .shadowed: .shadowed
+            case .hiddenByOutgoingCall: .hiddenByOutgoingCall
             case .answering: .answering
             case .connecting: .connecting
             case .active: .active
@@ -152,7 +152,7 @@ extension CallClient {
         /// The names of the phases.
         public enum Name: String, Sendable, CaseIterable {
             // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
-            case preparing, calling, ringing, shadowed, answering, connecting, active, ended
+            case preparing, calling, ringing, hiddenByOutgoingCall, answering, connecting, active, ended
         }
     }
 }
@@ -169,7 +169,7 @@ extension CallClient.Call {
     /// Whether the user sees the call.
     var isShown: Bool {
         switch phase {
-        case .shadowed, .ended: false
+        case .hiddenByOutgoingCall, .ended: false
         case .preparing, .calling, .ringing, .answering, .connecting, .active: true
         }
     }
@@ -178,14 +178,14 @@ extension CallClient.Call {
     var isCalling: Bool {
         switch phase {
         case .preparing, .calling: true
-        case .ringing, .shadowed, .answering, .connecting, .active, .ended: false
+        case .ringing, .hiddenByOutgoingCall, .answering, .connecting, .active, .ended: false
         }
     }
 
     /// Whether the call is incoming and not answered yet.
     var isWaitingForUs: Bool {
         switch phase {
-        case .ringing, .shadowed: true
+        case .ringing, .hiddenByOutgoingCall: true
         case .preparing, .calling, .answering, .connecting, .active, .ended: false
         }
     }
@@ -200,7 +200,7 @@ extension CallClient.Call {
         let own: Moment? =
             switch phase {
             case .preparing(let until), .calling(let until), .ringing(let until), .answering(let until): until
-            case .shadowed(let until, let checkAt): min(until, checkAt)
+            case .hiddenByOutgoingCall(let until, let checkAt): min(until, checkAt)
             case .connecting, .active, .ended: nil
             }
         guard case .pausing(let until, _) = fetching else { return own }

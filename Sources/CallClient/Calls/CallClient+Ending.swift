@@ -58,11 +58,11 @@ extension CallClient {
         if call.usesMedia, !keepsMedia { out.append(.closeMedia(call.uuid)) }
         if reports, call.isReported { out.append(.reportEnded(call.uuid, ReportedEnd(reason))) }
         calls[index].negotiation.clear()
-        calls[index].names = []
+        calls[index].receivedSignals = []
         // A fetch is still useful only for the epoch, which is needed to end the call on the server.
         if call.epoch != nil || !hasUnacknowledged(index) { calls[index].fetching = .idle }
         rememberEarlyEnds(of: index, at: now)
-        if call.isCalling, !keepsMedia { unshadow(call.peer, at: now) }
+        if call.isCalling, !keepsMedia { unhide(call.peer, at: now) }
     }
 
     /// Remembers, as ended calls, the other calls whose ends were kept while our call waited for its epoch.
@@ -103,7 +103,8 @@ extension CallClient {
     mutating func providerReset(at now: Moment) {
         isAudioSessionActive = false
         for index in calls.indices where calls[index].isLive {
-            // CallKit has forgotten the call, so no end is reported. Unlike `finish`, this lets no shadowed call ring.
+            // CallKit has forgotten the call, so no end is reported. Unlike `finish`, this lets no call hidden by an
+            // outgoing one ring.
             tellEnd(of: index, .failed)
             let call = calls[index]
             calls[index].phase = .ended(.failed, at: now)
@@ -111,24 +112,26 @@ extension CallClient {
             if call.isAudioOn { out.append(.stopAudio(call.uuid)) }
             if call.usesMedia { out.append(.closeMedia(call.uuid)) }
             calls[index].negotiation.clear()
-            calls[index].names = []
+            calls[index].receivedSignals = []
             if call.epoch != nil || !hasUnacknowledged(index) { calls[index].fetching = .idle }
         }
     }
 
-    /// Ends the calls whose time has run out, and fetches the logs of shadowed calls that are due for a check.
+    /// Ends the calls whose time has run out, and fetches the logs of calls hidden by an outgoing one that are due for
+    /// a check.
     mutating func deadlineReached(at now: Moment) {
         for index in calls.indices {
             switch calls[index].phase {
             case .ringing(let until) where now >= until: finish(index, .unanswered, reports: true, at: now)
-            case .shadowed(let until, _) where now >= until: finish(index, .unanswered, reports: true, at: now)
-            case .shadowed(let until, let checkAt) where now >= checkAt:
-                calls[index].phase = .shadowed(until: until, checkAt: now + ClientLimits.shadowCheck)
+            case .hiddenByOutgoingCall(let until, _) where now >= until:
+                finish(index, .unanswered, reports: true, at: now)
+            case .hiddenByOutgoingCall(let until, let checkAt) where now >= checkAt:
+                calls[index].phase = .hiddenByOutgoingCall(until: until, checkAt: now + ClientLimits.hiddenCallCheck)
                 requestLog(of: index)
             case .preparing(let until) where now >= until: giveUp(index, .failed, at: now)
             case .calling(let until) where now >= until: giveUp(index, .unanswered, at: now)
             case .answering(let until) where now >= until: giveUp(index, .failed, at: now)
-            case .preparing, .calling, .ringing, .shadowed, .answering, .connecting, .active, .ended: break
+            case .preparing, .calling, .ringing, .hiddenByOutgoingCall, .answering, .connecting, .active, .ended: break
             }
         }
     }

@@ -27,7 +27,7 @@ extension CallClient {
         } else {
             holdOthers(than: nil, at: now)
             lastCall += 1
-            let until = now + configuration.ringFor + ClientLimits.ringGrace
+            let until = now + configuration.ringTimeout + ClientLimits.ringGrace
             var call = Call(
                 number: lastCall,
                 uuid: wish.uuid,
@@ -59,7 +59,7 @@ extension CallClient {
             if !isSocketOpen { out.append(.connect) }
         // This device has answered already: nothing is left to do.
         case .answering, .connecting, .active: break
-        case .preparing, .calling, .shadowed, .ended: out.append(.refused(uuid, .notPossible))
+        case .preparing, .calling, .hiddenByOutgoingCall, .ended: out.append(.refused(uuid, .notPossible))
         }
     }
 

@@ -75,10 +75,10 @@ extension CallClient {
             enqueue(.offer(sdp: sdp, round: round, hasVideo: hasVideo, begin: nil), of: index)
             return
         }
-        calls[index].phase = .calling(until: now + configuration.ringFor + ClientLimits.ringGrace)
+        calls[index].phase = .calling(until: now + configuration.ringTimeout + ClientLimits.ringGrace)
         let beginning = OutgoingSignal.Beginning(
             displayName: configuration.displayName,
-            ringFor: configuration.ringFor
+            ringTimeout: configuration.ringTimeout
         )
         enqueue(.offer(sdp: sdp, round: round, hasVideo: hasVideo, begin: beginning), of: index, as: .beginning)
     }

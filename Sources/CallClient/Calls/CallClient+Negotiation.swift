@@ -17,7 +17,7 @@ extension CallClient {
             return
         }
         switch calls[index].phase {
-        case .ringing, .shadowed:
+        case .ringing, .hiddenByOutgoingCall:
             calls[index].negotiation.keep(offer)
             show(offer, of: index)
         case .answering:

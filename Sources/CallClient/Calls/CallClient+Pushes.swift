@@ -11,7 +11,7 @@ extension CallClient {
                 peer: call.peer,
                 epoch: call.epoch,
                 ringUntil: call.ringUntil,
-                standing: standing(of: call)
+                state: state(of: call)
             )
         }
         return PushVerdict.Local(
@@ -22,15 +22,15 @@ extension CallClient {
         )
     }
 
-    private func standing(of call: Call) -> PushVerdict.Standing {
+    private func state(of call: Call) -> PushVerdict.State {
         switch call.phase {
         case .preparing, .calling: return .calling
         case .ringing, .answering: return .incoming
         case .connecting, .active: return call.side == .caller ? .answered : .incoming
         case .ended(let reason, _): return .ended(reason)
-        case .shadowed:
+        case .hiddenByOutgoingCall:
             let own = calls.last { $0.peer == call.peer && $0.isShown && !$0.isWaitingForUs }
-            return own.map { .shadowed(by: $0.uuid) } ?? .incoming
+            return own.map { .hiddenByOutgoingCall(by: $0.uuid) } ?? .incoming
         }
     }
 
@@ -55,7 +55,7 @@ extension CallClient {
         let until = ringEnd(push.ringUntil, told: push.sentAt, at: now)
         let index = append(uuid, callID, peer, epoch: push.epoch, .ringing(until: until), push.caller)
         calls[index].ringUntil = push.ringUntil
-        calls[index].capability = push.act
+        calls[index].capability = push.capability
         if let sdp = push.offer { calls[index].negotiation.keep(offer(of: push, sdp)) }
         ring(index, at: now)
         requestLog(of: index)
@@ -80,7 +80,7 @@ extension CallClient {
         if calls[shown].isReported {
             out.append(.reportRepeated(uuid, calls[shown].caller))
         } else {
-            // A shadowed call must be reported now, whatever happens to it next.
+            // A call hidden by an outgoing one must be reported now, whatever happens to it next.
             calls[shown].isReported = true
             out.append(.reportIncoming(uuid, calls[shown].caller))
             ring(shown, at: now)
@@ -92,7 +92,7 @@ extension CallClient {
             if let epoch = push.epoch, calls[index].epoch == nil, !isRemembered(epoch, of: index) {
                 learn(epoch, of: index)
             }
-            calls[index].capability = push.act ?? calls[index].capability
+            calls[index].capability = push.capability ?? calls[index].capability
             if calls[index].negotiation.remoteOffer == nil, calls[index].negotiation.remoteSDP == nil {
                 requestLog(of: index)
             }
@@ -104,7 +104,7 @@ extension CallClient {
         let copy = push.offer.map { offer(of: push, $0) }
         cross(shown, callID, push.epoch, copy, wished, push.caller, until: until, at: now)
         if let index = calls.lastIndex(where: { $0.callID == callID && $0.peer == peer && $0.isLive }) {
-            calls[index].capability = push.act
+            calls[index].capability = push.capability
             calls[index].ringUntil = push.ringUntil
             requestLog(of: index)
         }
@@ -134,7 +134,7 @@ extension CallClient {
             isReported: true
         )
         calls[index].ringUntil = push.ringUntil
-        calls[index].capability = push.act
+        calls[index].capability = push.capability
         calls[index].wasLate = reason == .unanswered
         if reason == .busy {
             enqueue(.end(.busy), of: index)
@@ -145,6 +145,6 @@ extension CallClient {
     /// Makes a UUID for one report.
     private mutating func made(at now: Moment) -> CallUUID {
         lastReport += 1
-        return CallUUID(name: "ringline:report/\(now.milliseconds)/\(lastReport)/\(configuration.namePrefix)")
+        return CallUUID(name: "ringline:report/\(now.milliseconds)/\(lastReport)/\(configuration.signalIDPrefix)")
     }
 }

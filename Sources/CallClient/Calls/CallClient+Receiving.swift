@@ -38,7 +38,7 @@ extension CallClient {
             if let index = placeEvent(envelope, event, peer: peer, at: now) {
                 guard isNew(envelope, for: index) else {
                     keepEarlyEnd(of: index, envelope, event)
-                    endZombie(index, envelope, event, at: now)
+                    endOnServer(index, envelope, event, at: now)
                     return
                 }
                 apply(event, to: index, at: now)
@@ -156,7 +156,7 @@ extension CallClient {
         guard calls[index].epoch != epoch else { return }
         if calls[index].epoch != nil {
             calls[index].seq = 0
-            calls[index].names = []
+            calls[index].receivedSignals = []
         }
         calls[index].epoch = epoch
         // The earlier call of this epoch was lost in a crash: its waiting signals must not reach this call.
@@ -176,7 +176,7 @@ extension CallClient {
         guard content.isOffer, calls[index].side == .callee, Self.isFirst(envelope), let device = envelope.fromDevice,
             let id = envelope.id
         else { return }
-        calls[index].beginning = Call.SignalName(device: device, id: id)
+        calls[index].beginning = Call.SignalKey(device: device, id: id)
     }
 
     /// Returns whether an offer begins another call under the epoch of a call that has ended here.
@@ -185,12 +185,13 @@ extension CallClient {
     /// ended call, it belongs to the ended call. An offer that is not the first entry of its call is a renegotiation.
     private func beginsAnew(_ envelope: Incoming.Envelope, for index: Int) -> Bool {
         guard case .ended = calls[index].phase, calls[index].side == .callee, envelope.epoch == calls[index].epoch,
-            calls[index].winner != configuration.device, Self.isFirst(envelope),
+            calls[index].answeringDevice != configuration.device, Self.isFirst(envelope),
             let beginning = calls[index].beginning, let device = envelope.fromDevice, let id = envelope.id
         else { return false }
         if beginning.id != id { return true }
         // The server makes a device id for a client without one, and may make a different one after a crash.
-        return beginning.device != device && !Phone.isMadeByServer(beginning.device) && !Phone.isMadeByServer(device)
+        return beginning.device != device && !DeviceIdentity.isMadeByServer(beginning.device)
+            && !DeviceIdentity.isMadeByServer(device)
     }
 
     /// Returns whether a call rings after all, although its push had seemed late.
@@ -237,10 +238,10 @@ extension CallClient {
         }
         calls[index].seq = envelope.seq
         guard let device = envelope.fromDevice, let id = envelope.id else { return true }
-        let name = Call.SignalName(device: device, id: id)
-        guard !calls[index].names.contains(name) else { return false }
-        if calls[index].names.count >= ClientLimits.signalNames { calls[index].names.removeFirst() }
-        calls[index].names.append(name)
+        let name = Call.SignalKey(device: device, id: id)
+        guard !calls[index].receivedSignals.contains(name) else { return false }
+        if calls[index].receivedSignals.count >= ClientLimits.signalNames { calls[index].receivedSignals.removeFirst() }
+        calls[index].receivedSignals.append(name)
         return true
     }
 
@@ -288,13 +289,13 @@ extension CallClient {
         switch event.state {
         case .ringing: break
         case .answered, .active:
-            guard let winner = event.answeredBy else { return }
+            guard let answeringDevice = event.answeredBy else { return }
             guard calls[index].side == .callee else {
-                answered(index, by: winner)
+                answered(index, by: answeringDevice)
                 return
             }
-            calls[index].winner = winner
-            if winner != configuration.device {
+            calls[index].answeringDevice = answeringDevice
+            if answeringDevice != configuration.device {
                 if calls[index].isWaitingForUs { ended(index, .answeredElsewhere, replacedBy: nil, at: now) }
             } else if calls[index].isWaitingForUs || calls[index].phase.name == .answering {
                 // This device answered in an earlier launch of the app. The media of that launch is gone, so the call
@@ -307,11 +308,11 @@ extension CallClient {
 
     /// Handles the server's statement of which device answered our call.
     ///
-    /// If the winner is not the device whose answer arrived here, the server lost that answer in a crash, and the
-    /// winner was the first to answer after the crash. A new offer sets up the media with the winner.
-    private mutating func answered(_ index: Int, by winner: DeviceID) {
+    /// If the answering device is not the device whose answer arrived here, the server lost that answer in a crash, and
+    /// the answering device was the first to answer after the crash. A new offer sets up the media with it.
+    private mutating func answered(_ index: Int, by answeringDevice: DeviceID) {
         let negotiation = calls[index].negotiation
-        guard calls[index].isAnswered, let device = negotiation.remoteDevice, device != winner,
+        guard calls[index].isAnswered, let device = negotiation.remoteDevice, device != answeringDevice,
             negotiation.state == .stable, negotiation.wanted == nil
         else { return }
         offer(index, Negotiation.Wish(hasVideo: calls[index].caller.hasVideo, restartsICE: true))
@@ -320,7 +321,7 @@ extension CallClient {
     /// Makes the server end a call that has ended here, if the server still counts this device as part of it.
     ///
     /// The message that was to end the call was lost, or was not understood.
-    private mutating func endZombie(
+    private mutating func endOnServer(
         _ index: Int,
         _ envelope: Incoming.Envelope,
         _ event: Incoming.StateEvent,

@@ -34,7 +34,7 @@ extension CallClient {
     mutating func unused(_ wished: CallUUID, at now: Moment) -> CallUUID {
         guard calls.contains(where: { $0.uuid == wished }) else { return wished }
         lastReport += 1
-        return CallUUID(name: "ringline:report/\(now.milliseconds)/\(lastReport)/\(configuration.namePrefix)")
+        return CallUUID(name: "ringline:report/\(now.milliseconds)/\(lastReport)/\(configuration.signalIDPrefix)")
     }
 
     /// Returns the latest moment for the end of ringing, by this device's clock.
@@ -71,15 +71,15 @@ extension CallClient {
             calls[index].ringUntil = offer.ringUntil
             ring(index, at: now)
         }
-        // If there are too many shadowed calls, `cross` has added no call. A call with this callId is then an older
-        // one, which must not take the values of this offer.
+        // If there are too many calls hidden by an outgoing one, `cross` has added no call. A call with this callId is
+        // then an older one, which must not take the values of this offer.
         guard lastCall > known else { return }
         if let index = calls.lastIndex(where: { $0.callID == envelope.callID && $0.peer == peer }) {
             calls[index].seq = max(calls[index].seq, envelope.seq)
             if let device = envelope.fromDevice, let id = envelope.id {
-                let name = Call.SignalName(device: device, id: id)
+                let name = Call.SignalKey(device: device, id: id)
                 calls[index].beginning = name
-                if calls[index].isLive { calls[index].names.append(name) }
+                if calls[index].isLive { calls[index].receivedSignals.append(name) }
             }
         }
     }
@@ -104,7 +104,7 @@ extension CallClient {
         let until: Moment
         switch calls[index].phase {
         case .ringing(let moment): until = moment
-        case .shadowed(let moment, _): until = moment
+        case .hiddenByOutgoingCall(let moment, _): until = moment
         case .preparing, .calling, .answering, .connecting, .active, .ended: return
         }
         guard now < until else {
@@ -136,15 +136,15 @@ extension CallClient {
         at now: Moment
     ) {
         guard Glare.winner(calls[own].callID, callID) == callID else {
-            let hushed = calls.count { $0.phase.name == .shadowed }
-            guard hushed < ClientLimits.shadowedCalls else { return }
-            let checkAt = now + ClientLimits.shadowCheck
+            let hiddenCount = calls.count { $0.phase.name == .hiddenByOutgoingCall }
+            guard hiddenCount < ClientLimits.hiddenCalls else { return }
+            let checkAt = now + ClientLimits.hiddenCallCheck
             let index = append(
                 uuid,
                 callID,
                 calls[own].peer,
                 epoch: epoch,
-                .shadowed(until: until, checkAt: checkAt),
+                .hiddenByOutgoingCall(until: until, checkAt: checkAt),
                 caller
             )
             if let offer { calls[index].negotiation.keep(offer) }
@@ -167,7 +167,7 @@ extension CallClient {
             known != own
         {
             finish(own, .glare, reports: true, at: now)
-            if calls[known].phase.name == .shadowed { ring(known, at: now) }
+            if calls[known].phase.name == .hiddenByOutgoingCall { ring(known, at: now) }
             if calls[known].phase.name == .ringing { answer(calls[known].uuid, at: now) }
             return
         }
@@ -199,21 +199,22 @@ extension CallClient {
         return index
     }
 
-    /// Lets a shadowed call ring, because the outgoing call that hid it has ended unanswered.
-    mutating func unshadow(_ peer: UserID, at now: Moment) {
+    /// Lets a call hidden by an outgoing one ring, because the outgoing call that hid it has ended unanswered.
+    mutating func unhide(_ peer: UserID, at now: Moment) {
         guard !calls.contains(where: { $0.peer == peer && $0.isCalling }) else { return }
-        for index in calls.indices where calls[index].peer == peer && calls[index].phase.name == .shadowed {
+        for index in calls.indices where calls[index].peer == peer && calls[index].phase.name == .hiddenByOutgoingCall {
             ring(index, at: now)
         }
     }
 
-    /// Schedules an early fetch of the logs of this peer's shadowed calls, because the server has accepted our call.
+    /// Schedules an early fetch of the logs of this peer's calls hidden by an outgoing one, because the server has
+    /// accepted our call.
     ///
     /// If a log then shows that the peer's call still rings, there is no glare, and the peer's call must ring here.
     mutating func checkSoon(on peer: UserID, at now: Moment) {
         for index in calls.indices where calls[index].peer == peer {
-            guard case .shadowed(let until, let checkAt) = calls[index].phase else { continue }
-            calls[index].phase = .shadowed(until: until, checkAt: min(checkAt, now + .seconds(1)))
+            guard case .hiddenByOutgoingCall(let until, let checkAt) = calls[index].phase else { continue }
+            calls[index].phase = .hiddenByOutgoingCall(until: until, checkAt: min(checkAt, now + .seconds(1)))
             // The server may have made a response that is on its way before our call reached it.
             calls[index].fetching = .idle
         }

@@ -19,7 +19,7 @@ public enum Incoming: Equatable, Sendable {
     /// The server refused a signal of this device; the id is `nil` when the error names no signal.
     case error(SignalID?, code: String)
     /// The server shuts down and closes the socket next; reconnect after this time.
-    case draining(Moment.Span)
+    case draining(Moment.Duration)
     /// An object that concerns no call, or that cannot be read.
     case other
 

@@ -24,7 +24,7 @@ public struct IncomingPush: Equatable, Sendable {
     /// When ringing stops, by the server's clock.
     public var ringUntil: Moment?
     /// The capability that authorises requests for this call, as `Authorization: Ring <act>`.
-    public var act: String?
+    public var capability: String?
     /// The caller's description.
     public var offer: String?
 
@@ -69,7 +69,7 @@ public struct IncomingPush: Equatable, Sendable {
         )
         sentAt = moment("sentAt")
         ringUntil = moment("ringUntil")
-        act = text("act")
+        capability = text("act")
         offer = text("offer")
     }
 

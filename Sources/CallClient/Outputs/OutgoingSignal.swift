@@ -54,7 +54,7 @@ public struct OutgoingSignal: Equatable, Sendable {
         /// The caller's name.
         public var displayName: String?
         /// How long to ring.
-        public var ringFor: Moment.Span
+        public var ringTimeout: Moment.Duration
     }
 
     /// The kind of the signal.
@@ -137,7 +137,7 @@ public struct OutgoingSignal: Equatable, Sendable {
                 json.name("begin")
                 json.value(true)
                 json.name("ringTimeout")
-                json.value(max(5, min(120, beginning.ringFor.milliseconds / 1_000)))
+                json.value(max(5, min(120, beginning.ringTimeout.milliseconds / 1_000)))
             }
         case .answer(let sdp, let round): json.write(sdp: sdp, round: round)
         case .ice(let candidate, let round):

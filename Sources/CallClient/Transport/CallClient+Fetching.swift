@@ -36,10 +36,10 @@ extension CallClient {
         calls[index].fetching = .idle
         switch result {
         case .success(let call):
-            let wasDoubted = calls[index].isDoubted
-            calls[index].isDoubted = false
+            let mayHaveEnded = calls[index].mayHaveEnded
+            calls[index].mayHaveEnded = false
             calls[index].mayHaveMissed = false
-            take(call, for: calls[index].number, failures: failures, wasDoubted: wasDoubted, at: now)
+            take(call, for: calls[index].number, failures: failures, mayHaveEnded: mayHaveEnded, at: now)
         case .failure(.unreachable):
             // The pause stops growing after three failures, so that a server is asked soon after it can be reached
             // again.
@@ -67,9 +67,9 @@ extension CallClient {
     /// Returns whether the log is still needed.
     private func wantsLog(_ index: Int) -> Bool {
         guard calls[index].isLive else { return calls[index].epoch == nil && hasUnacknowledged(index) }
-        if calls[index].isDoubted || calls[index].mayHaveMissed { return true }
+        if calls[index].mayHaveEnded || calls[index].mayHaveMissed { return true }
         switch calls[index].phase {
-        case .ringing, .answering, .shadowed: return calls[index].negotiation.remoteOffer == nil
+        case .ringing, .answering, .hiddenByOutgoingCall: return calls[index].negotiation.remoteOffer == nil
         case .connecting, .active, .calling: return true
         case .preparing, .ended: return false
         }
@@ -97,7 +97,7 @@ extension CallClient {
         // neither answered nor ringing ends by its own timer.
         var failures = earlier.increased
         failures.notFound += 1
-        let isBelieved = calls[index].isDoubted || !hasUnacknowledged(index)
+        let isBelieved = calls[index].mayHaveEnded || !hasUnacknowledged(index)
         if calls[index].isAnswered && isBelieved || calls[index].phase.name == .ringing, failures.count >= 6,
             failures.notFound >= 3
         {
@@ -111,7 +111,7 @@ extension CallClient {
         _ fetched: FetchedCall,
         for number: UInt64,
         failures: Call.Failures,
-        wasDoubted: Bool,
+        mayHaveEnded: Bool,
         at now: Moment
     ) {
         for object in fetched.signals { received(object, at: now) }
@@ -147,7 +147,7 @@ extension CallClient {
         guard fetched.epoch == epoch else {
             // The server returned an earlier epoch of the callId: it lost this call in a crash.
             guard calls[index].isLive else { return }
-            calls[index].isDoubted = wasDoubted
+            calls[index].mayHaveEnded = mayHaveEnded
             notFound(index, failures, at: now)
             return
         }
@@ -162,10 +162,10 @@ extension CallClient {
         sortOffers(of: index, at: now)
         if fetched.ringUntil != nil { calls[index].ringUntil = fetched.ringUntil }
         switch calls[index].phase {
-        case .shadowed:
+        case .hiddenByOutgoingCall:
             // If the server has accepted our outgoing call and this incoming call still rings, the server sees no
             // glare, for example because it hides our call from the callee. Until the server has accepted our call,
-            // this one stays shadowed.
+            // this one stays hidden.
             let own = calls.firstIndex { $0.peer == calls[index].peer && $0.isCalling }
             guard own.map({ !hasUnacknowledged($0, .beginning) && calls[$0].epoch != nil }) ?? true else { return }
             if let own, shownCount >= configuration.capacity {

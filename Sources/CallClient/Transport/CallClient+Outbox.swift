@@ -16,7 +16,7 @@ extension CallClient {
             guard outbox.count(where: { $0.call == call.number }) < ClientLimits.unacknowledged else { return false }
         }
         lastName += 1
-        let prefix = String(decoding: configuration.namePrefix.utf8.prefix(40), as: UTF8.self)
+        let prefix = String(decoding: configuration.signalIDPrefix.utf8.prefix(40), as: UTF8.self)
         // If the prefix is cut within a character, U+FFFD (3 bytes) replaces the cut character: the id stays within 64
         // bytes.
         guard let id = SignalID("\(prefix)-\(lastName)") else { return false }
@@ -67,7 +67,7 @@ extension CallClient {
     private mutating func postIfDue(_ index: Int, at now: Moment) {
         let entry = outbox[index]
         guard !entry.isPosting, entry.postAfter == nil else { return }
-        if isSocketOpen, let sentAt = entry.sentAt, now < sentAt + ClientLimits.ackPatience { return }
+        if isSocketOpen, let sentAt = entry.sentAt, now < sentAt + ClientLimits.ackTimeout { return }
         guard let authorization = authorization(for: entry.signal.kind, of: entry.call) else { return }
         outbox[index].isPosting = true
         outbox[index].wasSent = true
@@ -95,7 +95,7 @@ extension CallClient {
     private mutating func giveUpOnEnds(at now: Moment) {
         guard !outbox.isEmpty else { return }
         for index in calls.indices {
-            guard case .ended(_, let at) = calls[index].phase, now >= at + ClientLimits.endPatience else { continue }
+            guard case .ended(_, let at) = calls[index].phase, now >= at + ClientLimits.endTimeout else { continue }
             purge(index)
         }
     }
@@ -109,7 +109,7 @@ extension CallClient {
             let call = calls.firstIndex { $0.number == entry.call }
             let hasEpoch = call.map { calls[$0].epoch != nil } ?? false
             if let call, case .ended(_, let at) = calls[call].phase {
-                next = Self.earlier(next, at + ClientLimits.endPatience)
+                next = Self.earlier(next, at + ClientLimits.endTimeout)
             }
             guard !entry.isWithdrawn else { continue }
             let isHead = withHead.insert(entry.call).inserted
@@ -120,8 +120,8 @@ extension CallClient {
             guard isHead, !entry.isPosting, entry.role == .beginning || hasEpoch,
                 authorization(for: entry.signal.kind, of: entry.call) != nil
             else { continue }
-            let patience = isSocketOpen ? entry.sentAt.map { $0 + ClientLimits.ackPatience } : nil
-            switch (patience, entry.postAfter) {
+            let timeout = isSocketOpen ? entry.sentAt.map { $0 + ClientLimits.ackTimeout } : nil
+            switch (timeout, entry.postAfter) {
             case (let a?, let b?): next = Self.earlier(next, max(a, b))
             case (let one?, nil), (nil, let one?): next = Self.earlier(next, one)
             case (nil, nil): break

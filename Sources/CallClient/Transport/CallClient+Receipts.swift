@@ -39,7 +39,7 @@ extension CallClient {
         case .notFound?:
             let since = outbox[place].notFoundSince ?? now
             outbox[place].notFoundSince = since
-            if now < since + ClientLimits.notFoundPatience {
+            if now < since + ClientLimits.notFoundTimeout {
                 tryLater(place, at: now)
             } else {
                 lostCall(place, at: now)
@@ -71,7 +71,7 @@ extension CallClient {
                 }
                 return
             }
-            if calls[index].winner == configuration.device {
+            if calls[index].answeringDevice == configuration.device {
                 // This device answered in an earlier launch of the app, which was killed in the call.
                 giveUp(index, .failed, at: now)
             } else {
@@ -111,7 +111,7 @@ extension CallClient {
             ended(index, .failed, replacedBy: nil, at: now)
         } else if calls[index].isLive {
             rollBack(entry, of: index)
-            calls[index].isDoubted = true
+            calls[index].mayHaveEnded = true
             requestLog(of: index)
         } else {
             purge(index)

@@ -40,8 +40,8 @@ struct Unacknowledged: Equatable, Sendable {
     var isInFlight: Bool { sentAt != nil || isPosting }
 
     /// Returns the pause after a number of failures.
-    static func pause(after failures: Int) -> Moment.Span {
-        let doubled = ClientLimits.firstPause.milliseconds << Int64(min(10, max(0, failures - 1)))
-        return min(ClientLimits.longestPause, .milliseconds(doubled))
+    static func pause(after failures: Int) -> Moment.Duration {
+        let doubled = ClientLimits.firstRetryDelay.milliseconds << Int64(min(10, max(0, failures - 1)))
+        return min(ClientLimits.longestRetryDelay, .milliseconds(doubled))
     }
 }

@@ -13,7 +13,7 @@ public struct UserID: Hashable, Sendable {
 /// A device of a user, as the client names it, in the alphabet of ``UserID``.
 ///
 /// For a client that sends no device id, the server makes one. It begins with `t-` if it stands for the client's token
-/// (see ``TokenMark``), and with `c-` if it stands for one connection.
+/// (see ``TokenFingerprint``), and with `c-` if it stands for one connection.
 public struct DeviceID: Hashable, Sendable {
     /// The id as text.
     public let text: String

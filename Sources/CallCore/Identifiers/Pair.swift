@@ -19,7 +19,7 @@ public struct Pair: Hashable, Sendable {
     }
 
     /// Returns whether `user` is one of the two.
-    public func holds(_ user: UserID) -> Bool { user == low || user == high }
+    public func contains(_ user: UserID) -> Bool { user == low || user == high }
 
     /// Returns the other one of the two users.
     public func other(than user: UserID) -> UserID { user == low ? high : low }

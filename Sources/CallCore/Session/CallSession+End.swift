@@ -4,28 +4,28 @@ extension CallSession {
         _ wish: EndReason?,
         _ signal: Signal,
         from side: Side,
-        _ phone: Phone,
+        _ device: DeviceIdentity,
         at now: Moment,
         into outputs: inout [Output]
     ) {
         switch phase {
         case .ringing:
             let reason = EndReason.fitting(wish, by: side, answered: false)
-            append(signal, from: side, phone, at: now, into: &outputs)
-            if side == .callee, let index = legIndex(of: phone, joining: .callee) { legs[index].phase = .left }
-            end(reason, by: side == .callee ? phone : nil, at: now, into: &outputs)
-        case .answered(let winner), .active(let winner):
-            guard side == .caller ? isCaller(phone) : winner.isSame(as: phone) else {
+            append(signal, from: side, device, at: now, into: &outputs)
+            if side == .callee, let index = legIndex(of: device, joining: .callee) { legs[index].phase = .left }
+            end(reason, by: side == .callee ? device : nil, at: now, into: &outputs)
+        case .answered(let answeringDevice), .active(let answeringDevice):
+            guard side == .caller ? isCaller(device) : answeringDevice.isSame(as: device) else {
                 // From a device that is not in the answered call, an `end` only confirms that the device is out. A late
                 // decline never ends an answered call.
-                leave(phone, side, into: &outputs)
+                leave(device, side, into: &outputs)
                 outputs.append(.acknowledge(seq: 0, isNew: false))
                 return
             }
-            append(signal, from: side, phone, at: now, into: &outputs)
+            append(signal, from: side, device, at: now, into: &outputs)
             end(EndReason.fitting(wish, by: side, answered: true), by: nil, at: now, into: &outputs)
         case .ended:
-            if side == .callee, let winner, !winner.isSame(as: phone) {
+            if side == .callee, let answeringDevice, !answeringDevice.isSame(as: device) {
                 outputs.append(.acknowledge(seq: 0, isNew: false))
             } else {
                 outputs.append(.refuse(.callEnded))
@@ -36,27 +36,27 @@ extension CallSession {
     /// Ends the call for all devices and notifies each with the reason that holds for it.
     mutating func end(
         _ reason: EndReason,
-        by decliner: Phone?,
+        by decliner: DeviceIdentity?,
         replacedBy: CallID? = nil,
         at now: Moment,
         into outputs: inout [Output]
     ) {
-        let winner = winner
-        let wasRinging = winner == nil
+        let answeringDevice = answeringDevice
+        let wasRinging = answeringDevice == nil
         phase = .ended(
             Ending(reason: reason, at: now, replacedBy: replacedBy, declinedBy: decliner),
-            answeredBy: winner
+            answeredBy: answeringDevice
         )
         unansweredOffers = []
         if wasRinging { outputs.append(.stopRinging) }
-        for index in legs.indices where legs[index].phase != .left { legs[index].phase = .untold }
-        let change = StateChange(.ended, reason: reason, answeredBy: winner, replacedBy: replacedBy)
+        for index in legs.indices where legs[index].phase != .left { legs[index].phase = .endNotDelivered }
+        let change = StateChange(.ended, reason: reason, answeredBy: answeringDevice, replacedBy: replacedBy)
         if let decliner, wasRinging {
             append(change, to: .callerAnd(decliner), at: now, into: &outputs)
-            if legs.contains(where: { $0.side == .callee && !$0.phone.isSame(as: decliner) }) {
+            if legs.contains(where: { $0.side == .callee && !$0.device.isSame(as: decliner) }) {
                 append(
                     StateChange(.ended, reason: .declinedElsewhere),
-                    to: .calleeBut(decliner),
+                    to: .calleeExcept(decliner),
                     at: now,
                     into: &outputs
                 )

@@ -7,7 +7,7 @@ extension CallSession {
         _ signal: Signal,
         digest: UInt64 = 0,
         from side: Side,
-        _ phone: Phone,
+        _ device: DeviceIdentity,
         audience: LogEntry.Audience? = nil,
         at now: Moment,
         into outputs: inout [Output]
@@ -19,8 +19,8 @@ extension CallSession {
         }
         logBytes += signal.byteCount
         countEarly(signal.kind, byteCount: signal.byteCount)
-        let entry = entry(of: signal, digest: digest, from: side, phone, audience: audience, at: now)
-        if let id = signal.id { receipts[SignalName(side: side, device: phone.id, id: id)] = entry.seq }
+        let entry = entry(of: signal, digest: digest, from: side, device, audience: audience, at: now)
+        if let id = signal.id { receipts[SignalKey(side: side, device: device.id, id: id)] = entry.seq }
         log.append(entry)
         nextSeq += 1
         outputs.append(.append(entry))
@@ -33,14 +33,14 @@ extension CallSession {
         of signal: Signal,
         digest: UInt64 = 0,
         from side: Side,
-        _ phone: Phone,
+        _ device: DeviceIdentity,
         audience: LogEntry.Audience? = nil,
         at now: Moment
     ) -> LogEntry {
         LogEntry(
             seq: nextSeq,
             at: now,
-            content: .signal(signal.kind, from: side, phone: phone, id: signal.id, digest: digest),
+            content: .signal(signal.kind, from: side, device: device, id: signal.id, digest: digest),
             audience: audience ?? (side == .callee ? .caller : isHidden ? .nobody : .callee)
         )
     }
@@ -84,18 +84,18 @@ extension CallSession {
     }
 
     /// Returns whether a signal with that `id` was accepted from a device before.
-    public func hasTaken(_ id: SignalID, from phone: Phone, on side: Side) -> Bool {
-        receipt(of: id, from: side, phone) != nil
+    public func hasTaken(_ id: SignalID, from device: DeviceIdentity, on side: Side) -> Bool {
+        receipt(of: id, from: side, device) != nil
     }
 
     /// Returns the `seq` under which a signal with that `id` was accepted from a device before.
     ///
     /// One token stands for one device. A signal that a named device sent on its connection may come again in a request
     /// that names no device, and the other way round.
-    func receipt(of id: SignalID, from side: Side, _ phone: Phone) -> UInt64? {
-        if let seq = receipts[SignalName(side: side, device: phone.id, id: id)] { return seq }
-        for leg in legs where leg.side == side && leg.phone.id != phone.id && leg.phone.isSame(as: phone) {
-            if let seq = receipts[SignalName(side: side, device: leg.phone.id, id: id)] { return seq }
+    func receipt(of id: SignalID, from side: Side, _ device: DeviceIdentity) -> UInt64? {
+        if let seq = receipts[SignalKey(side: side, device: device.id, id: id)] { return seq }
+        for leg in legs where leg.side == side && leg.device.id != device.id && leg.device.isSame(as: device) {
+            if let seq = receipts[SignalKey(side: side, device: leg.device.id, id: id)] { return seq }
         }
         return nil
     }
@@ -104,13 +104,13 @@ extension CallSession {
     mutating func acknowledgeAgain(
         _ signal: Signal,
         from side: Side,
-        _ phone: Phone,
+        _ device: DeviceIdentity,
         seq: UInt64,
         into outputs: inout [Output]
     ) {
         // Bounded like the log, so that a client that invents ids for one signal cannot fill the memory.
         if let id = signal.id, receipts.count < 2 * Limits.logSignals {
-            receipts[SignalName(side: side, device: phone.id, id: id)] = seq
+            receipts[SignalKey(side: side, device: device.id, id: id)] = seq
         }
         outputs.append(.acknowledge(seq: seq, isNew: false))
     }
@@ -120,28 +120,28 @@ extension CallSession {
     /// A device of the callee that did not answer sees only that the call ended for it, and nothing of the answered
     /// call.
     @inlinable
-    public func sees(_ entry: LogEntry, side: Side, phone: Phone) -> Bool {
+    public func sees(_ entry: LogEntry, side: Side, device: DeviceIdentity) -> Bool {
         switch (entry.audience, side) {
         case (.nobody, _): false
-        case (.caller, .caller), (.both, .caller), (.callerAnd, .caller): isCaller(phone)
-        case (.callee, .caller), (.calleeBut, .caller), (.caller, .callee): false
-        case (.callerAnd(let one), .callee): one.isSame(as: phone)
+        case (.caller, .caller), (.both, .caller), (.callerAnd, .caller): isCaller(device)
+        case (.callee, .caller), (.calleeExcept, .caller), (.caller, .callee): false
+        case (.callerAnd(let one), .callee): one.isSame(as: device)
         // The device that has the call may be known by another token now than when it answered.
-        case (.calleeBut(let one), .callee): !(winner ?? one).isSame(as: phone)
-        case (.callee, .callee), (.both, .callee): !isHidden && (winner.map { $0.isSame(as: phone) } ?? true)
+        case (.calleeExcept(let one), .callee): !(answeringDevice ?? one).isSame(as: device)
+        case (.callee, .callee), (.both, .callee): !isHidden && (answeringDevice.map { $0.isSame(as: device) } ?? true)
         }
     }
 
     /// Returns the state of the call as one device sees it: a device that lost the call sees it ended.
-    public func standing(side: Side, phone: Phone) -> (state: CallState, reason: EndReason?) {
+    public func visibleState(side: Side, device: DeviceIdentity) -> (state: CallState, reason: EndReason?) {
         let ending: Ending?
         switch phase {
         case .ended(let end, _): ending = end
         case .ringing, .answered, .active: ending = nil
         }
         if side == .callee {
-            if let winner, !winner.isSame(as: phone) { return (.ended, .answeredElsewhere) }
-            if let decliner = ending?.declinedBy, !decliner.isSame(as: phone) { return (.ended, .declinedElsewhere) }
+            if let answeringDevice, !answeringDevice.isSame(as: device) { return (.ended, .answeredElsewhere) }
+            if let decliner = ending?.declinedBy, !decliner.isSame(as: device) { return (.ended, .declinedElsewhere) }
         }
         return (state, ending?.reason)
     }

@@ -3,23 +3,23 @@ extension CallSession {
     ///
     /// Existing apps use one callId for every call between two people. A new call may therefore come while the server
     /// still has the old one (protocol, section 3.6).
-    public func isReplaced(by offer: Offer, from side: Side, _ phone: Phone) -> Bool {
+    public func isReplaced(by offer: Offer, from side: Side, _ device: DeviceIdentity) -> Bool {
         guard isLive else { return true }
         if lastDescription(.offer, from: side)?.digest == offer.digest { return false }
         // An app that was killed while its call rang, and calls again, begins another call.
-        guard answeredAt != nil else { return offer.begins && side == .caller && isCaller(phone) }
+        guard answeredAt != nil else { return offer.begins && side == .caller && isCaller(device) }
         if offer.begins {
             // The app was killed in the call and could not send its `end`. Its new offer means that the old call is
             // over.
             switch phase {
-            case .answered(let winner), .active(let winner):
-                if side == .callee, winner.isSame(as: phone) { return true }
+            case .answered(let answeringDevice), .active(let answeringDevice):
+                if side == .callee, answeringDevice.isSame(as: device) { return true }
             case .ringing, .ended: break
             }
             if side == .caller { return true }
         }
         guard side == .caller else { return false }
-        return !isCaller(phone) || (phone.isUnnamed && offer.namesCallee)
+        return !isCaller(device) || (device.isUnnamed && offer.namesCallee)
     }
 
     /// Returns the number of the newest offer of this ended call, if `offer` is that same offer from the same device.
@@ -27,8 +27,8 @@ extension CallSession {
     /// An app that sends its offer on two transports may find that the call was declined before the second copy
     /// arrives. No two calls have the same description, so the digest identifies the copy. A device with a device id
     /// also gives its signals an `id`, so it needs no such guess.
-    public func endedOffer(_ offer: Offer, from phone: Phone) -> UInt64? {
-        guard !isLive, phone.isUnnamed, isCaller(phone) else { return nil }
+    public func endedOffer(_ offer: Offer, from device: DeviceIdentity) -> UInt64? {
+        guard !isLive, device.isUnnamed, isCaller(device) else { return nil }
         return lastDescription(.offer, from: .caller).flatMap { $0.digest == offer.digest ? $0.seq : nil }
     }
 
@@ -53,15 +53,15 @@ extension CallSession {
         id: SignalID?,
         epoch: UInt32?,
         from side: Side,
-        _ phone: Phone
+        _ device: DeviceIdentity
     ) -> OfferMeaning {
-        if let id, let seq = receipt(of: id, from: side, phone) { return .repeats(seq: seq) }
+        if let id, let seq = receipt(of: id, from: side, device) { return .repeats(seq: seq) }
         if let epoch, epoch != self.epoch { return .refused(epoch < self.epoch ? .callEnded : .unknownEpoch) }
-        return meaning(of: offer, from: side, phone)
+        return meaning(of: offer, from: side, device)
     }
 
     /// Returns the meaning of an offer of this epoch under an `id` that was not taken before.
-    private func meaning(of offer: Offer, from side: Side, _ phone: Phone) -> OfferMeaning {
+    private func meaning(of offer: Offer, from side: Side, _ device: DeviceIdentity) -> OfferMeaning {
         switch phase {
         case .ringing where side == .callee: return .refused(.callExists)
         case .ringing:
@@ -70,17 +70,17 @@ extension CallSession {
             }
             // A second device of the caller may not take over the call: the first would wait for an answer that only
             // the second gets.
-            guard callerPhone.isUnnamed || phone.isUnnamed || isCaller(phone) else {
+            guard callerDevice.isUnnamed || device.isUnnamed || isCaller(device) else {
                 return .refused(.forbidden("another of your devices is making this call"))
             }
             return .replacesDescription
-        case .answered(let winner), .active(let winner):
+        case .answered(let answeringDevice), .active(let answeringDevice):
             if let earlier = lastDescription(.offer, from: side), earlier.digest == offer.digest {
                 return .repeats(seq: earlier.seq)
             }
             switch side {
-            case .callee where !winner.isSame(as: phone): return .refused(.alreadyAnswered)
-            case .caller where !isCaller(phone):
+            case .callee where !answeringDevice.isSame(as: device): return .refused(.alreadyAnswered)
+            case .caller where !isCaller(device):
                 return .refused(.forbidden("another of your devices is making this call"))
             case .caller, .callee: return .renegotiates
             }
@@ -92,20 +92,20 @@ extension CallSession {
         _ offer: Offer,
         _ signal: Signal,
         from side: Side,
-        _ phone: Phone,
+        _ device: DeviceIdentity,
         at now: Moment,
         into outputs: inout [Output]
     ) {
-        switch meaning(of: offer, from: side, phone) {
-        case .repeats(let seq): acknowledgeAgain(signal, from: side, phone, seq: seq, into: &outputs)
+        switch meaning(of: offer, from: side, device) {
+        case .repeats(let seq): acknowledgeAgain(signal, from: side, device, seq: seq, into: &outputs)
         case .refused(let refusal): outputs.append(.refuse(refusal))
         case .replacesDescription:
-            guard append(signal, digest: offer.digest, from: side, phone, at: now, into: &outputs) else { return }
-            legs[0].phone = phone
+            guard append(signal, digest: offer.digest, from: side, device, at: now, into: &outputs) else { return }
+            legs[0].device = device
             hasVideo = offer.hasVideo
             outputs.append(.changed)
         case .renegotiates:
-            guard append(signal, digest: offer.digest, from: side, phone, at: now, into: &outputs) else { return }
+            guard append(signal, digest: offer.digest, from: side, device, at: now, into: &outputs) else { return }
             unansweredOffers.insert(side)
             if side == .caller {
                 hasVideo = offer.hasVideo
@@ -130,7 +130,7 @@ extension CallSession {
             signal,
             digest: offer.digest,
             from: .caller,
-            callerPhone,
+            callerDevice,
             audience: reachesCallee ? .callee : .nobody,
             at: now,
             into: &outputs
@@ -149,9 +149,9 @@ extension CallSession {
     }
 
     /// Returns the number of the newest signal of a kind from a device; 0 when there is no such signal.
-    func lastSeq(of kind: SignalKind, from phone: Phone) -> UInt64 {
+    func lastSeq(of kind: SignalKind, from device: DeviceIdentity) -> UInt64 {
         for entry in log.reversed() {
-            if case .signal(kind, _, let sender, _, _) = entry.content, sender.isSame(as: phone) { return entry.seq }
+            if case .signal(kind, _, let sender, _, _) = entry.content, sender.isSame(as: device) { return entry.seq }
         }
         return 0
     }

@@ -22,7 +22,7 @@ extension CallSession {
         /// The legs of the devices that take part; the caller's is first.
         public var legs: [Leg]
         /// The callee's device that has, or had, the call.
-        public var winner: Phone?
+        public var answeringDevice: DeviceIdentity?
         /// Whether the call has video.
         public var hasVideo: Bool
         /// Whether the call is hidden from the callee.
@@ -44,7 +44,7 @@ extension CallSession {
             activeAt: Moment?,
             ending: Ending?,
             legs: [Leg],
-            winner: Phone?,
+            answeringDevice: DeviceIdentity?,
             hasVideo: Bool,
             isHidden: Bool,
             callerMedia: MediaUpdate,
@@ -60,7 +60,7 @@ extension CallSession {
             self.activeAt = activeAt
             self.ending = ending
             self.legs = legs
-            self.winner = winner
+            self.answeringDevice = answeringDevice
             self.hasVideo = hasVideo
             self.isHidden = isHidden
             self.callerMedia = callerMedia
@@ -81,8 +81,8 @@ extension CallSession {
             answeredAt: answeredAt,
             activeAt: activeAt,
             ending: ending,
-            legs: legs.map { Leg(phone: $0.phone, side: $0.side, phase: $0.phase) },
-            winner: winner,
+            legs: legs.map { Leg(device: $0.device, side: $0.side, phase: $0.phase) },
+            answeringDevice: answeringDevice,
             hasVideo: hasVideo,
             isHidden: isHidden,
             callerMedia: callerMedia,
@@ -102,15 +102,18 @@ extension CallSession {
     /// to another signal.
     ///
     /// `entries`: The stored log in `seq` order, each entry with its size in bytes.
-    /// `crashes`: How many times the server died. Each time, clients may have seen a `seq` above the last stored one.
+    /// `uncleanStarts`: How many times the server died. Each time, clients may have seen a `seq` above the last stored
+    /// one.
     public init?(
         restoring kept: Snapshot,
         log entries: [(entry: LogEntry, byteCount: Int)],
-        grace: Moment.Span,
-        crashes: Int,
+        grace: Moment.Duration,
+        uncleanStarts: Int,
         at now: Moment
     ) {
-        guard kept.key.pair.holds(kept.caller), let first = kept.legs.first, first.side == .caller else { return nil }
+        guard kept.key.pair.contains(kept.caller), let first = kept.legs.first, first.side == .caller else {
+            return nil
+        }
         number = kept.number
         key = kept.key
         epoch = kept.epoch
@@ -126,10 +129,11 @@ extension CallSession {
         activeAt = kept.activeAt
         callerMedia = kept.callerMedia
         calleeMedia = kept.calleeMedia
-        nextSeq = (entries.last?.entry.seq ?? 0) + 1 + Limits.restartGap * UInt64(max(0, crashes))
-        switch (kept.ending, kept.winner) {
-        case (let ending?, let winner): phase = .ended(ending, answeredBy: winner)
-        case (nil, let winner?): phase = kept.activeAt == nil ? .answered(by: winner) : .active(with: winner)
+        nextSeq = (entries.last?.entry.seq ?? 0) + 1 + Limits.restartGap * UInt64(max(0, uncleanStarts))
+        switch (kept.ending, kept.answeringDevice) {
+        case (let ending?, let answeringDevice): phase = .ended(ending, answeredBy: answeringDevice)
+        case (nil, let answeringDevice?):
+            phase = kept.activeAt == nil ? .answered(by: answeringDevice) : .active(with: answeringDevice)
         case (nil, nil): phase = .ringing(until: kept.ringUntil)
         }
         for (entry, byteCount) in entries { replay(entry, byteCount: byteCount) }
@@ -140,10 +144,10 @@ extension CallSession {
     private mutating func replay(_ entry: LogEntry, byteCount: Int) {
         if case .signal(let kind, _, _, _, _) = entry.content { countEarly(kind, byteCount: byteCount) }
         log.append(entry)
-        guard case .signal(let kind, let side, let phone, let id, _) = entry.content else { return }
+        guard case .signal(let kind, let side, let device, let id, _) = entry.content else { return }
         logBytes += byteCount
-        if let id { receipts[SignalName(side: side, device: phone.id, id: id)] = entry.seq }
-        if case .ringing = phase, kind == .connected, side == .callee { connectedEarly = phone }
+        if let id { receipts[SignalKey(side: side, device: device.id, id: id)] = entry.seq }
+        if case .ringing = phase, kind == .connected, side == .callee { connectedEarly = device }
         guard let answeredAt, isLive, entry.at >= answeredAt else { return }
         switch kind {
         case .offer: unansweredOffers.insert(side)

@@ -1,8 +1,13 @@
 extension CallSession {
     /// Decides on one signal: refuses it and changes nothing, recognises it as a repeat, or accepts it.
-    mutating func take(_ signal: Signal, from side: Side, _ phone: Phone, at now: Moment, into outputs: inout [Output])
-    {
-        if let id = signal.id, let seq = receipt(of: id, from: side, phone) {
+    mutating func take(
+        _ signal: Signal,
+        from side: Side,
+        _ device: DeviceIdentity,
+        at now: Moment,
+        into outputs: inout [Output]
+    ) {
+        if let id = signal.id, let seq = receipt(of: id, from: side, device) {
             outputs.append(.acknowledge(seq: seq, isNew: false))
             return
         }
@@ -11,7 +16,7 @@ extension CallSession {
             return
         }
         if case .end(let reason) = signal.content {
-            takeEnd(reason, signal, from: side, phone, at: now, into: &outputs)
+            takeEnd(reason, signal, from: side, device, at: now, into: &outputs)
             return
         }
         guard isLive else {
@@ -19,35 +24,35 @@ extension CallSession {
             return
         }
         if case .offer(let offer) = signal.content {
-            takeOffer(offer, signal, from: side, phone, at: now, into: &outputs)
+            takeOffer(offer, signal, from: side, device, at: now, into: &outputs)
             return
         }
-        if let refusal = refusal(of: signal, from: side, phone) {
+        if let refusal = refusal(of: signal, from: side, device) {
             outputs.append(.refuse(refusal))
             return
         }
         switch signal.content {
         case .offer, .end: break
-        case .ringing: takeRinging(signal, phone, at: now, into: &outputs)
-        case .answer(let digest): takeAnswer(digest, signal, from: side, phone, at: now, into: &outputs)
-        case .connected: takeConnected(signal, from: side, phone, at: now, into: &outputs)
+        case .ringing: takeRinging(signal, device, at: now, into: &outputs)
+        case .answer(let digest): takeAnswer(digest, signal, from: side, device, at: now, into: &outputs)
+        case .connected: takeConnected(signal, from: side, device, at: now, into: &outputs)
         case .update(let update):
-            guard append(signal, from: side, phone, at: now, into: &outputs) else { return }
+            guard append(signal, from: side, device, at: now, into: &outputs) else { return }
             if side == .caller { callerMedia.apply(update) } else { calleeMedia.apply(update) }
             outputs.append(.changed)
         case .ice, .dtmf, .info:
-            append(signal, from: side, phone, at: now, into: &outputs)
+            append(signal, from: side, device, at: now, into: &outputs)
         }
     }
 
     /// Returns why a device may not send a signal, other than an offer or an `end`, in the present phase.
-    private func refusal(of signal: Signal, from side: Side, _ phone: Phone) -> Refusal? {
+    private func refusal(of signal: Signal, from side: Side, _ device: DeviceIdentity) -> Refusal? {
         switch side {
         case .caller:
-            if !isCaller(phone) { return .forbidden("another of your devices is making this call") }
+            if !isCaller(device) { return .forbidden("another of your devices is making this call") }
             if signal.kind == .ringing { return .forbidden("only the callee's devices send ringing") }
         case .callee:
-            if let winner, !winner.isSame(as: phone) { return .alreadyAnswered }
+            if let answeringDevice, !answeringDevice.isSame(as: device) { return .alreadyAnswered }
         }
         return nil
     }
@@ -55,18 +60,23 @@ extension CallSession {
     /// Handles a `ringing`: a device of the callee alerts its user.
     ///
     /// A repeated `ringing` changes nothing.
-    private mutating func takeRinging(_ signal: Signal, _ phone: Phone, at now: Moment, into outputs: inout [Output]) {
+    private mutating func takeRinging(
+        _ signal: Signal,
+        _ device: DeviceIdentity,
+        at now: Moment,
+        into outputs: inout [Output]
+    ) {
         guard case .ringing = phase else {
             // The `ringing` crossed the answer and has no meaning any more.
             outputs.append(.acknowledge(seq: 0, isNew: false))
             return
         }
-        let index = legIndex(of: phone, joining: .callee)
+        let index = legIndex(of: device, joining: .callee)
         if let index, legs[index].phase == .ringing {
-            outputs.append(.acknowledge(seq: lastSeq(of: .ringing, from: phone), isNew: false))
+            outputs.append(.acknowledge(seq: lastSeq(of: .ringing, from: device), isNew: false))
             return
         }
-        guard append(signal, from: .callee, phone, at: now, into: &outputs) else { return }
+        guard append(signal, from: .callee, device, at: now, into: &outputs) else { return }
         if let index { legs[index].phase = .ringing }
         outputs.append(.changed)
     }
@@ -78,7 +88,7 @@ extension CallSession {
         _ digest: UInt64,
         _ signal: Signal,
         from side: Side,
-        _ phone: Phone,
+        _ device: DeviceIdentity,
         at now: Moment,
         into outputs: inout [Output]
     ) {
@@ -87,70 +97,74 @@ extension CallSession {
                 outputs.append(.refuse(.forbidden("only the callee answers")))
                 return
             }
-            guard append(signal, digest: digest, from: side, phone, at: now, into: &outputs) else { return }
-            answered(by: phone, at: now, into: &outputs)
+            guard append(signal, digest: digest, from: side, device, at: now, into: &outputs) else { return }
+            answered(by: device, at: now, into: &outputs)
             return
         }
         // The same description from the same device is the same answer, on whatever transport it comes again.
         if let earlier = lastDescription(.answer, from: side), earlier.digest == digest,
             !unansweredOffers.contains(side.other)
         {
-            acknowledgeAgain(signal, from: side, phone, seq: earlier.seq, into: &outputs)
+            acknowledgeAgain(signal, from: side, device, seq: earlier.seq, into: &outputs)
             return
         }
         guard unansweredOffers.contains(side.other) else {
             outputs.append(.refuse(.alreadyAnswered))
             return
         }
-        guard append(signal, digest: digest, from: side, phone, at: now, into: &outputs) else { return }
+        guard append(signal, digest: digest, from: side, device, at: now, into: &outputs) else { return }
         // When two renegotiations crossed, the callee is the polite side: by answering it withdraws its own offer.
         unansweredOffers.remove(side.other)
         if side == .callee { unansweredOffers.remove(.callee) }
     }
 
-    private mutating func answered(by phone: Phone, at now: Moment, into outputs: inout [Output]) {
-        if let index = legIndex(of: phone, joining: .callee) {
-            legs[index].phone = phone
+    private mutating func answered(by device: DeviceIdentity, at now: Moment, into outputs: inout [Output]) {
+        if let index = legIndex(of: device, joining: .callee) {
+            legs[index].device = device
             legs[index].phase = .answered
             legs[index].goneSince = nil
         }
-        phase = .answered(by: phone)
+        phase = .answered(by: device)
         answeredAt = now
-        let others = legs.indices.filter { legs[$0].side == .callee && !legs[$0].phone.isSame(as: phone) }
+        let others = legs.indices.filter { legs[$0].side == .callee && !legs[$0].device.isSame(as: device) }
         outputs.append(.stopRinging)
-        append(StateChange(.answered, answeredBy: phone), to: .both, at: now, into: &outputs)
+        append(StateChange(.answered, answeredBy: device), to: .both, at: now, into: &outputs)
         if !others.isEmpty {
-            for index in others where legs[index].phase != .left { legs[index].phase = .untold }
+            for index in others where legs[index].phase != .left { legs[index].phase = .endNotDelivered }
             append(
-                StateChange(.ended, reason: .answeredElsewhere, answeredBy: phone),
-                to: .calleeBut(phone),
+                StateChange(.ended, reason: .answeredElsewhere, answeredBy: device),
+                to: .calleeExcept(device),
                 at: now,
                 into: &outputs
             )
         }
         outputs.append(.changed)
-        if let early = connectedEarly, early.isSame(as: phone) { becomeActive(with: phone, at: now, into: &outputs) }
+        if let early = connectedEarly, early.isSame(as: device) { becomeActive(with: device, at: now, into: &outputs) }
     }
 
     private mutating func takeConnected(
         _ signal: Signal,
         from side: Side,
-        _ phone: Phone,
+        _ device: DeviceIdentity,
         at now: Moment,
         into outputs: inout [Output]
     ) {
-        guard append(signal, from: side, phone, at: now, into: &outputs) else { return }
+        guard append(signal, from: side, device, at: now, into: &outputs) else { return }
         switch phase {
-        case .ringing: if side == .callee { connectedEarly = phone }
-        case .answered(let winner): becomeActive(with: winner, at: now, into: &outputs)
+        case .ringing: if side == .callee { connectedEarly = device }
+        case .answered(let answeringDevice): becomeActive(with: answeringDevice, at: now, into: &outputs)
         case .active, .ended: break
         }
     }
 
-    private mutating func becomeActive(with winner: Phone, at now: Moment, into outputs: inout [Output]) {
-        phase = .active(with: winner)
+    private mutating func becomeActive(
+        with answeringDevice: DeviceIdentity,
+        at now: Moment,
+        into outputs: inout [Output]
+    ) {
+        phase = .active(with: answeringDevice)
         activeAt = now
-        append(StateChange(.active, answeredBy: winner), to: .both, at: now, into: &outputs)
+        append(StateChange(.active, answeredBy: answeringDevice), to: .both, at: now, into: &outputs)
         outputs.append(.changed)
     }
 }

@@ -20,14 +20,14 @@ public struct CallSession: Equatable, Sendable {
         /// A device of the callee has answered; media is being set up.
         ///
         /// Leads to `active` at the first `connected`, and to `ended`.
-        case answered(by: Phone)
+        case answered(by: DeviceIdentity)
         /// Media is flowing, or has flowed at least once.
         ///
         /// Leads to `ended`.
-        case active(with: Phone)
+        case active(with: DeviceIdentity)
         /// The call is over; nothing more happens in it. `answeredBy` is the callee's device that was in the call at
         /// its end.
-        case ended(Ending, answeredBy: Phone?)
+        case ended(Ending, answeredBy: DeviceIdentity?)
     }
 
     /// How and when a call ended.
@@ -39,10 +39,10 @@ public struct CallSession: Equatable, Sendable {
         /// The call that goes on instead: it won a glare over this one, or the caller began it later.
         public var replacedBy: CallID?
         /// The device of the callee that declined for all; the other devices are notified of that.
-        public var declinedBy: Phone?
+        public var declinedBy: DeviceIdentity?
 
         /// Creates an ending from all its parts.
-        public init(reason: EndReason, at: Moment, replacedBy: CallID? = nil, declinedBy: Phone? = nil) {
+        public init(reason: EndReason, at: Moment, replacedBy: CallID? = nil, declinedBy: DeviceIdentity? = nil) {
             self.reason = reason
             self.at = at
             self.replacedBy = replacedBy
@@ -61,7 +61,7 @@ public struct CallSession: Equatable, Sendable {
     /// The user who is called.
     public let callee: UserID
     /// The time for which a side may be gone once the call is answered.
-    public let grace: Moment.Span
+    public let grace: Moment.Duration
     /// The time at which the call began.
     public let startedAt: Moment
     /// Whether the call is hidden from the callee: they block the caller, have set do-not-disturb, or have a live call
@@ -97,14 +97,14 @@ public struct CallSession: Equatable, Sendable {
     var earlySignals = 0
     /// The bytes of these signals.
     var earlyBytes = 0
-    var receipts: [SignalName: UInt64] = [:]
+    var receipts: [SignalKey: UInt64] = [:]
     /// A device whose `connected` overtook its own answer on another transport.
-    var connectedEarly: Phone?
+    var connectedEarly: DeviceIdentity?
 
     /// The key by which a repeated signal is recognised.
     ///
     /// The side is part of the key because the two users may use the same device id and the same signal ids.
-    struct SignalName: Hashable {
+    struct SignalKey: Hashable {
         let side: Side
         let device: DeviceID
         let id: SignalID
@@ -113,7 +113,7 @@ public struct CallSession: Equatable, Sendable {
         func hash(into hasher: inout Hasher) { hasher.combine(id) }
     }
 
-    /// Creates a call that `phone` of `caller` begins at `now`.
+    /// Creates a call that `device` of `caller` begins at `now`.
     ///
     /// `firstSeq`: The `seq` of the first entry. It is 1, or more after a crash that may have lost entries that clients
     /// have seen.
@@ -122,14 +122,14 @@ public struct CallSession: Equatable, Sendable {
         key: CallKey,
         epoch: UInt32,
         caller: UserID,
-        phone: Phone,
+        device: DeviceIdentity,
         offer: Offer,
         isHidden: Bool,
-        grace: Moment.Span,
+        grace: Moment.Duration,
         firstSeq: UInt64 = 1,
         at now: Moment
     ) {
-        precondition(key.pair.holds(caller), "a call is begun by one of its two users")
+        precondition(key.pair.contains(caller), "a call is begun by one of its two users")
         self.number = number
         self.key = key
         self.epoch = epoch
@@ -139,9 +139,9 @@ public struct CallSession: Equatable, Sendable {
         self.startedAt = now
         self.isHidden = isHidden
         self.hasVideo = offer.hasVideo
-        self.ringUntil = now + offer.ringFor
-        self.phase = .ringing(until: now + offer.ringFor)
-        self.legs = [Leg(phone: phone, side: .caller, phase: .answered)]
+        self.ringUntil = now + offer.ringTimeout
+        self.phase = .ringing(until: now + offer.ringTimeout)
+        self.legs = [Leg(device: device, side: .caller, phase: .answered)]
         self.nextSeq = firstSeq
     }
 
@@ -178,15 +178,15 @@ public struct CallSession: Equatable, Sendable {
 
     /// The caller's device.
     @inlinable
-    public var callerPhone: Phone { legs[0].phone }
+    public var callerDevice: DeviceIdentity { legs[0].device }
 
     /// The callee's device that has, or had, the call.
     @inlinable
-    public var winner: Phone? {
+    public var answeringDevice: DeviceIdentity? {
         switch phase {
         case .ringing: nil
-        case .answered(let phone), .active(let phone): phone
-        case .ended(_, let phone): phone
+        case .answered(let device), .active(let device): device
+        case .ended(_, let device): device
         }
     }
 
@@ -207,12 +207,12 @@ public struct CallSession: Equatable, Sendable {
     /// Handles one input and appends the resulting actions to `outputs`, in order.
     public mutating func handle(_ input: Input, at now: Moment, into outputs: inout [Output]) {
         switch input {
-        case .signal(let signal, let side, let phone): take(signal, from: side, phone, at: now, into: &outputs)
-        case .notified(let phone): notified(phone, into: &outputs)
-        case .gone(let phone, let side): gone(phone, side, at: now)
-        case .seen(let phone, let side): seen(phone, side, into: &outputs)
+        case .signal(let signal, let side, let device): take(signal, from: side, device, at: now, into: &outputs)
+        case .notified(let device): notified(device, into: &outputs)
+        case .gone(let device, let side): gone(device, side, at: now)
+        case .seen(let device, let side): seen(device, side, into: &outputs)
         case .renewed(let old, let new, let side): renewed(old, as: new, side, into: &outputs)
-        case .told(let phone, let side): told(phone, side, into: &outputs)
+        case .endDelivered(let device, let side): endDelivered(device, side, into: &outputs)
         case .foundBusy: endWhileRinging(.busy, at: now, into: &outputs)
         case .lostGlare(let winner): endWhileRinging(.glare, replacedBy: winner, at: now, into: &outputs)
         case .gaveWay(let next): endWhileRinging(.replaced, replacedBy: next, at: now, into: &outputs)

@@ -3,20 +3,20 @@ extension CallSession {
     public enum Input: Equatable, Sendable {
         // From devices.
         /// A device of either party sent a signal.
-        case signal(Signal, from: Side, Phone)
+        case signal(Signal, from: Side, DeviceIdentity)
 
         // From the switchboard.
         /// A device of the callee was notified of the call, on its connection or by a fetch, or a push to it was
         /// ordered.
-        case notified(Phone)
+        case notified(DeviceIdentity)
         /// A device no longer has a connection or a request under way.
-        case gone(Phone, Side)
+        case gone(DeviceIdentity, Side)
         /// A device opened a connection or made a request.
-        case seen(Phone, Side)
+        case seen(DeviceIdentity, Side)
         /// A device continues under another token, or a device that was known by its token alone now has a device id.
-        case renewed(Phone, as: Phone, Side)
+        case renewed(DeviceIdentity, as: DeviceIdentity, Side)
         /// A device received the notice that it is out of the call.
-        case told(Phone, Side)
+        case endDelivered(DeviceIdentity, Side)
         /// The callee is in another call, and the policy of this server is to report busy.
         case foundBusy
         /// The call lost a glare: the simultaneous call of the peer goes on instead.

@@ -11,29 +11,29 @@ public enum Side: String, Sendable, CaseIterable {
 
 /// One device's part in a call.
 ///
-///     notified ──▶ ringing ──▶ answered ──▶ untold ──▶ left
+///     notified ──▶ ringing ──▶ answered ──▶ endNotDelivered ──▶ left
 ///
 /// `notified` and `ringing` can also lead directly to any later phase.
 public struct Leg: Equatable, Sendable {
     /// The state of a device in a call.
     public enum Phase: String, Sendable {
         /// The device was notified of the call, on its connection or by a push, and has not reacted yet. Leads to
-        /// `ringing`, `answered`, `untold` and `left`.
+        /// `ringing`, `answered`, `endNotDelivered` and `left`.
         case notified
-        /// The device alerts its user. Leads to `answered`, `untold` and `left`.
+        /// The device alerts its user. Leads to `answered`, `endNotDelivered` and `left`.
         case ringing
-        /// The device is in the call: the caller's from the start, the callee's once it has answered. Leads to `untold`
-        /// when the call ends.
+        /// The device is in the call: the caller's from the start, the callee's once it has answered. Leads to
+        /// `endNotDelivered` when the call ends.
         case answered
         /// The device is out of the call and knows it. It was notified of that, or it is a device of the callee that
         /// declined or left by its own `end`.
         case left
         /// The device is out of the call and does not know it yet. Leads to `left` once it has been notified of that.
-        case untold
+        case endNotDelivered = "untold"
     }
 
     /// The device.
-    public internal(set) var phone: Phone
+    public internal(set) var device: DeviceIdentity
     /// The side of the call that the device belongs to.
     public let side: Side
     /// The state of the device in the call.
@@ -42,8 +42,8 @@ public struct Leg: Equatable, Sendable {
     public internal(set) var goneSince: Moment?
 
     /// Creates a leg from all its parts, for example when a call is restored after a restart.
-    public init(phone: Phone, side: Side, phase: Phase, goneSince: Moment? = nil) {
-        self.phone = phone
+    public init(device: DeviceIdentity, side: Side, phase: Phase, goneSince: Moment? = nil) {
+        self.device = device
         self.side = side
         self.phase = phase
         self.goneSince = goneSince

@@ -14,14 +14,14 @@ public struct LogEntry: Equatable, Sendable {
     /// The content of an entry.
     public enum Content: Equatable, Sendable {
         /// A device's signal. `digest` distinguishes descriptions and is 0 for other kinds.
-        case signal(SignalKind, from: Side, phone: Phone, id: SignalID?, digest: UInt64)
+        case signal(SignalKind, from: Side, device: DeviceIdentity, id: SignalID?, digest: UInt64)
         /// A change of the call's state.
         case state(StateChange)
     }
 
     /// The devices that an entry concerns.
     ///
-    /// The devices depend on who has answered: see ``CallSession/sees(_:side:phone:)``.
+    /// The devices depend on who has answered: see ``CallSession/sees(_:side:device:)``.
     public enum Audience: Equatable, Sendable {
         /// The caller's device.
         case caller
@@ -30,9 +30,9 @@ public struct LogEntry: Equatable, Sendable {
         /// The caller's device, and the callee's devices as for `callee`.
         case both
         /// One device of the callee, and the caller's device.
-        case callerAnd(Phone)
+        case callerAnd(DeviceIdentity)
         /// Every device of the callee except this one.
-        case calleeBut(Phone)
+        case calleeExcept(DeviceIdentity)
         /// No device: the entry is only stored.
         case nobody
 
@@ -40,7 +40,7 @@ public struct LogEntry: Equatable, Sendable {
         public func reaches(_ side: Side) -> Bool {
             switch self {
             case .caller: side == .caller
-            case .callee, .calleeBut: side == .callee
+            case .callee, .calleeExcept: side == .callee
             case .both, .callerAnd: true
             case .nobody: false
             }
@@ -63,7 +63,7 @@ public struct StateChange: Equatable, Sendable {
     /// The reason why the call ended.
     public var reason: EndReason?
     /// The callee's device that answered.
-    public var answeredBy: Phone?
+    public var answeredBy: DeviceIdentity?
     /// The call that goes on instead of this one.
     public var replacedBy: CallID?
     /// For the change to ringing: the `id` that the caller's device gave the offer that began the call.
@@ -73,7 +73,7 @@ public struct StateChange: Equatable, Sendable {
     public init(
         _ state: CallState,
         reason: EndReason? = nil,
-        answeredBy: Phone? = nil,
+        answeredBy: DeviceIdentity? = nil,
         replacedBy: CallID? = nil,
         offerID: SignalID? = nil
     ) {

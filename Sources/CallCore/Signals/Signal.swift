@@ -98,7 +98,7 @@ public struct Offer: Equatable, Sendable {
     /// Whether the call is meant to have video.
     public var hasVideo: Bool
     /// The time for which the callee is rung.
-    public var ringFor: Moment.Span
+    public var ringTimeout: Moment.Duration
     /// Whether the sender named the callee by `to`.
     ///
     /// Apps that never renegotiate name the callee in every offer: each of their offers begins a call.
@@ -108,10 +108,10 @@ public struct Offer: Equatable, Sendable {
     public var begins: Bool
 
     /// Creates an offer from all its parts.
-    public init(digest: UInt64, hasVideo: Bool, ringFor: Moment.Span, namesCallee: Bool, begins: Bool = false) {
+    public init(digest: UInt64, hasVideo: Bool, ringTimeout: Moment.Duration, namesCallee: Bool, begins: Bool = false) {
         self.digest = digest
         self.hasVideo = hasVideo
-        self.ringFor = ringFor
+        self.ringTimeout = ringTimeout
         self.namesCallee = namesCallee
         self.begins = begins
     }

@@ -6,7 +6,7 @@ public struct RelayedSignal: Sendable {
     /// The kind of the signal.
     public var kind: SignalKind
     /// The position of the signal in its call's log.
-    public var place: LogPlace
+    public var position: LogPosition
     /// The user who sent it.
     public var from: UserID
     /// The device that sent it.
@@ -44,7 +44,7 @@ public struct RelayedSignal: Sendable {
     /// Creates a signal from all its parts.
     public init(
         kind: SignalKind,
-        place: LogPlace,
+        position: LogPosition,
         from: UserID,
         device: DeviceID,
         id: SignalID?,
@@ -52,7 +52,7 @@ public struct RelayedSignal: Sendable {
         reason: EndReason? = nil
     ) {
         self.kind = kind
-        self.place = place
+        self.position = position
         self.from = from
         self.device = device
         self.id = id
@@ -62,7 +62,7 @@ public struct RelayedSignal: Sendable {
 
     /// Returns the frame: headroom, then one JSON object that ends with the sender's own members, unchanged.
     public func frame(around relayed: RelayedMembers) -> [UInt8] {
-        let names = place.log.members.count + from.text.utf8.count + device.text.utf8.count
+        let names = position.log.members.count + from.text.utf8.count + device.text.utf8.count
         var json = JSONWriter(
             headroom: Frame.headroom,
             capacity: relayed.byteCount + names + (id?.text.utf8.count ?? 0) + (offer == nil ? 128 : 384)
@@ -70,7 +70,7 @@ public struct RelayedSignal: Sendable {
         json.part(Self.type)
         json.plainPart(kind.rawValue)
         json.part(Self.behindType)
-        json.write(parts: place)
+        json.write(parts: position)
         json.part(Self.from)
         json.plainPart(from.text)
         json.part(Self.fromDevice)
@@ -140,7 +140,7 @@ public struct LogHead: Equatable, Sendable {
 }
 
 /// The position of an entry: its call's log, and its place in that log.
-public struct LogPlace: Equatable, Sendable {
+public struct LogPosition: Equatable, Sendable {
     /// The log of the call.
     public var log: LogHead
     /// The number of the entry.
@@ -158,18 +158,18 @@ public struct LogPlace: Equatable, Sendable {
 
 extension JSONWriter {
     /// Writes the members that every relayed object and every `call` event contains.
-    mutating func write(_ place: LogPlace) {
+    mutating func write(_ position: LogPosition) {
         comma()
-        write(parts: place)
+        write(parts: position)
         endNumber()
     }
 
     /// Writes the members from `callId` to `ts`, without the comma before them.
-    mutating func write(parts place: LogPlace) {
-        part(place.log.members)
-        digits(place.seq)
+    mutating func write(parts position: LogPosition) {
+        part(position.log.members)
+        digits(position.seq)
         part(Self.ts)
-        digits(UInt64(max(0, place.at.milliseconds)))
+        digits(UInt64(max(0, position.at.milliseconds)))
     }
 
     private static let ts = Array(#","ts":"#.utf8)

@@ -146,18 +146,18 @@ public enum ServerFrame {
     }
 
     /// Returns the `call` event for a change of a call's state.
-    public static func call(_ change: StateChange, callee: UserID, at place: LogPlace) -> [UInt8] {
+    public static func call(_ change: StateChange, callee: UserID, at position: LogPosition) -> [UInt8] {
         frame { json in
             json.type("call")
-            json.write(place)
+            json.write(position)
             json.write(change)
-            if let phone = change.answeredBy {
+            if let device = change.answeredBy {
                 json.name("answeredBy")
                 json.beginObject()
                 json.name("user")
                 json.plain(callee.text)
                 json.name("device")
-                json.plain(phone.id.text)
+                json.plain(device.id.text)
                 json.endObject()
             }
         }

@@ -55,11 +55,11 @@ public struct ClientMessage: Sendable {
 
     /// Reads a frame.
     ///
-    /// `ringFor`: The ring time of an offer that names none.
+    /// `ringTimeout`: The ring time of an offer that names none.
     /// `scratch`: The ``scratch`` of the frame that was read before this one.
     public init(
         _ frame: [UInt8],
-        ringFor: Moment.Span,
+        ringTimeout: Moment.Duration,
         scratch: consuming [JSONObject.Member] = []
     ) throws(Refusal) {
         let object: JSONObject
@@ -67,17 +67,17 @@ public struct ClientMessage: Sendable {
             throw Refusal(error: .json(error), id: nil)
         }
         do throws(WireError) { id = try object.signalID() } catch { throw Refusal(error: error, id: nil) }
-        do throws(WireError) { request = try Self.request(object, ringFor: ringFor) } catch {
+        do throws(WireError) { request = try Self.request(object, ringTimeout: ringTimeout) } catch {
             throw Refusal(error: error, id: id)
         }
     }
 
-    private static func request(_ object: JSONObject, ringFor: Moment.Span) throws(WireError) -> Request {
+    private static func request(_ object: JSONObject, ringTimeout: Moment.Duration) throws(WireError) -> Request {
         guard let type = try object.text(.type) else { throw .invalid(.type, "missing") }
         // Most signals are candidates, so `ice` is tried first: comparing with all names costs as much as reading the
         // frame's members.
         if let kind = type == "ice" ? .ice : SignalKind(rawValue: type) {
-            return .signal(try SignalMessage(kind, fields: object, envelope: object, ringFor: ringFor))
+            return .signal(try SignalMessage(kind, fields: object, envelope: object, ringTimeout: ringTimeout))
         }
         switch type {
         case "join": return .join(room: try object.required(.room))

@@ -28,8 +28,8 @@ extension SignalMessage {
     /// fields are in `data`. A body in the shape of a WebSocket frame, without `data`, is accepted as well.
     ///
     /// `callIDInPath`: The callId in the path. The body may omit it, but must not name another one.
-    /// `ringFor`: The ring time of an offer that names none.
-    public init(body: [UInt8], callIDInPath: CallID?, ringFor: Moment.Span) throws(WireError) {
+    /// `ringTimeout`: The ring time of an offer that names none.
+    public init(body: [UInt8], callIDInPath: CallID?, ringTimeout: Moment.Duration) throws(WireError) {
         let object = try JSONObject.ofBody(body)
         guard let action = try object.action() else {
             throw .invalid(.action, "missing")
@@ -45,7 +45,7 @@ extension SignalMessage {
                 throw .invalid(.data, "must be an object")
             }
         }
-        try self.init(kind, fields: fields, envelope: object, ringFor: ringFor)
+        try self.init(kind, fields: fields, envelope: object, ringTimeout: ringTimeout)
         if fields.range == object.range {
             relayed = RelayedMembers(
                 of: object,

@@ -36,8 +36,13 @@ public struct SignalMessage: Sendable {
     ///
     /// `fields`: The object with the kind's own fields.
     /// `envelope`: The object with id, callId, to, room and epoch; in a WebSocket frame it is the same object.
-    /// `ringFor`: The ring time of an offer that names none.
-    public init(_ kind: SignalKind, fields: JSONObject, envelope: JSONObject, ringFor: Moment.Span) throws(WireError) {
+    /// `ringTimeout`: The ring time of an offer that names none.
+    public init(
+        _ kind: SignalKind,
+        fields: JSONObject,
+        envelope: JSONObject,
+        ringTimeout: Moment.Duration
+    ) throws(WireError) {
         id = try envelope.signalID()
         callID = try envelope.callID()
         to = try envelope.user(.to)
@@ -57,7 +62,7 @@ public struct SignalMessage: Sendable {
                 Offer(
                     digest: SDP.digest(sdp),
                     hasVideo: hasVideo,
-                    ringFor: seconds.map { .seconds($0) } ?? ringFor,
+                    ringTimeout: seconds.map { .seconds($0) } ?? ringTimeout,
                     namesCallee: to != nil,
                     begins: try fields.flag(.begin) ?? false
                 )

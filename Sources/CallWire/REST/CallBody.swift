@@ -147,10 +147,10 @@ public struct CallBody: Sendable {
             json.name("user")
             json.plain((leg.side == .caller ? caller : callee).text)
             json.name("device")
-            json.plain(leg.phone.id.text)
+            json.plain(leg.device.id.text)
             json.name("state")
             // Only the server distinguishes whether a device was notified that it is out of the call.
-            json.plain((leg.phase == .untold ? Leg.Phase.left : leg.phase).rawValue)
+            json.plain((leg.phase == .endNotDelivered ? Leg.Phase.left : leg.phase).rawValue)
             json.endObject()
         }
         json.endArray()

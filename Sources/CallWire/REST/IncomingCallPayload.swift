@@ -22,7 +22,7 @@ public struct IncomingCallPayload: Sendable {
     /// When ringing stops.
     public var ringUntil: Moment
     /// The capability that the woken app presents to the server; `nil` leaves it out.
-    public var act: String?
+    public var capability: String?
     /// The description as a JSON string; `nil` leaves it out.
     public var offer: ArraySlice<UInt8>?
 
@@ -36,7 +36,7 @@ public struct IncomingCallPayload: Sendable {
         hasVideo: Bool,
         uuid: String,
         ringUntil: Moment,
-        act: String?,
+        capability: String?,
         offer: ArraySlice<UInt8>? = nil
     ) {
         self.callID = callID
@@ -47,7 +47,7 @@ public struct IncomingCallPayload: Sendable {
         self.hasVideo = hasVideo
         self.uuid = uuid
         self.ringUntil = ringUntil
-        self.act = act
+        self.capability = capability
         self.offer = offer
     }
 
@@ -87,9 +87,9 @@ public struct IncomingCallPayload: Sendable {
         json.value(now.milliseconds)
         json.name("ringUntil")
         json.value(ringUntil.milliseconds)
-        if let act {
+        if let capability {
             json.name("act")
-            json.plain(act)
+            json.plain(capability)
         }
         if let offer {
             json.name("offer")

@@ -17,7 +17,7 @@ final class ConnectLimit: Sendable {
     }
 
     /// How often full buckets are removed.
-    private static let pruneEvery = Moment.Span.seconds(60)
+    private static let pruneEvery = Moment.Duration.seconds(60)
 
     private let perMinute: Int
     private let state = Monitor(State())
@@ -36,8 +36,8 @@ final class ConnectLimit: Sendable {
     /// Counts a connect and returns why it is refused, or `nil` if it is allowed.
     ///
     /// A service acts for all users, so its connects are not limited.
-    func refusal(of who: Who, at now: Moment) -> WireError? {
-        who.isService ? nil : refusal(of: who.user, at: now)
+    func refusal(of principal: Principal, at now: Moment) -> WireError? {
+        principal.isService ? nil : refusal(of: principal.user, at: now)
     }
 
     /// Counts a connect of a user and returns why it is refused, or `nil` if it is allowed.

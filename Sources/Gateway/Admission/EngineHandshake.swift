@@ -16,10 +16,10 @@ enum EngineHandshake: Sendable {
     struct Beginning: Sendable {
         let version: EngineVersion
         let credential: SocketSession.Credential
-        let who: Who?
+        let principal: Principal?
         let device: DeviceID?
-        /// The address whose share the session uses until its user is known.
-        let share: AddressShare
+        /// The client's network, for which the session counts until its user is known.
+        let clientNetwork: ClientNetwork
     }
 }
 
@@ -37,20 +37,26 @@ extension RequestRouter {
         }
         if let sid = head.parameter("sid") { return .known(sid: sid) }
         guard head.method == "GET" else { throw .badHandshakeMethod }
-        guard let (credential, who, device) = credential(head) else { throw .badRequest }
+        guard let (credential, principal, device) = credential(head) else { throw .badRequest }
         return .new(
-            .init(version: version, credential: credential, who: who, device: device, share: head.share)
+            .init(
+                version: version,
+                credential: credential,
+                principal: principal,
+                device: device,
+                clientNetwork: head.clientNetwork
+            )
         )
     }
 
     /// Returns the credential in a handshake, or `nil` when the handshake names an invalid device id.
-    private func credential(_ head: RequestHead) -> (SocketSession.Credential, Who?, DeviceID?)? {
+    private func credential(_ head: RequestHead) -> (SocketSession.Credential, Principal?, DeviceID?)? {
         let device: DeviceID?
         do throws(WireError) { device = try head.device() } catch { return nil }
         guard head.authorization != nil || head.parameter("token") != nil else { return (.none, nil, device) }
         do throws(WireError) {
-            let who = try admit(authorization: head.bearer)
-            return (.valid(.init(user: who.user, isInteger: who.userIsInteger)), who, device)
+            let principal = try admit(authorization: head.bearer)
+            return (.valid(.init(user: principal.user, isInteger: principal.userIsInteger)), principal, device)
         } catch {
             return (.refused(error), nil, device)
         }

@@ -6,20 +6,20 @@ import SocketIO
 /// The log lines about upgrades and requests that were refused before they reached the switchboard.
 extension RequestRouter {
     /// Logs why an upgrade was refused.
-    func logRefused(_ upgrade: RequestHead, as connection: ConnectionID, _ error: WireError) {
-        logRefused(upgrade, as: connection, code: OwnWords(error.code), why: OwnWords(error.message))
+    func logRefused(_ upgrade: RequestHead, as socket: SocketID, _ error: WireError) {
+        logRefused(upgrade, as: socket, code: OwnWords(error.code), why: OwnWords(error.message))
     }
 
     /// Logs why an upgrade to Engine.IO was refused.
-    func logRefused(_ upgrade: RequestHead, as connection: ConnectionID, _ refusal: EngineRefusal) {
-        logRefused(upgrade, as: connection, code: OwnWords("\(refusal)"), why: OwnWords(refusal.message))
+    func logRefused(_ upgrade: RequestHead, as socket: SocketID, _ refusal: EngineRefusal) {
+        logRefused(upgrade, as: socket, code: OwnWords("\(refusal)"), why: OwnWords(refusal.message))
     }
 
-    func logRefused(_ upgrade: RequestHead, as connection: ConnectionID, code: OwnWords, why: OwnWords) {
+    func logRefused(_ upgrade: RequestHead, as socket: SocketID, code: OwnWords, why: OwnWords) {
         log.debug(
             "an upgrade was refused",
             [
-                .connection(ConnectionNumber(connection.rawValue)), .path(RequestPath(upgrade.path)), .refusal(code),
+                .connection(ConnectionNumber(socket.rawValue)), .path(RequestPath(upgrade.path)), .refusal(code),
                 .why(why),
             ]
         )
@@ -73,28 +73,28 @@ extension WorkerLoop {
     func refused(
         _ head: RequestHead?,
         isUpgrade: Bool,
-        on connection: ConnectionID,
+        on socket: SocketID,
         _ problem: HTTPResponse.Problem
     ) {
         let fields: [LogField] = [
-            .connection(ConnectionNumber(connection.rawValue)), .path(RequestPath(head?.path ?? "")),
+            .connection(ConnectionNumber(socket.rawValue)), .path(RequestPath(head?.path ?? "")),
             .refusal(OwnWords(problem.code)), .why(OwnWords(problem.message)),
         ]
         log.debug(isUpgrade ? "an upgrade was refused" : "a request was refused", fields)
     }
 
-    func dropped(_ connection: ConnectionID, _ reason: DroppedNewcomers.Reason) {
+    func dropped(_ socket: SocketID, _ reason: DroppedUnauthenticated.Reason) {
         log.debug(
             "a connection was dropped to make room: it had not authenticated",
-            [.connection(ConnectionNumber(connection.rawValue)), .refusal(OwnWords(reason))]
+            [.connection(ConnectionNumber(socket.rawValue)), .refusal(OwnWords(reason))]
         )
     }
 
     /// Logs that a connection is closed because too much waits for its reader.
-    func logTooSlow(_ connection: ConnectionID) {
+    func logTooSlow(_ socket: SocketID) {
         log.debug(
             "a connection reads too slowly and is closed",
-            [.connection(ConnectionNumber(connection.rawValue)), .bytes(server.queuedBytes(on: connection))]
+            [.connection(ConnectionNumber(socket.rawValue)), .bytes(server.queuedBytes(on: socket))]
         )
     }
 }

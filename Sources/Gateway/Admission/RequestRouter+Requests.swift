@@ -15,9 +15,9 @@ extension RequestRouter {
     /// A request that the owner has to answer.
     enum Request: Sendable {
         /// A request to the switchboard, with its user.
-        case asks(Who, Switchboard.Request, origin: String?)
+        case asks(Principal, Switchboard.Request, origin: String?)
         /// One of Engine.IO's requests: a poll, or a POST with its body.
-        case engine(EngineHandshake, posted: [UInt8]?, origin: String?)
+        case socketIO(EngineHandshake, posted: [UInt8]?, origin: String?)
     }
 
     /// Checks a request that arrived on any loop; `now` is the time against which a push's capability is checked.
@@ -35,7 +35,7 @@ extension RequestRouter {
                     logRefused(head, as: exchange, .wire(refusal))
                     return .answered(response(to: refusal, for: head.origin))
                 }
-                return .passed(.engine(handshake, posted: head.method == "GET" ? nil : body, origin: head.origin))
+                return .passed(.socketIO(handshake, posted: head.method == "GET" ? nil : body, origin: head.origin))
             } catch {
                 logRefused(head, as: exchange, error)
                 return .answered(response(to: error, for: head.origin))
@@ -43,13 +43,13 @@ extension RequestRouter {
         }
         do throws(RoutingFault) {
             let route = try Route(method: head.method, path: head.path)
-            let who: Who
-            do throws(WireError) { who = try admit(request: head.bearer, now: now) } catch {
+            let principal: Principal
+            do throws(WireError) { principal = try admit(request: head.bearer, now: now) } catch {
                 throw RoutingFault.wire(error)
             }
             do throws(WireError) {
-                let request = try route.request(head, body: body, ringFor: ringFor)
-                return .passed(.asks(who, request, origin: head.origin))
+                let request = try route.request(head, body: body, ringTimeout: ringTimeout)
+                return .passed(.asks(principal, request, origin: head.origin))
             } catch { throw RoutingFault.wire(error) }
         } catch {
             logRefused(head, as: exchange, error)
@@ -60,11 +60,11 @@ extension RequestRouter {
     /// Returns the bearer that a request's `Authorization` names.
     ///
     /// The header contains a token, or the capability in a push that woke the device.
-    private func admit(request authorization: String?, now: Moment) throws(WireError) -> Who {
+    private func admit(request authorization: String?, now: Moment) throws(WireError) -> Principal {
         let words = authorization?.split(separator: " ", maxSplits: 1) ?? []
         guard words.count == 2, words[0].lowercased() == "ring" else { return try admit(authorization: authorization) }
-        do throws(AdmissionError) {
-            return try bouncer.admit(capability: String(words[1]), atMilliseconds: now.milliseconds)
+        do throws(AuthenticationError) {
+            return try authenticator.authenticate(capability: String(words[1]), atMilliseconds: now.milliseconds)
         } catch { throw WireError(error) }
     }
 }

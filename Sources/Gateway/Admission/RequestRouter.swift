@@ -16,7 +16,7 @@ import Threads
 /// The router has no state except the revocations and the connect limit, which all loops share. It runs on the thread
 /// of every loop, because verifying tokens is the largest cost of a connect.
 struct RequestRouter: Sendable {
-    let bouncer: any Bouncer
+    let authenticator: any Authenticator
     let revocations = Revocations()
     let connects: ConnectLimit
     let originPolicy: OriginPolicy
@@ -25,42 +25,42 @@ struct RequestRouter: Sendable {
     let log: ServerLog
     private let audit: @Sendable (AuditEvent) -> Void
     /// How long a callee is rung when a posted offer contains no ring time.
-    let ringFor: Moment.Span
+    let ringTimeout: Moment.Duration
 
-    init(_ configuration: GatewayConfiguration, bouncer: any Bouncer, log: ServerLog = .silent) {
-        self.bouncer = bouncer
+    init(_ configuration: GatewayConfiguration, authenticator: any Authenticator, log: ServerLog = .silent) {
+        self.authenticator = authenticator
         self.log = log
         connects = ConnectLimit(perMinute: configuration.policy.connectsPerMinute)
         originPolicy = OriginPolicy(allowing: configuration.allowedOrigins)
         clock = configuration.clock
-        ringFor = configuration.policy.ringFor
+        ringTimeout = configuration.policy.ringTimeout
         audit = configuration.audit
     }
 
     /// The result of the checks of an upgrade that need no access to the sessions.
     enum Upgrade {
         case decided(UpgradeDecision)
-        case session(Admission, subprotocol: String?)
-        case engine(EngineHandshake)
+        case connection(Admission, subprotocol: String?)
+        case socketIO(EngineHandshake)
     }
 
     /// Checks the upgrade of a browser or an app: its origin, its token and its device id.
-    func look(at upgrade: RequestHead, as connection: ConnectionID) -> Upgrade {
+    func look(at upgrade: RequestHead, as socket: SocketID) -> Upgrade {
         guard originPolicy.isAllowed(origin: upgrade.origin, host: upgrade.host) else {
             let error = WireError(.forbidden, "this Origin is not allowed")
-            logRefused(upgrade, as: connection, error)
+            logRefused(upgrade, as: socket, error)
             return .decided(.refuse(response(to: error, for: nil)))
         }
         if Gateway.socketIOPaths.contains(upgrade.path) {
             do throws(EngineRefusal) {
                 let handshake = try handshake(upgrade, transport: "websocket")
                 if let refusal = connectRefusal(of: handshake) {
-                    logRefused(upgrade, as: connection, refusal)
+                    logRefused(upgrade, as: socket, refusal)
                     return .decided(.refuse(response(to: refusal, for: nil)))
                 }
-                return .engine(handshake)
+                return .socketIO(handshake)
             } catch {
-                logRefused(upgrade, as: connection, error)
+                logRefused(upgrade, as: socket, error)
                 return .decided(.refuse(response(to: error, for: nil)))
             }
         }
@@ -69,11 +69,11 @@ struct RequestRouter: Sendable {
         let offered = upgrade.protocols.first { $0.hasPrefix(Self.bearerPrefix) }
         do throws(WireError) {
             let device = try upgrade.device()
-            let who = try admit(upgrade, offered: offered.map { String($0.dropFirst(Self.bearerPrefix.count)) })
-            if let refusal = connects.refusal(of: who, at: now) { throw refusal }
-            return .session(Admission(who: who, device: device), subprotocol: subprotocol)
+            let principal = try admit(upgrade, offered: offered.map { String($0.dropFirst(Self.bearerPrefix.count)) })
+            if let refusal = connects.refusal(of: principal, at: now) { throw refusal }
+            return .connection(Admission(principal: principal, device: device), subprotocol: subprotocol)
         } catch {
-            logRefused(upgrade, as: connection, error)
+            logRefused(upgrade, as: socket, error)
             // A browser's script cannot see the status of a refused upgrade. So the upgrade is accepted and then closed
             // with the reason.
             if offered != nil, error.code == .unauthenticated || error.code == .tokenExpired {
@@ -85,8 +85,8 @@ struct RequestRouter: Sendable {
 
     /// Returns why a new Socket.IO session is refused, or `nil` if it may begin.
     func connectRefusal(of handshake: EngineHandshake) -> WireError? {
-        guard case .new(let beginning) = handshake, let who = beginning.who else { return nil }
-        return connects.refusal(of: who, at: now)
+        guard case .new(let beginning) = handshake, let principal = beginning.principal else { return nil }
+        return connects.refusal(of: principal, at: now)
     }
 
     private var now: Moment { Moment(milliseconds: clock.now()) }
@@ -94,7 +94,7 @@ struct RequestRouter: Sendable {
     private static let subprotocol = "ringline.v1"
     private static let bearerPrefix = "bearer."
 
-    private func admit(_ upgrade: RequestHead, offered: String?) throws(WireError) -> Who {
+    private func admit(_ upgrade: RequestHead, offered: String?) throws(WireError) -> Principal {
         if let header = upgrade.authorization { return try admit(authorization: header) }
         guard let token = offered ?? upgrade.parameter("token") else {
             throw WireError(
@@ -106,28 +106,30 @@ struct RequestRouter: Sendable {
     }
 
     /// Returns the bearer of a token, verified at the current time.
-    func admit(_ token: String) throws(WireError) -> Who {
+    func admit(_ token: String) throws(WireError) -> Principal {
         let (now, date) = clock.nowAndDate()
-        var who: Who
-        do throws(AdmissionError) { who = try bouncer.admit(token, atSeconds: date / 1_000) } catch {
+        var principal: Principal
+        do throws(AuthenticationError) {
+            principal = try authenticator.authenticate(token, atSeconds: date / 1_000)
+        } catch {
             throw WireError(error)
         }
         if now != date {
             // A token's dates follow the wall clock. The times derived from them - the end of the connection, a
             // revocation - are counted by the server's clock.
-            who.expiresAt = who.expiresAt.map { $0 + .milliseconds(now - date) }
-            who.issuedAt = who.issuedAt.map { $0 + .milliseconds(now - date) }
+            principal.expiresAt = principal.expiresAt.map { $0 + .milliseconds(now - date) }
+            principal.issuedAt = principal.issuedAt.map { $0 + .milliseconds(now - date) }
         }
-        guard !revocations.covers(who) else {
-            audit(.tokenRefused(cause: "revoked", who.user))
-            log.debug("a token was refused", [.tokenCause(OwnWords("revoked")), .user(who.user)])
+        guard !revocations.covers(principal) else {
+            audit(.tokenRefused(cause: "revoked", principal.user))
+            log.debug("a token was refused", [.tokenCause(OwnWords("revoked")), .user(principal.user)])
             throw Switchboard.revokedToken
         }
-        return who
+        return principal
     }
 
     /// Returns the bearer of the token in an `Authorization` header.
-    func admit(authorization: String?) throws(WireError) -> Who {
+    func admit(authorization: String?) throws(WireError) -> Principal {
         guard let authorization else { throw WireError(.unauthenticated, "token missing: send Authorization: Bearer") }
         let words = authorization.split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0].lowercased() == "bearer" else {
@@ -139,13 +141,13 @@ struct RequestRouter: Sendable {
 
 /// The verified user and device of a connection, before it is opened.
 struct Admission: Sendable {
-    let who: Who
+    let principal: Principal
     let device: DeviceID?
 }
 
 extension WireError {
     /// Returns the refusal of a token or of a capability, as the client receives it.
-    init(_ error: AdmissionError) {
+    init(_ error: AuthenticationError) {
         switch error {
         case .invalid(let message): self.init(.unauthenticated, message)
         case .expired(let message): self.init(.tokenExpired, message)

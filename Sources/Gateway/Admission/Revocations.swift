@@ -13,8 +13,8 @@ final class Revocations: Sendable {
     func note(_ user: UserID, before moment: Moment) { moments.withLock { $0[user] = moment } }
 
     /// Returns whether a token is refused, according to this copy.
-    func covers(_ who: Who) -> Bool {
-        guard let moment = moments.withLock({ $0[who.user] }) else { return false }
-        return who.isRevoked(before: moment)
+    func covers(_ principal: Principal) -> Bool {
+        guard let moment = moments.withLock({ $0[principal.user] }) else { return false }
+        return principal.isRevoked(before: moment)
     }
 }

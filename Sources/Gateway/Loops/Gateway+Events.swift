@@ -14,13 +14,13 @@ extension Gateway {
     @inline(__always)
     func take(_ event: LoopEvent) {
         switch event {
-        case .opened(let connection, let admission):
-            feed(.opened(SessionID(rawValue: connection.rawValue), admission.who, device: admission.device))
-        case .openedEngine(let connection, let handshake): opened(connection, handshake)
-        case .received(let connection, let bytes): received(bytes, on: connection)
-        case .ponged(let connection, let number): ponged(number, on: connection)
-        case .tooSlow(let connection): tooSlow(connection)
-        case .closed(let connection, let code): closed(connection, code: code)
+        case .opened(let socket, let admission):
+            feed(.opened(ConnectionID(rawValue: socket.rawValue), admission.principal, device: admission.device))
+        case .openedSocketIO(let socket, let handshake): opened(socket, handshake)
+        case .received(let socket, let bytes): received(bytes, on: socket)
+        case .ponged(let socket, let number): ponged(number, on: socket)
+        case .tooSlow(let socket): tooSlow(socket)
+        case .closed(let socket, let code): closed(socket, code: code)
         case .requested(let exchange, let request): take(request, exchange)
         case .requestedByOperator(let exchange, let head): respond(exchange, with: administer(head))
         case .abandoned(let exchange): abandoned(exchange)
@@ -29,35 +29,35 @@ extension Gateway {
     }
 
     @inline(__always)
-    private func received(_ bytes: [UInt8], on connection: ConnectionID) {
-        if let session = socketIO.byConnection[connection] {
+    private func received(_ bytes: [UInt8], on socket: SocketID) {
+        if let session = socketIO.bySocket[socket] {
             handle(.socketReceived(bytes), session)
         } else {
-            feed(.received(SessionID(rawValue: connection.rawValue), bytes))
+            feed(.received(ConnectionID(rawValue: socket.rawValue), bytes))
         }
     }
 
-    func ponged(_ number: UInt64?, on connection: ConnectionID) {
-        if let session = socketIO.byConnection[connection] {
+    func ponged(_ number: UInt64?, on socket: SocketID) {
+        if let session = socketIO.bySocket[socket] {
             handle(.socketPonged(number), session)
             return
         }
-        let session = SessionID(rawValue: connection.rawValue)
-        feed(number.map { .ponged(session, $0) } ?? .showedLife(session))
+        let connection = ConnectionID(rawValue: socket.rawValue)
+        feed(number.map { .ponged(connection, $0) } ?? .signOfLife(connection))
     }
 
     /// Handles a connection that was closed because it read too slowly.
-    func tooSlow(_ connection: ConnectionID) {
-        if let session = socketIO.byConnection[connection] {
+    func tooSlow(_ socket: SocketID) {
+        if let session = socketIO.bySocket[socket] {
             handle(.dismissed(code: 4408, reason: "too slow"), session)
         } else {
             queueDrops += 1
         }
     }
 
-    private func closed(_ connection: ConnectionID, code: UInt16?) {
-        if closedSocketIO(connection) { return }
-        feed(.closed(SessionID(rawValue: connection.rawValue), code: code))
+    private func closed(_ socket: SocketID, code: UInt16?) {
+        if closedSocketIO(socket) { return }
+        feed(.closed(ConnectionID(rawValue: socket.rawValue), code: code))
     }
 
     private func counted(_ count: Int, loop: Int) {

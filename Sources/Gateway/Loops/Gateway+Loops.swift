@@ -41,26 +41,26 @@ extension Gateway {
     // MARK: Commands
 
     @inline(__always)
-    func send(_ frame: Frame, to connection: ConnectionID, _ ownLoop: WorkerLoop) {
-        if connection.loop == 0 {
-            ownLoop.carryOut(.send(frame, connection))
-        } else if !workers[connection.loop - 1].send(frame, to: connection) {
+    func send(_ frame: Frame, to socket: SocketID, _ ownLoop: WorkerLoop) {
+        if socket.loop == 0 {
+            ownLoop.carryOut(.send(frame, socket))
+        } else if !workers[socket.loop - 1].send(frame, to: socket) {
             log.debug(
                 "a connection reads too slowly and is closed",
                 [
-                    .connection(ConnectionNumber(connection.rawValue)),
-                    .bytes(workers[connection.loop - 1].bytesUnderWay),
+                    .connection(ConnectionNumber(socket.rawValue)),
+                    .bytes(workers[socket.loop - 1].bytesUnderWay),
                 ]
             )
-            close(connection, code: 4408, reason: "too slow", discardingQueue: true)
-            tooSlow(connection)
+            close(socket, code: 4408, reason: "too slow", discardingQueue: true)
+            tooSlow(socket)
         }
     }
 
-    func ping(_ connection: ConnectionID, _ number: UInt64) { carryOut(.ping(connection, number), on: connection.loop) }
+    func ping(_ socket: SocketID, _ number: UInt64) { carryOut(.ping(socket, number), on: socket.loop) }
 
-    func close(_ connection: ConnectionID, code: UInt16, reason: String, discardingQueue: Bool = false) {
-        carryOut(.close(connection, code: code, reason: reason, discardingQueue: discardingQueue), on: connection.loop)
+    func close(_ socket: SocketID, code: UInt16, reason: String, discardingQueue: Bool = false) {
+        carryOut(.close(socket, code: code, reason: reason, discardingQueue: discardingQueue), on: socket.loop)
     }
 
     func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
@@ -68,7 +68,7 @@ extension Gateway {
     }
 
     /// Records that the user of a request is known, so that its connection no longer counts as unauthenticated.
-    func vouch(for exchange: ExchangeID) { carryOut(.vouch(exchange), on: exchange.loop) }
+    func markAuthenticated(for exchange: ExchangeID) { carryOut(.markAuthenticated(exchange), on: exchange.loop) }
 
     /// Carries out a command at once if it is for the loop of this thread.
     ///

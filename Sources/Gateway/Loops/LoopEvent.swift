@@ -7,18 +7,18 @@ import LibWebSockets
 /// It is a plain value that refers to connections and requests by number, so the owner may run on any thread.
 enum LoopEvent: Sendable {
     /// A connection was opened by a user that its loop admitted.
-    case opened(ConnectionID, Admission)
+    case opened(SocketID, Admission)
     /// A WebSocket of Engine.IO was opened. The owner decides whether its session accepts it.
-    case openedEngine(ConnectionID, EngineHandshake)
+    case openedSocketIO(SocketID, EngineHandshake)
     /// A complete text message arrived.
-    case received(ConnectionID, [UInt8])
+    case received(SocketID, [UInt8])
     /// A pong arrived, with the number of its ping. `nil` means a ping, or a pong that answers no ping of this server.
-    case ponged(ConnectionID, UInt64?)
+    case ponged(SocketID, UInt64?)
     /// A connection was closed with 4408, because too much waited for its reader. The connection's end is reported as
     /// well.
-    case tooSlow(ConnectionID)
+    case tooSlow(SocketID)
     /// A connection ended, or one that was admitted did not open; `code` = its close code, nil if it broke.
-    case closed(ConnectionID, code: UInt16?)
+    case closed(SocketID, code: UInt16?)
     /// A request was checked on its loop, and the owner must respond to it.
     case requested(ExchangeID, RequestRouter.Request)
     /// A request arrived at the operators' listener, which only the owner's own loop has.
@@ -36,15 +36,15 @@ enum LoopEvent: Sendable {
 /// It is a plain value for the same reason as a ``LoopEvent``.
 enum LoopCommand: Sendable {
     /// Send a frame. A reader that does not keep up is closed with 4408.
-    case send(Frame, ConnectionID)
+    case send(Frame, SocketID)
     /// Send a ping with a number, which its pong returns.
-    case ping(ConnectionID, UInt64)
+    case ping(SocketID, UInt64)
     /// Close a connection.
-    case close(ConnectionID, code: UInt16, reason: String, discardingQueue: Bool)
+    case close(SocketID, code: UInt16, reason: String, discardingQueue: Bool)
     /// Respond to a request.
     case respond(ExchangeID, HTTPResponse)
     /// Record that the user of a request is known, so that its connection no longer counts as unauthenticated.
-    case vouch(ExchangeID)
+    case markAuthenticated(ExchangeID)
     /// Accept no more connections.
     case stopListening
     /// Report the number of connections with ``LoopEvent/counted(_:loop:)``.

@@ -8,7 +8,7 @@ import Threads
 
 /// An event loop: its sockets with their TLS and framing, and the admission of its clients.
 ///
-/// Calls and sessions belong to the owner. A loop turns the callbacks of its server into events for the owner, and
+/// Calls and connections belong to the owner. A loop turns the callbacks of its server into events for the owner, and
 /// carries out the owner's commands. The loop on the owner's thread works in the same way; only its sink differs. There
 /// the owner takes each event as it happens, and the loop carries out each command at once.
 ///
@@ -16,8 +16,8 @@ import Threads
 /// thread".
 final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     private enum Admitted {
-        case session(Admission)
-        case engine(EngineHandshake)
+        case connection(Admission)
+        case socketIO(EngineHandshake)
     }
 
     /// The loop's server; its documentation says which of its members any thread may use.
@@ -27,7 +27,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     private let sessions: SessionIndex
     private let sink: LoopEventSink
     /// The connections that were admitted and are not open yet.
-    private var admitted: [ConnectionID: Admitted] = [:]
+    private var admitted: [SocketID: Admitted] = [:]
     /// The buffer for the current message, reused where the owner takes events as they happen.
     private var buffer: [UInt8] = []
 
@@ -59,16 +59,16 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     @inline(__always)
     func carryOut(_ command: LoopCommand) {
         switch command {
-        case .send(let frame, let connection):
-            guard server.send(frame, to: connection) == .overflow else { return }
-            logTooSlow(connection)
-            server.close(connection, code: 4408, reason: "too slow", discardingQueue: true)
-            tell(.tooSlow(connection))
-        case .ping(let connection, let number): server.ping(connection, payload: PingPayload.of(number))
-        case .close(let connection, let code, let reason, let discardingQueue):
-            server.close(connection, code: code, reason: reason, discardingQueue: discardingQueue)
+        case .send(let frame, let socket):
+            guard server.send(frame, to: socket) == .overflow else { return }
+            logTooSlow(socket)
+            server.close(socket, code: 4408, reason: "too slow", discardingQueue: true)
+            tell(.tooSlow(socket))
+        case .ping(let socket, let number): server.ping(socket, payload: PingPayload.of(number))
+        case .close(let socket, let code, let reason, let discardingQueue):
+            server.close(socket, code: code, reason: reason, discardingQueue: discardingQueue)
         case .respond(let exchange, let response): server.respond(exchange, with: response)
-        case .vouch(let exchange): server.vouch(for: exchange)
+        case .markAuthenticated(let exchange): server.markAuthenticated(for: exchange)
         case .stopListening: server.stopListening()
         case .count: tell(.counted(server.connectionCount, loop: server.loop))
         }
@@ -86,53 +86,53 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
 
     // MARK: ServerDelegate
 
-    func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision {
+    func admit(_ upgrade: RequestHead, as socket: SocketID) -> UpgradeDecision {
         guard upgrade.listener != Gateway.adminListener else { return .refuse(Gateway.noSuchAdminPath) }
-        switch router.look(at: upgrade, as: connection) {
+        switch router.look(at: upgrade, as: socket) {
         case .decided(let decision): return decision
-        case .session(let admission, let subprotocol):
-            admitted[connection] = .session(admission)
+        case .connection(let admission, let subprotocol):
+            admitted[socket] = .connection(admission)
             return .accept(subprotocol: subprotocol)
-        case .engine(let handshake):
+        case .socketIO(let handshake):
             if let refusal = sessions.refusal(of: handshake, by: router, for: nil) { return .refuse(refusal) }
-            admitted[connection] = .engine(handshake)
+            admitted[socket] = .socketIO(handshake)
             return .accept(subprotocol: nil)
         }
     }
 
-    func opened(_ connection: ConnectionID) {
-        switch admitted.removeValue(forKey: connection) {
-        case .session(let admission)?: tell(.opened(connection, admission))
-        case .engine(let handshake)?: tell(.openedEngine(connection, handshake))
+    func opened(_ socket: SocketID) {
+        switch admitted.removeValue(forKey: socket) {
+        case .connection(let admission)?: tell(.opened(socket, admission))
+        case .socketIO(let handshake)?: tell(.openedSocketIO(socket, handshake))
         case nil: break
         }
     }
 
-    func received(_ message: RawSpan, on connection: ConnectionID) {
+    func received(_ message: RawSpan, on socket: SocketID) {
         switch sink {
         case .owner(let owner):
             // The owner does not keep the array after this call, except for a message that waits in its inbox.
             var bytes: [UInt8] = []
             swap(&bytes, &buffer)
             message.withUnsafeBytes { bytes.append(contentsOf: $0) }
-            owner._withUnsafeGuaranteedRef { $0.take(.received(connection, bytes)) }
+            owner._withUnsafeGuaranteedRef { $0.take(.received(socket, bytes)) }
             bytes.removeAll(keepingCapacity: bytes.capacity <= LoopLimits.keptBuffer)
             swap(&bytes, &buffer)
         case .batches(let batches):
             let bytes = message.withUnsafeBytes { Array($0) }
-            batches.append(.received(connection, bytes), bytes: bytes.count)
+            batches.append(.received(socket, bytes), bytes: bytes.count)
         }
     }
 
-    func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {
-        tell(.ponged(connection, PingPayload.number(in: payload)))
+    func receivedPong(_ payload: RawSpan, on socket: SocketID) {
+        tell(.ponged(socket, PingPayload.number(in: payload)))
     }
 
-    func receivedPing(on connection: ConnectionID) { tell(.ponged(connection, nil)) }
+    func receivedPing(on socket: SocketID) { tell(.ponged(socket, nil)) }
 
-    func closed(_ connection: ConnectionID, code: UInt16?) {
-        admitted[connection] = nil
-        tell(.closed(connection, code: code))
+    func closed(_ socket: SocketID, code: UInt16?) {
+        admitted[socket] = nil
+        tell(.closed(socket, code: code))
     }
 
     func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {

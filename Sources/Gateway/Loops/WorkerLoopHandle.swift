@@ -44,9 +44,9 @@ final class WorkerLoopHandle {
     /// Queues a frame, which is passed to the loop at the end of the owner's turn.
     ///
     /// Returns false if too many bytes already wait for the loop.
-    func send(_ frame: Frame, to connection: ConnectionID) -> Bool {
+    func send(_ frame: Frame, to socket: SocketID) -> Bool {
         guard bytes + frame.bytes.count + bytesUnderWay <= LoopLimits.commands else { return false }
-        queue(.send(frame, connection), bytes: frame.bytes.count)
+        queue(.send(frame, socket), bytes: frame.bytes.count)
         return true
     }
 
@@ -78,8 +78,8 @@ extension LoopCommand {
     /// The library writes a header into the array's headroom. Another loop may write into the headroom of the same
     /// array at the same time.
     fileprivate var withOwnFrame: LoopCommand {
-        guard case .send(let frame, let connection) = self else { return self }
+        guard case .send(let frame, let socket) = self else { return self }
         // The headroom is skipped without even reading it, because another loop may be writing to it.
-        return .send(Frame(frame.message), connection)
+        return .send(Frame(frame.message), socket)
     }
 }

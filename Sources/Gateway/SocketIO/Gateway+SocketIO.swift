@@ -22,20 +22,20 @@ extension Gateway {
         case .accept(let request): answer(request, Array("ok".utf8), type: "text/html")
         case .refuse(let request, let refusal): refuse(ExchangeID(rawValue: request), refusal)
         case .send(let frame):
-            guard let connection = session.connection, let ownLoop else { return }
-            send(Frame(withHeadroom: frame), to: connection, ownLoop)
-        case .pingSocket(let number): if let connection = session.connection { ping(connection, number) }
+            guard let socket = session.socket, let ownLoop else { return }
+            send(Frame(withHeadroom: frame), to: socket, ownLoop)
+        case .pingSocket(let number): if let socket = session.socket { ping(socket, number) }
         case .closeSocket(let code, let reason):
-            guard let connection = session.connection else { return }
-            session.connection = nil
-            socketIO.byConnection[connection] = nil
-            close(connection, code: code, reason: reason, discardingQueue: code == 4408)
+            guard let socket = session.socket else { return }
+            session.socket = nil
+            socketIO.bySocket[socket] = nil
+            close(socket, code: code, reason: reason, discardingQueue: code == 4408)
         case .verify(let token): verify(token, for: session)
         case .join(let identity, let device, let isTrusted): join(session, identity, device, isTrusted: isTrusted)
         case .received(let frame): if session.isJoined { feed(.received(session.id, frame)) }
-        case .showedLife: if session.isJoined { feed(.showedLife(session.id)) }
+        case .signOfLife: if session.isJoined { feed(.signOfLife(session.id)) }
         case .ponged(let number): if session.isJoined { feed(.ponged(session.id, number)) }
-        case .seen(let places): if let key = session.place { socketIO.places.note(places, by: key, at: now) }
+        case .seen(let cursors): if let key = session.cursorKey { socketIO.cursors.note(cursors, by: key, at: now) }
         case .needsTurn:
             guard !session.needsTurn else { return }
             session.needsTurn = true
@@ -50,11 +50,13 @@ extension Gateway {
 
     private func verify(_ token: String, for session: SocketIOSession) {
         do throws(WireError) {
-            let who = try router.admit(token)
+            let principal = try router.admit(token)
             // If the handshake had a token, it already counted a connect for that token's user.
-            if who.user != session.guarantor, let refusal = router.connects.refusal(of: who, at: now) { throw refusal }
-            session.who = who
-            handle(.verified(.success(.init(user: who.user, isInteger: who.userIsInteger))), session)
+            if principal.user != session.countedUser, let refusal = router.connects.refusal(of: principal, at: now) {
+                throw refusal
+            }
+            session.principal = principal
+            handle(.verified(.success(.init(user: principal.user, isInteger: principal.userIsInteger))), session)
         } catch {
             handle(.verified(.failure(error)), session)
         }
@@ -66,25 +68,25 @@ extension Gateway {
         _ device: DeviceID?,
         isTrusted: Bool
     ) {
-        let trusted = Who(
+        let trusted = Principal(
             user: identity.user,
-            mark: TrustingBouncer.mark(of: identity.user),
+            fingerprint: TrustingAuthenticator.fingerprint(of: identity.user),
             // The session has no token, so there is none that could have been revoked.
             issuedAt: now,
             userIsInteger: identity.isInteger
         )
-        guard let who = isTrusted ? trusted : session.who else { return }
+        guard let principal = isTrusted ? trusted : session.principal else { return }
         // The connect of a client with a token was counted when its token was verified.
-        if isTrusted, let refusal = router.connects.refusal(of: who.user, at: now) {
+        if isTrusted, let refusal = router.connects.refusal(of: principal.user, at: now) {
             handle(.dismissed(code: 4429, reason: refusal.message), session)
             return
         }
-        let device = device ?? session.device ?? who.device
-        guard let phone = device ?? switchboard?.phone(opening: who).id else { return }
-        let place = Places.Key(user: who.user, device: phone)
-        session.place = place
+        let device = device ?? session.device ?? principal.device
+        guard let deviceID = device ?? switchboard?.deviceIdentity(opening: principal).id else { return }
+        let cursorKey = ReplayCursors.Key(user: principal.user, device: deviceID)
+        session.cursorKey = cursorKey
         socketIO.join(session)
-        feed(.joined(session.id, who, device: device, seen: socketIO.places.seen(by: place)))
+        feed(.joined(session.id, principal, device: device, seen: socketIO.cursors.seen(by: cursorKey)))
     }
 
     /// Ends the turn of the sessions that asked for it, when all inputs that arrived together have been handled.
@@ -101,7 +103,7 @@ extension Gateway {
 
     /// Checks the deadlines that are due.
     func checkSocketIO() {
-        while let session = socketIO.lateStranger(at: now) { drop(session, .late) }
+        while let session = socketIO.lateUnauthenticated(at: now) { drop(session, .late) }
         for session in socketIO.due(at: now) { handle(.deadlineReached, session) }
     }
 
@@ -130,13 +132,13 @@ extension Gateway {
         )
         let session = SocketIOSession(machine, id: socketIO.makeID(), beginning)
         socketIO.insert(session, at: now)
-        if let other = socketIO.strangerTooMany { drop(other, .crowded) }
+        if let other = socketIO.excessUnauthenticated { drop(other, .crowded) }
         return session
     }
 
-    private func drop(_ stranger: SocketIOSession, _ reason: DroppedStrangers) {
-        strangersDropped[reason, default: 0] += 1
-        handle(.dismissed(code: 4401, reason: "not authenticated"), stranger)
+    private func drop(_ session: SocketIOSession, _ reason: DroppedUnauthenticatedSession) {
+        unauthenticatedDropped[reason, default: 0] += 1
+        handle(.dismissed(code: 4401, reason: "not authenticated"), session)
     }
 
     /// Returns an unpredictable name, in an alphabet that is safe in URLs.
@@ -147,18 +149,20 @@ extension Gateway {
 ///
 /// It is used where a client without a token may name its user itself. Otherwise a session without a token and a
 /// request with one could not be matched.
-struct TrustingBouncer: Bouncer {
-    let strict: any Bouncer
+struct TrustingAuthenticator: Authenticator {
+    let strict: any Authenticator
 
-    func admit(_ token: String, atSeconds now: Int64) throws(AdmissionError) -> Who {
-        var who = try strict.admit(token, atSeconds: now)
-        if !who.isService { who.mark = Self.mark(of: who.user) }
-        return who
+    func authenticate(_ token: String, atSeconds now: Int64) throws(AuthenticationError) -> Principal {
+        var principal = try strict.authenticate(token, atSeconds: now)
+        if !principal.isService { principal.fingerprint = Self.fingerprint(of: principal.user) }
+        return principal
     }
 
-    func admit(capability: String, atMilliseconds now: Int64) throws(AdmissionError) -> Who {
-        try strict.admit(capability: capability, atMilliseconds: now)
+    func authenticate(capability: String, atMilliseconds now: Int64) throws(AuthenticationError) -> Principal {
+        try strict.authenticate(capability: capability, atMilliseconds: now)
     }
 
-    static func mark(of user: UserID) -> TokenMark { TokenMark(rawValue: SDP.digest(Array(user.text.utf8))) }
+    static func fingerprint(of user: UserID) -> TokenFingerprint {
+        TokenFingerprint(rawValue: SDP.digest(Array(user.text.utf8)))
+    }
 }

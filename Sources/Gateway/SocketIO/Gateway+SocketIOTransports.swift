@@ -16,7 +16,7 @@ extension Gateway {
                 refuse(exchange, .sessionUnknown)
                 return
             }
-            if session.isJoined { vouch(for: exchange) }
+            if session.isJoined { markAuthenticated(for: exchange) }
             hand(body, exchange, to: session)
         case .new(let beginning):
             if let refusal = socketIO.index.refusal(of: handshake, by: router, for: origins[exchange]) {
@@ -24,7 +24,7 @@ extension Gateway {
                 respond(exchange, with: refusal)
                 return
             }
-            if beginning.who != nil { vouch(for: exchange) }
+            if beginning.principal != nil { markAuthenticated(for: exchange) }
             let session = makeSession(beginning, isSocket: false)
             handle(.began, session)
             hand(nil, exchange, to: session)
@@ -61,41 +61,41 @@ extension Gateway {
     /// Attaches an open WebSocket to the session that its handshake names, or to a new one.
     ///
     /// The connection's loop admitted it by the index. Since then, the state of the sessions may have changed.
-    func opened(_ connection: ConnectionID, _ handshake: EngineHandshake) {
+    func opened(_ socket: SocketID, _ handshake: EngineHandshake) {
         let session: SocketIOSession
         switch handshake {
         case .known(let sid):
-            guard let polling = socketIO.bySID[sid], polling.machine.standing != .over, polling.connection == nil else {
-                rejectLate(connection)
+            guard let polling = socketIO.bySID[sid], polling.machine.phase != .over, polling.socket == nil else {
+                rejectLate(socket)
                 return
             }
             session = polling
-            attach(connection, to: session)
+            attach(socket, to: session)
         case .new(let beginning):
             guard socketIO.index.refusal(of: handshake, by: router, for: nil) == nil else {
-                rejectLate(connection)
+                rejectLate(socket)
                 return
             }
             session = makeSession(beginning, isSocket: true)
-            attach(connection, to: session)
+            attach(socket, to: session)
             handle(.began, session)
         }
         handle(.socketOpened, session)
     }
 
-    private func rejectLate(_ connection: ConnectionID) {
-        close(connection, code: isDraining ? 1001 : 1000, reason: "the session has ended or has another WebSocket")
+    private func rejectLate(_ socket: SocketID) {
+        close(socket, code: isDraining ? 1001 : 1000, reason: "the session has ended or has another WebSocket")
     }
 
-    private func attach(_ connection: ConnectionID, to session: SocketIOSession) {
-        session.connection = connection
-        socketIO.byConnection[connection] = session
+    private func attach(_ socket: SocketID, to session: SocketIOSession) {
+        session.socket = socket
+        socketIO.bySocket[socket] = session
     }
 
     /// Detaches a connection that ended; returns `false` if it belongs to no Socket.IO session.
-    func closedSocketIO(_ connection: ConnectionID) -> Bool {
-        guard let session = socketIO.byConnection.removeValue(forKey: connection) else { return false }
-        session.connection = nil
+    func closedSocketIO(_ socket: SocketID) -> Bool {
+        guard let session = socketIO.bySocket.removeValue(forKey: socket) else { return false }
+        session.socket = nil
         handle(.socketClosed, session)
         return true
     }

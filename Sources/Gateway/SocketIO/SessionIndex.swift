@@ -33,7 +33,7 @@ final class SessionIndex: Sendable {
                 router.logRefusedSession(.badRequest)
                 return router.response(to: .badRequest, for: origin)
             case .new(let beginning):
-                let unjoined = beginning.who.map { state.unjoined[$0.user] ?? 0 } ?? 0
+                let unjoined = beginning.principal.map { state.unjoined[$0.user] ?? 0 } ?? 0
                 return router.refusal(whenDraining: state.isDraining, unjoined: unjoined, for: origin)
             }
         }

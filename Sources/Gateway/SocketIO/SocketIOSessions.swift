@@ -11,60 +11,60 @@ struct SocketIOSessions {
     /// The state of these sessions that every loop needs.
     let index = SessionIndex()
     private(set) var bySID: [String: SocketIOSession] = [:]
-    private(set) var byID: [SessionID: SocketIOSession] = [:]
-    var byConnection: [ConnectionID: SocketIOSession] = [:]
+    private(set) var byID: [ConnectionID: SocketIOSession] = [:]
+    var bySocket: [SocketID: SocketIOSession] = [:]
     /// The sessions of the requests that wait for their response.
     var byRequest: [ExchangeID: SocketIOSession] = [:]
     /// The sessions that need `SocketSession.Input.turned` at the end of the turn.
     var unturned: [SocketIOSession] = []
-    var places = Places()
+    var cursors = ReplayCursors()
     private var checks = Deque<(at: Moment, sid: String)>()
     private var last: UInt64 = 0
 
     /// How often a session's deadlines are checked.
-    private static let checkEvery = Moment.Span.seconds(5)
+    private static let checkEvery = Moment.Duration.seconds(5)
 
     /// Returns a new session id.
     ///
     /// It has bit 31 set, which is 0 in every connection's id.
-    mutating func makeID() -> SessionID {
+    mutating func makeID() -> ConnectionID {
         last += 1
-        return SessionID(rawValue: (last >> 31) << 32 | 1 << 31 | last & ((1 << 31) - 1))
+        return ConnectionID(rawValue: (last >> 31) << 32 | 1 << 31 | last & ((1 << 31) - 1))
     }
 
-    /// Returns whether a session id can belong to a Socket.IO session.
-    static func mayHold(_ id: SessionID) -> Bool { id.rawValue & 1 << 31 != 0 }
+    /// Returns whether a connection id can belong to a Socket.IO session.
+    static func mayHold(_ id: ConnectionID) -> Bool { id.rawValue & 1 << 31 != 0 }
 
     /// The sessions that are not authenticated.
-    private var strangers = Newcomers<SessionID>()
+    private var unauthenticated = UnauthenticatedQueue<ConnectionID>()
 
     /// The session to be closed when there are too many unauthenticated ones.
-    var strangerTooMany: SocketIOSession? {
-        strangers.count > SocketIOLimits.strangers ? strangers.first.flatMap { byID[$0] } : nil
+    var excessUnauthenticated: SocketIOSession? {
+        unauthenticated.count > SocketIOLimits.unauthenticated ? unauthenticated.first.flatMap { byID[$0] } : nil
     }
 
     /// Returns a session that has taken too long to authenticate, if many sessions have not authenticated.
-    func lateStranger(at now: Moment) -> SocketIOSession? {
-        guard strangers.count > SocketIOLimits.strangers / 2 else { return nil }
+    func lateUnauthenticated(at now: Moment) -> SocketIOSession? {
+        guard unauthenticated.count > SocketIOLimits.unauthenticated / 2 else { return nil }
         let since = now.milliseconds - Int64(SocketIOLimits.hurriedConnectMilliseconds)
-        return strangers.oldest(since: UInt64(clamping: since)).flatMap { byID[$0] }
+        return unauthenticated.oldest(since: UInt64(clamping: since)).flatMap { byID[$0] }
     }
 
     /// Counts a session that has not joined yet.
     private mutating func wait(_ session: SocketIOSession, at now: Moment) {
-        if let user = session.guarantor {
+        if let user = session.countedUser {
             index.count(1, unjoinedOf: user)
         } else {
-            strangers.insert(session.id, of: session.share, at: UInt64(clamping: now.milliseconds))
+            unauthenticated.insert(session.id, of: session.clientNetwork, at: UInt64(clamping: now.milliseconds))
         }
     }
 
     /// Stops counting a session that has joined or is gone.
     private mutating func waitNoMore(_ session: SocketIOSession) {
-        if let user = session.guarantor {
+        if let user = session.countedUser {
             index.count(-1, unjoinedOf: user)
         } else {
-            strangers.remove(session.id)
+            unauthenticated.remove(session.id)
         }
     }
 
@@ -72,7 +72,7 @@ struct SocketIOSessions {
         bySID[session.machine.sid] = session
         byID[session.id] = session
         session.index = index
-        index.note(session.machine.sid, hasSocket: session.connection != nil)
+        index.note(session.machine.sid, hasSocket: session.socket != nil)
         wait(session, at: now)
         checks.append((now + Self.checkEvery, session.machine.sid))
     }
@@ -85,7 +85,7 @@ struct SocketIOSessions {
     mutating func remove(_ session: SocketIOSession) {
         guard bySID.removeValue(forKey: session.machine.sid) != nil else { return }
         byID[session.id] = nil
-        if let connection = session.connection { byConnection[connection] = nil }
+        if let socket = session.socket { bySocket[socket] = nil }
         if !session.isJoined { waitNoMore(session) }
         session.index = nil
         index.remove(session.machine.sid)
@@ -101,11 +101,11 @@ struct SocketIOSessions {
             checks.removeFirst()
             guard let session = bySID[check.sid] else { continue }
             due.append(session)
-            if let key = session.place { places.keep(key, at: now) }
+            if let key = session.cursorKey { cursors.keep(key, at: now) }
             // All checks are planned with the same delay, so the one appended last is due last.
             checks.append((now + Self.checkEvery, check.sid))
         }
-        if !due.isEmpty { places.prune(at: now) }
+        if !due.isEmpty { cursors.prune(at: now) }
         return due
     }
 }

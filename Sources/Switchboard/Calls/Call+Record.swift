@@ -10,8 +10,8 @@ extension Call {
         record.isWaiting = isWaiting
         record.isSilenced = isSilenced
         if !pushes.isEmpty { record.pushes = pushes.compactMapValues(\.outcome) }
-        record.ends = taken.ends
-        record.descriptions = taken.descriptions
+        record.ends = acceptedSignals.ends
+        record.descriptions = acceptedSignals.descriptions
         return record
     }
 
@@ -22,9 +22,9 @@ extension Call {
     /// users busy for that year.
     convenience init?(
         _ stored: StoredCall,
-        grace: Moment.Span,
-        longestRing: Moment.Span,
-        crashes: Int,
+        grace: Moment.Duration,
+        longestRing: Moment.Duration,
+        uncleanStarts: Int,
         at now: Moment
     ) {
         let record = stored.record
@@ -34,7 +34,13 @@ extension Call {
         if let ending = kept.ending { kept.ending?.at = min(ending.at, now) }
         let entries = stored.entries.map { (entry: $0.entry, byteCount: $0.object.count) }
         guard
-            let session = CallSession(restoring: kept, log: entries, grace: grace, crashes: crashes, at: now)
+            let session = CallSession(
+                restoring: kept,
+                log: entries,
+                grace: grace,
+                uncleanStarts: uncleanStarts,
+                at: now
+            )
         else { return nil }
         self.init(
             session: session,
@@ -45,7 +51,7 @@ extension Call {
         )
         isSilenced = record.isSilenced
         pushes = record.pushes.mapValues { DevicePush(settled: $0) }
-        taken.restore(ends: record.ends, descriptions: record.descriptions)
+        acceptedSignals.restore(ends: record.ends, descriptions: record.descriptions)
         frames = stored.entries.map { Frame($0.object).bytes }
         countedEntries = frames.count
     }

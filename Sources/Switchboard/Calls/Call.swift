@@ -37,11 +37,11 @@ final class Call {
     /// way.
     var earlierAnswer: UInt64?
     /// The accepted signals of the callId that must have no effect when they are resent.
-    var taken = TakenSignals()
+    var acceptedSignals = AcceptedSignals()
     /// The number of the call's pushes that are under way.
     var openPushes = 0
     /// When the ended call was last loaded from the store, or was due to rest but had to stay in memory.
-    var takenUpAt: Moment?
+    var loadedAt: Moment?
     /// The moment of the call's timer in the heap.
     var scheduledAt: Moment?
     /// Whether the call's record must be stored again.
@@ -80,9 +80,9 @@ final class Call {
     }
 
     /// Returns the next moment at which the switchboard must check the call.
-    func deadline(fetchableFor: Moment.Span) -> Moment? {
+    func deadline(fetchableFor: Moment.Duration) -> Moment? {
         var next =
-            endedAt.map { min(max($0, takenUpAt ?? $0) + SwitchboardLimits.restsAfter, $0 + fetchableFor) }
+            endedAt.map { min(max($0, loadedAt ?? $0) + SwitchboardLimits.restsAfter, $0 + fetchableFor) }
             ?? session.deadline
         for push in pushes.values {
             guard let retry = push.retryAt else { continue }
@@ -94,7 +94,7 @@ final class Call {
     func user(on side: Side) -> UserID { side == .caller ? session.caller : session.callee }
 
     /// Returns the position of a log entry.
-    func place(of entry: LogEntry) -> LogPlace {
-        LogPlace(in: logHead, seq: entry.seq, at: entry.at)
+    func position(of entry: LogEntry) -> LogPosition {
+        LogPosition(in: logHead, seq: entry.seq, at: entry.at)
     }
 }

@@ -26,7 +26,7 @@ enum CallRouter {
         /// A callId `<me>-<peer>` names the callee as `to` does. Otherwise an app that was killed in a call and calls
         /// again under the same token would renegotiate its lost call instead of beginning a new one.
         fileprivate var meant: Offer {
-            guard source.phone.isUnnamed, peerInCallID != nil else { return offer }
+            guard source.device.isUnnamed, peerInCallID != nil else { return offer }
             var offer = offer
             offer.namesCallee = true
             return offer
@@ -56,14 +56,14 @@ enum CallRouter {
         let source = incoming.source
         let side = found?.session.side(of: source.user)
         if let session = found?.session, let side {
-            let isRepeat = incoming.id.map { session.hasTaken($0, from: source.phone, on: side) } ?? false
-            if isRepeat || !session.isReplaced(by: incoming.meant, from: side, source.phone) {
+            let isRepeat = incoming.id.map { session.hasTaken($0, from: source.device, on: side) } ?? false
+            if isRepeat || !session.isReplaced(by: incoming.meant, from: side, source.device) {
                 let meaning = session.meaning(
                     of: incoming.offer,
                     id: incoming.id,
                     epoch: incoming.epoch,
                     from: side,
-                    source.device(in: session, on: side)
+                    source.actingDevice(in: session, on: side)
                 )
                 return .inCall(meaning)
             }
@@ -79,7 +79,7 @@ enum CallRouter {
             }
         }
         if let found, let endedAt = found.endedAt, now < endedAt + SwitchboardLimits.offerRepeatedFor,
-            let seq = found.session.endedOffer(incoming.offer, from: source.phone),
+            let seq = found.session.endedOffer(incoming.offer, from: source.device),
             found.offerHasComeOnlyBy(other: source.way)
         {
             return .lateCopy(seq: seq)

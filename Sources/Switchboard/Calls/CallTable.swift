@@ -7,20 +7,20 @@ struct CallTable: ~Copyable {
     private var byKey: [CallKey: Call] = [:]
     /// The calls that a user may mean by a callId: more than one if the user has calls with several users under the
     /// same callId.
-    private var named: [Name: [Call]] = [:]
+    private var named: [CallIDKey: [Call]] = [:]
     /// The live calls of each user, oldest first.
     private var live: [UserID: [Call]] = [:]
 
     /// The call that each offer began, by the offer's `id`, its device and its user.
-    private var offers: [OfferName: CallNumber] = [:]
+    private var offers: [OfferKey: CallNumber] = [:]
 
-    private struct OfferName: Hashable {
+    private struct OfferKey: Hashable {
         let user: UserID
         let device: DeviceID
         let id: SignalID
     }
 
-    private struct Name: Hashable {
+    private struct CallIDKey: Hashable {
         let user: UserID
         let id: CallID
     }
@@ -46,28 +46,28 @@ struct CallTable: ~Copyable {
     /// Returns the call that a user means by a callId; a call that is hidden from the user is not found.
     ///
     /// `peer`: The other user of the call, if the user names one.
-    /// `phone`: The user's device that means the call.
+    /// `device`: The user's device that means the call.
     /// `said`: The `id` and the arrival of the signal that names the callId; `nil` for an offer or a request.
     @inline(__always)
     func find(
         _ id: CallID,
         for user: UserID,
         with peer: UserID? = nil,
-        on phone: Phone? = nil,
+        on device: DeviceIdentity? = nil,
         said: (name: SignalID?, at: Moment)? = nil
     ) -> Call? {
         if let peer { return find(CallKey(id: id, pair: Pair(user, peer)), for: user) }
-        guard let named = named[Name(user: user, id: id)] else { return nil }
+        guard let named = named[CallIDKey(user: user, id: id)] else { return nil }
         // There is nearly always one call with the callId.
         guard named.count > 1 else { return named.first.flatMap { Self.visible($0, to: user) } }
-        return Self.meant(among: named, by: user, phone, said: said)
+        return Self.meant(among: named, by: user, device, said: said)
     }
 
     /// Returns a user's call with a named peer: the newest, or the newest that is not hidden from the user.
     private func find(_ key: CallKey, for user: UserID) -> Call? {
         guard let newest = byKey[key] else { return nil }
         return Self.visible(newest, to: user)
-            ?? named[Name(user: user, id: key.id)]?.last { $0.key == key && Self.visible($0, to: user) != nil }
+            ?? named[CallIDKey(user: user, id: key.id)]?.last { $0.key == key && Self.visible($0, to: user) != nil }
     }
 
     /// Chooses among several calls.
@@ -77,12 +77,14 @@ struct CallTable: ~Copyable {
     private static func meant(
         among named: [Call],
         by user: UserID,
-        _ phone: Phone?,
+        _ device: DeviceIdentity?,
         said: (name: SignalID?, at: Moment)?
     ) -> Call? {
         let known = named.filter { visible($0, to: user) != nil }
-        if let phone, let said { return Claims.meant(by: user, phone, signal: said.name, among: known, at: said.at) }
-        return Claims.meant(by: user, phone, among: known)
+        if let device, let said {
+            return CallResolution.meant(by: user, device, signal: said.name, among: known, at: said.at)
+        }
+        return CallResolution.meant(by: user, device, among: known)
     }
 
     /// Returns a user's calls under a callId, the newest with each peer, except those that are hidden from the user.
@@ -91,13 +93,13 @@ struct CallTable: ~Copyable {
     }
 
     /// Returns the same as ``calls(named:of:)``, including the calls that are hidden from the user.
-    func everything(named id: CallID, of user: UserID) -> [Call] { named[Name(user: user, id: id)] ?? [] }
+    func everything(named id: CallID, of user: UserID) -> [Call] { named[CallIDKey(user: user, id: id)] ?? [] }
 
     /// Returns the call that a device began by the offer with this `id`.
     ///
     /// A resent offer may lack its callId: the client learns a generated callId only from the ack.
-    func begun(by user: UserID, _ phone: Phone, offer id: SignalID) -> Call? {
-        offers[OfferName(user: user, device: phone.id, id: id)].flatMap { byNumber[$0] }
+    func begun(by user: UserID, _ device: DeviceIdentity, offer id: SignalID) -> Call? {
+        offers[OfferKey(user: user, device: device.id, id: id)].flatMap { byNumber[$0] }
     }
 
     /// Returns a user's live calls, oldest first, including those hidden from the user.
@@ -105,7 +107,7 @@ struct CallTable: ~Copyable {
 
     /// Returns the newest live call of a user with a peer; a call that is hidden from the user is not found.
     func live(of user: UserID, with peer: UserID) -> Call? {
-        live(of: user).last { $0.key.pair.holds(peer) && $0.session.side(of: user) != nil }
+        live(of: user).last { $0.key.pair.contains(peer) && $0.session.side(of: user) != nil }
     }
 
     /// Returns the calls that ring a user now.
@@ -122,11 +124,11 @@ struct CallTable: ~Copyable {
     }
 
     /// Returns the key of the offer that began a call.
-    private func offerName(of call: Call) -> OfferName? {
-        guard case .signal(.offer, .caller, let phone, let id?, _)? = call.session.log.first?.content else {
+    private func offerName(of call: Call) -> OfferKey? {
+        guard case .signal(.offer, .caller, let device, let id?, _)? = call.session.log.first?.content else {
             return nil
         }
-        return OfferName(user: call.session.caller, device: phone.id, id: id)
+        return OfferKey(user: call.session.caller, device: device.id, id: id)
     }
 
     /// Records the offer that began a call, once the call's log contains it.
@@ -155,7 +157,7 @@ struct CallTable: ~Copyable {
     /// A call that is hidden from the user replaces only another hidden call. The user's late signals, and a device
     /// that asks for the call that it knows, must still find the visible call.
     private mutating func list(_ call: Call, for user: UserID) {
-        let name = Name(user: user, id: call.key.id)
+        let name = CallIDKey(user: user, id: call.key.id)
         // There is almost never another call with the callId.
         guard var known = named[name] else {
             named[name] = [call]
@@ -171,7 +173,7 @@ struct CallTable: ~Copyable {
     /// Makes an earlier call findable again for a user, unless the user knows a newer one under the same callId.
     private mutating func listAgain(_ call: Call, for user: UserID) {
         guard Self.visible(call, to: user) != nil else { return }
-        let name = Name(user: user, id: call.key.id)
+        let name = CallIDKey(user: user, id: call.key.id)
         var known = named[name] ?? []
         let isKnown = { (other: Call) in other.key == call.key && Self.visible(other, to: user) != nil }
         guard !known.contains(where: { isKnown($0) && $0.number > call.number }) else { return }
@@ -182,7 +184,7 @@ struct CallTable: ~Copyable {
     /// Whether a call is found by its callId, by either of its users.
     private func isListed(_ call: Call) -> Bool {
         [call.session.caller, call.session.callee].contains { user in
-            named[Name(user: user, id: call.key.id)]?.contains { $0 === call } ?? false
+            named[CallIDKey(user: user, id: call.key.id)]?.contains { $0 === call } ?? false
         }
     }
 
@@ -207,7 +209,7 @@ struct CallTable: ~Copyable {
         // A newer epoch may have taken the callId.
         if byKey[call.key] === call { byKey[call.key] = nil }
         for user in Set([call.session.caller, call.session.callee]) {
-            let name = Name(user: user, id: call.key.id)
+            let name = CallIDKey(user: user, id: call.key.id)
             named[name]?.removeAll { $0 === call }
             if named[name]?.isEmpty == true { named[name] = nil }
         }
@@ -228,7 +230,7 @@ struct CallTable: ~Copyable {
     /// Puts a call to rest: keeps only what is needed to find it again.
     mutating func rest(_ call: Call, expiresAt: Moment) {
         let name = offerName(of: call)
-        let ended = EndedCall(
+        let ended = RestingCall(
             call,
             expiresAt: expiresAt,
             isNewest: byKey[call.key] === call,
@@ -243,7 +245,7 @@ struct CallTable: ~Copyable {
     ///
     /// `isNewest`: Whether it was the newest call of its callId and its two users when it was put to rest.
     /// `isNamed`: Whether it was found by its callId then.
-    mutating func takeUp(_ call: Call, isNewest: Bool, isNamed: Bool) {
+    mutating func load(_ call: Call, isNewest: Bool, isNamed: Bool) {
         byNumber[call.number] = call
         if let name = offerName(of: call), offers[name].map({ $0 < call.number }) ?? true { offers[name] = call.number }
         if isNewest, byKey[call.key] == nil {
@@ -254,8 +256,8 @@ struct CallTable: ~Copyable {
     }
 
     /// Returns the calls at rest that a device may have begun by the offer with this `id`.
-    func asleep(begunBy user: UserID, _ phone: Phone, offer id: SignalID) -> [CallNumber] {
-        resting.isEmpty ? [] : resting.named(OfferName(user: user, device: phone.id, id: id).hashValue)
+    func callsAtRest(begunBy user: UserID, _ device: DeviceIdentity, offer id: SignalID) -> [CallNumber] {
+        resting.isEmpty ? [] : resting.named(OfferKey(user: user, device: device.id, id: id).hashValue)
     }
 
     private static func visible(_ call: Call, to user: UserID) -> Call? {

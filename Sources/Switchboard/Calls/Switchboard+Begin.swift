@@ -18,18 +18,18 @@ extension Switchboard {
         let epoch = directory.nextEpoch(of: key, after: older?.session.epoch, at: now)
         // If a device has not yet been notified of the older call's end, the older call stays in memory without its
         // callId until it can no longer be fetched.
-        if let older, !older.session.legs.contains(where: { $0.phase == .untold }) { forget(older, at: now) }
+        if let older, !older.session.legs.contains(where: { $0.phase == .endNotDelivered }) { forget(older, at: now) }
         replaceRinging(from: source.user, to: callee, by: id, at: now)
         let hidden = hides(id, of: source.user, from: callee, at: now)
         // To its caller, a call that is hidden because its callId is taken looks like any other call.
-        let looksShown = hidden == nil || hidden == .nameTaken
+        let looksShown = hidden == nil || hidden == .callIDTaken
         let isBusy = looksShown && isInCall(callee)
         let session = CallSession(
             number: calls.makeNumber(),
             key: key,
             epoch: epoch,
             caller: source.user,
-            phone: source.phone,
+            device: source.device,
             offer: offer,
             isHidden: hidden != nil,
             grace: policy.grace,
@@ -45,12 +45,12 @@ extension Switchboard {
         )
         call.offerWays = [source.way]
         call.earlierAnswer = older?.session.lastDescription(.answer, from: .callee)?.digest
-        call.taken = TakenSignals(
+        call.acceptedSignals = AcceptedSignals(
             before: older,
             since: Moment(milliseconds: now.milliseconds - policy.fetchableFor.milliseconds)
         )
         calls.insert(call)
-        getInTouch(source.user, callee)
+        noteContact(source.user, callee)
         metrics.callsBegun += 1
         turn.out.append(.note(.began(id, epoch: epoch)))
 
@@ -93,8 +93,8 @@ extension Switchboard {
         var outputs: [CallSession.Output] = []
         // The devices that receive the call on their connection become its legs before its first entry is sent.
         if reachesCallee {
-            for session in connections.of(call.session.callee) {
-                call.session.handle(.notified(session.phone), at: now, into: &outputs)
+            for connection in connections.of(call.session.callee) {
+                call.session.handle(.notified(connection.device), at: now, into: &outputs)
             }
         }
         call.session.begin(with: message.signal, reachesCallee: reachesCallee, at: now, into: &outputs)

@@ -5,7 +5,7 @@ import CallWire
 /// The sender of a signal, by whichever way the signal came.
 struct Source {
     let user: UserID
-    let phone: Phone
+    let device: DeviceIdentity
     let name: String?
     let way: Way
     /// Whether the sender is a service, which may make statements about other users.
@@ -14,12 +14,12 @@ struct Source {
     /// Returns the device that acts in a call.
     ///
     /// A device with an id acts for itself. A device without an id may act for a device that is in the call.
-    func device(in session: CallSession, on side: Side) -> Phone {
-        phone.isUnnamed ? session.standIn(for: phone, on: side) : phone
+    func actingDevice(in session: CallSession, on side: Side) -> DeviceIdentity {
+        device.isUnnamed ? session.actingDevice(for: device, on: side) : device
     }
 
     /// The way by which a signal comes in: a connection, or a request.
-    enum Way { case session, request }
+    enum Way { case connection, request }
 }
 
 /// The result of an accepted signal.
@@ -32,13 +32,13 @@ struct Receipt {
     /// For a signal that was sent again: the record of its first arrival.
     ///
     /// By now a later call may use the callId.
-    var taken: TakenSignal?
+    var accepted: AcceptedSignal?
     /// The epoch of the log that contains the entry.
-    var epoch: UInt32 { taken?.epoch ?? call.session.epoch }
+    var epoch: UInt32 { accepted?.epoch ?? call.session.epoch }
 
     /// The end of the call, if the ack must report it: an offer may have lost a glare or found the callee busy.
     var outcome: StateChange? {
-        if let taken { return taken.reason == .busy ? StateChange(.ended, reason: .busy) : nil }
+        if let accepted { return accepted.reason == .busy ? StateChange(.ended, reason: .busy) : nil }
         guard case .ended(let ending, _) = call.session.phase, ending.reason == .glare || ending.reason == .busy else {
             return nil
         }
@@ -84,8 +84,8 @@ extension Switchboard {
         let call: Call?
         if let id = message.callID {
             // A sender that names the peer means the call with that peer, and not another one under the same callId.
-            call = calls.find(id, for: source.user, with: peer, on: source.phone, said: (message.id, now))
-            if !calls.resting.isEmpty, awaits(asleep(id, message, from: source, peer, unless: call)) {
+            call = calls.find(id, for: source.user, with: peer, on: source.device, said: (message.id, now))
+            if !calls.resting.isEmpty, awaits(callsAtRest(id, message, from: source, peer, unless: call)) {
                 return .failure(Self.unknownCall)
             }
         } else if let peer {
@@ -132,14 +132,14 @@ extension Switchboard {
         {
             return .success(Receipt(call: call, seq: 0))
         }
-        let phone = source.device(in: call.session, on: side)
+        let device = source.actingDevice(in: call.session, on: side)
         let signal = message.signal
-        if isRestrained, let refusal = backlogRefusal(of: signal, for: call, from: side, phone, at: now) {
+        if isRestrained, let refusal = backlogRefusal(of: signal, for: call, from: side, device, at: now) {
             return .failure(refusal)
         }
         let result = drive(
             call,
-            .signal(signal, from: side, phone),
+            .signal(signal, from: side, device),
             relaying: message,
             from: source.user,
             at: now
@@ -150,7 +150,7 @@ extension Switchboard {
                 call.offerWays = isNew ? [source.way] : call.offerWays.union([source.way])
             }
             if isNew { metrics.signals[signal.kind] += 1 }
-            if case .end = message.content { remember(message, seq, by: phone, on: side, in: call, at: now) }
+            if case .end = message.content { remember(message, seq, by: device, on: side, in: call, at: now) }
             return .success(Receipt(call: call, seq: seq))
         case .refused(let refusal): return .failure(WireError(refusal))
         case .nothing: return .success(Receipt(call: call, seq: 0))
@@ -168,7 +168,7 @@ extension Switchboard {
             message.callID.map { id in
                 named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? call(ofOffer: id, from: source)
             } ?? begun(by: message, from: source, named)
-        if found?.session.isLive != true, awaits(asleep(message, from: source, named, unless: found)) {
+        if found?.session.isLive != true, awaits(callsAtRest(message, from: source, named, unless: found)) {
             return .failure(Self.unknownCall)
         }
         if let receipt = receipt(ofTaken: message, from: source, named) { return .success(receipt) }
@@ -205,15 +205,15 @@ extension Switchboard {
     }
 
     /// Returns the calls at rest that an offer may concern.
-    private func asleep(
+    private func callsAtRest(
         _ message: SignalMessage,
         from source: Source,
         _ named: UserID?,
         unless found: Call?
     ) -> [CallNumber] {
-        if let id = message.callID { return asleep(id, for: source.user, with: named, unless: found) }
+        if let id = message.callID { return callsAtRest(id, for: source.user, with: named, unless: found) }
         guard found == nil, let id = message.id else { return [] }
-        return calls.asleep(begunBy: source.user, source.phone, offer: id)
+        return calls.callsAtRest(begunBy: source.user, source.device, offer: id)
     }
 
     /// Records the calls that the current signal must wait for; returns whether there are any.
@@ -232,8 +232,8 @@ extension Switchboard {
 
     /// Returns the call that a resent offer without a callId has begun; the offer's `id` identifies it.
     private func begun(by message: SignalMessage, from source: Source, _ named: UserID?) -> Call? {
-        guard let id = message.id, let call = calls.begun(by: source.user, source.phone, offer: id) else { return nil }
-        return named.map { call.key.pair.holds($0) } ?? true ? call : nil
+        guard let id = message.id, let call = calls.begun(by: source.user, source.device, offer: id) else { return nil }
+        return named.map { call.key.pair.contains($0) } ?? true ? call : nil
     }
 
 }

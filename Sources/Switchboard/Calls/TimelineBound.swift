@@ -109,7 +109,8 @@ extension TimelineEvent {
         case .probe(let device): (.probe, device)
         case .probeFailed(let device): (.probeFailed, device)
         case .fetched(let device): (.fetched, device)
-        case .signal, .blocked, .doNotDisturb, .nameTaken, .crowded, .noDevice, .pushSent, .pushResult, .pushCancelled,
+        case .signal, .blocked, .doNotDisturb, .callIDTaken, .crowded, .noDevice, .pushSent, .pushResult,
+            .pushCancelled,
             .loggedOut, .restarted, .ringRefused, .repeated, .omitted, .ended, .other:
             nil
         }

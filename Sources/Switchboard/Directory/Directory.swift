@@ -24,7 +24,7 @@ struct Directory {
         let device: DeviceID
     }
 
-    init(_ stored: StoredState, historyFor: Moment.Span, at now: Moment) {
+    init(_ stored: StoredState, historyFor: Moment.Duration, at now: Moment) {
         undisturbed = stored.doNotDisturb
         revocations = stored.revocations
         epochs = Epochs(stored.epochs, keptFor: historyFor, at: now)

@@ -6,14 +6,14 @@ import CallCore
 /// The callIds are divided into spans of time by their last use. A span is discarded as a whole when all its callIds
 /// are old, so that no list is searched from end to end.
 struct Epochs {
-    private let span: Moment.Span
-    private let keptFor: Moment.Span
+    private let span: Moment.Duration
+    private let keptFor: Moment.Duration
     /// One element per span, oldest first, with the epochs of the callIds last used in it; never empty.
     private var used: [(from: Moment, epochs: [CallKey: UInt32])]
 
-    init(_ stored: [CallKey: UInt32], keptFor: Moment.Span, at now: Moment) {
+    init(_ stored: [CallKey: UInt32], keptFor: Moment.Duration, at now: Moment) {
         self.keptFor = keptFor
-        span = Moment.Span(milliseconds: max(1, keptFor.milliseconds / SwitchboardLimits.epochSpans))
+        span = Moment.Duration(milliseconds: max(1, keptFor.milliseconds / SwitchboardLimits.epochSpans))
         // The times of last use are unknown here, so all callIds count as used now.
         used = [(now, stored)]
     }

@@ -5,8 +5,8 @@ import JSON
 
 /// Devices, blocks and do-not-disturb, as their users change them.
 extension Switchboard {
-    mutating func register(_ registration: Registration, by who: Who, as id: RequestID, at now: Moment) {
-        var device = row(for: registration, by: who, at: now)
+    mutating func register(_ registration: Registration, by principal: Principal, as id: RequestID, at now: Moment) {
+        var device = row(for: registration, by: principal, at: now)
         // A Firebase token may be registered alone. Then the details that the app registered earlier stay, because the
         // topic of its pushes depends on them.
         if !registration.bundleID.isEmpty || device.bundleID.isEmpty {
@@ -16,7 +16,7 @@ extension Switchboard {
         device.seenAt = now
         if let environment = registration.environment { device.environment = environment }
         if let token = registration.voipToken {
-            takeOver(token, .voip, by: device)
+            moveToken(token, .voip, by: device)
             // The working environment was found with the old token.
             if device.voipToken != token { device.workingEnvironment = nil }
             device.voipToken = token
@@ -24,7 +24,7 @@ extension Switchboard {
             device.unansweredPushes = 0
         }
         if let token = registration.alertToken {
-            takeOver(token, .alert, by: device)
+            moveToken(token, .alert, by: device)
             device.alertToken = token
             device.alertTokenAt = now
         }
@@ -35,16 +35,16 @@ extension Switchboard {
         // An app must not be led to believe that such a device will ring.
         let later = "the Firebase token is stored, but this version does not send to it"
         let message = registration.fcmToken == nil ? nil : later
-        say(.reply(id, Reply(body: DeviceView.one(device, message: message))), at: now)
+        sendWhenDurable(.reply(id, Reply(body: DeviceView.one(device, message: message))), at: now)
     }
 
     /// Returns the row that a registration updates: by device id, else by push token, else the row without a device
     /// id that lacks this kind of push token, else a new row.
-    private mutating func row(for registration: Registration, by who: Who, at now: Moment) -> DeviceRecord {
-        let own = directory.devices(of: who.user)
+    private mutating func row(for registration: Registration, by principal: Principal, at now: Moment) -> DeviceRecord {
+        let own = directory.devices(of: principal.user)
         func fresh(_ id: DeviceID, isNamed: Bool) -> DeviceRecord {
             DeviceRecord(
-                user: who.user,
+                user: principal.user,
                 id: id,
                 isNamed: isNamed,
                 platform: registration.platform,
@@ -52,7 +52,7 @@ extension Switchboard {
                 createdAt: now
             )
         }
-        if let id = registration.device ?? who.device {
+        if let id = registration.device ?? principal.device {
             return own.first { $0.id == id } ?? fresh(id, isNamed: true)
         }
         for token in [registration.voipToken, registration.alertToken].compactMap({ $0 }) {
@@ -79,7 +79,7 @@ extension Switchboard {
 
     /// Moves a token to the last device that registered it: a device that changed hands must not ring for its former
     /// owner.
-    private mutating func takeOver(_ token: String, _ kind: PushOrder.Kind, by device: DeviceRecord) {
+    private mutating func moveToken(_ token: String, _ kind: PushOrder.Kind, by device: DeviceRecord) {
         guard let owner = directory.owner(ofToken: token), owner.user != device.user || owner.device != device.id,
             var old = directory.device(owner.device, of: owner.user)
         else { return }
@@ -101,59 +101,59 @@ extension Switchboard {
         takeBackPushes(to: oldest.id, of: oldest.user)
     }
 
-    mutating func removeDevice(_ device: DeviceID, by who: Who, as id: RequestID, at now: Moment) {
-        guard directory.remove(device, of: who.user) else {
+    mutating func removeDevice(_ device: DeviceID, by principal: Principal, as id: RequestID, at now: Moment) {
+        guard directory.remove(device, of: principal.user) else {
             refuse(id, WireError(.notFound, "no such device"))
             return
         }
-        commits.append(.deviceRemoved(who.user, device))
-        takeBackPushes(to: device, of: who.user)
-        say(.reply(id, Reply(body: Self.ok)), at: now)
+        commits.append(.deviceRemoved(principal.user, device))
+        takeBackPushes(to: device, of: principal.user)
+        sendWhenDurable(.reply(id, Reply(body: Self.ok)), at: now)
     }
 
-    mutating func block(_ user: UserID, by who: Who, as id: RequestID, at now: Moment) {
-        guard user != who.user else {
+    mutating func block(_ user: UserID, by principal: Principal, as id: RequestID, at now: Moment) {
+        guard user != principal.user else {
             refuse(id, .invalid(.userId, "must be another user"))
             return
         }
-        let own = directory.blocks(of: who.user)
+        let own = directory.blocks(of: principal.user)
         if !own.contains(where: { $0.blocked == user }) {
             guard own.count < policy.blocksPerUser else {
                 refuse(id, WireError(.rateLimited, "at most \(policy.blocksPerUser) users can be blocked"))
                 return
             }
-            directory.block(user, by: who.user, at: now)
-            commits.append(.blocked(user, by: who.user, at: now))
-            turn.out.append(.audit(.blocked(user, by: who.user)))
-            hide(who.user, from: user, true)
+            directory.block(user, by: principal.user, at: now)
+            commits.append(.blocked(user, by: principal.user, at: now))
+            turn.out.append(.audit(.blocked(user, by: principal.user)))
+            hide(principal.user, from: user, true)
         }
-        say(
-            .reply(id, Reply(body: BlockBody.one(user, asInteger: who.userIsInteger))),
+        sendWhenDurable(
+            .reply(id, Reply(body: BlockBody.one(user, asInteger: principal.userIsInteger))),
             at: now
         )
     }
 
-    mutating func unblock(_ user: UserID, by who: Who, as id: RequestID, at now: Moment) {
-        if directory.unblock(user, by: who.user) {
-            commits.append(.unblocked(user, by: who.user))
-            turn.out.append(.audit(.unblocked(user, by: who.user)))
-            hide(who.user, from: user, false)
+    mutating func unblock(_ user: UserID, by principal: Principal, as id: RequestID, at now: Moment) {
+        if directory.unblock(user, by: principal.user) {
+            commits.append(.unblocked(user, by: principal.user))
+            turn.out.append(.audit(.unblocked(user, by: principal.user)))
+            hide(principal.user, from: user, false)
         }
-        say(.reply(id, Reply(body: Self.ok)), at: now)
+        sendWhenDurable(.reply(id, Reply(body: Self.ok)), at: now)
     }
 
-    mutating func doNotDisturb(_ until: Moment?, by who: Who, as id: RequestID, at now: Moment) {
-        directory.doNotDisturb(who.user, until: until)
-        commits.append(.doNotDisturb(who.user, until: until))
-        if directory.isUndisturbed(who.user, at: now) {
-            for call in calls.ringing(who.user) { silence(call, at: now) }
+    mutating func doNotDisturb(_ until: Moment?, by principal: Principal, as id: RequestID, at now: Moment) {
+        directory.doNotDisturb(principal.user, until: until)
+        commits.append(.doNotDisturb(principal.user, until: until))
+        if directory.isUndisturbed(principal.user, at: now) {
+            for call in calls.ringing(principal.user) { silence(call, at: now) }
         }
         var json = JSONWriter()
         json.beginObject()
         json.name("until")
         if let until { json.value(until.milliseconds) } else { json.null() }
         json.endObject()
-        say(.reply(id, Reply(body: json.bytes)), at: now)
+        sendWhenDurable(.reply(id, Reply(body: json.bytes)), at: now)
     }
 
     private static let ok = Array(#"{"ok":true}"#.utf8)

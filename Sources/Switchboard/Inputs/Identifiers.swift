@@ -1,5 +1,5 @@
 /// The number of a device's connection, assigned by the gateway; never reused.
-public struct SessionID: Hashable, Sendable {
+public struct ConnectionID: Hashable, Sendable {
     /// The number.
     public let rawValue: UInt64
 

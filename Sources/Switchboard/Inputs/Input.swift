@@ -8,28 +8,28 @@ extension Switchboard {
     public enum Input: Sendable {
         // From connections.
         /// A connection was opened by a verified user; `device` is the device that the address names.
-        indirect case opened(SessionID, Who, device: DeviceID?)
+        indirect case opened(ConnectionID, Principal, device: DeviceID?)
         /// A connection was opened as in ``opened(_:_:device:)``, by a client that keeps no cursor and must not be sent
         /// anything twice.
         ///
         /// A connection that names no device belongs to the device that its token stands for, as a request does
-        /// (``Switchboard/phone(opening:)``). `seen` is the newest `seq` of each log that is known to have reached the
-        /// device.
-        indirect case joined(SessionID, Who, device: DeviceID?, seen: [LogName: UInt64])
+        /// (``Switchboard/deviceIdentity(opening:)``). `seen` is the newest `seq` of each log that is known to have
+        /// reached the device.
+        indirect case joined(ConnectionID, Principal, device: DeviceID?, seen: [LogName: UInt64])
         /// A text frame was received; it is valid UTF-8.
-        case received(SessionID, [UInt8])
+        case received(ConnectionID, [UInt8])
         /// The ping of this number was answered: it and all that was written before it have arrived.
-        case ponged(SessionID, UInt64)
+        case ponged(ConnectionID, UInt64)
         /// A connection gave a sign of life that is neither a frame nor a numbered pong.
-        case showedLife(SessionID)
+        case signOfLife(ConnectionID)
         /// The connection is closed; `code` = the close code, if it is known.
-        case closed(SessionID, code: UInt16? = nil)
+        case closed(ConnectionID, code: UInt16? = nil)
         /// The result of verifying a token by which a connection wants to continue.
-        indirect case verified(SessionID, id: SignalID?, Result<Who, WireError>)
+        indirect case verified(ConnectionID, id: SignalID?, Result<Principal, WireError>)
 
         // From requests.
         /// A verified user makes a request.
-        indirect case requested(RequestID, Who, Request)
+        indirect case requested(RequestID, Principal, Request)
         /// The client no longer waits for the response.
         case abandoned(RequestID)
 
@@ -53,20 +53,20 @@ extension Switchboard {
     /// The outputs of a switchboard, which the caller carries out in order.
     public enum Output: Sendable {
         /// Send a frame; its first `Frame.headroom` bytes are left free for the transport's header.
-        case send(SessionID, [UInt8])
+        case send(ConnectionID, [UInt8])
         /// Send a ping with this number, after the frames that were sent before. Only the last of a connection's pings
         /// in one turn need be sent.
-        case ping(SessionID, UInt64)
+        case ping(ConnectionID, UInt64)
         /// Close a connection; `isLost` = do not wait for its queue to be sent.
-        case close(SessionID, code: UInt16, reason: String, isLost: Bool)
+        case close(ConnectionID, code: UInt16, reason: String, isLost: Bool)
         /// Send the response to a request.
         case reply(RequestID, Reply)
         /// Check a token that a connection presents; ``Input/verified(_:id:_:)`` follows.
-        case verify(SessionID, id: SignalID?, token: String)
+        case verify(ConnectionID, id: SignalID?, token: String)
         /// Store these changes; `StoreReport.committed(upTo:)` follows.
         case commit([Change], Ticket)
         /// Ask the store; `StoreReport.answered(_:_:)` follows.
-        indirect case ask(Question, QuestionID)
+        indirect case ask(StoreQuery, StoreQueryID)
         /// Send a push; ``Input/pushed(_:_:)`` follows.
         indirect case push(PushOrder)
         /// Cancel a push.
@@ -101,7 +101,7 @@ extension Switchboard {
         case unreadable(CallNumber)
         /// At the start: the newest stored record is so old (negative: so far in the future) that the clock may be
         /// wrong.
-        case oddClock(Moment.Span)
+        case oddClock(Moment.Duration)
     }
 }
 

@@ -23,18 +23,18 @@ extension Switchboard {
     public enum TraceNote: Equatable, Sendable {
         // Reported from `connections` on.
         /// A connection was opened, by this device; `isNamed` = the client named the device.
-        case opened(SessionID, UserID, DeviceID, isNamed: Bool)
+        case opened(ConnectionID, UserID, DeviceID, isNamed: Bool)
         /// The server closes a connection.
-        case closing(SessionID, code: UInt16, reason: String)
+        case closing(ConnectionID, code: UInt16, reason: String)
         /// A connection is over; with the time for which it was open, and the code with which it was closed, if the
         /// code is known.
-        case closed(SessionID, UserID, DeviceID, code: UInt16?, openFor: Moment.Span)
+        case closed(ConnectionID, UserID, DeviceID, code: UInt16?, openFor: Moment.Duration)
         /// A connection has so many bytes to read that signals and texts to it may be refused.
-        case backlogged(SessionID, bytes: Int)
+        case backlogged(ConnectionID, bytes: Int)
         /// A connection has caught up.
-        case caughtUp(SessionID)
+        case caughtUp(ConnectionID)
         /// A frame was refused.
-        case refusedFrame(SessionID, CallID?, WireError)
+        case refusedFrame(ConnectionID, CallID?, WireError)
         /// A request was refused.
         case refusedRequest(RequestID, WireError)
         /// The store could not answer a question.
@@ -56,7 +56,7 @@ extension Switchboard {
     /// The origin of a signal, or the destination of its acknowledgement.
     public enum Origin: Equatable, Sendable {
         /// A connection.
-        case connection(SessionID)
+        case connection(ConnectionID)
         /// A request.
         case request(RequestID)
     }
@@ -87,7 +87,7 @@ extension Switchboard {
         /// The call was given an input, which may be a signal of a device.
         case input(CallInput, DeviceID?)
         /// An entry of the log was sent to these connections; to none = it is only stored.
-        case relayed(seq: UInt64, EntryKind, to: [SessionID])
+        case relayed(seq: UInt64, EntryKind, to: [ConnectionID])
         /// A signal was accepted; `waits` = its acknowledgement waits until the changes are durable.
         case acknowledged(seq: UInt64, to: Origin, waits: Bool)
         /// The call core refused a signal.
@@ -95,7 +95,7 @@ extension Switchboard {
         /// A fetch was answered.
         case fetched(RequestID)
         /// A connection was sent an entry of the log that it may have missed.
-        case replayed(SessionID, seq: UInt64)
+        case replayed(ConnectionID, seq: UInt64)
         /// An event of this name was added to the timeline.
         case event(String, DeviceID?)
         /// The call's timer fired.
@@ -165,7 +165,7 @@ extension Switchboard {
         /// A device continues under another token or id.
         case renewed
         /// A device received the notice that it is out of the call.
-        case told
+        case endDelivered = "end_delivered"
         /// The callee is in another call.
         case busy
         /// A simultaneous call of the peer continues.

@@ -6,25 +6,25 @@ import JSON
 /// Calls as the history shows them to a client.
 enum CallView {
     /// Returns a user's calls, newest first.
-    static func history(_ records: [CallRecord], for who: Who) -> [UInt8] {
-        CallBody.list(records.map { body($0, for: who) }, asIntegers: who.userIsInteger)
+    static func history(_ records: [CallRecord], for principal: Principal) -> [UInt8] {
+        CallBody.list(records.map { body($0, for: principal) }, asIntegers: principal.userIsInteger)
     }
 
     /// Returns one call as the history shows it.
-    static func one(_ record: CallRecord, for who: Who) -> [UInt8] {
-        body(record, for: who).bytes(asIntegers: who.userIsInteger)
+    static func one(_ record: CallRecord, for principal: Principal) -> [UInt8] {
+        body(record, for: principal).bytes(asIntegers: principal.userIsInteger)
     }
 
     /// Returns one call with its legs.
     ///
     /// The caller sees no device of the callee, because that would reveal a block.
-    static func details(_ record: CallRecord, for who: Who) -> [UInt8] {
-        var body = body(record, for: who)
-        body.legs = record.legs.filter { $0.side == .caller || who.isService || record.callee == who.user }
-        return body.bytes(asIntegers: who.userIsInteger)
+    static func details(_ record: CallRecord, for principal: Principal) -> [UInt8] {
+        var body = body(record, for: principal)
+        body.legs = record.legs.filter { $0.side == .caller || principal.isService || record.callee == principal.user }
+        return body.bytes(asIntegers: principal.userIsInteger)
     }
 
-    private static func body(_ record: CallRecord, for who: Who) -> CallBody {
+    private static func body(_ record: CallRecord, for principal: Principal) -> CallBody {
         CallBody(
             number: record.number,
             callID: record.id,
@@ -35,7 +35,7 @@ enum CallView {
             hasVideo: record.hasVideo,
             state: record.state,
             reason: record.reason,
-            direction: record.caller == who.user ? .outgoing : record.answeredAt == nil ? .missed : .incoming,
+            direction: record.caller == principal.user ? .outgoing : record.answeredAt == nil ? .missed : .incoming,
             startedAt: record.startedAt,
             answeredAt: record.answeredAt,
             activeAt: record.activeAt,

@@ -6,24 +6,24 @@ import JSON
 /// A call's log as a fetch shows it.
 enum FetchView {
     /// Returns the signals as an array, in the form that older apps read.
-    static func array(_ call: Call, _ entries: [Int], by who: Who) -> [UInt8] {
+    static func array(_ call: Call, _ entries: [Int], by principal: Principal) -> [UInt8] {
         let signals = entries.compactMap { index -> FetchedSignal? in
             let entry = call.session.log[index]
-            guard case .signal(let kind, let side, let phone, let id, _) = entry.content,
+            guard case .signal(let kind, let side, let device, let id, _) = entry.content,
                 let object = RelayedObject(call.frames[index])
             else { return nil }
             return FetchedSignal(
                 kind: kind,
                 members: object.ownMembers[...],
                 from: call.user(on: side),
-                device: phone.id,
+                device: device.id,
                 id: id,
                 epoch: call.session.epoch,
                 seq: entry.seq,
                 at: entry.at
             )
         }
-        return FetchedSignal.list(signals, asIntegers: who.userIsInteger)
+        return FetchedSignal.list(signals, asIntegers: principal.userIsInteger)
     }
 
     /// Returns the whole call as one object.
@@ -33,18 +33,18 @@ enum FetchView {
         new: [Int],
         since: UInt64,
         side: Side,
-        phone: Phone,
-        by who: Who,
+        device: DeviceIdentity,
+        by principal: Principal,
         iceServers: [UInt8]
     ) -> [UInt8] {
         let session = call.session
-        let standing = session.standing(side: side, phone: phone)
+        let visible = session.visibleState(side: side, device: device)
         var body = FetchBody(
             callID: session.key.id,
             epoch: session.epoch,
             room: call.room,
-            state: standing.state,
-            reason: standing.reason,
+            state: visible.state,
+            reason: visible.reason,
             uuid: call.uuid,
             iceServers: iceServers,
             ringUntil: session.ringUntil,
@@ -58,20 +58,20 @@ enum FetchView {
             return RelayedObject(call.frames[index])?.value(of: .candidate)
         }
         body.signals = new.map { call.frames[$0].dropFirst(Frame.headroom) }
-        return body.bytes(asIntegers: who.userIsInteger)
+        return body.bytes(asIntegers: principal.userIsInteger)
     }
 
     /// Returns the newest description of a kind among the entries.
     private static func description(_ kind: SignalKind, of call: Call, _ entries: [Int]) -> FetchBody.Description? {
         for index in entries.reversed() {
-            guard case .signal(kind, let side, let phone, _, _) = call.session.log[index].content,
+            guard case .signal(kind, let side, let device, _, _) = call.session.log[index].content,
                 let object = RelayedObject(call.frames[index]), let sdp = object.value(of: .sdp)
             else { continue }
             return FetchBody.Description(
                 kind: kind,
                 sdp: sdp,
                 from: call.user(on: side),
-                device: phone.id,
+                device: device.id,
                 hasVideo: kind == .offer ? object.value(of: .hasVideo) : nil,
                 displayName: kind == .offer ? object.value(of: .displayName) : nil
             )

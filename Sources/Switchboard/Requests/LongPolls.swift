@@ -7,8 +7,8 @@ struct LongPolls {
     /// A fetch that waits for the next entry.
     struct Poll {
         let call: CallNumber
-        let who: Who
-        let phone: Phone
+        let principal: Principal
+        let device: DeviceIdentity
         let fetch: Switchboard.Fetch
         let until: Moment
         /// The ICE servers for the client; empty if the response has no member for them.
@@ -27,7 +27,7 @@ struct LongPolls {
     var ids: [RequestID] { polls.keys.sorted { $0.rawValue < $1.rawValue } }
 
     /// Returns the number of a user's polls of a call.
-    func count(of user: UserID, for call: Call) -> Int { call.polls.count { polls[$0]?.who.user == user } }
+    func count(of user: UserID, for call: Call) -> Int { call.polls.count { polls[$0]?.principal.user == user } }
 
     mutating func insert(_ poll: Poll, as id: RequestID) { polls[id] = poll }
 
@@ -56,7 +56,7 @@ struct FetchKey: Hashable {
     private let lastSeq: UInt64
     private let state: CallState
     private let user: UserID
-    private let phone: Phone
+    private let device: DeviceIdentity
     private let since: UInt64
     private let isArray: Bool
     private let isInteger: Bool
@@ -66,11 +66,11 @@ struct FetchKey: Hashable {
         self.call = call.number
         lastSeq = call.session.lastSeq
         state = call.session.state
-        user = poll.who.user
-        phone = poll.phone
+        user = poll.principal.user
+        device = poll.device
         self.since = since
         isArray = poll.fetch.isArray
-        isInteger = poll.who.userIsInteger
+        isInteger = poll.principal.userIsInteger
         iceServers = poll.iceServers
     }
 }

@@ -26,7 +26,7 @@ extension Switchboard {
         /// Remove a device.
         case removeDevice(DeviceID)
         /// Return a credential for the TURN server.
-        case relayCredential
+        case turnCredential
         /// Return the users that the user blocks.
         case blocks
         /// Block a user.
@@ -47,7 +47,7 @@ extension Switchboard {
         /// The cursor after which signals are returned.
         public var since: ClientMessage.Cursor?
         /// How long to wait for a signal.
-        public var wait: Moment.Span
+        public var wait: Moment.Duration
         /// Whether to return only an array of the signals.
         public var isArray: Bool
         /// The device that makes the request.
@@ -57,7 +57,7 @@ extension Switchboard {
         public init(
             peer: UserID? = nil,
             since: ClientMessage.Cursor? = nil,
-            wait: Moment.Span = .seconds(0),
+            wait: Moment.Duration = .seconds(0),
             isArray: Bool = false,
             device: DeviceID? = nil
         ) {

@@ -7,19 +7,19 @@ extension Switchboard {
     /// Answers the polls for which there is a new entry.
     mutating func answerPolls(of call: Call, at now: Moment) {
         for id in call.polls {
-            guard let poll = polls[id], let side = call.session.side(of: poll.who.user) else { continue }
-            if hasNews(for: poll, of: call, side) { finish(poll, as: id, at: now) }
+            guard let poll = polls[id], let side = call.session.side(of: poll.principal.user) else { continue }
+            if hasNewEntries(for: poll, of: call, side) { finish(poll, as: id, at: now) }
         }
     }
 
-    func hasNews(for poll: LongPolls.Poll, of call: Call, _ side: Side) -> Bool {
+    func hasNewEntries(for poll: LongPolls.Poll, of call: Call, _ side: Side) -> Bool {
         let since = since(poll, call)
         return call.session.log.reversed().prefix { $0.seq > since }.contains { isShown($0, of: call, to: poll, side) }
     }
 
     /// Whether an entry is shown to the device that fetches.
     private func isShown(_ entry: LogEntry, of call: Call, to poll: LongPolls.Poll, _ side: Side) -> Bool {
-        call.session.sees(entry, side: side, phone: call.session.standIn(for: poll.phone, on: side))
+        call.session.sees(entry, side: side, device: call.session.actingDevice(for: poll.device, on: side))
     }
 
     private func since(_ poll: LongPolls.Poll, _ call: Call) -> UInt64 {
@@ -36,15 +36,15 @@ extension Switchboard {
     private mutating func leavePoll(_ poll: LongPolls.Poll, _ id: RequestID, at now: Moment) {
         guard let call = calls[poll.call] else { return }
         call.polls.removeAll { $0 == id }
-        guard let side = call.session.side(of: poll.who.user) else { return }
-        if !isPresent(poll.phone, of: poll.who.user, in: call) { drive(call, .gone(poll.phone, side), at: now) }
+        guard let side = call.session.side(of: poll.principal.user) else { return }
+        if !isPresent(poll.device, of: poll.principal.user, in: call) { drive(call, .gone(poll.device, side), at: now) }
     }
 
     /// Answers a fetch with the entries that exist now.
     ///
     /// As on connections, relayed signals are shown before they are durable.
     mutating func answer(_ poll: LongPolls.Poll, as id: RequestID, at now: Moment) {
-        guard let call = calls[poll.call], let side = call.session.side(of: poll.who.user) else {
+        guard let call = calls[poll.call], let side = call.session.side(of: poll.principal.user) else {
             refuse(id, Self.unknownCall)
             return
         }
@@ -59,15 +59,15 @@ extension Switchboard {
         let new = shown.filter { call.session.log[$0].seq > since }
         let body =
             poll.fetch.isArray
-            ? FetchView.array(call, new, by: poll.who)
+            ? FetchView.array(call, new, by: poll.principal)
             : FetchView.object(
                 call,
                 shown: shown,
                 new: new,
                 since: since,
                 side: side,
-                phone: call.session.standIn(for: poll.phone, on: side),
-                by: poll.who,
+                device: call.session.actingDevice(for: poll.device, on: side),
+                by: poll.principal,
                 iceServers: poll.iceServers
             )
         metrics.fetchesBuilt += 1
@@ -89,19 +89,21 @@ extension Switchboard {
     }
 
     /// Whether a device has a connection, or a request under way in a call.
-    func isPresent(_ phone: Phone, of user: UserID, in call: Call) -> Bool {
-        let isCaller = user == call.session.caller && call.session.isCaller(phone)
-        func isIt(_ other: Phone) -> Bool { isCaller ? call.session.isCaller(other) : other.isSame(as: phone) }
-        if connections.of(user).contains(where: { isIt($0.phone) }) { return true }
-        return call.polls.contains { polls[$0].map { $0.who.user == user && isIt($0.phone) } ?? false }
+    func isPresent(_ device: DeviceIdentity, of user: UserID, in call: Call) -> Bool {
+        let isCaller = user == call.session.caller && call.session.isCaller(device)
+        func isIt(_ other: DeviceIdentity) -> Bool {
+            isCaller ? call.session.isCaller(other) : other.isSame(as: device)
+        }
+        if connections.of(user).contains(where: { isIt($0.device) }) { return true }
+        return call.polls.contains { polls[$0].map { $0.principal.user == user && isIt($0.device) } ?? false }
     }
 
     /// Records that a device is present in a call while it makes a request.
     ///
     /// A device without a connection or a long poll is gone again after the request.
-    mutating func showLife(of phone: Phone, of user: UserID, in call: Call, at now: Moment) {
+    mutating func notePresence(of device: DeviceIdentity, of user: UserID, in call: Call, at now: Moment) {
         guard let side = call.session.side(of: user) else { return }
-        drive(call, .seen(phone, side), at: now)
-        if !isPresent(phone, of: user, in: call) { drive(call, .gone(phone, side), at: now) }
+        drive(call, .seen(device, side), at: now)
+        if !isPresent(device, of: user, in: call) { drive(call, .gone(device, side), at: now) }
     }
 }

@@ -26,7 +26,7 @@ extension Switchboard {
             message.to = scope.peer
             message.epoch = scope.epoch
             return .signal(message)
-        case .signal, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential,
+        case .signal, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
             .blocks, .block, .unblock, .doNotDisturb, .logOutEverywhere:
             throw WireError(.forbidden, "a push capability allows only GET, ringing and end of its own call")
         }
@@ -44,10 +44,10 @@ extension Switchboard {
     }
 
     /// Returns the `end` signal that a `DELETE` request stands for.
-    func end(of callID: CallID, with peer: UserID?, by who: Who) -> SignalMessage {
+    func end(of callID: CallID, with peer: UserID?, by principal: Principal) -> SignalMessage {
         var message = SignalMessage(endOf: callID)
-        message.to = who.scope?.peer ?? peer
-        message.epoch = who.scope?.epoch
+        message.to = principal.scope?.peer ?? peer
+        message.epoch = principal.scope?.epoch
         return message
     }
 
@@ -55,7 +55,7 @@ extension Switchboard {
     ///
     /// A call that is hidden from its callee by a block or a taken callId appears only in the callee's history, as
     /// missed.
-    static func concerns(_ record: CallRecord, _ who: Who) -> Bool {
-        who.isService || record.concerns(who.user)
+    static func concerns(_ record: CallRecord, _ principal: Principal) -> Bool {
+        principal.isService || record.concerns(principal.user)
     }
 }

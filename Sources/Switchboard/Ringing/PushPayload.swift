@@ -17,7 +17,7 @@ enum PushPayload {
         capabilities: any CapabilityIssuer,
         at now: Moment
     ) -> [UInt8] {
-        let act = capabilities.capability(
+        let capability = capabilities.capability(
             call: call.key.id,
             epoch: call.session.epoch,
             user: device.user,
@@ -25,11 +25,11 @@ enum PushPayload {
             device: device.id,
             until: call.session.ringUntil + .seconds(60)
         )
-        let full = write(call, displayName: call.displayName, act: act, sdp: offer(of: call), at: now)
+        let full = write(call, displayName: call.displayName, capability: capability, sdp: offer(of: call), at: now)
         if full.count <= voipBytes { return full }
         var name = call.displayName
         while true {
-            let payload = write(call, displayName: name, act: act, sdp: nil, at: now)
+            let payload = write(call, displayName: name, capability: capability, sdp: nil, at: now)
             guard payload.count > voipBytes, var shorter = name, !shorter.isEmpty else { return payload }
             // The payload contains the name twice.
             var excess = payload.count - voipBytes
@@ -64,7 +64,7 @@ enum PushPayload {
     private static func write(
         _ call: Call,
         displayName: String?,
-        act: String,
+        capability: String,
         sdp: ArraySlice<UInt8>?,
         at now: Moment
     ) -> [UInt8] {
@@ -77,7 +77,7 @@ enum PushPayload {
             hasVideo: call.session.hasVideo,
             uuid: call.uuid,
             ringUntil: call.session.ringUntil,
-            act: act,
+            capability: capability,
             offer: sdp
         ).bytes(at: now)
     }

@@ -38,7 +38,8 @@ extension Switchboard {
         if call.pushes[device.id].map({ $0.attempts > 0 }) ?? false { return true }
         return call.session.legs.contains { leg in
             guard leg.side == .callee else { return false }
-            return leg.phone.id == device.id || (!device.isNamed && (leg.phone.isUnnamed || leg.phone.isOfConnection))
+            return leg.device.id == device.id
+                || (!device.isNamed && (leg.device.isUnnamed || leg.device.isOfConnection))
         }
     }
 }

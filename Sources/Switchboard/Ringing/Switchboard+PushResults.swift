@@ -6,45 +6,51 @@ import JSON
 /// The results of pushes, and their consequences for calls, devices and tokens.
 extension Switchboard {
     mutating func pushed(_ id: PushID, _ result: PushResult, at now: Moment) {
-        guard let wake = pushes.remove(id) else { return }
+        guard let pending = pushes.remove(id) else { return }
         metrics.pushResults[result.label, default: 0] += 1
-        let call = wake.call.flatMap { calls[$0] }
+        let call = pending.call.flatMap { calls[$0] }
         call?.openPushes -= 1
-        if let call { note(result, of: wake, call, at: now) }
+        if let call { note(result, of: pending, call, at: now) }
         var verdict = DevicePush.Verdict.ignore
-        if let call, !wake.tellsMissed {
-            verdict = call.pushes[wake.device]?.take(result, for: id, at: now) ?? .ignore
+        if let call, !pending.tellsMissed {
+            verdict = call.pushes[pending.device]?.take(result, for: id, at: now) ?? .ignore
             commits.markDirty(call)
         }
-        if wake.kind == .alert, wake.call == nil || wake.tellsMissed { verdict = noticed(result, wake, at: now) }
-        keep(result, verdict, of: wake, at: now)
+        if pending.kind == .alert, pending.call == nil || pending.tellsMissed {
+            verdict = judgeNotice(result, pending, at: now)
+        }
+        keep(result, verdict, of: pending, at: now)
         if let call {
-            complain(result, of: wake, call)
-            if verdict == .tryOther, !wake.tellsMissed { retryPushes(of: call, at: now) }
+            reportFailure(result, of: pending, call)
+            if verdict == .tryOther, !pending.tellsMissed { retryPushes(of: call, at: now) }
             reschedule(call)
         }
     }
 
     /// Judges a notice's result; a notice whose token this environment does not know is sent once to the other
     /// environment.
-    private mutating func noticed(_ result: PushResult, _ wake: PendingPush, at now: Moment) -> DevicePush.Verdict {
+    private mutating func judgeNotice(
+        _ result: PushResult,
+        _ pending: PendingPush,
+        at now: Moment
+    ) -> DevicePush.Verdict {
         guard case .answered(400, "BadDeviceToken", _) = result else { return .ignore }
-        guard wake.notice != nil else { return .tokenIsBad }
-        sendByOther(wake, at: now)
+        guard pending.notice != nil else { return .tokenIsBad }
+        resendToOtherEnvironment(pending, at: now)
         return .tryOther
     }
 
-    private mutating func complain(_ result: PushResult, of wake: PendingPush, _ call: Call) {
+    private mutating func reportFailure(_ result: PushResult, of pending: PendingPush, _ call: Call) {
         switch result {
         case .answered(200, _, _), .cancelled, .onlyLogged: break
         case .answered(let status, let reason, _):
-            turn.out.append(.note(.pushFailed(call.key.id, wake.device, status: status, reason: reason ?? "")))
+            turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: status, reason: reason ?? "")))
         case .unreachable(let why):
-            turn.out.append(.note(.pushFailed(call.key.id, wake.device, status: 0, reason: why)))
+            turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: 0, reason: why)))
         }
     }
 
-    private mutating func note(_ result: PushResult, of wake: PendingPush, _ call: Call, at now: Moment) {
+    private mutating func note(_ result: PushResult, of pending: PendingPush, _ call: Call, at now: Moment) {
         let (status, reason): (Int?, String?) =
             switch result {
             case .answered(let status, let reason, _): (status, reason)
@@ -54,8 +60,8 @@ extension Switchboard {
             }
         let event: TimelineEvent =
             result == .cancelled
-            ? .pushCancelled(wake.device)
-            : .pushResult(wake.device, status: status, reason: reason, wake.purpose, wake.environment)
+            ? .pushCancelled(pending.device)
+            : .pushResult(pending.device, status: status, reason: reason, pending.purpose, pending.environment)
         note(call, event, at: now)
     }
 
@@ -63,24 +69,24 @@ extension Switchboard {
     private mutating func keep(
         _ result: PushResult,
         _ verdict: DevicePush.Verdict,
-        of wake: PendingPush,
+        of pending: PendingPush,
         at now: Moment
     ) {
-        guard result != .cancelled, var device = directory.device(wake.device, of: wake.user) else { return }
+        guard result != .cancelled, var device = directory.device(pending.device, of: pending.user) else { return }
         device.lastPush = .init(
             at: now,
             status: result.status,
             reason: result.reason,
-            environment: wake.environment,
+            environment: pending.environment,
             hint: PushHint.text(for: result)
         )
         switch result {
         case .answered(200, _, _):
             // The result says nothing about a token that was registered meanwhile.
-            if token(of: device, for: wake.kind) == wake.token { device.workingEnvironment = wake.environment }
+            if token(of: device, for: pending.kind) == pending.token { device.workingEnvironment = pending.environment }
             pushes.breaker.accepted(at: now)
-        case .answered(410, _, let timestamp): dropToken(of: &device, wake, diedAt: timestamp, at: now)
-        case .answered where verdict == .tokenIsBad: dropToken(of: &device, wake, diedAt: nil, at: now)
+        case .answered(410, _, let timestamp): dropToken(of: &device, pending, diedAt: timestamp, at: now)
+        case .answered where verdict == .tokenIsBad: dropToken(of: &device, pending, diedAt: nil, at: now)
         // A fault of the topic, the key or the network is on the server's side, and no reason to forget a device.
         case .answered, .unreachable, .cancelled, .onlyLogged: break
         }
@@ -90,21 +96,26 @@ extension Switchboard {
 
     /// Removes a token, unless the device has registered since the token died, or so many tokens die that the fault
     /// must be on the server's side.
-    private mutating func dropToken(of device: inout DeviceRecord, _ wake: PendingPush, diedAt: Moment?, at now: Moment)
-    {
+    private mutating func dropToken(
+        of device: inout DeviceRecord,
+        _ pending: PendingPush,
+        diedAt: Moment?,
+        at now: Moment
+    ) {
         // Without a timestamp of APNs a token counts as dead since the push was sent; a later registration is
         // unaffected.
-        let diedAt = diedAt ?? wake.sentAt
+        let diedAt = diedAt ?? pending.sentAt
         // A device that has registered since is in order, and is no evidence of a fault of the server.
-        switch wake.kind {
+        switch pending.kind {
         case .voip:
-            guard device.voipToken == wake.token, isOver(device.voipTokenAt, diedAt), pushes.breaker.mayDelete(at: now)
+            guard device.voipToken == pending.token, isOver(device.voipTokenAt, diedAt),
+                pushes.breaker.mayDelete(at: now)
             else {
                 return
             }
             device.voipToken = nil
         case .alert:
-            guard device.alertToken == wake.token, isOver(device.alertTokenAt, diedAt),
+            guard device.alertToken == pending.token, isOver(device.alertTokenAt, diedAt),
                 pushes.breaker.mayDelete(at: now)
             else {
                 return

@@ -55,7 +55,7 @@ extension Switchboard {
 
     /// Requests a push for a call from the push service, and records it in the timeline.
     mutating func order(
-        _ wake: PendingPush,
+        _ pending: PendingPush,
         as id: PushID,
         payload: [UInt8],
         name: String,
@@ -66,34 +66,34 @@ extension Switchboard {
     ) {
         let order = PushOrder(
             id: id,
-            token: wake.token,
-            topic: wake.kind == .voip ? device.bundleID + ".voip" : device.bundleID,
-            kind: wake.kind,
-            environment: wake.environment,
+            token: pending.token,
+            topic: pending.kind == .voip ? device.bundleID + ".voip" : device.bundleID,
+            kind: pending.kind,
+            environment: pending.environment,
             apnsID: UUIDv5.url("ringline:\(call.key.id.text)/\(call.session.epoch)/\(device.id.text)\(name)"),
             payload: payload,
             giveUpAt: giveUpAt,
             call: call.key.id,
             device: device.id
         )
-        var wake = wake
-        if wake.tellsMissed { wake.notice = order }
-        send(order, for: wake, in: call, at: now)
+        var pending = pending
+        if pending.tellsMissed { pending.notice = order }
+        send(order, for: pending, in: call, at: now)
     }
 
-    private mutating func send(_ order: PushOrder, for wake: PendingPush, in call: Call?, at now: Moment) {
-        pushes.insert(wake, as: order.id)
+    private mutating func send(_ order: PushOrder, for pending: PendingPush, in call: Call?, at now: Moment) {
+        pushes.insert(pending, as: order.id)
         metrics.pushesSent += 1
         if let call {
             call.openPushes += 1
-            note(call, .pushSent(wake.device, wake.purpose, wake.environment), at: now)
+            note(call, .pushSent(pending.device, pending.purpose, pending.environment), at: now)
         }
         turn.out.append(.push(order))
     }
 
     /// Sends the notice of a text.
     mutating func send(_ order: PushOrder, to device: DeviceRecord, at now: Moment) {
-        let wake = PendingPush(
+        let pending = PendingPush(
             call: nil,
             user: device.user,
             device: device.id,
@@ -103,21 +103,21 @@ extension Switchboard {
             sentAt: now,
             notice: order
         )
-        send(order, for: wake, in: nil, at: now)
+        send(order, for: pending, in: nil, at: now)
     }
 
     /// Sends a notice again, to the other environment: before the first push, a token's environment may be unknown.
-    mutating func sendByOther(_ wake: PendingPush, at now: Moment) {
-        guard var order = wake.notice, now < order.giveUpAt,
-            directory.device(wake.device, of: wake.user)?.alertToken == wake.token
+    mutating func resendToOtherEnvironment(_ pending: PendingPush, at now: Moment) {
+        guard var order = pending.notice, now < order.giveUpAt,
+            directory.device(pending.device, of: pending.user)?.alertToken == pending.token
         else { return }
         order.id = pushes.makeID()
-        order.environment = wake.environment.other
-        var next = wake
+        order.environment = pending.environment.other
+        var next = pending
         next.environment = order.environment
         next.sentAt = now
         next.notice = nil
-        send(order, for: next, in: wake.call.flatMap { calls[$0] }, at: now)
+        send(order, for: next, in: pending.call.flatMap { calls[$0] }, at: now)
     }
 
     /// Cancels the pushes under way to a device, or to one of its tokens, because the device or token no longer belongs

@@ -7,28 +7,28 @@ extension Switchboard {
     /// Rings a callee: probes its connections, which have the offer already, and pushes to its other devices.
     mutating func ring(_ call: Call, at now: Moment) {
         let user = call.session.callee
-        let sessions = connections.of(user)
-        for session in sessions { probe(session, for: call, at: now) }
+        let own = connections.of(user)
+        for connection in own { probe(connection, for: call, at: now) }
         let devices = directory.devices(of: user)
-        if sessions.isEmpty, !devices.contains(where: { $0.voipToken != nil }) { note(call, .noDevice, at: now) }
-        for device in devices where !device.isLive(among: sessions) { wake(device, for: call, at: now) }
+        if own.isEmpty, !devices.contains(where: { $0.voipToken != nil }) { note(call, .noDevice, at: now) }
+        for device in devices where !device.isLive(among: own) { wake(device, for: call, at: now) }
         reschedule(call)
     }
 
     /// Probes a connection that was sent an offer.
-    mutating func probe(_ session: Session, for call: Call, at now: Moment) {
-        note(call, .probe(session.phone.id), at: now)
-        askForLife(session, at: now)
+    mutating func probe(_ connection: Connection, for call: Call, at now: Moment) {
+        note(call, .probe(connection.device.id), at: now)
+        sendProbe(connection, at: now)
     }
 
     /// Pushes to a user's devices after a connection closed without having answered its probe: the offer may not have
     /// reached it.
-    mutating func wakeInstead(of session: Session, at now: Moment) {
-        guard session.probedAt != nil, !connections.isDraining else { return }
-        let left = connections.of(session.user)
-        for call in calls.ringing(session.user) {
-            note(call, .probeFailed(session.phone.id), at: now)
-            for device in directory.devices(of: session.user) where !device.isLive(among: left) {
+    mutating func wakeInstead(of connection: Connection, at now: Moment) {
+        guard connection.probedAt != nil, !connections.isDraining else { return }
+        let left = connections.of(connection.user)
+        for call in calls.ringing(connection.user) {
+            note(call, .probeFailed(connection.device.id), at: now)
+            for device in directory.devices(of: connection.user) where !device.isLive(among: left) {
                 wake(device, for: call, at: now)
             }
             reschedule(call)

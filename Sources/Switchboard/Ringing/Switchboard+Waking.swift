@@ -10,7 +10,7 @@ extension Switchboard {
         guard call.pushes[device.id] == nil, let token = token(of: device, for: kind(for: device)),
             !directory.isUndisturbed(device.user, at: now), !call.isSilenced
         else { return }
-        drive(call, .notified(Phone(id: device.id, mark: TokenMark(rawValue: 0))), at: now)
+        drive(call, .notified(DeviceIdentity(id: device.id, fingerprint: TokenFingerprint(rawValue: 0))), at: now)
         let id = pushes.makeID()
         let push = DevicePush(
             sent: id,
@@ -31,7 +31,7 @@ extension Switchboard {
         for device in directory.devices(of: call.session.callee) where call.pushes[device.id] == nil {
             guard let token = token(of: device, for: kind(for: device)) else { continue }
             call.pushes[device.id] = DevicePush(
-                waitingUntil: now + policy.probeFor,
+                waitingUntil: now + policy.probeTimeout,
                 kind: kind(for: device),
                 token: token,
                 environment: environment(of: device)
@@ -41,7 +41,7 @@ extension Switchboard {
 
     mutating func retryPushes(of call: Call, at now: Moment) {
         guard case .ringing = call.session.phase else { return }
-        let sessions = connections.of(call.session.callee)
+        let own = connections.of(call.session.callee)
         for id in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             guard var push = call.pushes[id], let at = push.retryAt, now >= at else { continue }
             guard let device = directory.device(id, of: call.session.callee),
@@ -53,7 +53,7 @@ extension Switchboard {
                 note(call, .pushCancelled(id), at: now)
                 continue
             }
-            guard !device.isLive(among: sessions) else {
+            guard !device.isLive(among: own) else {
                 // The device has connected by itself. If it disconnects again, it is pushed again.
                 call.pushes[id] = nil
                 continue

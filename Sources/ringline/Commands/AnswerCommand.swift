@@ -17,9 +17,9 @@ struct AnswerCommand: ParsableCommand {
 
     func run() throws {
         let code: Int32
-        do throws(Complaint) {
-            guard (0...86_400_000).contains(after) else { throw Complaint("--after must be milliseconds, 0 or more") }
-            code = try Terminal(terminal, part: AnsweringPart(self)).run()
+        do throws(UsageError) {
+            guard (0...86_400_000).contains(after) else { throw UsageError("--after must be milliseconds, 0 or more") }
+            code = try Terminal(terminal, role: AnsweringRole(self)).run()
         } catch {
             throw error.shown()
         }
@@ -28,7 +28,7 @@ struct AnswerCommand: ParsableCommand {
 }
 
 /// The callee's side: sends `ringing`, the answer and its candidates.
-private final class AnsweringPart: Terminal.Part, Sendable {
+private final class AnsweringRole: Terminal.Role, Sendable {
     private let command: AnswerCommand
 
     init(_ command: AnswerCommand) { self.command = command }

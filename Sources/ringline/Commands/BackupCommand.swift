@@ -21,11 +21,11 @@ struct BackupCommand: ParsableCommand {
     )
 
     @Argument(help: "The file to create.") var file: String
-    @Option(help: "The server's data folder.") var data = DataFolder.standard
+    @Option(help: "The server's data folder.") var data = DataFolderSetup.standard
 
     func run() throws {
-        do throws(Complaint) {
-            do throws(StoreFailure) { try backUp() } catch { throw Complaint(error.message) }
+        do throws(UsageError) {
+            do throws(StoreFailure) { try backUp() } catch { throw UsageError(error.message) }
         } catch {
             throw error.shown()
         }

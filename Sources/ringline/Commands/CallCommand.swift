@@ -21,15 +21,15 @@ struct CallCommand: ParsableCommand {
 
     func run() throws {
         let code: Int32
-        do throws(Complaint) {
+        do throws(UsageError) {
             guard UserID(to) != nil else {
-                throw Complaint("--to must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+                throw UsageError("--to must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
             }
             if let callId, CallID(callId) == nil {
-                throw Complaint("--call-id must be 1 to 128 characters of A–Z a–z 0–9 . _ : -")
+                throw UsageError("--call-id must be 1 to 128 characters of A–Z a–z 0–9 . _ : -")
             }
-            guard (0...86_400).contains(talk) else { throw Complaint("--talk must be seconds from 0 to 86400") }
-            code = try Terminal(terminal, part: CallingPart(self)).run()
+            guard (0...86_400).contains(talk) else { throw UsageError("--talk must be seconds from 0 to 86400") }
+            code = try Terminal(terminal, role: CallingRole(self)).run()
         } catch {
             throw error.shown()
         }
@@ -38,7 +38,7 @@ struct CallCommand: ParsableCommand {
 }
 
 /// The caller's side: sends the offer and its candidates, stays in the call for a while, and hangs up.
-private final class CallingPart: Terminal.Part, Sendable {
+private final class CallingRole: Terminal.Role, Sendable {
     private let command: CallCommand
     private let known = Monitor(Known())
 

@@ -19,25 +19,25 @@ struct CallsCommand: ParsableCommand {
             """
     )
 
-    @Option(help: "The server's data folder, or a backup.") var data = DataFolder.standard
+    @Option(help: "The server's data folder, or a backup.") var data = DataFolderSetup.standard
     @Option(help: "List only the calls of this user.") var user: String?
     @Option(help: "The most calls to list, newest first.") var limit = 1_000
 
     func run() throws {
-        do throws(Complaint) { print(try list(), terminator: "") } catch { throw error.shown() }
+        do throws(UsageError) { print(try list(), terminator: "") } catch { throw error.shown() }
     }
 
-    private func list() throws(Complaint) -> String {
-        let user = try user.map { name throws(Complaint) in try UserID(orComplaint: name) }
-        guard (1...1_000_000).contains(limit) else { throw Complaint("--limit must be a number from 1") }
+    private func list() throws(UsageError) -> String {
+        let user = try user.map { name throws(UsageError) in try UserID(orComplaint: name) }
+        guard (1...1_000_000).contains(limit) else { throw UsageError("--limit must be a number from 1") }
         let calls: [CallRecord]
         do throws(StoreFailure) {
             let reader = try SQLiteCallStore.reader(folder: data)
             calls = try reader.liveCalls(limit: user == nil ? limit : .max).filter { call in
                 user.map { call.caller == $0 || call.callee == $0 } ?? true
             }
-            Complaint.show(reader.takeDamages())
-        } catch { throw Complaint(error.message) }
+            UsageError.show(reader.takeDamages())
+        } catch { throw UsageError(error.message) }
         CommandTrace("calls", user).leave(in: data)
         guard !calls.isEmpty else { return "No live calls.\n" }
         return Self.table(calls.prefix(limit), at: Moment(milliseconds: SystemClock.wall()))
@@ -48,7 +48,7 @@ struct CallsCommand: ParsableCommand {
             let (state, since) = standing(of: call)
             // The caller's leg has the phase `answered` from the start, which would be misread.
             let devices = call.legs.map {
-                "\($0.phone.id.text) (\($0.side == .caller && $0.phase == .answered ? "caller" : $0.phase.rawValue))"
+                "\($0.device.id.text) (\($0.side == .caller && $0.phase == .answered ? "caller" : $0.phase.rawValue))"
             }
             return [
                 call.id.text, "\(call.epoch)", call.caller.text, call.callee.text, call.hasVideo ? "video" : "audio",
@@ -79,9 +79,9 @@ struct CallsCommand: ParsableCommand {
 
 extension UserID {
     /// Parses the value of `--user`.
-    init(orComplaint text: String) throws(Complaint) {
+    init(orComplaint text: String) throws(UsageError) {
         guard let id = UserID(text) else {
-            throw Complaint("--user must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+            throw UsageError("--user must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
         }
         self = id
     }

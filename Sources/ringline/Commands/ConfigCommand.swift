@@ -23,11 +23,11 @@ struct ConfigCommand: ParsableCommand {
     @OptionGroup(title: "Options of serve") var options: ServeOptions
 
     func run() throws {
-        do throws(Complaint) {
+        do throws(UsageError) {
             guard !table else { return print(Setting.table, terminator: "") }
             let source = try options.source()
             print(try source.effective(), terminator: "")
-            for warning in source.unknownVariables() { Complaint(warning).show() }
+            for warning in source.unknownVariables() { UsageError(warning).show() }
             _ = try ServeSettings(source)
         } catch {
             throw error.shown()

@@ -19,10 +19,10 @@ struct DevicesCommand: ParsableCommand {
     )
 
     @Option(help: "The user whose devices to list.") var user: String
-    @Option(help: "The server's data folder, or a backup.") var data = DataFolder.standard
+    @Option(help: "The server's data folder, or a backup.") var data = DataFolderSetup.standard
 
     func run() throws {
-        do throws(Complaint) {
+        do throws(UsageError) {
             let user = try UserID(orComplaint: user)
             let devices = try Self.devices(of: user, in: data)
             CommandTrace("devices", user).leave(in: data)
@@ -33,17 +33,17 @@ struct DevicesCommand: ParsableCommand {
     }
 
     /// Returns the user's devices from a data folder; throws if the user has none.
-    static func devices(of user: UserID, in data: String) throws(Complaint) -> [DeviceRecord] {
+    static func devices(of user: UserID, in data: String) throws(UsageError) -> [DeviceRecord] {
         let devices: [DeviceRecord]
         do throws(StoreFailure) {
             let reader = try SQLiteCallStore.reader(folder: data)
             devices = try reader.devices(of: user)
-            Complaint.show(reader.takeDamages())
+            UsageError.show(reader.takeDamages())
         } catch {
-            throw Complaint(error.message)
+            throw UsageError(error.message)
         }
         guard !devices.isEmpty else {
-            throw Complaint("\(user.text) has no registered device in \(data): the app must PUT /api/me/devices")
+            throw UsageError("\(user.text) has no registered device in \(data): the app must PUT /api/me/devices")
         }
         return devices
     }

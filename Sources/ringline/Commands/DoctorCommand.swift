@@ -38,9 +38,9 @@ struct DoctorCommand: ParsableCommand {
             print(finding.line)
             if finding.grade == .error { errors += 1 }
         }
-        do throws(Complaint) {
+        do throws(UsageError) {
             guard bundle.allSatisfy(Switchboard.Registration.isBundleID) else {
-                throw Complaint("--bundle must be 1 to 155 characters of A–Z a–z 0–9 . -")
+                throw UsageError("--bundle must be 1 to 155 characters of A–Z a–z 0–9 . -")
             }
             let settings = try ServeSettings(try options.source())
             let now = SystemClock.wall()

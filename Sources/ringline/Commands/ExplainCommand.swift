@@ -18,49 +18,50 @@ struct ExplainCommand: ParsableCommand {
     )
 
     @Argument(help: "The callId of the call.") var callId: String
-    @Option(help: "The server's data folder, or a backup.") var data = DataFolder.standard
+    @Option(help: "The server's data folder, or a backup.") var data = DataFolderSetup.standard
     @Option(help: "A user of the call, if several calls have this callId; give it twice to name both users.")
     var user: [String] = []
     @Option(help: "The epoch of the call, if its two users have used the callId more than once; default: the newest.")
     var epoch: UInt32?
 
     func run() throws {
-        do throws(Complaint) { print(try explain(), terminator: "") } catch { throw error.shown() }
+        do throws(UsageError) { print(try explain(), terminator: "") } catch { throw error.shown() }
     }
 
-    private func explain() throws(Complaint) -> String {
+    private func explain() throws(UsageError) -> String {
         guard let id = CallID(callId) else {
-            throw Complaint("\(callId) is not a callId: it must be 1 to 128 characters of A–Z a–z 0–9 . _ : -")
+            throw UsageError("\(callId) is not a callId: it must be 1 to 128 characters of A–Z a–z 0–9 . _ : -")
         }
-        guard user.count <= 2 else { throw Complaint("--user may be given twice: a call has two users") }
+        guard user.count <= 2 else { throw UsageError("--user may be given twice: a call has two users") }
         var users: [UserID] = []
         for name in user {
             guard let id = UserID(name) else {
-                throw Complaint("--user must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+                throw UsageError("--user must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
             }
             users.append(id)
         }
         do throws(StoreFailure) {
             let reader = try SQLiteCallStore.reader(folder: data)
-            let namesakes = try reader.calls(CallChoice(id, of: users), limit: Namesakes.limit)
+            let namesakes = try reader.calls(CallChoice(id, of: users), limit: CallsUnderSameID.limit)
             // The call of the given epoch needs a query of its own: `namesakes` has only the newest calls of the
             // callId, and this call may be older.
             guard let record = try reader.calls(CallChoice(id, of: users, epoch: epoch), limit: 1).first else {
-                Complaint.show(reader.takeDamages())
+                UsageError.show(reader.takeDamages())
                 throw StoreFailure("No call \(callId)\(restriction) in \(data).")
             }
             CommandTrace("explain").leave(in: data)
-            defer { Complaint.show(reader.takeDamages()) }
+            defer { UsageError.show(reader.takeDamages()) }
             return Explanation(
                 record: record,
                 events: try reader.timeline(of: record.number),
                 log: try reader.log(of: record.number),
                 devices: try reader.devices(of: record.callee),
-                keptBy: SQLiteCallStore.isCopy(data) ? .copy : SQLiteCallStore.isHeld(folder: data) ? .server : .nobody,
+                recordsFrom: SQLiteCallStore.isCopy(data)
+                    ? .copy : SQLiteCallStore.isHeld(folder: data) ? .server : .noServer,
                 at: Moment(milliseconds: SystemClock.wall())
-            ).text + Namesakes(of: record, among: namesakes).text
+            ).text + CallsUnderSameID(of: record, among: namesakes).text
         } catch {
-            throw Complaint(error.message)
+            throw UsageError(error.message)
         }
     }
 

@@ -19,22 +19,22 @@ struct HealthCommand: ParsableCommand {
             // Compose files and systemd units express "not set" by an empty variable.
             let told = ProcessInfo.processInfo.environment["RINGLINE_ADMIN_LISTEN"].flatMap { $0.isEmpty ? nil : $0 }
             guard admin != nil || told != "none" else {
-                throw Complaint("RINGLINE_ADMIN_LISTEN is 'none': the server has no admin listener to ask")
+                throw UsageError("RINGLINE_ADMIN_LISTEN is 'none': the server has no admin listener to ask")
             }
             let text = admin ?? "http://\(told ?? "127.0.0.1:9090")"
             guard text.hasPrefix("http://"), let address = ListenAddress(String(text.dropFirst(7).prefix { $0 != "/" }))
-            else { throw Complaint("--admin must be http://HOST:PORT, not '\(text)'") }
-            let answer = try HealthQuestion(address).ask(ready ? "/readyz" : "/healthz")
+            else { throw UsageError("--admin must be http://HOST:PORT, not '\(text)'") }
+            let answer = try HealthCheck(address).ask(ready ? "/readyz" : "/healthz")
             print(answer.body.printable)
             guard answer.status == 200 else { throw ExitCode(1) }
-        } catch let complaint as Complaint {
-            throw complaint.shown()
+        } catch let usageError as UsageError {
+            throw usageError.shown()
         }
     }
 }
 
 /// One plain HTTP request to the admin listener.
-struct HealthQuestion {
+struct HealthCheck {
     /// The time for all of it: connecting to each address of the host, sending, and the whole answer.
     ///
     /// The image's HEALTHCHECK ends the command after 3 s, and its log would then lack the command's error.
@@ -44,7 +44,7 @@ struct HealthQuestion {
 
     init(_ address: ListenAddress) { self.address = address }
 
-    func ask(_ path: String) throws(Complaint) -> (status: Int, body: String) {
+    func ask(_ path: String) throws(UsageError) -> (status: Int, body: String) {
         let end = ContinuousClock.now + Self.limit
         let socket: ClientSocket
         do { socket = try .connected(host: address.host, port: address.port, until: end) } catch { throw deserted }
@@ -65,9 +65,9 @@ struct HealthQuestion {
         (address.host.contains(":") ? "[\(address.host)]" : address.host) + ":\(address.port)"
     }
 
-    private var silent: Complaint { Complaint("no answer from http://\(place)") }
+    private var silent: UsageError { UsageError("no answer from http://\(place)") }
 
-    private var deserted: Complaint { Complaint("nothing listens on http://\(place)") }
+    private var deserted: UsageError { UsageError("nothing listens on http://\(place)") }
 
     /// Returns status and body; `nil` while the answer is incomplete.
     private static func parse(_ answer: [UInt8]) -> (status: Int, body: String)? {

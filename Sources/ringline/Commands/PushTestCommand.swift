@@ -29,25 +29,25 @@ struct PushTestCommand: ParsableCommand {
 
     func run() throws {
         let isTaken: Bool
-        do throws(Complaint) { isTaken = try push() } catch { throw error.shown() }
+        do throws(UsageError) { isTaken = try push() } catch { throw error.shown() }
         if !isTaken { throw ExitCode(1) }
     }
 
-    private func push() throws(Complaint) -> Bool {
+    private func push() throws(UsageError) -> Bool {
         let user = try UserID(orComplaint: user)
         let settings = try ServeSettings(try options.source())
         guard settings.apns != nil else {
-            throw Complaint("no APNs key is configured: give --apns-key-file, --apns-key-id and --apns-team-id")
+            throw UsageError("no APNs key is configured: give --apns-key-file, --apns-key-id and --apns-team-id")
         }
         guard !settings.isInMemory else {
-            throw Complaint("--data :memory: has no devices: name the server's data folder")
+            throw UsageError("--data :memory: has no devices: name the server's data folder")
         }
         let devices = try DevicesCommand.devices(of: user, in: settings.data).filter {
             device == nil || $0.id.text == device
         }
         CommandTrace("push-test", user).leave(in: settings.data)
-        guard !devices.isEmpty else { throw Complaint("\(user.text) has no device \(device ?? "")") }
-        let sender = try TestPusher(try Launch(settings).apnsConfiguration())
+        guard !devices.isEmpty else { throw UsageError("\(user.text) has no device \(device ?? "")") }
+        let sender = try TestPusher(try ServerApplication(settings).apnsConfiguration())
         defer { sender.shutdown() }
         // The folder has devices, so a server has run there and made the key. If it cannot be read, the push has no
         // capability.

@@ -21,14 +21,14 @@ struct RestoreCommand: ParsableCommand {
     )
 
     @Argument(help: "A file that 'ringline backup' has made.") var file: String
-    @Option(help: "The server's data folder.") var data = DataFolder.standard
+    @Option(help: "The server's data folder.") var data = DataFolderSetup.standard
 
     func run() throws {
-        do throws(Complaint) { try restore() } catch { throw error.shown() }
+        do throws(UsageError) { try restore() } catch { throw error.shown() }
     }
 
-    private func restore() throws(Complaint) {
-        guard data != ":memory:" else { throw Complaint("--data: :memory: keeps nothing; name a folder") }
+    private func restore() throws(UsageError) {
+        guard data != ":memory:" else { throw UsageError("--data: :memory: keeps nothing; name a folder") }
         let now = Timestamp.text(Moment(milliseconds: SystemClock.wall()))
         // Colons in file names are a problem for `scp` and other tools.
         let name = "replaced-\(String(now.map { $0 == ":" ? "-" : $0 })).sqlite"
@@ -40,7 +40,7 @@ struct RestoreCommand: ParsableCommand {
             if belongsToRoot {
                 print("\(data): belongs to root; if the server runs as another user, run: chown -R USER \(data)")
             }
-        } catch { throw Complaint(error.message) }
+        } catch { throw UsageError(error.message) }
     }
 
     /// Whether this process runs as root and has given the files to root, because the folder belongs to root.

@@ -22,23 +22,23 @@ struct RevokeCommand: ParsableCommand {
     )
 
     @Option(help: "The user to log out.") var user: String
-    @Option(help: "The server's data folder.") var data = DataFolder.standard
+    @Option(help: "The server's data folder.") var data = DataFolderSetup.standard
 
     /// The longest wait for the server, which looks for orders every second and writes to a disk.
-    private static let patience = Duration.seconds(10)
+    private static let lockWait = Duration.seconds(10)
 
     func run() throws {
-        do throws(Complaint) { try revoke() } catch { throw error.shown() }
+        do throws(UsageError) { try revoke() } catch { throw error.shown() }
     }
 
-    private func revoke() throws(Complaint) {
+    private func revoke() throws(UsageError) {
         let user = try UserID(orComplaint: user)
         do throws(StoreFailure) { _ = try SQLiteCallStore.reader(folder: data) } catch {
-            throw Complaint(error.message)
+            throw UsageError(error.message)
         }
         let file = OrderFile(.revoke(user, before: Moment(milliseconds: SystemClock.wall())))
         try file.write(to: data)
-        let end = ContinuousClock.now + Self.patience
+        let end = ContinuousClock.now + Self.lockWait
         while file.isThere(in: data) {
             guard SQLiteCallStore.isHeld(folder: data) else {
                 print(
@@ -47,7 +47,7 @@ struct RevokeCommand: ParsableCommand {
                 return
             }
             guard ContinuousClock.now < end else {
-                throw Complaint(
+                throw UsageError(
                     "the server on \(data) has not carried out the order yet; the order stays valid until it does"
                 )
             }

@@ -88,17 +88,17 @@ struct ServeOptions: ParsableArguments {
     }
 
     /// Returns the sources of the settings; the configuration file is read here.
-    func source() throws(Complaint) -> SettingsSource { try Self.source(flags, config) }
+    func source() throws(UsageError) -> SettingsSource { try Self.source(flags, config) }
 
     /// A function that reads the settings again at each call, because the file may have changed.
-    var reading: @Sendable () throws(Complaint) -> ServeSettings {
-        { [flags, config] () throws(Complaint) in try ServeSettings(try Self.source(flags, config)) }
+    var reading: @Sendable () throws(UsageError) -> ServeSettings {
+        { [flags, config] () throws(UsageError) in try ServeSettings(try Self.source(flags, config)) }
     }
 
-    private static func source(_ flags: [String: [String]], _ config: String?) throws(Complaint) -> SettingsSource {
+    private static func source(_ flags: [String: [String]], _ config: String?) throws(UsageError) -> SettingsSource {
         let environment = ProcessInfo.processInfo.environment
         let path = config ?? environment["RINGLINE_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
-        let file = try path.map { path throws(Complaint) in try ConfigurationFile.read(path) } ?? [:]
+        let file = try path.map { path throws(UsageError) in try ConfigurationFile.read(path) } ?? [:]
         return SettingsSource(flags: flags, environment: environment, file: file)
     }
 }
@@ -122,9 +122,9 @@ struct ServeCommand: ParsableCommand {
     @OptionGroup var options: ServeOptions
 
     func run() throws {
-        do throws(Complaint) {
+        do throws(UsageError) {
             let read = options.reading
-            try Launch(try read(), reread: read).run()
+            try ServerApplication(try read(), reread: read).run()
         } catch { throw error.shown() }
     }
 }

@@ -15,7 +15,7 @@ struct TokenCommand: ParsableCommand {
             """
     )
 
-    @Option(help: "The server's data folder; a missing key is created.") var data = DataFolder.standard
+    @Option(help: "The server's data folder; a missing key is created.") var data = DataFolderSetup.standard
     @Option(help: "Sign with this HS256 secret instead.") var jwtSecretFile: String?
     @Option(help: "The user id, claim sub.") var user: String
     @Option(help: "The user's display name.") var name: String?
@@ -27,12 +27,12 @@ struct TokenCommand: ParsableCommand {
     func run() throws {
         do {
             guard let id = UserID(user) else {
-                throw Complaint("--user must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+                throw UsageError("--user must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
             }
             if let device, DeviceID(device) == nil {
-                throw Complaint("--device must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+                throw UsageError("--device must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
             }
-            guard let seconds = Self.seconds(ttl) else { throw Complaint("--ttl must be like 90s, 30m, 12h or 7d") }
+            guard let seconds = Self.seconds(ttl) else { throw UsageError("--ttl must be like 90s, 30m, 12h or 7d") }
             let secret = try Self.secret(jwtSecretFile, folder: data)
             if jwtSecretFile == nil { CommandTrace("token", id).leave(in: data) }
             print(
@@ -46,18 +46,18 @@ struct TokenCommand: ParsableCommand {
                     now: SystemClock.wall() / 1_000
                 )
             )
-        } catch let complaint as Complaint {
-            throw complaint.shown()
+        } catch let usageError as UsageError {
+            throw usageError.shown()
         }
     }
 
-    private static func secret(_ path: String?, folder: String) throws(Complaint) -> [UInt8] {
-        if path == nil { try DataFolder.prepare(folder) }
+    private static func secret(_ path: String?, folder: String) throws(UsageError) -> [UInt8] {
+        if path == nil { try DataFolderSetup.prepare(folder) }
         do throws(SecretFileError) {
             if let path { return try SecretFile.read(path) }
             return try DevelopmentKey.loadOrCreate(inFolder: folder)
         } catch {
-            throw Complaint(error.description)
+            throw UsageError(error.description)
         }
     }
 

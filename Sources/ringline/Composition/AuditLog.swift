@@ -13,11 +13,11 @@ import Threads
 /// with or without a file. Above 10 refusals a second the rest is summed up, in one line a second for each cause.
 final class AuditLog: Sendable {
     /// The cause of every refused capability; its check does not report why.
-    static let actRefused = "act"
+    static let capabilityRefused = "act"
     /// The cause of a token that could not be verified because its key has not been fetched yet.
     static let keysMissing = "keys_unavailable"
     /// All causes for which a token or a capability can be refused.
-    static let causes = TokenError.causes + [actRefused, keysMissing, "revoked"]
+    static let causes = TokenError.causes + [capabilityRefused, keysMissing, "revoked"]
 
     private let path: String?
     private let writer: LogWriter?
@@ -25,7 +25,7 @@ final class AuditLog: Sendable {
 
     private struct Refusals {
         var counts = Dictionary(uniqueKeysWithValues: AuditLog.causes.map { ($0, UInt64(0)) })
-        var flood = Flood()
+        var lineLimit = LineLimit()
     }
 
     /// The value of a line's member other than its time and its event.
@@ -37,8 +37,8 @@ final class AuditLog: Sendable {
     /// Opens the file.
     ///
     /// - Parameter path: `-` for stdout; with `nil` nothing is written.
-    /// - Throws: ``Complaint`` when the file cannot be opened for writing.
-    init(_ path: String?) throws(Complaint) {
+    /// - Throws: ``UsageError`` when the file cannot be opened for writing.
+    init(_ path: String?) throws(UsageError) {
         self.path = path
         let descriptor: Int32
         switch path {
@@ -104,8 +104,8 @@ final class AuditLog: Sendable {
         let (isSaid, suppressed) = refusals.withLock { refusals in
             refusals.counts[cause, default: 0] += 1
             guard writer != nil else { return (false, [(cause: String, count: UInt64)]()) }
-            let suppressed = refusals.flood.takeSuppressed(before: second)
-            return (refusals.flood.admits(cause, in: second), suppressed)
+            let suppressed = refusals.lineLimit.takeSuppressed(before: second)
+            return (refusals.lineLimit.admits(cause, in: second), suppressed)
         }
         say(suppressed)
         if isSaid {
@@ -117,7 +117,7 @@ final class AuditLog: Sendable {
     ///
     /// Called once a second.
     func tick() {
-        say(refusals.withLock { $0.flood.takeSuppressed(before: SystemClock.boot() / 1_000) })
+        say(refusals.withLock { $0.lineLimit.takeSuppressed(before: SystemClock.boot() / 1_000) })
     }
 
     private func say(_ suppressed: [(cause: String, count: UInt64)]) {
@@ -130,8 +130,8 @@ final class AuditLog: Sendable {
 
     /// Opens the file again, for the case that a log rotation moved or replaced it.
     ///
-    /// - Throws: ``Complaint`` when it cannot be opened; lines then continue to go to the file that is open.
-    func reopen() throws(Complaint) {
+    /// - Throws: ``UsageError`` when it cannot be opened; lines then continue to go to the file that is open.
+    func reopen() throws(UsageError) {
         guard let path, path != "-" else { return }
         writer?.move(to: try Self.open(path))
     }
@@ -140,7 +140,7 @@ final class AuditLog: Sendable {
     ///
     /// Called last, before the process ends.
     func end() {
-        say(refusals.withLock { $0.flood.takeSuppressed(before: .max) })
+        say(refusals.withLock { $0.lineLimit.takeSuppressed(before: .max) })
         write("stopped")
     }
 
@@ -149,11 +149,11 @@ final class AuditLog: Sendable {
         writer?.write(Self.line(event, members))
     }
 
-    private static func open(_ path: String) throws(Complaint) -> Int32 {
+    private static func open(_ path: String) throws(UsageError) -> Int32 {
         // With `O_NONBLOCK`, opening a named pipe without a reader fails; without it, the call would block.
         let descriptor = Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0o600)
         guard descriptor >= 0 else {
-            throw Complaint("--audit-log \(path): cannot be opened for writing: \(String(cString: strerror(errno)))")
+            throw UsageError("--audit-log \(path): cannot be opened for writing: \(String(cString: strerror(errno)))")
         }
         return descriptor
     }
@@ -177,7 +177,7 @@ final class AuditLog: Sendable {
     }
 
     /// Limits how many refusals a second get a line of their own, and counts the others by cause.
-    struct Flood {
+    struct LineLimit {
         /// The lines per second.
         ///
         /// They suffice to see the kind of attempts; with the sums, a flood writes about 25 lines a second at most.

@@ -12,15 +12,15 @@ final class CertificateRenewal: Sendable {
     private let seen: Monitor<Seen>
 
     /// A fingerprint of one version of the two files, from their metadata.
-    private struct Mark: Equatable {
+    private struct FileState: Equatable {
         var numbers: [Int] = []
     }
 
     private struct Seen {
         /// The version that was last loaded.
-        var loaded: Mark
+        var loaded: FileState
         /// A newer version that was seen once and is not loaded yet.
-        var changed: Mark?
+        var changed: FileState?
         /// The expiry of the served certificate, in seconds since 1970.
         var expiry: Int64?
     }
@@ -33,7 +33,7 @@ final class CertificateRenewal: Sendable {
     init(_ files: ServerConfiguration.TLS, _ log: ServerLog) {
         self.files = files
         self.log = log
-        seen = Monitor(Seen(loaded: Self.mark(of: files)))
+        seen = Monitor(Seen(loaded: Self.fileState(of: files)))
         // A pipe, such as a shell's `<(…)`, can be read only once, and the gateway has to read it.
         guard [files.certificatePath, files.keyPath].allSatisfy(Self.isFile) else { return }
         // The gateway reports a certificate that cannot be used.
@@ -54,8 +54,8 @@ final class CertificateRenewal: Sendable {
 
     /// Loads the files, changed or not, and passes the new certificate to `take`.
     func load(_ take: (ServerCertificate) -> Void) {
-        let mark = Self.mark(of: files)
-        seen.withLock { seen in (seen.loaded, seen.changed) = (mark, nil) }
+        let state = Self.fileState(of: files)
+        seen.withLock { seen in (seen.loaded, seen.changed) = (state, nil) }
         let names: [LogField] = [
             .certificate(OperatorText(files.certificatePath)), .certificateKey(OperatorText(files.keyPath)),
         ]
@@ -76,14 +76,14 @@ final class CertificateRenewal: Sendable {
     ///
     /// A certificate and its key are written one after the other, so a change must have settled.
     func look(_ take: (ServerCertificate) -> Void) {
-        let mark = Self.mark(of: files)
+        let state = Self.fileState(of: files)
         let isSettled = seen.withLock { seen in
-            guard mark != seen.loaded else {
+            guard state != seen.loaded else {
                 seen.changed = nil
                 return false
             }
-            defer { seen.changed = mark }
-            return seen.changed == mark
+            defer { seen.changed = state }
+            return seen.changed == state
         }
         if isSettled { load(take) }
     }
@@ -95,19 +95,19 @@ final class CertificateRenewal: Sendable {
 
     /// Returns a fingerprint of the files, following symbolic links: Kubernetes and certbot renew by redirecting a
     /// link.
-    private static func mark(of files: ServerConfiguration.TLS) -> Mark {
-        var mark = Mark()
+    private static func fileState(of files: ServerConfiguration.TLS) -> FileState {
+        var state = FileState()
         for path in [files.certificatePath, files.keyPath] {
             var status = stat()
             guard stat(path, &status) == 0 else {
-                mark.numbers.append(-1)
+                state.numbers.append(-1)
                 continue
             }
-            mark.numbers += [
+            state.numbers += [
                 Int(truncatingIfNeeded: status.st_dev), Int(truncatingIfNeeded: status.st_ino), Int(status.st_size),
                 status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
             ]
         }
-        return mark
+        return state
     }
 }

@@ -4,7 +4,7 @@ import Identity
 import Threads
 
 /// Signs coturn's time-limited credentials (`use-auth-secret`, `static-auth-secret`).
-final class CoturnCredentials: RelayIssuer {
+final class CoturnCredentials: TURNCredentialIssuer {
     private let current: Monitor<Secret>
     private let clock: ServerClock
 
@@ -14,33 +14,33 @@ final class CoturnCredentials: RelayIssuer {
     }
 
     /// Reads the secret; `warn` is called if it looks odd.
-    init(_ turn: ServeSettings.TURN, _ clock: ServerClock, warn: (String) -> Void) throws(Complaint) {
+    init(_ turn: ServeSettings.TURN, _ clock: ServerClock, warn: (String) -> Void) throws(UsageError) {
         current = Monitor(try Self.read(turn, warn: warn))
         self.clock = clock
     }
 
     /// Reads the secret again; if that fails, the previous one stays in use.
-    func load(_ turn: ServeSettings.TURN, warn: (String) -> Void) throws(Complaint) {
+    func load(_ turn: ServeSettings.TURN, warn: (String) -> Void) throws(UsageError) {
         let new = try Self.read(turn, warn: warn)
         current.withLock { $0 = new }
     }
 
-    private static func read(_ turn: ServeSettings.TURN, warn: (String) -> Void) throws(Complaint) -> Secret {
+    private static func read(_ turn: ServeSettings.TURN, warn: (String) -> Void) throws(UsageError) -> Secret {
         Secret(bytes: try Keys.secret(turn.secretFile, for: "turn-secret-file", warn: warn), turn: turn)
     }
 
-    func credential(for user: UserID, at now: Moment) -> RelayCredential {
+    func credential(for user: UserID, at now: Moment) -> TURNCredential {
         let secret = current.withLock { $0 }
         // coturn compares the expiry with its own clock, so the expiry must be in the world's time. The server's clock
         // never leaps, so it may differ from that.
         let (current, date) = clock.nowAndDate()
-        let made = TurnCredential(
+        let made = TimeLimitedCredential(
             user: user.text,
             secret: secret.bytes,
             ttlSeconds: secret.turn.ttlSeconds,
             now: (now.milliseconds + date - current) / 1_000
         )
-        return RelayCredential(
+        return TURNCredential(
             username: made.username,
             credential: made.credential,
             ttlSeconds: made.ttlSeconds,

@@ -8,10 +8,10 @@ import Threads
 /// force.
 struct KeyRenewal: Sendable {
     /// Reads the settings again, because a new key may have another path, or another id as each of Apple's keys has.
-    let settings: @Sendable () throws(Complaint) -> ServeSettings
+    let settings: @Sendable () throws(UsageError) -> ServeSettings
     let tokens: TokenKeys
-    let acts: ActKeys
-    let relay: CoturnCredentials?
+    let capabilityKeys: CapabilityKeys
+    let coturn: CoturnCredentials?
     let apns: APNsSender?
     let clock: ServerClock
     let audit: AuditLog
@@ -20,27 +20,27 @@ struct KeyRenewal: Sendable {
     /// Reads all keys again; called on SIGHUP.
     func load() {
         let settings: ServeSettings
-        do throws(Complaint) { settings = try self.settings() } catch {
+        do throws(UsageError) { settings = try self.settings() } catch {
             log.error(
                 "the settings cannot be reloaded; all keys stay as they are",
                 [.error(about: OperatorText("\(error)"))]
             )
             return
         }
-        attempt("jwt") { warn throws(Complaint) in try tokens.load(settings, warn: warn) }
-        attempt("act") { _ throws(Complaint) in try acts.load(at: clock.now()) }
-        attempt("turn", isConfigured: settings.turn != nil, isInUse: relay != nil) { warn throws(Complaint) in
-            if let turn = settings.turn { try relay?.load(turn, warn: warn) }
+        attempt("jwt") { warn throws(UsageError) in try tokens.load(settings, warn: warn) }
+        attempt("act") { _ throws(UsageError) in try capabilityKeys.load(at: clock.now()) }
+        attempt("turn", isConfigured: settings.turn != nil, isInUse: coturn != nil) { warn throws(UsageError) in
+            if let turn = settings.turn { try coturn?.load(turn, warn: warn) }
         }
-        attempt("apns", isConfigured: settings.apns != nil, isInUse: apns != nil) { _ throws(Complaint) in
-            if let apns { apns.use(try Launch(settings).apnsConfiguration()) }
+        attempt("apns", isConfigured: settings.apns != nil, isInUse: apns != nil) { _ throws(UsageError) in
+            if let apns { apns.use(try ServerApplication(settings).apnsConfiguration()) }
         }
     }
 
     /// Replaces the server's own key when it is due; called once a second.
     func tick() {
-        do throws(Complaint) {
-            guard try acts.rotate(at: clock.now()) else { return }
+        do throws(UsageError) {
+            guard try capabilityKeys.rotate(at: clock.now()) else { return }
             log.info(
                 "the key of push capabilities was replaced; the previous one is accepted until its capabilities expire"
             )
@@ -57,12 +57,12 @@ struct KeyRenewal: Sendable {
         _ keys: String,
         isConfigured: Bool = true,
         isInUse: Bool = true,
-        _ load: (_ warn: (String) -> Void) throws(Complaint) -> Void
+        _ load: (_ warn: (String) -> Void) throws(UsageError) -> Void
     ) {
         guard isConfigured || isInUse else { return }
-        do throws(Complaint) {
+        do throws(UsageError) {
             guard isConfigured, isInUse else {
-                throw Complaint(
+                throw UsageError(
                     "\(isInUse ? "removing all of them" : "adding the first one") takes a restart"
                 )
             }

@@ -19,7 +19,7 @@ final class KeySetFeed: Sendable {
     private let client: HTTPClient
     private let log: ServerLog
     /// Puts a set into use and returns its number of keys.
-    private let take: @Sendable ([UInt8]) throws(Complaint) -> Int
+    private let take: @Sendable ([UInt8]) throws(UsageError) -> Int
     private let state: Monitor<State>
 
     private struct State {
@@ -46,8 +46,8 @@ final class KeySetFeed: Sendable {
     init(
         _ keys: PublishedKeys,
         log: ServerLog,
-        take: @escaping @Sendable ([UInt8]) throws(Complaint) -> Int
-    ) throws(Complaint) {
+        take: @escaping @Sendable ([UInt8]) throws(UsageError) -> Int
+    ) throws(UsageError) {
         self.keys = keys
         self.log = log
         self.take = take
@@ -90,17 +90,17 @@ final class KeySetFeed: Sendable {
     }
 
     /// Fetches as soon as possible; called on SIGHUP.
-    func hurry() {
-        state.withLock { $0.schedule.hurry(at: SystemClock.boot()) }
+    func fetchSoon() {
+        state.withLock { $0.schedule.fetchSoon(at: SystemClock.boot()) }
         tick()
     }
 
     /// Cancels a fetch under way, so that it does not delay the end of the process.
     func shutdown() { client.shutdown(limitMilliseconds: 0) }
 
-    private func took(_ result: Result<Fetched, Complaint>) {
+    private func took(_ result: Result<Fetched, UsageError>) {
         let now = SystemClock.boot()
-        do throws(Complaint) {
+        do throws(UsageError) {
             let fetched = try result.get()
             let count = try take(fetched.json)
             let (failures, before) = state.withLock { state in
@@ -138,9 +138,9 @@ final class KeySetFeed: Sendable {
     }
 
     /// Fetches once and waits for the result; for the doctor.
-    static func fetch(_ keys: PublishedKeys) throws(Complaint) -> Fetched {
+    static func fetch(_ keys: PublishedKeys) throws(UsageError) -> Fetched {
         let client = try client(keys)
-        let answer = Monitor<Result<Fetched, Complaint>?>(nil)
+        let answer = Monitor<Result<Fetched, UsageError>?>(nil)
         fetch(keys, client) { result in answer.withLock { $0 = result } }
         let result = answer.wait { $0 }
         client.shutdown(limitMilliseconds: 500)
@@ -150,7 +150,7 @@ final class KeySetFeed: Sendable {
     private static func fetch(
         _ keys: PublishedKeys,
         _ client: HTTPClient,
-        _ completion: @escaping @Sendable (Result<Fetched, Complaint>) -> Void
+        _ completion: @escaping @Sendable (Result<Fetched, UsageError>) -> Void
     ) {
         var request = HTTPRequest(
             method: "GET",
@@ -169,19 +169,21 @@ final class KeySetFeed: Sendable {
                 let life = response.header("cache-control").flatMap(KeySetSchedule.life(cacheControl:))
                 completion(.success(Fetched(json: response.body, life: life)))
             case .success(let response):
-                completion(.failure(Complaint("the answer was \(response.status) instead of 200")))
-            case .failure(let failure): completion(.failure(Complaint(failure.description)))
+                completion(.failure(UsageError("the answer was \(response.status) instead of 200")))
+            case .failure(let failure): completion(.failure(UsageError(failure.description)))
             }
         }
     }
 
-    private static func client(_ keys: PublishedKeys) throws(Complaint) -> HTTPClient {
+    private static func client(_ keys: PublishedKeys) throws(UsageError) -> HTTPClient {
         var configuration = HTTPClientConfiguration()
         configuration.caFile = keys.caFile
         configuration.threadName = "jwks"
-        try keys.caFile.map { path throws(Complaint) in try Launch.checkAuthorities(path, for: "jwks-ca-file") }
+        try keys.caFile.map { path throws(UsageError) in
+            try ServerApplication.checkAuthorities(path, for: "jwks-ca-file")
+        }
         do throws(HTTPClientError) { return try HTTPClient(configuration) } catch {
-            throw Complaint("--jwks-url: \(error)")
+            throw UsageError("--jwks-url: \(error)")
         }
     }
 }

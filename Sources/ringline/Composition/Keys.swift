@@ -10,19 +10,19 @@ import Switchboard
 /// The keys that verify tokens, and the server's own signing keys.
 struct Keys {
     let tokens: TokenKeys
-    let acts: ActKeys
-    let bouncer: TokenBouncer
+    let capabilityKeys: CapabilityKeys
+    let authenticator: JWTAuthenticator
     let capabilities: RingCapabilities
 
     /// Warnings for the operator, to be logged once everything else has succeeded.
     let warnings: [String]
 
-    init(_ settings: ServeSettings, audit: AuditLog, at now: Int64, _ log: ServerLog) throws(Complaint) {
+    init(_ settings: ServeSettings, audit: AuditLog, at now: Int64, _ log: ServerLog) throws(UsageError) {
         var warnings: [String] = []
         tokens = try TokenKeys(settings, log) { warnings.append($0) }
-        acts = try ActKeys(settings, at: now)
-        bouncer = TokenBouncer(tokens: tokens, acts: acts, audit: audit, log: log)
-        capabilities = RingCapabilities(keys: acts)
+        capabilityKeys = try CapabilityKeys(settings, at: now)
+        authenticator = JWTAuthenticator(tokens: tokens, capabilityKeys: capabilityKeys, audit: audit, log: log)
+        capabilities = RingCapabilities(keys: capabilityKeys)
         self.warnings = warnings
     }
 
@@ -32,7 +32,7 @@ struct Keys {
     static func configured(
         _ settings: ServeSettings,
         warn: (String) -> Void
-    ) throws(Complaint) -> [TokenKeySource] {
+    ) throws(UsageError) -> [TokenKeySource] {
         var sources: [TokenKeySource] = []
         if let path = settings.jwtSecretFile {
             let secret = try secret(path, for: "jwt-secret-file", warn: warn)
@@ -49,8 +49,8 @@ struct Keys {
     }
 
     /// Returns warnings for the operator about keys that are usable.
-    static func warnings(of sources: [TokenKeySource]) throws(Complaint) -> [String] {
-        do { return try TokenVerifier(keys: sources).warnings } catch { throw Complaint(error.description) }
+    static func warnings(of sources: [TokenKeySource]) throws(UsageError) -> [String] {
+        do { return try TokenVerifier(keys: sources).warnings } catch { throw UsageError(error.description) }
     }
 
     /// Returns a key after checking that it is usable; the error for an unusable one names its option and file.
@@ -58,24 +58,24 @@ struct Keys {
         _ source: TokenKeySource,
         _ option: String,
         _ path: String
-    ) throws(Complaint) -> TokenKeySource {
+    ) throws(UsageError) -> TokenKeySource {
         do {
             _ = try TokenVerifier(keys: [source])
         } catch {
-            throw Complaint("\(option) \(path): \(error.description)")
+            throw UsageError("\(option) \(path): \(error.description)")
         }
         return source
     }
 
     /// Reads a file that a setting names; the error names that setting.
-    static func read(_ path: String, for setting: String) throws(Complaint) -> [UInt8] {
+    static func read(_ path: String, for setting: String) throws(UsageError) -> [UInt8] {
         do throws(SecretFileError) { return try SecretFile.read(path) } catch {
-            throw Complaint("--\(setting): \(error.description)")
+            throw UsageError("--\(setting): \(error.description)")
         }
     }
 
     /// Reads a secret of which every byte counts; `warn` is called if it looks odd.
-    static func secret(_ path: String, for setting: String, warn: (String) -> Void) throws(Complaint) -> [UInt8] {
+    static func secret(_ path: String, for setting: String, warn: (String) -> Void) throws(UsageError) -> [UInt8] {
         let bytes = try read(path, for: setting)
         if let oddity = SecretFile.oddity(of: bytes) {
             warn("the secret of --\(setting) \(path) \(oddity), and is used as it is")
@@ -85,30 +85,30 @@ struct Keys {
 }
 
 /// Verifies tokens and capabilities, and translates their claims into the switchboard's types.
-struct TokenBouncer: Bouncer {
+struct JWTAuthenticator: Authenticator {
     let tokens: TokenKeys
-    let acts: ActKeys
+    let capabilityKeys: CapabilityKeys
     let audit: AuditLog
     let log: ServerLog
 
-    func admit(capability: String, atMilliseconds now: Int64) throws(AdmissionError) -> Who {
-        guard let fields = acts.ring.verify(capability, nowMs: now) else {
-            audit.take(.tokenRefused(cause: AuditLog.actRefused, nil))
-            log.debug("a token was refused", [.tokenCause(OwnWords(AuditLog.actRefused))])
-            throw AdmissionError.invalid("the push capability is invalid or has expired")
+    func authenticate(capability: String, atMilliseconds now: Int64) throws(AuthenticationError) -> Principal {
+        guard let fields = capabilityKeys.signer.verify(capability, nowMs: now) else {
+            audit.take(.tokenRefused(cause: AuditLog.capabilityRefused, nil))
+            log.debug("a token was refused", [.tokenCause(OwnWords(AuditLog.capabilityRefused))])
+            throw AuthenticationError.invalid("the push capability is invalid or has expired")
         }
-        return Who(
+        return Principal(
             user: fields.user,
             scope: CallScope(call: fields.callId, epoch: fields.epoch, peer: fields.peer, device: fields.device)
         )
     }
 
-    func admit(_ token: String, atSeconds now: Int64) throws(AdmissionError) -> Who {
+    func authenticate(_ token: String, atSeconds now: Int64) throws(AuthenticationError) -> Principal {
         do throws(TokenError) {
             let claims = try tokens.verify(token, atSeconds: now)
-            return Who(
+            return Principal(
                 user: claims.user,
-                mark: claims.mark,
+                fingerprint: claims.fingerprint,
                 name: claims.name,
                 device: claims.device,
                 rooms: Set(claims.rooms),
@@ -121,13 +121,13 @@ struct TokenBouncer: Bouncer {
             if tokens.mayLearn(of: error) {
                 audit.take(.tokenRefused(cause: AuditLog.keysMissing, nil))
                 logRefusal(AuditLog.keysMissing, error, of: token, atSeconds: now)
-                throw AdmissionError.keysUnavailable(
+                throw AuthenticationError.keysUnavailable(
                     "the keys that check tokens are being fetched; try again in a moment"
                 )
             }
             audit.take(.tokenRefused(cause: error.cause, nil))
             logRefusal(error.cause, error, of: token, atSeconds: now)
-            throw error == .expired ? AdmissionError.expired(error.description) : .invalid(error.description)
+            throw error == .expired ? AuthenticationError.expired(error.description) : .invalid(error.description)
         }
     }
 

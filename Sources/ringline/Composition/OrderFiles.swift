@@ -38,9 +38,9 @@ struct OrderFile: Equatable {
     }
 
     /// Writes the file into a folder and syncs the folder, so that it survives a power cut.
-    func write(to folder: String) throws(Complaint) {
+    func write(to folder: String) throws(UsageError) {
         let file = open("\(folder)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw Complaint("--data: cannot write \(folder): \(String(cString: strerror(errno)))") }
+        guard file >= 0 else { throw UsageError("--data: cannot write \(folder): \(String(cString: strerror(errno)))") }
         close(file)
         let directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { return }

@@ -29,11 +29,11 @@ final class TokenKeys: Sendable {
     }
 
     /// Reads the keys that the settings name; `warn` receives warnings for the operator.
-    init(_ settings: ServeSettings, _ log: ServerLog, warn: (String) -> Void) throws(Complaint) {
+    init(_ settings: ServeSettings, _ log: ServerLog, warn: (String) -> Void) throws(UsageError) {
         let state = Monitor(try Self.read(settings, warn: warn))
         self.state = state
-        feed = try settings.jwks.map { keys throws(Complaint) in
-            try KeySetFeed(keys, log: log) { json throws(Complaint) in try Self.take(json, into: state, log) }
+        feed = try settings.jwks.map { keys throws(UsageError) in
+            try KeySetFeed(keys, log: log) { json throws(UsageError) in try Self.take(json, into: state, log) }
         }
     }
 
@@ -58,12 +58,12 @@ final class TokenKeys: Sendable {
     /// Reads the keys of files again; if they cannot be used, the previous keys stay in use.
     ///
     /// The issuer's keys are fetched again.
-    func load(_ settings: ServeSettings, warn: (String) -> Void) throws(Complaint) {
-        guard settings.jwks == feed?.keys else { throw Complaint("changing --jwks-url takes a restart") }
+    func load(_ settings: ServeSettings, warn: (String) -> Void) throws(UsageError) {
+        guard settings.jwks == feed?.keys else { throw UsageError("changing --jwks-url takes a restart") }
         // A settings file that is only half written must not log everybody out, nor accept tokens of the development
         // key.
         guard Self.namesKeys(settings) || state.withLock({ $0.isDevelopment }) else {
-            throw Complaint(
+            throw UsageError(
                 "the settings no longer name a JWT key, and changing to the development key takes a restart"
             )
         }
@@ -74,8 +74,8 @@ final class TokenKeys: Sendable {
                 _ = try new.rebuild()
                 state = new
             }
-        } catch { throw Complaint(error.description) }
-        feed?.hurry()
+        } catch { throw UsageError(error.description) }
+        feed?.fetchSoon()
     }
 
     private static func namesKeys(_ settings: ServeSettings) -> Bool {
@@ -83,15 +83,15 @@ final class TokenKeys: Sendable {
             || settings.jwks != nil
     }
 
-    private static func read(_ settings: ServeSettings, warn: (String) -> Void) throws(Complaint) -> State {
+    private static func read(_ settings: ServeSettings, warn: (String) -> Void) throws(UsageError) -> State {
         var sources = try Keys.configured(settings, warn: warn)
         if !namesKeys(settings) {
             guard !settings.isInMemory else {
-                throw Complaint("--data :memory: keeps no development key: give --jwt-secret-file or another key")
+                throw UsageError("--data :memory: keeps no development key: give --jwt-secret-file or another key")
             }
             do throws(SecretFileError) {
                 sources.append(.secret(try DevelopmentKey.loadOrCreate(inFolder: settings.data)))
-            } catch { throw Complaint(error.description) }
+            } catch { throw UsageError(error.description) }
             warn("no JWT key is configured: tokens are checked with the data folder's development key")
         }
         let rules = TokenRules(
@@ -102,13 +102,13 @@ final class TokenKeys: Sendable {
         )
         var state = State(own: sources, published: nil, rules: rules, isDevelopment: !namesKeys(settings))
         do throws(TokenKeyError) { for warning in try state.rebuild() { warn(warning) } } catch {
-            throw Complaint(error.description)
+            throw UsageError(error.description)
         }
         return state
     }
 
     /// Puts a fetched set into use and returns its number of keys.
-    private static func take(_ json: [UInt8], into state: Monitor<State>, _ log: ServerLog) throws(Complaint) -> Int {
+    private static func take(_ json: [UInt8], into state: Monitor<State>, _ log: ServerLog) throws(UsageError) -> Int {
         do throws(TokenKeyError) {
             // The set is checked alone first, so that an error in it is not attributed to the other keys.
             let alone = try TokenVerifier(keys: [.publishedKeySet(json: json)])
@@ -122,6 +122,6 @@ final class TokenKeys: Sendable {
             }
             if isNew { for warning in alone.warnings { log.warning(about: OperatorText(warning)) } }
             return alone.keyCount
-        } catch { throw Complaint(error.description) }
+        } catch { throw UsageError(error.description) }
     }
 }

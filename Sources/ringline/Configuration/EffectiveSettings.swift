@@ -21,7 +21,7 @@ extension SettingsSource {
     ///
     /// The value of a secret setting is the path of a file, and only that path is shown. If no such file exists, the
     /// value may be the secret itself, given in the wrong place. Then the value is shown only if it looks like a path.
-    func effective() throws(Complaint) -> String {
+    func effective() throws(UsageError) -> String {
         var rows: [[String]] = []
         for setting in Setting.all {
             let values = try values(setting.name).map { Self.shown($0, of: setting) }

@@ -52,13 +52,13 @@ struct ICEServerURL: Equatable {
 
 extension SettingsSource {
     /// Returns the URLs of ICE servers; the error for an invalid one, such as a web address, shows the expected form.
-    func iceServers(_ name: String, relays: Bool) throws(Complaint) -> [ICEServerURL] {
+    func iceServers(_ name: String, relays: Bool) throws(UsageError) -> [ICEServerURL] {
         var urls: [ICEServerURL] = []
         for text in try values(name) {
             guard let url = ICEServerURL(text), relays || !url.isRelay else {
                 let form =
                     relays ? "turn:, turns: or stun:, as in turn:turn.example.com:3478?transport=udp" : "stun:HOST:PORT"
-                throw Complaint("\(origin(of: name)): must be \(form), not '\(text)'")
+                throw UsageError("\(origin(of: name)): must be \(form), not '\(text)'")
             }
             urls.append(url)
         }

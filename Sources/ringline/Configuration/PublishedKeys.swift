@@ -5,11 +5,11 @@ struct PublishedKeys: Equatable {
     let caFile: String?
 
     /// Reads the settings; `nil` if they contain no address.
-    init?(_ source: SettingsSource) throws(Complaint) {
+    init?(_ source: SettingsSource) throws(UsageError) {
         guard let url = try source.value("jwks-url") else { return nil }
         guard Self.isSafe(url) else {
             // The address is not quoted, because it may contain a password.
-            throw Complaint(
+            throw UsageError(
                 "\(source.origin(of: "jwks-url")): must be https://HOST/PATH without a user name; http:// only for this machine"
             )
         }

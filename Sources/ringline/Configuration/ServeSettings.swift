@@ -57,11 +57,11 @@ struct ServeSettings {
     /// Whether the data is kept in memory only.
     var isInMemory: Bool { data == ":memory:" }
 
-    init(_ source: SettingsSource) throws(Complaint) {
+    init(_ source: SettingsSource) throws(UsageError) {
         listen = try source.address("listen")
         admin = try source.value("admin-listen") == "none" ? nil : source.address("admin-listen")
         data = try source.value("data") ?? "./data"
-        guard !data.isEmpty else { throw Complaint("\(source.origin(of: "data")): must name a folder") }
+        guard !data.isEmpty else { throw UsageError("\(source.origin(of: "data")): must name a folder") }
         waitsForData = try source.value("wait-for-data") == "0" ? 0 : source.milliseconds("wait-for-data")
         jwtSecretFile = try source.value("jwt-secret-file")
         jwtPublicKeyFile = try source.value("jwt-public-key-file")
@@ -89,10 +89,10 @@ struct ServeSettings {
         policy = try Self.policy(source)
     }
 
-    private static func policy(_ source: SettingsSource) throws(Complaint) -> Policy {
+    private static func policy(_ source: SettingsSource) throws(UsageError) -> Policy {
         var policy = Policy()
-        policy.ringFor = .milliseconds(try source.milliseconds("ring-timeout"))
-        policy.probeFor = .milliseconds(try source.milliseconds("probe-timeout"))
+        policy.ringTimeout = .milliseconds(try source.milliseconds("ring-timeout"))
+        policy.probeTimeout = .milliseconds(try source.milliseconds("probe-timeout"))
         policy.grace = .milliseconds(try source.milliseconds("disconnect-grace"))
         policy.whenBusy = try source.choice("busy-policy", of: ["waiting", "busy"]) == "busy" ? .busy : .waiting
         policy.callerName = try source.choice("caller-name", of: ["token", "any"]) == "token" ? .token : .any
@@ -122,7 +122,7 @@ struct ServeSettings {
         return json.bytes
     }
 
-    private static func apns(_ source: SettingsSource) throws(Complaint) -> APNs? {
+    private static func apns(_ source: SettingsSource) throws(UsageError) -> APNs? {
         let parts = (
             try source.value("apns-key-file"), try source.value("apns-key-id"), try source.value("apns-team-id")
         )
@@ -137,11 +137,11 @@ struct ServeSettings {
                 production: try source.value("apns-endpoint-production") ?? "",
                 caFile: try source.value("apns-ca-file")
             )
-        default: throw Complaint("--apns-key-file, --apns-key-id and --apns-team-id must be given together")
+        default: throw UsageError("--apns-key-file, --apns-key-id and --apns-team-id must be given together")
         }
     }
 
-    private static func turn(_ source: SettingsSource) throws(Complaint) -> TURN? {
+    private static func turn(_ source: SettingsSource) throws(UsageError) -> TURN? {
         let urls = try source.iceServers("turn-url", relays: true)
         // Rounded up: a credential with a lifetime of 0 s would be useless.
         let ttlSeconds = (try source.milliseconds("turn-ttl") + 999) / 1_000
@@ -149,47 +149,48 @@ struct ServeSettings {
         case (nil, true): return nil
         case (let secretFile?, false):
             guard urls.contains(where: \.isRelay) else {
-                throw Complaint("\(source.origin(of: "turn-url")): one must be turn: or turns:")
+                throw UsageError("\(source.origin(of: "turn-url")): one must be turn: or turns:")
             }
             return TURN(secretFile: secretFile, urls: urls.map(\.text), ttlSeconds: ttlSeconds)
-        default: throw Complaint("--turn-secret-file and --turn-url must be given together")
+        default: throw UsageError("--turn-secret-file and --turn-url must be given together")
         }
     }
 
-    private static func tls(_ source: SettingsSource) throws(Complaint) -> ServerConfiguration.TLS? {
+    private static func tls(_ source: SettingsSource) throws(UsageError) -> ServerConfiguration.TLS? {
         switch (try source.value("tls-cert"), try source.value("tls-key")) {
         case (nil, nil): return nil
         case (let certificate?, let key?): return .init(certificatePath: certificate, keyPath: key)
-        default: throw Complaint("--tls-cert and --tls-key must be given together")
+        default: throw UsageError("--tls-cert and --tls-key must be given together")
         }
     }
 
-    private static func proxies(_ source: SettingsSource) throws(Complaint) -> [AddressRange] {
+    private static func proxies(_ source: SettingsSource) throws(UsageError) -> [AddressRange] {
         var ranges: [AddressRange] = []
         for text in try source.values("trusted-proxy") {
             guard let range = AddressRange(text) else {
                 let wanted = "an address or a block such as 10.0.0.0/8"
-                throw Complaint("\(source.origin(of: "trusted-proxy")): must be \(wanted), not '\(text)'")
+                throw UsageError("\(source.origin(of: "trusted-proxy")): must be \(wanted), not '\(text)'")
             }
             ranges.append(range)
         }
         return ranges
     }
 
-    private static func loops(_ source: SettingsSource) throws(Complaint) -> Int {
+    private static func loops(_ source: SettingsSource) throws(UsageError) -> Int {
         let text = try source.value("loops") ?? ""
         guard let count = Int(text), (1...Server.mostLoops).contains(count) else {
-            throw Complaint(
+            throw UsageError(
                 "\(source.origin(of: "loops")): must be a whole number from 1 to \(Server.mostLoops), not '\(text)'"
             )
         }
         return count
     }
 
-    private static func count(_ name: String, from least: Int = 1, _ source: SettingsSource) throws(Complaint) -> Int? {
+    private static func count(_ name: String, from least: Int = 1, _ source: SettingsSource) throws(UsageError) -> Int?
+    {
         guard let text = try source.value(name) else { return nil }
         guard let count = Int(text), count >= least else {
-            throw Complaint("\(source.origin(of: name)): must be a whole number from \(least), not '\(text)'")
+            throw UsageError("\(source.origin(of: name)): must be a whole number from \(least), not '\(text)'")
         }
         return count
     }

@@ -4,7 +4,7 @@ import Glibc
 import PlainText
 
 /// An error in the configuration or the environment, as one line for stderr.
-struct Complaint: Error, CustomStringConvertible {
+struct UsageError: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
@@ -34,8 +34,8 @@ struct SettingsSource {
     var file: [String: String] = [:]
 
     /// Returns all values of a setting.
-    func values(_ name: String) throws(Complaint) -> [String] {
-        guard let setting = Setting.named(name) else { throw Complaint("unknown setting \(name)") }
+    func values(_ name: String) throws(UsageError) -> [String] {
+        guard let setting = Setting.named(name) else { throw UsageError("unknown setting \(name)") }
         if let values = flags[name], !values.isEmpty { return values }
         // Compose files and systemd units express "not set" by an empty variable.
         let text = environment[setting.variable].flatMap { $0.isEmpty ? nil : $0 } ?? file[name]
@@ -52,34 +52,34 @@ struct SettingsSource {
     }
 
     /// Returns the value of a setting that is given at most once.
-    func value(_ name: String) throws(Complaint) -> String? { try values(name).last }
+    func value(_ name: String) throws(UsageError) -> String? { try values(name).last }
 
     /// Returns the value of a setting; throws if it is not one of the choices.
-    func choice(_ name: String, of choices: [String]) throws(Complaint) -> String {
+    func choice(_ name: String, of choices: [String]) throws(UsageError) -> String {
         let value = try value(name) ?? ""
         guard choices.contains(value) else {
-            throw Complaint("\(origin(of: name)): must be \(choices.joined(separator: ", ")), not '\(value)'")
+            throw UsageError("\(origin(of: name)): must be \(choices.joined(separator: ", ")), not '\(value)'")
         }
         return value
     }
 
     /// Returns the value of a setting that is a positive number of seconds, in milliseconds.
-    func milliseconds(_ name: String) throws(Complaint) -> Int64 {
+    func milliseconds(_ name: String) throws(UsageError) -> Int64 {
         let value = try value(name) ?? ""
         guard let seconds = Double(value), seconds.isFinite, seconds > 0, seconds <= 31_536_000 else {
-            throw Complaint("\(origin(of: name)): must be a positive number of seconds, not '\(value)'")
+            throw UsageError("\(origin(of: name)): must be a positive number of seconds, not '\(value)'")
         }
         return max(1, Int64((seconds * 1_000).rounded()))
     }
 
     /// Returns the value of a setting that is `true` or `false`.
-    func flag(_ name: String) throws(Complaint) -> Bool { try choice(name, of: ["true", "false"]) == "true" }
+    func flag(_ name: String) throws(UsageError) -> Bool { try choice(name, of: ["true", "false"]) == "true" }
 
     /// Returns the value of a setting that is an address to listen on.
-    func address(_ name: String) throws(Complaint) -> ListenAddress {
+    func address(_ name: String) throws(UsageError) -> ListenAddress {
         let value = try value(name) ?? ""
         guard let address = ListenAddress(value) else {
-            throw Complaint(
+            throw UsageError(
                 "\(origin(of: name)): must be HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080, not '\(value)'"
             )
         }
@@ -115,21 +115,21 @@ struct ListenAddress: Equatable {
 /// If a repeatable setting has several lines, their values are combined. `socketio.trust-register` is the same as
 /// `socketio-trust-register`.
 enum ConfigurationFile {
-    static func read(_ path: String) throws(Complaint) -> [String: String] {
+    static func read(_ path: String) throws(UsageError) -> [String: String] {
         guard let data = FileManager.default.contents(atPath: path) else {
-            throw Complaint("config: \(path) cannot be read")
+            throw UsageError("config: \(path) cannot be read")
         }
-        guard let text = String(data: data, encoding: .utf8) else { throw Complaint("config: \(path) is not UTF-8") }
+        guard let text = String(data: data, encoding: .utf8) else { throw UsageError("config: \(path) is not UTF-8") }
         return try parse(text, path: path)
     }
 
-    static func parse(_ text: String, path: String) throws(Complaint) -> [String: String] {
+    static func parse(_ text: String, path: String) throws(UsageError) -> [String: String] {
         var values: [String: String] = [:]
         for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             let line = line.trimmed(controls: true)
             if line.isEmpty || line.hasPrefix("#") { continue }
             guard let mark = line.firstIndex(of: "=") else {
-                throw Complaint("config: \(path), line \(index + 1): must be 'name = value'")
+                throw UsageError("config: \(path), line \(index + 1): must be 'name = value'")
             }
             let name = line[..<mark].trimmed()
             var value = line[line.index(after: mark)...].trimmed()
@@ -137,11 +137,11 @@ enum ConfigurationFile {
                 value = String(value.dropFirst().dropLast())
             }
             guard let setting = Setting.named(String(name.map { $0 == "." ? "-" : $0 })) else {
-                throw Complaint("config: \(path), line \(index + 1): unknown setting '\(name)'")
+                throw UsageError("config: \(path), line \(index + 1): unknown setting '\(name)'")
             }
             if let earlier = values[setting.name] {
                 guard setting.isRepeatable else {
-                    throw Complaint("config: \(path), line \(index + 1): duplicate setting '\(name)'")
+                    throw UsageError("config: \(path), line \(index + 1): duplicate setting '\(name)'")
                 }
                 value = "\(earlier),\(value)"
             }

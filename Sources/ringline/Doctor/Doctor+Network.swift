@@ -21,9 +21,9 @@ extension Doctor {
             )
         }
         let configuration: APNsConfiguration
-        do throws(Complaint) {
-            configuration = try Launch(settings).apnsConfiguration()
-            do { try APNsProbe.sign(configuration) } catch { throw Complaint(error.description) }
+        do throws(UsageError) {
+            configuration = try ServerApplication(settings).apnsConfiguration()
+            do { try APNsProbe.sign(configuration) } catch { throw UsageError(error.description) }
         } catch {
             return say(
                 .error("APNs key", error.description, fix: "give Apple's .p8 file with its own key id and team id")
@@ -61,18 +61,23 @@ extension Doctor {
         }
         let secret: [UInt8]
         var findings: [Finding] = []
-        do throws(Complaint) {
+        do throws(UsageError) {
             secret = try Keys.secret(turn.secretFile, for: "turn-secret-file") { oddity in
                 findings.append(.warning("TURN", oddity, fix: Self.secretFix))
             }
         } catch {
             return [.error("TURN", error.description, fix: "put coturn's static-auth-secret into that file")]
         }
-        let credential = TurnCredential(user: "doctor", secret: secret, ttlSeconds: turn.ttlSeconds, now: now / 1_000)
+        let credential = TimeLimitedCredential(
+            user: "doctor",
+            secret: secret,
+            ttlSeconds: turn.ttlSeconds,
+            now: now / 1_000
+        )
         guard usesNetwork else { return findings + [.ok("TURN", "a credential can be made")] }
         return findings
             + turn.urls.compactMap { url in
-                guard let server = TurnProbe.Address(url) else { return nil }
+                guard let server = TURNProbe.Address(url) else { return nil }
                 guard !server.isDTLS else {
                     return .warning(
                         "TURN \(url)",
@@ -80,7 +85,7 @@ extension Doctor {
                         fix: "configure transport=tcp as well"
                     )
                 }
-                return Rating.allocation(TurnProbe(server: server, credential: credential).run(), url)
+                return Rating.allocation(TURNProbe(server: server, credential: credential).run(), url)
             }
     }
 }

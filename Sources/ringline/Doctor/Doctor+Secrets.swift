@@ -32,13 +32,13 @@ extension Doctor {
         guard let jwks = settings.jwks, usesNetwork else { return nil }
         let subject = "JWKS \(jwks.url)"
         let fix = "check the address, the network and --jwks-ca-file; without these keys the server refuses every token"
-        do throws(Complaint) {
+        do throws(UsageError) {
             let fetched = try KeySetFeed.fetch(jwks)
             let verifier: TokenVerifier
             do throws(TokenKeyError) {
                 verifier = try TokenVerifier(keys: [.publishedKeySet(json: fetched.json)])
             } catch {
-                throw Complaint(error.description)
+                throw UsageError(error.description)
             }
             guard verifier.warnings.isEmpty else {
                 return .warning(

@@ -35,7 +35,7 @@ struct Doctor {
     private func jwtKeys() -> Finding {
         let subject = "JWT keys"
         let fix = "give --jwt-secret-file, --jwt-public-key-file, --jwks-file or --jwks-url, with your backend's key"
-        do throws(Complaint) {
+        do throws(UsageError) {
             var oddities: [String] = []
             let sources = try Keys.configured(settings) { oddities.append($0) }
             guard !sources.isEmpty else {
@@ -71,10 +71,10 @@ struct Doctor {
             ]
         }
         let certificate: Certificate
-        do throws(Complaint) { certificate = try Self.certificate(tls) } catch {
+        do throws(UsageError) { certificate = try Self.certificate(tls) } catch {
             return [.error(subject, error.description, fix: "give a PEM chain with the server's own certificate first")]
         }
-        do throws(Complaint) {
+        do throws(UsageError) {
             guard try Self.fits(certificate, tls) else {
                 return [
                     .error(
@@ -90,17 +90,17 @@ struct Doctor {
         ]
     }
 
-    private static func certificate(_ tls: ServerConfiguration.TLS) throws(Complaint) -> Certificate {
+    private static func certificate(_ tls: ServerConfiguration.TLS) throws(UsageError) -> Certificate {
         let pem = String(decoding: try Keys.read(tls.certificatePath, for: "tls-cert"), as: UTF8.self)
         do throws(KeyError) { return try Certificate(pem: pem) } catch {
-            throw Complaint("--tls-cert \(tls.certificatePath): \(error)")
+            throw UsageError("--tls-cert \(tls.certificatePath): \(error)")
         }
     }
 
-    private static func fits(_ certificate: Certificate, _ tls: ServerConfiguration.TLS) throws(Complaint) -> Bool {
+    private static func fits(_ certificate: Certificate, _ tls: ServerConfiguration.TLS) throws(UsageError) -> Bool {
         let pem = String(decoding: try Keys.read(tls.keyPath, for: "tls-key"), as: UTF8.self)
         do throws(KeyError) { return try certificate.fits(privateKey: pem) } catch {
-            throw Complaint("--tls-key \(tls.keyPath): \(error)")
+            throw UsageError("--tls-key \(tls.keyPath): \(error)")
         }
     }
 }

@@ -82,7 +82,7 @@ struct PushTest {
             hasVideo: false,
             uuid: uuid,
             ringUntil: until,
-            act: capability.flatMap { capability in
+            capability: capability.flatMap { capability in
                 guard let call = CallID(uuid), let peer = UserID(caller) else { return nil }
                 return capability.issue(
                     .init(

@@ -19,11 +19,11 @@ struct TerminalOptions: ParsableArguments {
 
 /// A try-out client in the terminal: prints each message that it sends or receives, with the time since the start.
 //
-// @unchecked Sendable: `part` and `began` are set before the client runs. All else happens in the client's callbacks,
+// @unchecked Sendable: `role` and `began` are set before the client runs. All else happens in the client's callbacks,
 // which come one at a time, and in `send` and `close`, which any thread may call.
 final class Terminal: @unchecked Sendable {
     /// The behaviour of one side of a call.
-    protocol Part: AnyObject {
+    protocol Role: AnyObject {
         /// Called when the server has accepted the connection (`welcome`).
         func welcomed(_ terminal: Terminal)
         /// Called for every other message.
@@ -32,27 +32,27 @@ final class Terminal: @unchecked Sendable {
         func interrupted(_ terminal: Terminal)
     }
 
-    private let part: any Part
+    private let role: any Role
     private let began = ContinuousClock.now
     private var client: WebSocketClient?
     private var exitCode: Int32 = 0
     private let token: String
     private let options: TerminalOptions
 
-    init(_ options: TerminalOptions, part: any Part) throws(Complaint) {
-        self.part = part
+    init(_ options: TerminalOptions, role: any Role) throws(UsageError) {
+        self.role = role
         guard let token = options.token ?? ProcessInfo.processInfo.environment["RINGLINE_TOKEN"], !token.isEmpty else {
-            throw Complaint("--token is needed; 'ringline token --user 11' prints one")
+            throw UsageError("--token is needed; 'ringline token --user 11' prints one")
         }
         self.token = token
         self.options = options
         if let path = options.caFile, access(path, R_OK) != 0 {
-            throw Complaint("--ca-file: cannot read \(path): \(String(cString: strerror(errno)))")
+            throw UsageError("--ca-file: cannot read \(path): \(String(cString: strerror(errno)))")
         }
         var url = options.url
         if let device = options.device {
             guard DeviceID(device) != nil else {
-                throw Complaint("--device must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+                throw UsageError("--device must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
             }
             // A plus sign in a query means a blank, so it is escaped.
             url +=
@@ -72,7 +72,7 @@ final class Terminal: @unchecked Sendable {
         let watch = SignalWatch()
         watch.start { [weak self] in
             guard let self else { return }
-            part.interrupted(self)
+            role.interrupted(self)
         }
         client?.run()
         return exitCode
@@ -135,15 +135,15 @@ final class Terminal: @unchecked Sendable {
             else { return }
             if type == "welcome" {
                 say("connected as \(message.word("user") ?? "?"), device \(message.word("device") ?? "?")")
-                part.welcomed(self)
+                role.welcomed(self)
             } else {
-                part.heard(type, message, self)
+                role.heard(type, message, self)
             }
         case .closed(let code, let reason):
             say("closed\(code.map { " \($0)" } ?? "") \(reason)")
             if let code, code != 1000 { exitCode = 1 }
         case .failed(let why):
-            Complaint(certificateFault.map { "\(options.url): its certificate is not trusted: \($0)" } ?? why).show()
+            UsageError(certificateFault.map { "\(options.url): its certificate is not trusted: \($0)" } ?? why).show()
             exitCode = 1
         }
     }

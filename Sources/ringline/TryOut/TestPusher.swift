@@ -9,11 +9,11 @@ final class TestPusher {
     /// The last result, which arrives on the sender's thread, until it is taken.
     private let report: Monitor<PushResult?>
 
-    init(_ configuration: APNsConfiguration) throws(Complaint) {
+    init(_ configuration: APNsConfiguration) throws(UsageError) {
         let report = Monitor<PushResult?>(nil)
         do {
             sender = try APNsSender(configuration, log: .silent) { _, result in report.withLock { $0 = result } }
-        } catch { throw Complaint(error.description) }
+        } catch { throw UsageError(error.description) }
         self.report = report
     }
 

@@ -7,28 +7,28 @@ import LibWebSockets
 /// Connections are paired in the order of arrival.
 final class Relay: ServerDelegate {
     var server: Server?
-    private var partners: [ConnectionID: ConnectionID] = [:]
-    private var single: ConnectionID?
+    private var partners: [SocketID: SocketID] = [:]
+    private var single: SocketID?
 
-    func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision { .accept(subprotocol: nil) }
+    func admit(_ upgrade: RequestHead, as socket: SocketID) -> UpgradeDecision { .accept(subprotocol: nil) }
 
-    func opened(_ connection: ConnectionID) {
+    func opened(_ socket: SocketID) {
         guard let other = single else {
-            single = connection
+            single = socket
             return
         }
         single = nil
-        partners[connection] = other
-        partners[other] = connection
+        partners[socket] = other
+        partners[other] = socket
     }
 
-    func received(_ message: RawSpan, on connection: ConnectionID) {
-        guard let partner = partners[connection], let server else { return }
+    func received(_ message: RawSpan, on socket: SocketID) {
+        guard let partner = partners[socket], let server else { return }
         server.send(message.withUnsafeBytes { Frame($0) }, to: partner)
     }
 
-    func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {}
-    func closed(_ connection: ConnectionID, code: UInt16?) { partners[connection] = nil }
+    func receivedPong(_ payload: RawSpan, on socket: SocketID) {}
+    func closed(_ socket: SocketID, code: UInt16?) { partners[socket] = nil }
     func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
         server?.respond(exchange, with: HTTPResponse(status: 200, contentType: "text/plain", body: Array("ok".utf8)))
     }

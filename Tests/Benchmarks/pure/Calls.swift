@@ -17,24 +17,24 @@ let switchboardOperations: [Operation] = [
     },
     // An offer to a callee with a connected device.
     Operation(name: "offer", times: 50) {
-        let board = Board()
-        let callers = try (1...50).map { try board.open(.caller, $0) }
-        for number in 1...50 { _ = try board.open(.callee, number) }
+        let bench = SwitchboardBench()
+        let callers = try (1...50).map { try bench.open(.caller, $0) }
+        for number in 1...50 { _ = try bench.open(.callee, number) }
         // Two deliveries per offer: the offer to the callee, and the ringing state to the caller.
-        return begin(board, callers) { Int(board.switchboard.metrics.delivered) / 2 }
+        return begin(bench, callers) { Int(bench.switchboard.metrics.delivered) / 2 }
     },
     // An offer to a callee with a device that must be pushed.
     Operation(name: "offer-push", times: 50) {
-        let board = Board()
-        let callers = try (1...50).map { try board.open(.caller, $0) }
-        for number in 1...50 { try register(number, on: board) }
-        board.turn()
-        return begin(board, callers) { board.pushes }
+        let bench = SwitchboardBench()
+        let callers = try (1...50).map { try bench.open(.caller, $0) }
+        for number in 1...50 { try register(number, on: bench) }
+        bench.turn()
+        return begin(bench, callers) { bench.pushes }
     },
     // Offer, answer, ten candidates of each side, and end: 23 messages.
     Operation(name: "whole-call", times: 20) {
-        let board = Board()
-        let (caller, callee) = (try board.open(.caller, 1), try board.open(.callee, 1))
+        let bench = SwitchboardBench()
+        let (caller, callee) = (try bench.open(.caller, 1), try bench.open(.callee, 1))
         let calls = (1...20).map { number in
             let call = Inputs.callName(number)
             return Course(
@@ -47,17 +47,17 @@ let switchboardOperations: [Operation] = [
         return {
             for call in calls {
                 // The limit on rings for each pair of users allows one in 10 s.
-                board.wait(.seconds(10))
-                board.step(call.offer, by: caller)
+                bench.wait(.seconds(10))
+                bench.step(call.offer, by: caller)
                 // The callee's device confirms the offer with a pong.
-                board.give(.ponged(callee, .max))
-                board.step(call.answer, by: callee)
+                bench.give(.ponged(callee, .max))
+                bench.step(call.answer, by: callee)
                 for (index, frame) in call.candidates.enumerated() {
-                    board.step(frame, by: index % 2 == 0 ? caller : callee)
+                    bench.step(frame, by: index % 2 == 0 ? caller : callee)
                 }
-                board.step(call.end, by: caller)
+                bench.step(call.end, by: caller)
             }
-            return Int(board.switchboard.metrics.callsEnded[.hangup] ?? 0)
+            return Int(bench.switchboard.metrics.callsEnded[.hangup] ?? 0)
         }
     },
 ]
@@ -68,10 +68,10 @@ private struct Course {
     let end: [UInt8]
 }
 
-extension Board {
+extension SwitchboardBench {
     /// Sends a message and ends the turn.
-    fileprivate func step(_ frame: [UInt8], by session: SessionID) {
-        send(frame, by: session)
+    fileprivate func step(_ frame: [UInt8], by connection: ConnectionID) {
+        send(frame, by: connection)
         turn()
     }
 }
@@ -83,36 +83,36 @@ private func relay(
     by devices: [DeviceID]? = nil,
     _ candidate: (Int, Side) -> [UInt8] = { Inputs.candidateFrame($0, $1, in: Inputs.callName(1)) }
 ) throws -> () -> Int {
-    let board = Board()
+    let bench = SwitchboardBench()
     let sides = [
-        try board.open(.caller, 1, device: devices?.first), try board.open(.callee, 1, device: devices?.last),
+        try bench.open(.caller, 1, device: devices?.first), try bench.open(.callee, 1, device: devices?.last),
     ]
-    board.step(Inputs.offer(call, to: 1), by: sides[0])
-    board.give(.ponged(sides[1], .max))
-    board.step(Inputs.answer(call), by: sides[1])
+    bench.step(Inputs.offer(call, to: 1), by: sides[0])
+    bench.give(.ponged(sides[1], .max))
+    bench.step(Inputs.answer(call), by: sides[1])
     let frames = (1...200).map { candidate($0, $0 % 2 == 1 ? .caller : .callee) }
-    let before = board.switchboard.metrics.delivered
+    let before = bench.switchboard.metrics.delivered
     return {
         for (index, frame) in frames.enumerated() {
             // Stay within the limit of 50 signals a second for each connection.
-            board.wait(.milliseconds(10))
-            board.send(frame, by: sides[index % 2])
-            if index % count == count - 1 { board.turn() }
+            bench.wait(.milliseconds(10))
+            bench.send(frame, by: sides[index % 2])
+            if index % count == count - 1 { bench.turn() }
         }
-        return Int(board.switchboard.metrics.delivered - before)
+        return Int(bench.switchboard.metrics.delivered - before)
     }
 }
 
 /// Prepares offers of all callers, each to the callee with the same number.
-private func begin(_ board: Board, _ callers: [SessionID], done: @escaping () -> Int) -> () -> Int {
+private func begin(_ bench: SwitchboardBench, _ callers: [ConnectionID], done: @escaping () -> Int) -> () -> Int {
     let offers = callers.indices.map { Inputs.offer(Inputs.callName($0 + 1), to: $0 + 1) }
     return {
-        for (caller, offer) in zip(callers, offers) { board.step(offer, by: caller) }
+        for (caller, offer) in zip(callers, offers) { bench.step(offer, by: caller) }
         return done()
     }
 }
 
-private func register(_ number: Int, on board: Board) throws {
+private func register(_ number: Int, on bench: SwitchboardBench) throws {
     let token = String(repeating: "ab", count: 30) + String(1_000 + number)
     let registration = Switchboard.Registration(
         voipToken: token,
@@ -121,7 +121,7 @@ private func register(_ number: Int, on board: Board) throws {
         device: try Inputs.device(.callee, number),
         environment: .production
     )
-    board.give(
-        .requested(RequestID(rawValue: UInt64(number)), try Inputs.who(.callee, number), .register(registration))
+    bench.give(
+        .requested(RequestID(rawValue: UInt64(number)), try Inputs.principal(.callee, number), .register(registration))
     )
 }

@@ -6,7 +6,7 @@ import Switchboard
 /// The same texts and ids as in `load/dialect.c`, so that these counts and the generator's times measure the same work.
 enum Inputs {
     static let start = Moment(milliseconds: 1_700_000_000_000)
-    static let ringFor = Moment.Span.seconds(45)
+    static let ringTimeout = Moment.Duration.seconds(45)
     static let candidateBytes = 180
 
     /// A session description as long as a browser's for an audio call, with JSON escapes.
@@ -44,12 +44,12 @@ enum Inputs {
     static func call(_ number: Int) throws -> CallID { try made(CallID(callName(number)), "a call") }
     static func signal(_ text: String) throws -> SignalID { try made(SignalID(text), "a signal's id") }
 
-    static func who(_ side: Side, _ number: Int) throws -> Who {
-        Who(user: try user(side, number), mark: mark(side, number))
+    static func principal(_ side: Side, _ number: Int) throws -> Principal {
+        Principal(user: try user(side, number), fingerprint: fingerprint(side, number))
     }
 
-    static func mark(_ side: Side, _ number: Int) -> TokenMark {
-        TokenMark(rawValue: 0x5EED_0000_0000_0000 | UInt64(number) << 1 | (side == .caller ? 0 : 1))
+    static func fingerprint(_ side: Side, _ number: Int) -> TokenFingerprint {
+        TokenFingerprint(rawValue: 0x5EED_0000_0000_0000 | UInt64(number) << 1 | (side == .caller ? 0 : 1))
     }
 
     /// Returns an offer to the callee with this number.

@@ -3,10 +3,10 @@ import CallCore
 /// Operations on `CallSession` alone.
 let sessionOperations: [Operation] = [
     Operation(name: "session-offer", times: 50) {
-        let caller = try phone(.caller)
+        let caller = try device(.caller)
         let names = try (1...50).map { try key($0) }
         let user = try Inputs.user(.caller, 1)
-        let offer = Offer(digest: 7, hasVideo: false, ringFor: Inputs.ringFor, namesCallee: true)
+        let offer = Offer(digest: 7, hasVideo: false, ringTimeout: Inputs.ringTimeout, namesCallee: true)
         let signal = Signal(.offer(offer), id: try Inputs.signal("o"), byteCount: 1_200)
         return {
             var done = 0
@@ -16,7 +16,7 @@ let sessionOperations: [Operation] = [
                     key: key,
                     epoch: 1,
                     caller: user,
-                    phone: caller,
+                    device: caller,
                     offer: offer,
                     isHidden: false,
                     grace: .seconds(30),
@@ -29,7 +29,7 @@ let sessionOperations: [Operation] = [
         }
     },
     Operation(name: "session-answer", times: 50) {
-        let callee = try phone(.callee)
+        let callee = try device(.callee)
         let calls = try (1...50).map { try KeptCall($0) }
         for call in calls { call.take(.notified(callee)) }
         let signal = Signal(.answer(digest: 8), id: try Inputs.signal("a"), byteCount: 1_200)
@@ -40,9 +40,9 @@ let sessionOperations: [Operation] = [
     },
     Operation(name: "session-candidate", times: 200) {
         let call = try KeptCall(1)
-        let phones = [try phone(.caller), try phone(.callee)]
-        call.take(.signal(Signal(.answer(digest: 8), id: try Inputs.signal("a")), from: .callee, phones[1]))
-        for (phone, side) in zip(phones, Side.allCases) { call.take(.signal(Signal(.connected), from: side, phone)) }
+        let devices = [try device(.caller), try device(.callee)]
+        call.take(.signal(Signal(.answer(digest: 8), id: try Inputs.signal("a")), from: .callee, devices[1]))
+        for (device, side) in zip(devices, Side.allCases) { call.take(.signal(Signal(.connected), from: side, device)) }
         guard call.session.state == .active else { throw Broken("the call") }
         let ids = try (1...200).map { try Inputs.signal(Inputs.signalName($0)) }
         let before = call.session.log.count
@@ -50,7 +50,7 @@ let sessionOperations: [Operation] = [
             for (index, id) in ids.enumerated() {
                 let side: Side = index % 2 == 0 ? .caller : .callee
                 let signal = Signal(.ice, id: id, byteCount: 132)
-                call.take(.signal(signal, from: side, phones[index % 2]))
+                call.take(.signal(signal, from: side, devices[index % 2]))
             }
             return call.session.log.count - before
         }
@@ -61,8 +61,8 @@ private func key(_ number: Int) throws -> CallKey {
     CallKey(id: try Inputs.call(number), pair: Pair(try Inputs.user(.caller, 1), try Inputs.user(.callee, 1)))
 }
 
-private func phone(_ side: Side) throws -> Phone {
-    Phone(id: try Inputs.device(side, 1), mark: Inputs.mark(side, 1))
+private func device(_ side: Side) throws -> DeviceIdentity {
+    DeviceIdentity(id: try Inputs.device(side, 1), fingerprint: Inputs.fingerprint(side, 1))
 }
 
 /// A ringing call, stored as in the switchboard: in an object, with one array for all outputs.
@@ -71,13 +71,13 @@ private final class KeptCall {
     private var outputs: [CallSession.Output] = []
 
     init(_ number: Int) throws {
-        let offer = Offer(digest: 7, hasVideo: false, ringFor: Inputs.ringFor, namesCallee: true)
+        let offer = Offer(digest: 7, hasVideo: false, ringTimeout: Inputs.ringTimeout, namesCallee: true)
         session = CallSession(
             number: CallNumber(rawValue: 1),
             key: try key(number),
             epoch: 1,
             caller: try Inputs.user(.caller, 1),
-            phone: try phone(.caller),
+            device: try device(.caller),
             offer: offer,
             isHidden: false,
             grace: .seconds(30),
@@ -87,7 +87,7 @@ private final class KeptCall {
             .signal(
                 Signal(.offer(offer), id: try Inputs.signal("o"), byteCount: 1_200),
                 from: .caller,
-                try phone(.caller)
+                try device(.caller)
             )
         )
     }

@@ -42,7 +42,7 @@ private func parse(_ frames: [[UInt8]]) -> Int {
     var done = 0
     for frame in frames {
         // A refused frame is missing in the count.
-        guard let message = try? ClientMessage(frame, ringFor: Inputs.ringFor) else { continue }
+        guard let message = try? ClientMessage(frame, ringTimeout: Inputs.ringTimeout) else { continue }
         if case .signal = message.request { done += 1 }
     }
     return done
@@ -52,10 +52,10 @@ private func parse(_ frames: [[UInt8]]) -> Int {
 func relayed(candidate number: Int) throws -> (head: RelayedSignal, members: RelayedMembers) {
     let room = "p2p:\(Inputs.userName(.caller, 1))-\(Inputs.userName(.callee, 1))"
     let log = LogHead(LogName(callID: try Inputs.call(1), room: room, epoch: 1))
-    let place = LogPlace(in: log, seq: UInt64(number) + 5, at: Inputs.start)
+    let position = LogPosition(in: log, seq: UInt64(number) + 5, at: Inputs.start)
     let head = RelayedSignal(
         kind: .ice,
-        place: place,
+        position: position,
         from: try Inputs.user(.caller, 1),
         device: try Inputs.device(.caller, 1),
         id: try Inputs.signal(Inputs.signalName(number))

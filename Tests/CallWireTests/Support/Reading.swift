@@ -9,26 +9,28 @@ func text(_ frame: [UInt8]) -> String { String(decoding: frame.dropFirst(Frame.h
 /// Returns the error with which a frame is refused; `nil` if it is accepted.
 func refusal(_ frame: String) -> WireError? {
     do throws(ClientMessage.Refusal) {
-        _ = try ClientMessage(bytes(frame), ringFor: .seconds(45))
+        _ = try ClientMessage(bytes(frame), ringTimeout: .seconds(45))
         return nil
     } catch { return error.error }
 }
 
 func signal(_ frame: String) throws -> SignalMessage? {
-    guard case .signal(let message) = try ClientMessage(bytes(frame), ringFor: .seconds(45)).request else { return nil }
+    guard case .signal(let message) = try ClientMessage(bytes(frame), ringTimeout: .seconds(45)).request else {
+        return nil
+    }
     return message
 }
 
 /// Returns the error with which a request's body is refused; `nil` if it is accepted.
 func bodyRefusal(_ body: String, path: CallID? = nil) -> WireError? {
     do throws(WireError) {
-        _ = try SignalMessage(body: bytes(body), callIDInPath: path, ringFor: .seconds(45))
+        _ = try SignalMessage(body: bytes(body), callIDInPath: path, ringTimeout: .seconds(45))
         return nil
     } catch { return error }
 }
 
 func body(_ body: String, path: CallID? = nil) throws -> SignalMessage {
-    try SignalMessage(body: bytes(body), callIDInPath: path, ringFor: .seconds(45))
+    try SignalMessage(body: bytes(body), callIDInPath: path, ringTimeout: .seconds(45))
 }
 
 extension SignalMessage {

@@ -57,7 +57,7 @@ struct EngineTarget: FuzzTarget {
             if !isSocket { give(.polled(number)) }
             give(.turned)
         }
-        while let deadline = session.deadline, session.standing != .over, number < 200 {
+        while let deadline = session.deadline, session.phase != .over, number < 200 {
             number += 1
             now = max(now, deadline)
             give(.deadlineReached)

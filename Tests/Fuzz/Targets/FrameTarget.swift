@@ -11,7 +11,7 @@ import Switchboard
 /// request.
 struct FrameTarget: FuzzTarget {
     func take(_ bytes: [UInt8]) throws {
-        let desk = try Desk()
+        let desk = try FuzzSwitchboard()
         for line in bytes.split(separator: UInt8(ascii: "\n")).prefix(64) {
             guard let first = line.first else { continue }
             let pause = Int(first >> 4) * 100
@@ -22,12 +22,12 @@ struct FrameTarget: FuzzTarget {
 }
 
 /// A switchboard with three users, each with one connection, and a store that accepts every commit.
-final class Desk {
+final class FuzzSwitchboard {
     static let start = Moment(milliseconds: 1_700_000_000_000)
 
     private var switchboard: Switchboard
-    private let users: [Who]
-    private var now = Desk.start
+    private let users: [Principal]
+    private var now = FuzzSwitchboard.start
     private var lastRequest: UInt64 = 0
     private var outputs: [Switchboard.Output] = []
     /// The changes of each commit, in order.
@@ -38,7 +38,7 @@ final class Desk {
     /// Whether the switchboard began with the state of a damaged database.
     private let isDamaged: Bool
 
-    init(damaged stored: StoredState? = nil, at now: Moment = Desk.start) throws {
+    init(damaged stored: StoredState? = nil, at now: Moment = FuzzSwitchboard.start) throws {
         self.now = now
         isDamaged = stored != nil
         let stored = stored ?? StoredState()
@@ -50,24 +50,24 @@ final class Desk {
             at: now
         )
         users = ["10", "11", "12"].compactMap { UserID($0) }.enumerated().map {
-            Who(user: $0.element, mark: TokenMark(rawValue: UInt64($0.offset) + 1))
+            Principal(user: $0.element, fingerprint: TokenFingerprint(rawValue: UInt64($0.offset) + 1))
         }
-        for (number, who) in users.enumerated() {
-            give(.opened(SessionID(rawValue: UInt64(number)), who, device: DeviceID("d\(number)")))
+        for (number, principal) in users.enumerated() {
+            give(.opened(ConnectionID(rawValue: UInt64(number)), principal, device: DeviceID("d\(number)")))
         }
     }
 
     func take(_ frame: [UInt8], from number: Int, asRequest: Bool, after milliseconds: Int) {
         now = now + .milliseconds(Int64(milliseconds))
         if asRequest {
-            let message = try? SignalMessage(body: frame, callIDInPath: CallID("call"), ringFor: .seconds(45))
+            let message = try? SignalMessage(body: frame, callIDInPath: CallID("call"), ringTimeout: .seconds(45))
             guard let message else { return }
             lastRequest += 1
             give(.requested(RequestID(rawValue: lastRequest), users[number], .signal(message)))
         } else {
             // The gateway passes on only valid UTF-8.
             guard String(validating: frame, as: UTF8.self) != nil else { return }
-            give(.received(SessionID(rawValue: UInt64(number)), frame))
+            give(.received(ConnectionID(rawValue: UInt64(number)), frame))
         }
     }
 
@@ -122,11 +122,11 @@ final class Desk {
                     commits.append(changes)
                     switchboard.handle(.stored(.committed(upTo: ticket)), at: now, into: &outputs)
                 case .ask(_, let id):
-                    let failed = Answer.failed(StoreFailure("not here"))
+                    let failed = StoreResult.failed(StoreFailure("not here"))
                     switchboard.handle(.stored(.answered(id, failed)), at: now, into: &outputs)
-                case .verify(let session, let name, _):
-                    let who = users[Int(session.rawValue)]
-                    switchboard.handle(.verified(session, id: name, .success(who)), at: now, into: &outputs)
+                case .verify(let connection, let name, _):
+                    let principal = users[Int(connection.rawValue)]
+                    switchboard.handle(.verified(connection, id: name, .success(principal)), at: now, into: &outputs)
                 default: break
                 }
             }

@@ -41,8 +41,8 @@ final class HeadTarget: FuzzTarget {
         } else {
             expect(connected == 0, "the server takes connections: \(errno)")
         }
-        var patience = timeval(tv_sec: 0, tv_usec: 20_000)
-        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        var timeout = timeval(tv_sec: 0, tv_usec: 20_000)
+        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         _ = send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
         shutdown(socket, Int32(SHUT_WR))
         var answer = [UInt8](repeating: 0, count: 4_096)
@@ -58,15 +58,15 @@ final class HeadTarget: FuzzTarget {
 private final class Echo: ServerDelegate, @unchecked Sendable {
     weak var server: Server?
 
-    func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision {
+    func admit(_ upgrade: RequestHead, as socket: SocketID) -> UpgradeDecision {
         upgrade.path == "/ws" ? .accept(subprotocol: upgrade.protocols.first) : .refuse(HTTPResponse(status: 404))
     }
-    func opened(_ connection: ConnectionID) {}
-    func received(_ message: RawSpan, on connection: ConnectionID) {
-        _ = server?.send(Frame("{}".utf8), to: connection)
+    func opened(_ socket: SocketID) {}
+    func received(_ message: RawSpan, on socket: SocketID) {
+        _ = server?.send(Frame("{}".utf8), to: socket)
     }
-    func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {}
-    func closed(_ connection: ConnectionID, code: UInt16?) {}
+    func receivedPong(_ payload: RawSpan, on socket: SocketID) {}
+    func closed(_ socket: SocketID, code: UInt16?) {}
     func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
         let said = [head.method, head.path] + head.query.map { $0.name + "=" + $0.value } + head.protocols
         server?.respond(exchange, with: HTTPResponse(status: 200, body: Array(said.joined().utf8) + body))

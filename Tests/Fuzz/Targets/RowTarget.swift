@@ -42,8 +42,8 @@ final class RowTarget: FuzzTarget {
         let store = SQLiteCallStore(folder: folder.path) { _ in }
         defer { store.close() }
         // A database that cannot be read at all is refused with an explanation.
-        guard let stored = try? store.open(at: Desk.start) else { return }
-        let desk = try Desk(damaged: stored)
+        guard let stored = try? store.open(at: FuzzSwitchboard.start) else { return }
+        let desk = try FuzzSwitchboard(damaged: stored)
         let before = desk.said
         desk.take(Array(Self.offer.utf8), from: 0, asRequest: false, after: 1)
         expect(desk.said > before, "a caller is answered, whatever is in the database")
@@ -77,8 +77,8 @@ final class RowTarget: FuzzTarget {
     private static func furnish(_ folder: URL) throws {
         try? FileManager.default.removeItem(at: folder)
         let store = SQLiteCallStore(folder: folder.path) { _ in }
-        _ = try store.open(at: Desk.start)
-        let desk = try Desk()
+        _ = try store.open(at: FuzzSwitchboard.start)
+        let desk = try FuzzSwitchboard()
         for frame in [
             #"{"type":"offer","id":"1","callId":"ended","to":"11","sdp":"v=0\r\n"}"#,
             #"{"type":"end","id":"2","callId":"ended"}"#,

@@ -14,18 +14,18 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     // It is set at the end of init, because the server needs self as its delegate.
     private(set) var server: Server!
-    var onAdmit: ((Server, RequestHead, ConnectionID) -> UpgradeDecision)?
-    var onOpen: ((Server, ConnectionID) -> Void)?
-    var onMessage: ((Server, String, ConnectionID) -> Void)?
-    var onPong: ((Server, ConnectionID) -> Void)?
-    var onClose: ((Server, ConnectionID) -> Void)?
+    var onAdmit: ((Server, RequestHead, SocketID) -> UpgradeDecision)?
+    var onOpen: ((Server, SocketID) -> Void)?
+    var onMessage: ((Server, String, SocketID) -> Void)?
+    var onPong: ((Server, SocketID) -> Void)?
+    var onClose: ((Server, SocketID) -> Void)?
     var onRequest: ((Server, RequestHead, [UInt8], ExchangeID) -> Void)?
     var onTimer: ((Server) -> Void)?
     var onTurn: ((Server) -> Void)?
 
     private struct Record {
         var events: [Event] = []
-        var connections: [ConnectionID] = []
+        var sockets: [SocketID] = []
         var exchanges: [ExchangeID] = []
         var heads: [RequestHead] = []
         var isDone = false
@@ -74,7 +74,7 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
     }
 
     var events: [Event] { record.withLock { $0.events } }
-    var connections: [ConnectionID] { record.withLock { $0.connections } }
+    var sockets: [SocketID] { record.withLock { $0.sockets } }
     var exchanges: [ExchangeID] { record.withLock { $0.exchanges } }
     var heads: [RequestHead] { record.withLock { $0.heads } }
 
@@ -96,34 +96,34 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
 
     // MARK: ServerDelegate
 
-    func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision {
+    func admit(_ upgrade: RequestHead, as socket: SocketID) -> UpgradeDecision {
         record.withLock { $0.heads.append(upgrade) }
-        return onAdmit?(server, upgrade, connection) ?? .accept(subprotocol: nil)
+        return onAdmit?(server, upgrade, socket) ?? .accept(subprotocol: nil)
     }
 
-    func opened(_ connection: ConnectionID) {
-        record.withLock { $0.connections.append(connection) }
+    func opened(_ socket: SocketID) {
+        record.withLock { $0.sockets.append(socket) }
         note("opened")
-        onOpen?(server, connection)
+        onOpen?(server, socket)
     }
 
-    func received(_ message: RawSpan, on connection: ConnectionID) {
+    func received(_ message: RawSpan, on socket: SocketID) {
         let text = message.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
         if let onMessage {
-            onMessage(server, text, connection)
+            onMessage(server, text, socket)
         } else {
             note(text.utf8.count > 100 ? "received \(text.utf8.count)" : "received \(text)")
         }
     }
 
-    func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {
+    func receivedPong(_ payload: RawSpan, on socket: SocketID) {
         note("pong \(payload.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })")
-        onPong?(server, connection)
+        onPong?(server, socket)
     }
 
-    func closed(_ connection: ConnectionID, code: UInt16?) {
+    func closed(_ socket: SocketID, code: UInt16?) {
         note("closed \(code.map(String.init) ?? "-")")
-        onClose?(server, connection)
+        onClose?(server, socket)
     }
 
     func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {

@@ -24,7 +24,7 @@ struct CallRouterTests {
         var epoch: UInt32?
         var named: String?
         var begins = false
-        var way = Source.Way.session
+        var way = Source.Way.connection
         var after: Int64 = 1
         let meaning: String
     }
@@ -122,7 +122,7 @@ struct CallRouterTests {
     @Test("An offer's meaning follows from its members, its sender and the call that it finds", arguments: rows)
     func meaning(_ row: Row) throws {
         let found = try call(row.found)
-        let mark = TokenMark(rawValue: row.user == "11" ? 1 : 2)
+        let fingerprint = TokenFingerprint(rawValue: row.user == "11" ? 1 : 2)
         let incoming = CallRouter.IncomingOffer(
             offer: Values.offer(row.digest, begins: row.begins),
             id: SignalID(row.id),
@@ -131,7 +131,8 @@ struct CallRouterTests {
             named: try row.named.map { try user($0) },
             source: Source(
                 user: try user(row.user),
-                phone: try row.device.map { Phone(id: try device($0), mark: mark) } ?? Phone(unnamed: mark),
+                device: try row.device.map { DeviceIdentity(id: try device($0), fingerprint: fingerprint) }
+                    ?? DeviceIdentity(unnamed: fingerprint),
                 name: nil,
                 way: row.way
             )
@@ -156,7 +157,7 @@ struct CallRouterTests {
         arguments: [
             Beginning(result: .rings),
             Beginning(hidden: .block, result: .hidden),
-            Beginning(hidden: .nameTaken, isBusy: true, result: .busy),
+            Beginning(hidden: .callIDTaken, isBusy: true, result: .busy),
             Beginning(isBusy: true, isCrowded: true, result: .crowded),
             Beginning(isBusy: true, rivals: ["a"], result: .busy),
             // The call whose callId comes first in byte order wins.
@@ -178,7 +179,7 @@ struct CallRouterTests {
     @Test("A call that crosses a call with a smaller callId loses the glare, even if the new call is hidden")
     func glare() throws {
         let rivals = [try SwitchboardTests.call("z"), try SwitchboardTests.call("a")]
-        for hidden in [nil, CallRecord.Hidden.nameTaken] {
+        for hidden in [nil, CallRecord.Hidden.callIDTaken] {
             let result = CallRouter.begin(
                 try SwitchboardTests.call("c-1"),
                 hidden: hidden,
@@ -191,16 +192,16 @@ struct CallRouterTests {
     }
 
     private func call(_ found: Found) throws -> Call? {
-        let unnamed = Phone(unnamed: TokenMark(rawValue: 1))
+        let unnamed = DeviceIdentity(unnamed: TokenFingerprint(rawValue: 1))
         let call: Call
         switch found {
         case .none: return nil
         case .ringing, .answered, .declined: call = try Values.call()
-        case .hidden: call = try Values.call(hidden: .nameTaken)
+        case .hidden: call = try Values.call(hidden: .callIDTaken)
         case .unnamedEnded: call = try Values.call(by: unnamed)
         case .later: call = try Values.call(epoch: 2)
         }
-        let callee = Phone(id: try device("b1"), mark: TokenMark(rawValue: 2))
+        let callee = DeviceIdentity(id: try device("b1"), fingerprint: TokenFingerprint(rawValue: 2))
         switch found {
         case .answered:
             _ = call.session.handle(.signal(Signal(.answer(digest: 7)), from: .callee, callee), at: Values.now)

@@ -19,7 +19,7 @@ struct CommitQueueTests {
         let call = try Values.call()
         queue.markDirty(call)
         queue.markDirty(call)
-        queue.append(.crashesForgotten)
+        queue.append(.uncleanStartsForgotten)
         #expect(queue.hasChanges)
         queue.flush(at: Values.now, into: &outputs)
         #expect(batches(outputs).map(\.0) == [2])
@@ -33,7 +33,7 @@ struct CommitQueueTests {
         var outputs: [Switchboard.Output] = []
         #expect(queue.isDurable, "there is nothing to wait for")
         for number in 1...2 {
-            queue.append(.crashesForgotten)
+            queue.append(.uncleanStartsForgotten)
             #expect(!queue.isDurable)
             queue.wait(.done(OrderID(rawValue: UInt64(number))), since: Values.now)
             queue.flush(at: Values.now, into: &outputs)
@@ -53,9 +53,9 @@ struct CommitQueueTests {
     @Test("A stall gives up the requests that wait, and keeps the acks")
     func stall() throws {
         var queue = CommitQueue()
-        queue.append(.crashesForgotten)
+        queue.append(.uncleanStartsForgotten)
         queue.wait(.reply(RequestID(rawValue: 5), Reply(body: [])), since: Values.now)
-        queue.wait(.frame(SessionID(rawValue: 6), []), since: Values.now)
+        queue.wait(.frame(ConnectionID(rawValue: 6), []), since: Values.now)
         queue.wait(.reply(RequestID(rawValue: 7), Reply(body: [])), since: Values.now)
         let requests = queue.giveUpRequests()
         #expect(requests == [RequestID(rawValue: 5), RequestID(rawValue: 7)])

@@ -8,26 +8,26 @@ struct ConnectionRegistryTests {
     @Test("A user's connections are found in the order in which they opened, until they close")
     func byUser() throws {
         var registry = ConnectionRegistry()
-        let sessions = try [(3, "11"), (1, "11"), (2, "10")].map { try Values.session($0.0, $0.1) }
-        for session in sessions { registry.insert(session) }
+        let connections = try [(3, "11"), (1, "11"), (2, "10")].map { try Values.connection($0.0, $0.1) }
+        for connection in connections { registry.insert(connection) }
         let user = try user("11")
         #expect(registry.of(user).map(\.id.rawValue) == [3, 1])
         #expect(registry.all.map(\.id.rawValue) == [1, 2, 3])
-        #expect(registry[SessionID(rawValue: 2)] === sessions[2])
+        #expect(registry[ConnectionID(rawValue: 2)] === connections[2])
         for id in [3, 1] {
             #expect(registry.isOnline(user))
-            let removed = registry.remove(SessionID(rawValue: UInt64(id)))
+            let removed = registry.remove(ConnectionID(rawValue: UInt64(id)))
             #expect(removed?.id.rawValue == UInt64(id))
         }
         #expect(!registry.isOnline(user) && registry.of(user).isEmpty && registry.count == 1)
-        let again = registry.remove(SessionID(rawValue: 3))
+        let again = registry.remove(ConnectionID(rawValue: 3))
         #expect(again == nil)
     }
 
     @Test("A room lists its members in the order in which they entered, under the name that each used")
     func rooms() throws {
         var registry = ConnectionRegistry()
-        let (a, b) = (try Values.session(1, "11"), try Values.session(2, "10"))
+        let (a, b) = (try Values.connection(1, "11"), try Values.connection(2, "10"))
         let room = RoomKey.pair(Pair(a.user, b.user))
         registry.enter(room, b, as: "p2p:10-11")
         registry.enter(room, a, as: "p2p:11-10")
@@ -41,25 +41,27 @@ struct ConnectionRegistryTests {
     @Test("A connection watches a limited number of users, and is forgotten as a watcher when it ends")
     func watching() throws {
         var registry = ConnectionRegistry()
-        let session = try Values.session(1, "11")
-        for number in 0..<SwitchboardLimits.watchedPerSession {
-            let isWatched = registry.watch(try user("u\(number)"), by: session)
+        let connection = try Values.connection(1, "11")
+        for number in 0..<SwitchboardLimits.watchedPerConnection {
+            let isWatched = registry.watch(try user("u\(number)"), by: connection)
             #expect(isWatched)
         }
-        let (further, again) = (registry.watch(try user("x"), by: session), registry.watch(try user("u0"), by: session))
+        let (further, again) = (
+            registry.watch(try user("x"), by: connection), registry.watch(try user("u0"), by: connection)
+        )
         #expect(!further && again)
         #expect(registry.watchers(of: try user("u0")).count == 1)
-        registry.watchNobody(session)
-        #expect(registry.watchedCount == 0 && session.watched.isEmpty)
+        registry.watchNobody(connection)
+        #expect(registry.watchedCount == 0 && connection.watched.isEmpty)
     }
 
     @Test("Draining remembers how many connections there were when it began")
     func draining() throws {
         var registry = ConnectionRegistry()
-        registry.insert(try Values.session(1, "11"))
+        registry.insert(try Values.connection(1, "11"))
         #expect(!registry.isDraining && registry.drained == 0)
         registry.drain()
-        _ = registry.remove(SessionID(rawValue: 1))
+        _ = registry.remove(ConnectionID(rawValue: 1))
         #expect(registry.isDraining && registry.drained == 1)
     }
 }

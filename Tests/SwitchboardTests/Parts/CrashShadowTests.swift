@@ -9,20 +9,22 @@ struct CrashShadowTests {
 
     @Test("New logs begin above the numbers that each crash may have lost, until no client remembers them")
     func firstSeq() {
-        let shadow = CrashShadow(crashes: 2, startedAt: Values.now, lasting: .seconds(180))
+        let shadow = CrashShadow(uncleanStarts: 2, startedAt: Values.now, lasting: .seconds(180))
         #expect(shadow.firstSeq(at: Values.now) == 1 + 2 * gap)
         #expect(shadow.firstSeq(at: Values.now + .seconds(180)) == 1)
-        #expect(CrashShadow(crashes: 0, startedAt: Values.now, lasting: .seconds(180)).firstSeq(at: Values.now) == 1)
+        #expect(
+            CrashShadow(uncleanStarts: 0, startedAt: Values.now, lasting: .seconds(180)).firstSeq(at: Values.now) == 1
+        )
     }
 
     @Test("The count of crashes is reset once, when the time of the shadow is over")
     func end() {
-        var shadow = CrashShadow(crashes: 1, startedAt: Values.now, lasting: .seconds(180))
+        var shadow = CrashShadow(uncleanStarts: 1, startedAt: Values.now, lasting: .seconds(180))
         let calls = CallTable()
         let early = shadow.end(at: Values.now + .seconds(179), calls: calls)
-        #expect(!early && shadow.crashes == 1)
+        #expect(!early && shadow.uncleanStarts == 1)
         let ended = shadow.end(at: Values.now + .seconds(180), calls: calls)
-        #expect(ended && shadow.crashes == 0)
+        #expect(ended && shadow.uncleanStarts == 0)
         let again = shadow.end(at: Values.now + .seconds(181), calls: calls)
         #expect(!again)
     }

@@ -11,13 +11,15 @@ struct PendingWorkTests {
 
     @Test("Work waits until all its calls are loaded; each call is asked for once")
     func parking() throws {
-        var queries = StoreQueries()
-        let first = queries.park(.news(SessionID(rawValue: 1)), until: [numbers[0], numbers[1]])
+        var queries = PendingQueries()
+        let first = queries.park(.endNotices(ConnectionID(rawValue: 1)), until: [numbers[0], numbers[1]])
         let second = queries.park(.expiry(numbers[1]), until: [numbers[1], numbers[2]])
         #expect(first == [numbers[0], numbers[1]] && second == [numbers[2]])
         #expect(queries.unpark(numbers[1]).isEmpty)
         let ready = queries.unpark(numbers[0])
-        guard case .news(SessionID(rawValue: 1))? = ready.first else { throw Missing("the first work is not ready") }
+        guard case .endNotices(ConnectionID(rawValue: 1))? = ready.first else {
+            throw Missing("the first work is not ready")
+        }
         #expect(queries.hasParked)
         #expect(queries.unpark(numbers[2]).count == 1)
         #expect(queries.isIdle)
@@ -25,21 +27,21 @@ struct PendingWorkTests {
 
     @Test("A call that cannot be loaded fails the work that needs it, except notices, which continue without it")
     func failing() throws {
-        var queries = StoreQueries()
-        _ = queries.park(.news(SessionID(rawValue: 1)), until: [numbers[0], numbers[1]])
+        var queries = PendingQueries()
+        _ = queries.park(.endNotices(ConnectionID(rawValue: 1)), until: [numbers[0], numbers[1]])
         _ = queries.park(.expiry(numbers[0]), until: [numbers[0]])
         _ = queries.park(.expiry(numbers[2]), until: [numbers[2]])
         let (failed, notices) = queries.giveUp(numbers[0])
-        #expect(failed.count == 1 && notices == [SessionID(rawValue: 1)])
+        #expect(failed.count == 1 && notices == [ConnectionID(rawValue: 1)])
         #expect(queries.unpark(numbers[1]).count == 1, "the notice of the other call")
     }
 
     @Test("A fetch whose client has gone is not carried out; other requests are")
     func abandonedFetch() throws {
-        var queries = StoreQueries()
+        var queries = PendingQueries()
         let (fetch, end) = (RequestID(rawValue: 1), RequestID(rawValue: 2))
-        _ = queries.park(.request(fetch, try who("11"), .fetch(try call("c-1"), .init())), until: [numbers[0]])
-        _ = queries.park(.request(end, try who("11"), .end(try call("c-1"), device: nil)), until: [numbers[0]])
+        _ = queries.park(.request(fetch, try principal("11"), .fetch(try call("c-1"), .init())), until: [numbers[0]])
+        _ = queries.park(.request(end, try principal("11"), .end(try call("c-1"), device: nil)), until: [numbers[0]])
         queries.removeFetch(fetch)
         queries.removeFetch(end)
         #expect(queries.unpark(numbers[0]).count == 1)
@@ -47,10 +49,10 @@ struct PendingWorkTests {
 
     @Test("The store's answer finds its question once, and not a second time")
     func questions() throws {
-        var queries = StoreQueries()
-        let (a, b) = (queries.ask(for: .peers(try user("11"))), queries.ask(for: .takeUp(numbers[0])))
+        var queries = PendingQueries()
+        let (a, b) = (queries.ask(for: .peers(try user("11"))), queries.ask(for: .load(numbers[0])))
         #expect(a != b)
-        guard case .takeUp(numbers[0])? = queries.answered(b) else { throw Missing("another question") }
+        guard case .load(numbers[0])? = queries.answered(b) else { throw Missing("another question") }
         let again = queries.answered(b) == nil
         #expect(again)
     }
@@ -77,10 +79,10 @@ struct PendingWorkTests {
         let missed = try add("10", "bb", call: numbers[0], tellsMissed: true)
         let text = try add("10", "bb", call: nil)
         _ = try add("11", "aa", call: numbers[0])
-        let (owner, phone) = (try user("10"), try device("b1"))
-        #expect(pushes.underWay(to: phone, of: owner, token: nil, onlyNotices: false) == [ring, missed, text])
-        #expect(pushes.underWay(to: phone, of: owner, token: "aa", onlyNotices: false) == [ring])
-        #expect(pushes.underWay(to: phone, of: owner, token: nil, onlyNotices: true) == [missed, text])
+        let (owner, target) = (try user("10"), try device("b1"))
+        #expect(pushes.underWay(to: target, of: owner, token: nil, onlyNotices: false) == [ring, missed, text])
+        #expect(pushes.underWay(to: target, of: owner, token: "aa", onlyNotices: false) == [ring])
+        #expect(pushes.underWay(to: target, of: owner, token: nil, onlyNotices: true) == [missed, text])
         let removed = [pushes.remove(ring) != nil, pushes.remove(ring) != nil]
         #expect(removed == [true, false] && pushes.count == 3)
     }
@@ -92,8 +94,8 @@ struct PendingWorkTests {
         for (number, user) in [(2, "11"), (1, "11"), (3, "10")] {
             let poll = LongPolls.Poll(
                 call: call.number,
-                who: try who(user),
-                phone: try Values.phone("a1"),
+                principal: try principal(user),
+                device: try Values.identity("a1"),
                 fetch: .init(),
                 until: Values.now,
                 iceServers: []

@@ -12,7 +12,7 @@ final class ClientRig {
         var client: CallClient
         let user: String
         let name: String
-        var session: SessionID?
+        var connection: ConnectionID?
         var outputs: [CallClient.Output] = []
 
         init(_ user: String, _ name: String, prefix: String) throws {
@@ -22,7 +22,7 @@ final class ClientRig {
                 .init(
                     user: try SwitchboardTests.user(user),
                     device: try SwitchboardTests.device(name),
-                    namePrefix: prefix
+                    signalIDPrefix: prefix
                 )
             )
         }
@@ -30,7 +30,7 @@ final class ClientRig {
         var live: [CallClient.Call] { client.calls.filter(\.isLive) }
     }
 
-    var world = World()
+    var world = SwitchboardWorld()
     var isUp = true
     var devices: [Device] = []
     var now: Moment { world.now }
@@ -48,7 +48,9 @@ final class ClientRig {
         device.outputs.append(output)
         switch output {
         case .send(let signal):
-            if let session = device.session { world.send(session, String(decoding: signal.frame, as: UTF8.self)) }
+            if let connection = device.connection {
+                world.send(connection, String(decoding: signal.frame, as: UTF8.self))
+            }
         case .post(let signal, _): try feed(device, .posted(signal.id, .failure(.unreachable)))
         case .fetch(let number, let id, let peer, let since, _):
             guard isUp else {
@@ -60,7 +62,7 @@ final class ClientRig {
                 since: since.map { .init(epoch: $0.epoch, seq: $0.seq) },
                 device: try SwitchboardTests.device(device.name)
             )
-            let reply = try world.reply(try who(device.user), .fetch(id, fetch))
+            let reply = try world.reply(try principal(device.user), .fetch(id, fetch))
             try feed(device, .fetched(number, FetchedCall.reply(status: reply.status, body: reply.body)))
         case .makeOffer(let uuid, let round, _, _):
             try feed(device, .localDescription(uuid, round: round, .offer, sdp: sdp(device, "offer", round)))
@@ -81,12 +83,12 @@ final class ClientRig {
         while isMoving {
             isMoving = false
             for device in devices {
-                guard let session = device.session else { continue }
-                for frame in world.taken(session) {
+                guard let connection = device.connection else { continue }
+                for frame in world.taken(connection) {
                     isMoving = true
                     try feed(device, .received(Incoming(Array(frame.description.utf8))))
                 }
-                if isMoving { world.pong(session) }
+                if isMoving { world.pong(connection) }
             }
         }
     }
@@ -96,31 +98,31 @@ final class ClientRig {
             world.wait(.milliseconds(100))
             for device in devices {
                 if let deadline = device.client.deadline, deadline <= now { try feed(device, .deadlineReached) }
-                if let session = device.session { world.pong(session) }
+                if let connection = device.connection { world.pong(connection) }
             }
             try deliver()
         }
     }
 
     func open(_ device: Device) throws {
-        device.session = try world.open(device.user, device.name)
+        device.connection = try world.open(device.user, device.name)
         try feed(device, .socketOpened)
         try deliver()
     }
 
     func close(_ device: Device) throws {
-        if let session = device.session { world.give(.closed(session)) }
-        device.session = nil
+        if let connection = device.connection { world.give(.closed(connection)) }
+        device.connection = nil
         try feed(device, .socketClosed)
     }
 
     func crash(to state: StoredState, after seconds: Int64 = 2) throws {
         isUp = false
-        for device in devices where device.session != nil {
-            device.session = nil
+        for device in devices where device.connection != nil {
+            device.connection = nil
             try feed(device, .socketClosed)
         }
-        world = World(stored: state, at: now + .seconds(seconds))
+        world = SwitchboardWorld(stored: state, at: now + .seconds(seconds))
         isUp = true
     }
 
@@ -128,17 +130,17 @@ final class ClientRig {
     ///
     /// `during` is called five seconds after the stop.
     func outage(_ seconds: Double, during: () throws -> Void) throws {
-        let state = world.kept.state(crashes: 0)
+        let state = world.kept.state(uncleanStarts: 0)
         isUp = false
         for device in devices {
-            device.session = nil
+            device.connection = nil
             try feed(device, .socketClosed)
         }
         // Only the devices' clocks matter here: the decisions of the old switchboard are discarded.
         try advance(5)
         try during()
         try advance(seconds - 5)
-        world = World(stored: state, at: now)
+        world = SwitchboardWorld(stored: state, at: now)
         isUp = true
     }
 

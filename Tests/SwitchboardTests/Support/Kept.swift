@@ -11,7 +11,7 @@ struct Kept {
     private var blocks: [BlockRecord] = []
     private var doNotDisturb: [UserID: Moment] = [:]
     private var revocations: [UserID: Moment] = [:]
-    private(set) var hasForgottenCrashes = false
+    private(set) var hasForgottenUncleanStarts = false
     private var forgotten: Set<CallNumber> = []
     private var events: [CallNumber: [TimelineRecord]] = [:]
 
@@ -34,7 +34,7 @@ struct Kept {
             case .event(let number, let event): events[number, default: []].append(event)
             case .logForgotten(let number): forgotten.insert(number)
             case .historyForgotten: break
-            case .crashesForgotten: hasForgottenCrashes = true
+            case .uncleanStartsForgotten: hasForgottenUncleanStarts = true
             case .device(let device):
                 devices.removeAll { $0.user == device.user && $0.id == device.id }
                 devices.append(device)
@@ -47,7 +47,7 @@ struct Kept {
         }
     }
 
-    func state(crashes: Int) -> StoredState {
+    func state(uncleanStarts: Int) -> StoredState {
         var state = StoredState()
         state.calls = calls.values.filter { !forgotten.contains($0.record.number) }.sorted {
             $0.record.number < $1.record.number
@@ -61,13 +61,13 @@ struct Kept {
             state.epochs[key] = max(state.epochs[key] ?? 0, call.record.epoch)
         }
         state.lastCallNumber = max(initial.lastCallNumber, calls.keys.map(\.rawValue).max() ?? 0)
-        state.crashes = crashes
+        state.uncleanStarts = uncleanStarts
         return state
     }
 
-    func answer(_ question: Question) -> Answer {
+    func run(_ query: StoreQuery) -> StoreResult {
         let all = calls.values.map(\.record).sorted { $1.number < $0.number }
-        switch question {
+        switch query {
         case .history(let user, let limit, let before):
             let own = all.filter { ($0.caller == user || $0.callee == user) && before.map($0.number.isBelow) ?? true }
             return .history(Array(own.prefix(limit)))

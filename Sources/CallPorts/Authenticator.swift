@@ -1,0 +1,24 @@
+/// Verifies tokens and capabilities: the port to the keys.
+///
+/// Called on every thread that serves connections.
+public protocol Authenticator: Sendable {
+    /// Returns the bearer of a token, verified at a moment in seconds since 1970.
+    func authenticate(_ token: String, atSeconds now: Int64) throws(AuthenticationError) -> Principal
+
+    /// Returns the device and call of a push's capability, verified at a moment in milliseconds since 1970.
+    ///
+    /// - Throws: ``AuthenticationError/invalid(_:)``.
+    func authenticate(capability: String, atMilliseconds now: Int64) throws(AuthenticationError) -> Principal
+}
+
+/// The reason why a token or a capability is refused, with a sentence for the client.
+///
+/// The sentence never contains text that the client sent.
+public enum AuthenticationError: Error, Equatable, Sendable {
+    /// It is not a valid token or capability.
+    case invalid(String)
+    /// The token was valid, and has expired.
+    case expired(String)
+    /// The key that verifies the token has not been fetched yet; the client may try again in a moment.
+    case keysUnavailable(String)
+}

@@ -1,0 +1,89 @@
+public import CallCore
+
+/// The identity of a client: the contents of a verified token.
+public struct Principal: Equatable, Sendable {
+    /// The user.
+    public var user: UserID
+    /// A fingerprint that distinguishes the token from others.
+    public var fingerprint: TokenFingerprint
+    /// The user's displayed name.
+    public var name: String?
+    /// The device that the token names.
+    public var device: DeviceID?
+    /// The group rooms that the user may enter, by full name.
+    public var rooms: Set<String>
+    /// Whether it is a service, which may act for any user.
+    public var isService: Bool
+    /// When the token expires.
+    public var expiresAt: Moment?
+    /// When the token was issued, to the second; `nil` = the token does not contain it.
+    public var issuedAt: Moment?
+    /// Whether the token writes the user as a JSON integer.
+    public var userIsInteger: Bool
+
+    /// The one call that the client may act in, if it has presented a push's capability and not a token.
+    public var scope: CallScope?
+
+    /// The identity from a token.
+    public init(
+        user: UserID,
+        fingerprint: TokenFingerprint,
+        name: String? = nil,
+        device: DeviceID? = nil,
+        rooms: Set<String> = [],
+        isService: Bool = false,
+        expiresAt: Moment? = nil,
+        issuedAt: Moment? = nil,
+        userIsInteger: Bool = false
+    ) {
+        self.user = user
+        self.fingerprint = fingerprint
+        self.name = name
+        self.device = device
+        self.rooms = rooms
+        self.isService = isService
+        self.expiresAt = expiresAt
+        self.issuedAt = issuedAt
+        self.userIsInteger = userIsInteger
+    }
+
+    /// The identity from a push's capability: one device of the user, in one epoch of one call.
+    public init(user: UserID, scope: CallScope) {
+        self.init(user: user, fingerprint: TokenFingerprint(rawValue: 0), device: scope.device)
+        self.scope = scope
+    }
+
+    /// Whether a revocation of tokens issued up to a moment covers this token.
+    ///
+    /// A token without a moment of issue is covered: it may be any token that the user ever had.
+    @inlinable
+    public func isRevoked(before moment: Moment) -> Bool { issuedAt.map { $0 <= moment } ?? true }
+
+    /// Returns the device that a request comes from: the named device, else the device that the token stands for.
+    @inlinable
+    public func deviceIdentity(named device: DeviceID?) -> DeviceIdentity {
+        if let scope { return DeviceIdentity(id: scope.device, fingerprint: fingerprint) }
+        if let id = device ?? self.device { return DeviceIdentity(id: id, fingerprint: fingerprint) }
+        return DeviceIdentity(unnamed: fingerprint)
+    }
+}
+
+/// The scope of a push's capability (protocol, section 6).
+public struct CallScope: Equatable, Sendable {
+    /// The call.
+    public var call: CallID
+    /// The epoch of the call.
+    public var epoch: UInt32
+    /// The user at the other end.
+    public var peer: UserID
+    /// The device that was pushed.
+    public var device: DeviceID
+
+    /// A scope with the given members.
+    public init(call: CallID, epoch: UInt32, peer: UserID, device: DeviceID) {
+        self.call = call
+        self.epoch = epoch
+        self.peer = peer
+        self.device = device
+    }
+}

@@ -1,0 +1,166 @@
+import CallCore
+import CallPorts
+import Threads
+
+/// The workbench of a case: opens stores one after another at one place, and collects their reports.
+final class StoreBench {
+    private let storage: any StoreContract.Storage
+    private var store: (any CallStore)?
+    private(set) var reports = Reports()
+    private var lastTicket: UInt64 = 0
+    private var lastQuery: UInt64 = 0
+
+    init(storage: any StoreContract.Storage) { self.storage = storage }
+
+    /// Opens a store that finds the data stored so far.
+    ///
+    /// Tickets start again at 1, as in a new process.
+    @discardableResult
+    func open() throws -> StoredState {
+        let reports = Reports()
+        self.reports = reports
+        lastTicket = 0
+        let store = storage.makeStore { reports.add($0) }
+        self.store = store
+        return try store.open(at: Moment(milliseconds: 1_700_000_000_000))
+    }
+
+    /// Queues changes without waiting.
+    @discardableResult
+    func commit(_ changes: [Change]) -> Ticket {
+        lastTicket += 1
+        let ticket = Ticket(rawValue: lastTicket)
+        // A store whose commits are durable immediately sends no report.
+        if store?.commit(changes, as: ticket) == true { reports.add(.committed(upTo: ticket)) }
+        return ticket
+    }
+
+    /// Queues changes and waits until they are durable.
+    func save(_ changes: [Change]) throws {
+        let ticket = commit(changes)
+        try reports.wait("ticket \(ticket.rawValue) committed") { $0.committed.last.map { $0 >= ticket } ?? false }
+    }
+
+    /// Asks a query and waits for the answer.
+    func ask(_ query: StoreQuery) throws -> StoreResult {
+        let id = askLater(query)
+        return try answer(to: id)
+    }
+
+    /// Asks a query without waiting.
+    func askLater(_ query: StoreQuery) -> StoreQueryID {
+        lastQuery += 1
+        let id = StoreQueryID(rawValue: lastQuery)
+        store?.ask(query, as: id)
+        return id
+    }
+
+    /// Waits for the answer to a query.
+    func answer(to id: StoreQueryID) throws -> StoreResult {
+        let found = try reports.wait("question \(id.rawValue) answered") { $0.answers[id] != nil }
+        guard let answer = found.answers[id] else { throw StoreContract.Violation(description: "no answer") }
+        return answer
+    }
+
+    /// Returns a user's history.
+    func history(_ user: UserID, limit: Int = 100, before: Int64? = nil) throws -> [CallRecord] {
+        let answer = try ask(.history(user, limit: limit, before: before.map(CallNumber.init(rawValue:))))
+        guard case .history(let calls) = answer else {
+            throw StoreContract.Violation(description: "a question for history was answered by \(answer)")
+        }
+        return calls
+    }
+
+    /// Returns the timeline of a call.
+    func timeline(_ id: CallID, _ user: UserID? = nil) throws -> (CallRecord?, [TimelineRecord]) {
+        try timeline(CallChoice(id, of: user.map { [$0] } ?? []))
+    }
+
+    /// Returns the timeline of a call.
+    func timeline(_ choice: CallChoice) throws -> (CallRecord?, [TimelineRecord]) {
+        let answer = try ask(.timeline(choice))
+        guard case .timeline(let call, let events) = answer else {
+            throw StoreContract.Violation(description: "a question for a timeline was answered by \(answer)")
+        }
+        return (call, events)
+    }
+
+    /// Closes the store cleanly.
+    func close() {
+        store?.close()
+        store = nil
+    }
+
+    /// Drops the store without closing it.
+    func crash() { store = nil }
+
+    /// Closes the store and opens it again.
+    func reopen() throws -> StoredState {
+        close()
+        return try open()
+    }
+
+    /// Closes the store if it is still open.
+    func leave() { close() }
+}
+
+/// The reports of a store so far.
+final class Reports: Sendable {
+    struct Found: Sendable {
+        var committed: [Ticket] = []
+        var answers: [StoreQueryID: StoreResult] = [:]
+        /// Queries that were answered more than once.
+        var repeated: [StoreQueryID] = []
+        /// The reports in order: `"committed 1"`, `"answered 1"`, `"stalled"`, `"damaged"`, `"recovered"`.
+        var course: [String] = []
+    }
+
+    private let found = Monitor(Found())
+
+    func add(_ report: StoreReport) { found.withLock { Self.add(report, to: &$0) } }
+
+    private static func add(_ report: StoreReport, to found: inout Found) {
+        switch report {
+        case .committed(let ticket):
+            found.committed.append(ticket)
+            found.course.append("committed \(ticket.rawValue)")
+        case .answered(let id, let answer):
+            if found.answers[id] != nil { found.repeated.append(id) }
+            found.answers[id] = answer
+            found.course.append("answered \(id.rawValue)")
+        case .stalled: found.course.append("stalled")
+        case .damaged: found.course.append("damaged")
+        case .recovered: found.course.append("recovered")
+        }
+    }
+
+    /// All reports so far.
+    var now: Found { found.withLock { $0 } }
+
+    /// Waits until a condition holds, for at most 20 seconds.
+    @discardableResult
+    func wait(_ what: String, until isSo: (Found) -> Bool) throws -> Found {
+        if let found = found.wait(until: .now + .seconds(20), for: { isSo($0) ? $0 : nil }) { return found }
+        let last = now.course.suffix(5).joined(separator: ", ")
+        throw StoreContract.Violation(description: "waited in vain for: \(what); last reports: \(last)")
+    }
+}
+
+/// Throws a violation unless both values are equal.
+func expect<Value: Equatable>(_ found: Value, _ expected: Value, _ what: String) throws {
+    guard found == expected else {
+        throw StoreContract.Violation(
+            description: "\(what): expected \(shortened(expected)), found \(shortened(found))"
+        )
+    }
+}
+
+/// Throws a violation unless the condition holds.
+func expect(_ isSo: Bool, _ what: String) throws {
+    guard isSo else { throw StoreContract.Violation(description: what) }
+}
+
+private func shortened(_ value: some Any) -> String {
+    let text = String(describing: value)
+    return text.count > 2_000 ? text.prefix(2_000) + " …" : text
+}

@@ -1,0 +1,38 @@
+import CallCore
+import CallPorts
+import CallWire
+import SocketIO
+
+/// The cursors of devices that keep none themselves, remembered until they connect again.
+///
+/// They are in memory only: after a restart such a device gets its live calls again.
+struct ReplayCursors {
+    struct Key: Hashable {
+        let user: UserID
+        let device: DeviceID
+    }
+
+    /// How long a device's cursors are remembered after its last session.
+    private static let keptFor = Moment.Duration.seconds(600)
+
+    private var all: [Key: (seen: [LogName: UInt64], at: Moment)] = [:]
+    private var prunedAt = Moment(milliseconds: 0)
+
+    func seen(by key: Key) -> [LogName: UInt64] { all[key]?.seen ?? [:] }
+
+    mutating func note(_ update: [LogName: UInt64], by key: Key, at now: Moment) {
+        var seen = seen(by: key)
+        seen.merge(update) { max($0, $1) }
+        if seen.count > SocketIOLimits.rememberedLogs { seen = update }
+        all[key] = (seen, now)
+    }
+
+    /// Keeps the cursors of a device whose session is still open.
+    mutating func keep(_ key: Key, at now: Moment) { all[key]?.at = now }
+
+    mutating func prune(at now: Moment) {
+        guard now >= prunedAt + .seconds(60) else { return }
+        prunedAt = now
+        all = all.filter { now < $0.value.at + Self.keptFor }
+    }
+}

@@ -1,0 +1,25 @@
+import Crypto
+
+/// A time-limited credential for coturn (`use-auth-secret`; draft-uberti-behave-turn-rest-00).
+public struct TimeLimitedCredential: Sendable, Equatable {
+    /// `<expiry>:<user>`: seconds since 1970, then the user it was issued to, for coturn's log.
+    public let username: String
+    /// The base64 text of the HMAC-SHA1 of the username under the shared secret.
+    public let credential: String
+    /// How long the credential is valid, in seconds.
+    public let ttlSeconds: Int64
+
+    /// Creates a credential for a user.
+    ///
+    /// - Parameters:
+    ///   - user: the user's id.
+    ///   - secret: coturn's `static-auth-secret`.
+    ///   - ttlSeconds: how long the credential is valid, from `now`.
+    ///   - now: seconds since 1970.
+    public init(user: String, secret: [UInt8], ttlSeconds: Int64, now: Int64) {
+        let (expiry, overflow) = now.addingReportingOverflow(ttlSeconds)
+        username = "\(overflow ? .max : expiry):\(user)"
+        credential = Base64.encode(HMACSHA1.code(of: Array(username.utf8), key: secret))
+        self.ttlSeconds = ttlSeconds
+    }
+}

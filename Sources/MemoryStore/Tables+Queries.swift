@@ -1,0 +1,49 @@
+import CallCore
+import CallPorts
+
+/// The answers to queries, from the data in memory.
+extension Tables {
+    func run(_ query: StoreQuery) -> StoreResult {
+        switch query {
+        case .history(let user, let limit, let before): .history(history(of: user, limit: limit, before: before))
+        case .timeline(let choice): timeline(of: choice)
+        case .peers(let user, let limit): .peers(peers(of: user, limit: limit))
+        case .log(let number): .log(stored(number))
+        }
+    }
+
+    private func history(of user: UserID, limit: Int, before: CallNumber?) -> [CallRecord] {
+        guard limit > 0 else { return [] }
+        let numbers = (numbersByUser[user] ?? []).reversed().lazy
+        return numbers.drop { number in before.map { number.rawValue >= $0.rawValue } ?? false }
+            .prefix(limit)
+            .compactMap { rows[$0]?.call }
+    }
+
+    private func peers(of user: UserID, limit: Int) -> [UserID] {
+        var found: [UserID] = []
+        var left = (begun: limit, received: limit)
+        for call in (numbersByUser[user] ?? []).reversed().lazy.compactMap({ rows[$0]?.call })
+        where call.caller != call.callee {
+            let isBegun = call.caller == user
+            guard (isBegun ? left.begun : left.received) > 0 else { continue }
+            if isBegun { left.begun -= 1 } else { left.received -= 1 }
+            let peer = isBegun ? call.callee : call.caller
+            if !found.contains(peer) { found.append(peer) }
+        }
+        return found
+    }
+
+    private func stored(_ number: CallNumber) -> StoredCall? {
+        guard let row = rows[number], row.keepsLog, let call = row.call else { return nil }
+        return StoredCall(record: call, entries: row.entries)
+    }
+
+    private func timeline(of choice: CallChoice) -> StoreResult {
+        for number in (numbersByID[choice.id] ?? []).reversed() {
+            guard let row = rows[number], let call = row.call, choice.fits(call) else { continue }
+            return .timeline(call, row.events)
+        }
+        return .timeline(nil, [])
+    }
+}

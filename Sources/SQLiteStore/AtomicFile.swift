@@ -1,0 +1,60 @@
+import CallPorts
+import Glibc
+import SQLite
+
+/// A database file that is being written, under another name beside its target, so that no process sees half of it.
+///
+/// Only its owner can read it. A file that has not received its final name when it is destroyed is deleted.
+struct AtomicFile: ~Copyable {
+    /// The final path.
+    let target: String
+    /// The path while it is being written.
+    let path: String
+    private let file: Int32
+
+    /// Creates an empty file.
+    init(of target: String) throws(StoreFailure) {
+        let path = "\(target).part-\(getpid())"
+        let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw Self.failure("made", target) }
+        (self.target, self.path, self.file) = (target, path, file)
+    }
+
+    deinit {
+        close(file)
+        unlink(path)
+    }
+
+    /// Writes everything that a connection sees, in compact form (`VACUUM INTO`).
+    func copy(from connection: Connection) throws(SQLiteError) {
+        let statement = try connection.statement(SQL("copy", "VACUUM INTO ?1"))
+        try statement.bind(path, at: 1)
+        try statement.run()
+    }
+
+    /// Gives the file to the owner of the folder if this process runs as root.
+    func give(to folder: DataFolder) throws(StoreFailure) { try folder.giveToOwner { fchown(file, $0, $1) } }
+
+    /// Flushes the file to the disk and gives it its final name, which must not exist yet.
+    func publish() throws(StoreFailure) {
+        try synchronize()
+        guard link(path, target) == 0 else { throw Self.failure("made", target) }
+    }
+
+    /// Flushes the file to the disk.
+    func synchronize() throws(StoreFailure) {
+        guard fsync(file) == 0 else { throw Self.failure("written", path) }
+    }
+
+    /// Gives the file its final name.
+    ///
+    /// A file that has that name is replaced.
+    func replace() throws(StoreFailure) {
+        guard rename(path, target) == 0 else { throw Self.failure("made", target) }
+    }
+
+    /// Returns a failure about a file with the text of the last system error (`errno`).
+    static func failure(_ what: String, _ path: String) -> StoreFailure {
+        StoreFailure("The file \(path) cannot be \(what): \(String(cString: strerror(errno)).lowercased()).")
+    }
+}

@@ -1,0 +1,185 @@
+import CallPorts
+import FoundationEssentials
+import Glibc
+
+/// The data folder.
+///
+/// It is created if missing, accessible to its owner only, and held by one server at a time.
+struct DataFolder: Sendable {
+    let path: String
+
+    /// The path of the database in the folder.
+    var database: String { path + "/ringline.sqlite" }
+    private var lockFile: String { path + "/ringline.lock" }
+
+    /// Locks the folder for this process, and then creates the database file if it is missing.
+    ///
+    /// Before the folder is locked, nothing in it is touched except the lock file.
+    func take(_ lockWait: LockWait) throws(StoreFailure) -> Lock {
+        try prepare()
+        let lock = try lock(lockWait)
+        try makeDatabaseFile()
+        return lock
+    }
+
+    /// Locks the folder for changes to its files while no server runs.
+    ///
+    /// It does not create a database. Folders that root creates get the owner of the folder above them, because the
+    /// user that runs the server must be able to use them.
+    func hold() throws(StoreFailure) -> Lock {
+        let missing = missingFolders()
+        try prepare()
+        for made in missing {
+            let above = DataFolder(path: URL(filePath: made).deletingLastPathComponent().path)
+            try above.giveToOwner { lchown(made, $0, $1) }
+        }
+        let lock = try lock(LockWait())
+        // If root created the lock file and kept it, the server could not open it.
+        try giveToOwner { lchown(lockFile, $0, $1) }
+        return lock
+    }
+
+    /// Whether a server, or a restoration, holds the folder at the moment.
+    var isHeld: Bool {
+        let file = Glibc.open(lockFile, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return false }
+        defer { Glibc.close(file) }
+        return flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
+    }
+
+    /// Gives a file to the folder's owner if this process runs as root.
+    ///
+    /// `give` calls `chown` or a function like it.
+    func giveToOwner(_ give: (uid_t, gid_t) -> Int32) throws(StoreFailure) {
+        guard geteuid() == 0 else { return }
+        var status = stat()
+        guard stat(path, &status) == 0, give(status.st_uid, status.st_gid) == 0 else {
+            let why = errno
+            throw StoreFailure("A file in \(path) cannot be given to the owner of the folder: \(reason(why)).")
+        }
+    }
+
+    /// Creates the folder if it is missing (0700), and checks that it can be used.
+    private func prepare() throws(StoreFailure) {
+        if mkdir(path, 0o700) != 0, errno != EEXIST {
+            let why = errno
+            guard why == ENOENT else {
+                throw StoreFailure("The data folder \(path) cannot be created: \(reason(why)).")
+            }
+            do {
+                try FileManager.default.createDirectory(
+                    atPath: path,
+                    withIntermediateDirectories: true,
+                    attributes: [.posixPermissions: 0o700]
+                )
+            } catch {
+                throw StoreFailure(
+                    "The data folder \(path) cannot be created: its parent folder does not exist or is not writable."
+                )
+            }
+        }
+        try requireFolder()
+        guard access(path, W_OK | X_OK) == 0 else {
+            let why = errno
+            throw StoreFailure(
+                "The data folder \(path) cannot be written (\(reason(why))); it must belong to the user that runs ringline."
+            )
+        }
+    }
+
+    /// Returns the paths of the folder and of those above it that do not exist, the topmost first.
+    private func missingFolders() -> [String] {
+        var missing: [String] = []
+        var url = URL(filePath: path).absoluteURL.standardized
+        while access(url.path, F_OK) != 0, url.pathComponents.count > 1 {
+            missing.append(url.path)
+            url.deleteLastPathComponent()
+        }
+        return missing.reversed()
+    }
+
+    /// Checks that the path exists and is a folder.
+    func requireFolder() throws(StoreFailure) {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            let why = errno
+            throw StoreFailure("The data folder \(path) cannot be opened: \(reason(why)).")
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw StoreFailure("\(path) is not a folder; --data must name a folder.")
+        }
+    }
+
+    /// Creates the database file with mode 0600 if it is missing.
+    ///
+    /// SQLite gives `-wal` and `-shm` the same mode.
+    private func makeDatabaseFile() throws(StoreFailure) {
+        let file = Glibc.open(database, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            let why = errno
+            throw StoreFailure("The database \(database) cannot be opened for writing: \(reason(why)).")
+        }
+        Glibc.close(file)
+    }
+
+    /// Locks the folder for this process, until the lock is released or the process ends, even by a crash.
+    private func lock(_ lockWait: LockWait) throws(StoreFailure) -> Lock {
+        let file = Glibc.open(lockFile, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            let why = errno
+            throw StoreFailure("The lock file \(lockFile) cannot be opened: \(reason(why)).")
+        }
+        let why = lock(file, lockWait)
+        guard why == 0 else {
+            let holder = holder(of: file).map { " (process \($0))" } ?? ""
+            Glibc.close(file)
+            guard why == EWOULDBLOCK else {
+                throw StoreFailure("The lock file \(lockFile) cannot be locked: \(reason(why)).")
+            }
+            throw StoreFailure(
+                "The data folder \(path) is in use by another ringline\(holder); stop that one, or use another folder."
+            )
+        }
+        // The number is only for the error text above. The server can run even if the number cannot be written.
+        let digits = Array(String(getpid()).utf8)
+        _ = ftruncate(file, 0)
+        _ = pwrite(file, digits, digits.count, 0)
+        return Lock(file: file)
+    }
+
+    /// Takes the lock and returns 0, or returns the `errno`.
+    ///
+    /// While another process has the lock, it waits as `lockWait` allows.
+    private func lock(_ file: Int32, _ lockWait: LockWait) -> Int32 {
+        guard flock(file, LOCK_EX | LOCK_NB) != 0 else { return 0 }
+        guard errno == EWOULDBLOCK, lockWait.milliseconds > 0 else { return errno }
+        lockWait.waits(holder(of: file))
+        let deadline = ContinuousClock.now + .milliseconds(lockWait.milliseconds)
+        while ContinuousClock.now < deadline, !lockWait.isOver() {
+            // The lock is polled: only a signal could end an `flock` that waits, and this thread receives no signals.
+            usleep(20_000)
+            if flock(file, LOCK_EX | LOCK_NB) == 0 { return 0 }
+            guard errno == EWOULDBLOCK else { return errno }
+        }
+        return EWOULDBLOCK
+    }
+
+    /// Returns the process that wrote its number into the lock file.
+    private func holder(of file: Int32) -> Int? {
+        var digits = [UInt8](repeating: 0, count: 20)
+        let count = max(0, pread(file, &digits, digits.count, 0))
+        return Int(String(decoding: digits[..<count], as: UTF8.self))
+    }
+
+    /// Holds the folder by an `flock`, which the kernel releases when the process ends.
+    final class Lock: Sendable {
+        private let file: Int32
+
+        init(file: Int32) { self.file = file }
+
+        deinit { Glibc.close(file) }
+    }
+
+    /// Returns the system's text for an `errno`.
+    private func reason(_ number: Int32) -> String { String(cString: strerror(number)).lowercased() }
+}

@@ -1,0 +1,62 @@
+import CallPorts
+import SQLite
+import Threads
+
+/// Answers queries on its own thread and connection, so that a long query delays no commit.
+///
+/// It receives a query only after the changes before it were committed, so the query sees them.
+final class QueryThread: Sendable {
+    private let inbox: Inbox<WriterQueue.SubmittedQuery>
+    private let thread: WorkThread
+
+    init(
+        _ folder: DataFolder,
+        damages: DamageLog,
+        report: @escaping @Sendable (StoreReport) -> Void
+    ) throws(StoreFailure) {
+        let work = Work(database: folder.database, damages: damages, report: report)
+        inbox = work.inbox
+        thread = try SQLiteStore.run(onThread: "store questions") { work.run() }
+    }
+
+    func put(_ queries: [WriterQueue.SubmittedQuery]) { for submitted in queries { inbox.put(submitted) } }
+
+    /// Answers the waiting queries, closes the connection and returns.
+    func close() {
+        inbox.close()
+        thread.join()
+    }
+
+    /// The work of the thread.
+    private struct Work: Sendable {
+        let inbox = Inbox<WriterQueue.SubmittedQuery>()
+        let database: String
+        let damages: DamageLog
+        let report: @Sendable (StoreReport) -> Void
+
+        func run() {
+            var runner: QueryRunner?
+            while let next = inbox.takeAll() {
+                for submitted in next.elements {
+                    do throws(SQLiteError) {
+                        // The connection is opened for the first query. If that fails, the next query tries again.
+                        let open = if let runner { runner } else { try connect() }
+                        runner = open
+                        let answer = open.run(submitted.query)
+                        for damage in damages.take() { report(.damaged(damage)) }
+                        report(.answered(submitted.id, answer))
+                    } catch {
+                        report(.answered(submitted.id, .failed(StoreFailure(error, database: database))))
+                    }
+                }
+            }
+        }
+
+        private func connect() throws(SQLiteError) -> QueryRunner {
+            let connection = try Connection(.file(path: database, .readWrite))
+            try connection.pragma("query_only", "ON")
+            try connection.pragma("temp_store", "MEMORY")
+            return QueryRunner(connection: connection, database: database, damages: damages)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import CallCore
+import CallPorts
+import SQLite
+
+/// At each opening, repairs those impossible values that cannot just be ignored when they are read.
+///
+/// These are the values that SQL itself computes with: counters that would become floating-point numbers, the order of
+/// events, and the time at which a call is forgotten. Damaged events and calls are found by an index, so that an
+/// undamaged database costs almost nothing. Only the small table of revocations is read as a whole.
+struct Repair {
+    let connection: Connection
+    let damages: DamageLog
+    let now: Moment
+
+    func run() throws(SQLiteError) {
+        try connection.transaction { () throws(SQLiteError) in
+            try mendCounters()
+            try mendEndings()
+            try mendOrder()
+            try mendRevocations()
+            // These rows stay in the database, but no call record is created from them.
+            try findAll("call", "number", outside: StorableRange.numbers, .leftOut) { _ throws(SQLiteError) in }
+        }
+    }
+
+    private func mendCounters() throws(SQLiteError) {
+        let ranges = [
+            ("crashes", StorableRange.counts), ("last_call_number", 0...StorableRange.numbers.upperBound),
+            ("forgetting_before", StorableRange.moments),
+        ]
+        for (name, range) in ranges {
+            let found = try statement("read counter", "SELECT value FROM meta WHERE name = ?1")
+            try found.bind(name, at: 1)
+            let value = try found.step() ? found.int64(0) : nil
+            found.reset()
+            guard let value, !range.contains(value) else { continue }
+            damages.note(DamagedValue(table: "meta", column: "value", row: name, remedy: .replaced))
+            switch name {
+            case "forgetting_before":
+                // With a damaged value, the whole history might be deleted.
+                try run("mend forgetting", "DELETE FROM meta WHERE name = 'forgetting_before'")
+            // This counter is only for forgotten calls; the stored calls contain their own numbers.
+            case "last_call_number":
+                try run("mend counter", "UPDATE meta SET value = 0 WHERE name = 'last_call_number'")
+            default:
+                let bound = value < 0 ? range.lowerBound : range.upperBound
+                try run("mend counter \(bound)", "UPDATE meta SET value = \(bound) WHERE name = 'crashes'")
+            }
+        }
+    }
+
+    /// Repairs end times.
+    ///
+    /// A call with an impossible end time would be forgotten immediately, or never.
+    private func mendEndings() throws(SQLiteError) {
+        let range = StorableRange.moments
+        let mend = try statement(
+            "mend ending",
+            """
+            UPDATE call SET ended_at = CASE
+                WHEN started_at BETWEEN \(range.lowerBound) AND \(range.upperBound) THEN started_at ELSE ?2 END
+            WHERE number = ?1
+            """
+        )
+        try findAll("call", "ended_at", outside: range, named: "number", .replaced) { number throws(SQLiteError) in
+            try mend.bind(number, at: 1)
+            try mend.bind(min(max(now.milliseconds, range.lowerBound), range.upperBound), at: 2)
+            try mend.run()
+        }
+    }
+
+    /// Repairs positions of events.
+    ///
+    /// Above the highest rowid, SQLite picks random numbers, and timelines lose their order.
+    private func mendOrder() throws(SQLiteError) {
+        let mend = try statement(
+            "mend order",
+            """
+            UPDATE event SET position =
+                1 + coalesce((SELECT max(position) FROM event WHERE position <= \(StorableRange.numbers.upperBound)), 0)
+            WHERE position = ?1
+            """
+        )
+        let all = Int64.min...StorableRange.numbers.upperBound
+        try findAll("event", "position", outside: all, .replaced) { position throws(SQLiteError) in
+            try mend.bind(position, at: 1)
+            try mend.run()
+        }
+    }
+
+    /// Repairs revocations.
+    ///
+    /// The right time is unknown, so all tokens of the user that were issued up to now are refused.
+    private func mendRevocations() throws(SQLiteError) {
+        let range = StorableRange.moments
+        let found = try statement(
+            "damaged revocations",
+            "SELECT user FROM revocation WHERE before NOT BETWEEN \(range.lowerBound) AND \(range.upperBound)"
+        )
+        while try found.step() {
+            damages.note(
+                DamagedValue(table: "revocation", column: "before", row: found.text(0), remedy: .replaced)
+            )
+        }
+        let mend = try statement(
+            "mend revocations",
+            "UPDATE revocation SET before = ?1 WHERE before NOT BETWEEN \(range.lowerBound) AND \(range.upperBound)"
+        )
+        try mend.bind(now.milliseconds, at: 1)
+        try mend.run()
+    }
+
+    /// Notes the rows whose column is outside a range, and calls `mend` with each row's number, the lowest value first.
+    private func findAll(
+        _ table: String,
+        _ column: String,
+        outside range: ClosedRange<Int64>,
+        named name: String? = nil,
+        _ remedy: DamagedValue.Remedy,
+        _ mend: (Int64) throws(SQLiteError) -> Void
+    ) throws(SQLiteError) {
+        let name = name ?? column
+        for condition in ["< \(range.lowerBound)", "> \(range.upperBound)"] {
+            let found = try statement(
+                "damaged \(table).\(column) \(condition)",
+                "SELECT \(name) FROM \(table) WHERE \(column) IS NOT NULL AND \(column) \(condition) ORDER BY \(column)"
+            )
+            var rows: [Int64] = []
+            while try found.step() { rows.append(found.int64(0)) }
+            for row in rows {
+                damages.note(DamagedValue(table: table, column: column, row: "\(row)", remedy: remedy))
+                try mend(row)
+            }
+        }
+    }
+
+    private func statement(_ name: String, _ text: String) throws(SQLiteError) -> Statement {
+        try connection.statement(SQL(name, text))
+    }
+
+    private func run(_ name: String, _ text: String) throws(SQLiteError) { try statement(name, text).run() }
+}

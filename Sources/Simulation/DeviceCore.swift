@@ -1,0 +1,129 @@
+import CallCore
+
+/// The name of a call for a simulated device and for the world.
+///
+/// Epoch 0: the device does not know the epoch yet.
+struct CallName: Hashable, Comparable, CustomStringConvertible {
+    var id: CallID
+    var pair: Pair
+    var epoch: UInt32
+
+    var key: CallKey { CallKey(id: id, pair: pair) }
+    var description: String { "\(id.text)/\(epoch)" }
+
+    static func < (a: Self, b: Self) -> Bool {
+        if a.id != b.id { return a.id < b.id }
+        if a.pair != b.pair { return (a.pair.low, a.pair.high) < (b.pair.low, b.pair.high) }
+        return a.epoch < b.epoch
+    }
+}
+
+/// A signal that a device sends, with the id that every resend repeats.
+struct Outgoing {
+    var kind: SignalKind
+    var id: String
+    var callID: CallID
+    var peer: UserID
+    /// The epoch that the signal names; 0 = none.
+    var epoch: UInt32
+    /// The members of the signal's kind, separated by commas, without braces.
+    var fields: String
+    var sentAt: Moment?
+    var tries = 0
+}
+
+/// An intent of a device's user.
+enum Intent {
+    case call(CallID, peer: UserID, ringSeconds: Int64?, sdp: Int)
+    case answer(CallName, sdp: Int)
+    case end(CallName, reason: EndReason?)
+    case say(CallName, SignalKind, fields: String)
+}
+
+/// An input of an app's call logic.
+enum CoreInput {
+    case connected
+    case disconnected
+    case frame(ReadFrame)
+    case push([UInt8])
+    /// The response to a signal that was sent as a request; status 0 when there was no response.
+    case response(id: String, status: Int, body: [UInt8])
+    /// The response to the fetch with this number; status 0 when there was no response.
+    case fetched(CallID, number: UInt64, status: Int, body: [UInt8])
+    /// The server closed the socket because the token has expired.
+    case tokenExpired
+    /// The token was renewed.
+    case tokenRenewed
+    case intent(Intent)
+    case deadlineReached
+}
+
+/// An output of an app's call logic.
+enum CoreOutput {
+    /// Send a signal to the server, by any available transport.
+    case transmit(Outgoing)
+    /// Write a frame to the socket.
+    case send([UInt8])
+    /// Send a signal as a request. `capability`: the push's capability, used instead of the token.
+    case post(id: String, CallID, [UInt8], capability: String?)
+    /// Fetch a call's log; epoch 0 = all of it.
+    case fetch(CallID, peer: UserID?, since: UInt64, epoch: UInt32, number: UInt64, capability: String?)
+    /// Open a socket.
+    case connect
+    /// Get a new token.
+    case renewToken
+    case report(Report)
+}
+
+/// A report of the call logic to the app, the system and the user.
+enum Report {
+    /// The device rings (CallKit: reportNewIncomingCall).
+    case rang(CallName)
+    /// A signal has reached the device; the app or the engine may get it later.
+    case arrived(CallName, Delivery)
+    /// A signal is passed to the app, in order and once.
+    case delivered(CallName, Delivery)
+    /// The server has acknowledged a signal, which is durable from then on.
+    case acknowledged(CallName, seq: UInt64, id: String, kind: SignalKind)
+    case refused(CallName, kind: SignalKind, code: String)
+    /// The call was answered, and this device is in it.
+    case answered(CallName)
+    case ended(CallName, EndReason?, Cause, replacedBy: CallID?)
+    /// The device itself has found a broken invariant.
+    case broken(String, String)
+}
+
+/// How a device learned that a call was over.
+enum Cause { case told, user, timer, refused, late }
+
+/// A signal as it is passed to an app.
+struct Delivery: Hashable {
+    var seq: UInt64
+    var kind: SignalKind
+    var device: String
+    var id: String?
+}
+
+/// A call as a device sees it.
+struct CoreCall {
+    enum Phase {
+        case calling, ringing, answering, talking, ended
+        /// The call crosses a call of this device, which shows nothing of it.
+        case hiddenByOutgoingCall
+    }
+    var name: CallName
+    var isCaller: Bool
+    var phase: Phase
+    var reason: EndReason?
+    var cause: Cause?
+    /// The callee's device in the call, as far as this device knows.
+    var answeredBy: String?
+}
+
+/// The call logic of one app, which exists until the app is killed.
+protocol DeviceCore: AnyObject {
+    func handle(_ input: CoreInput, at now: Moment, into outputs: inout [CoreOutput])
+    var deadline: Moment? { get }
+    /// All calls that it knows, including ended ones.
+    var calls: [CoreCall] { get }
+}

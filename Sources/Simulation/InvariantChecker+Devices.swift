@@ -1,0 +1,277 @@
+import CallCore
+import CallPorts
+import CallWire
+import Switchboard
+
+/// Checks what is sent between the server and the simulated devices.
+extension InvariantChecker {
+    /// Checks a frame that the server writes to a device's socket.
+    mutating func sent(_ frame: ReadFrame, to device: SimulatedDevice, on link: Int, at now: Int64) {
+        checkAck(frame, to: device)
+        // A frame with a callId, an epoch and a room belongs to a call.
+        guard let name = name(frame.place(for: device.user), for: device) else { return }
+        if let from = frame.from, from != device.user.text, let number = newest[name.key],
+            let call = calls[number], call.name == name, call.isLive, call.wasAnswered,
+            part(of: device, in: call) == .loser
+        {
+            fail("I10", "\(device.id.text) was sent an entry of the leg that answered \(name)")
+        }
+        if frame.isOffer { offers[link, default: []].append(name) }
+    }
+
+    /// Records that the server received something on a socket.
+    ///
+    /// So everything that it wrote to that socket before has arrived.
+    mutating func confirm(_ link: Int, by device: SimulatedDevice) {
+        guard let names = offers.removeValue(forKey: link) else { return }
+        for name in names { confirmed.insert(target(name, device.id)) }
+    }
+
+    func target(_ name: CallName, _ device: DeviceID) -> PushTarget { PushTarget(name: name, device: device) }
+
+    /// Returns the call of a relayed object.
+    ///
+    /// Returns `nil` when it belongs to no call, or when its room is not the device's, which breaks I10.
+    private mutating func name(_ place: ReadFrame.Place, for device: SimulatedDevice) -> CallName? {
+        switch place {
+        case .nowhere: return nil
+        case .call(let name): return name
+        case .foreign(let id, let room):
+            fail("I10", "\(device.id.text) of \(device.user.text) was shown \(id.text) in \(room)")
+            return nil
+        }
+    }
+
+    /// Checks a frame that a device received.
+    mutating func shown(_ frame: ReadFrame, to device: SimulatedDevice) {
+        guard let name = name(frame.place(for: device.user), for: device), let seq = frame.seq, frame.type != "ack"
+        else { return }
+        checkShown(name, seq, frame.fingerprint, device)
+    }
+
+    private mutating func checkShown(_ name: CallName, _ seq: UInt64, _ fingerprint: UInt64, _ device: SimulatedDevice)
+    {
+        if let number = newest[name.key], let call = calls[number], call.name == name, call.record.hidden != nil,
+            device.user == call.record.callee
+        {
+            fail("I10", "\(device.id.text) was shown \(name), which is kept from it")
+        }
+        if let before = shownAs[name, default: [:]].updateValue(fingerprint, forKey: seq), before != fingerprint {
+            fail("I4", "number \(seq) of \(name) was given to two entries")
+        }
+    }
+
+    /// Checks the response to a device's fetch.
+    mutating func fetched(_ reply: Reply, _ id: CallID, by device: SimulatedDevice) {
+        guard reply.status == 200, let object = MessageReader.object(reply.body), let room = object.text(of: .room),
+            let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch),
+            let name = name(
+                ReadFrame.place(of: id, UInt32(truncatingIfNeeded: epoch), in: room, for: device.user),
+                for: device
+            )
+        else { return }
+        confirmed.insert(target(name, device.id))
+        for element in object.elements(of: .signals) {
+            guard let inner = MessageReader.object(element), let seq = inner.number(of: .seq) else { continue }
+            checkShown(name, UInt64(seq), ReadFrame.fingerprint(of: inner), device)
+        }
+    }
+
+    /// Checks the response to an outsider: it must equal the response about a call that does not exist.
+    mutating func probed(_ reply: Reply, _ id: CallID) {
+        let isUnknown = id.text.hasPrefix("nobody")
+        guard reply.status == 404 else {
+            if !isUnknown, reply.status != 429, reply.status != 503 {
+                fail("I10", "an outsider was answered \(reply.status) about \(id.text)")
+            }
+            return
+        }
+        if let body = unknownBody["404"], body != reply.body {
+            fail("I10", "an outsider can tell that \(id.text) exists")
+        }
+        unknownBody["404"] = reply.body
+    }
+
+    // MARK: Actions of devices
+
+    /// Returns the call of the newest epoch under a callId that a device uses.
+    func find(_ id: CallID, _ user: UserID, _ peer: UserID?) -> Mirror? {
+        if let peer { return newest[CallKey(id: id, pair: Pair(user, peer))].flatMap { calls[$0] } }
+        for number in live.reversed() {
+            if let call = calls[number], call.record.id == id, call.record.caller == user || call.record.callee == user
+            {
+                return call
+            }
+        }
+        // Otherwise it is the last ended call under that callId.
+        return recent.reversed().lazy.compactMap { calls[$0] }.first {
+            $0.record.id == id && ($0.record.caller == user || $0.record.callee == user)
+        }
+    }
+
+    func part(of device: SimulatedDevice, in call: Mirror) -> Coverage.Part {
+        if device.user == call.record.caller {
+            return call.record.legs.first?.device.id == device.id ? .caller : .callersOther
+        }
+        guard device.user == call.record.callee, call.record.hidden == nil else { return .anybody }
+        if call.record.answeredAt == nil { return .callee }
+        return answeringDevices[call.record.number] == device.id ? .winner : .loser
+    }
+
+    /// Records a frame that reaches the server.
+    ///
+    /// Returns whether it may arrive twice; the second arrival must change nothing.
+    mutating func expectation(of frame: [UInt8], from device: SimulatedDevice) -> Bool {
+        guard let object = MessageReader.object(frame),
+            let kind = object.text(of: .type).flatMap({ SignalKind(rawValue: $0) }),
+            let id = object.text(of: .callId).flatMap({ CallID($0) })
+        else { return false }
+        let peer = object.text(of: Key.to).flatMap { UserID($0) }
+        if let peer, let name = object.text(of: .id) { meant["\(device.id.text) \(name)"] = peer }
+        visit(kind.rawValue, id, peer, by: device)
+        return object.text(of: .id) != nil
+    }
+
+    mutating func attempt(_ message: SignalMessage, from device: SimulatedDevice, at now: Int64, event: String? = nil) {
+        if let peer = message.to, let name = message.id { meant["\(device.id.text) \(name.text)"] = peer }
+        guard let id = message.callID else { return }
+        visit(event ?? message.signal.kind.rawValue, id, message.to, by: device)
+        if let call = find(id, device.user, message.to) { confirmed.insert(target(call.name, device.id)) }
+    }
+
+    private mutating func visit(_ event: String, _ id: CallID, _ peer: UserID?, by device: SimulatedDevice) {
+        guard let call = find(id, device.user, peer) else {
+            coverage.visit(.none, event, .anybody)
+            return
+        }
+        coverage.visit(call.state, event, part(of: device, in: call))
+    }
+
+    mutating func visit(_ event: String, _ id: CallID, by device: SimulatedDevice) { visit(event, id, nil, by: device) }
+
+    /// Counts an event on a device that concerns all its calls.
+    mutating func visit(_ event: String, by device: SimulatedDevice, at now: Int64) {
+        for number in live {
+            guard let call = calls[number] else { continue }
+            let part = part(of: device, in: call)
+            if part != .anybody { coverage.visit(call.state, event, part) }
+        }
+    }
+
+    mutating func acknowledged(
+        _ name: CallName,
+        seq: UInt64,
+        id: String,
+        kind: SignalKind,
+        by device: SimulatedDevice,
+        at now: Int64
+    ) {
+        guard seq > 0, name.epoch > 0 else { return }
+        let name = nameOfTerse(id, from: device, as: seq, in: name)
+        acknowledgements[name, default: []].append(
+            Acknowledged(seq: seq, id: id, kind: kind, device: device.id, user: device.user, at: now)
+        )
+    }
+
+    /// Returns the call whose log holds an acknowledged signal that named no peer.
+    ///
+    /// It may be another one than the device meant, if the device has offered a call to another user under that callId
+    /// while the signal was on its way.
+    private func nameOfTerse(_ id: String, from device: SimulatedDevice, as seq: UInt64, in name: CallName) -> CallName
+    {
+        let signal = "\(device.id.text) \(id)"
+        guard meantTersely[signal] != nil else { return name }
+        let holder = calls.values.first {
+            $0.record.id == name.id && $0.record.epoch == name.epoch && $0.held[seq] == signal
+        }
+        return holder?.name ?? name
+    }
+
+    mutating func rang(_ name: CallName, on device: SimulatedDevice, at now: Int64) {
+        guard let number = newest[name.key], let call = calls[number], call.name == name else { return }
+        if call.record.hidden != nil, device.user != lostCallees[name] {
+            fail("I10", "\(device.id.text) rings for \(name), which is kept from it")
+        }
+        if device.user != call.record.callee, device.user != lostCallees[name] {
+            fail("I10", "\(device.id.text) rings for \(name)")
+        }
+    }
+
+    /// Checks a signal that an app received: it must come once, in order, and a candidate after its description.
+    mutating func delivered(_ one: Delivery, of name: CallName, to device: SimulatedDevice) {
+        // The value is removed while it changes, so that it is not copied.
+        var log = device.delivered.removeValue(forKey: name) ?? Deliveries()
+        if let call = newest[name.key].flatMap({ calls[$0] }), call.name == name { log.begin(for: call.record.callee) }
+        if let id = one.id, !log.names.insert("\(one.device) \(id)").inserted {
+            fail("I4", "\(device.id.text) was handed \(one.kind.rawValue) \(id) of \(name) twice")
+        }
+        if !log.seqs.insert(one.seq).inserted {
+            fail("I4", "\(device.id.text) was handed \(one.seq) of \(name) twice")
+        }
+        if one.kind == .ice {
+            if !log.described.contains(one.device) {
+                fail("I5", "\(device.id.text) was handed a candidate of \(name) before its description")
+            }
+        } else {
+            // In the real app an offer may come later, because it waits for the user, or earlier, with the push. The
+            // peer's other signals keep their order.
+            let keepsOrder = !(one.kind == .offer && device.isRealApp)
+            if keepsOrder, one.seq <= log.lastSeq {
+                fail("I4", "\(device.id.text) was handed \(one.seq) of \(name) after \(log.lastSeq)")
+            }
+            if keepsOrder { log.lastSeq = max(log.lastSeq, one.seq) }
+        }
+        if one.kind == .offer || one.kind == .answer { log.described.insert(one.device) }
+        device.delivered[name] = log
+    }
+
+    // MARK: Pushes
+
+    mutating func ordered(_ order: PushOrder, to receiver: Int?, at now: Int64) {
+        guard let object = MessageReader.object(order.payload), object.text(of: .type) == "call.incoming",
+            let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch),
+            let caller = object.text(of: .fromUserId).flatMap({ UserID($0) }),
+            let device = device(withToken: order.token)
+        else { return }
+        let name = CallName(id: id, pair: Pair(caller, device.user), epoch: UInt32(truncatingIfNeeded: epoch))
+        let target = target(name, device.id)
+        orders[order.id] = (name, target)
+        if (accepted[target] ?? 0) > 0 { fail("I6", "a push to \(device.id.text) for \(name) after one was accepted") }
+        if let number = newest[name.key], let call = calls[number], call.name == name, !call.isRinging {
+            fail("I6", "a push to \(device.id.text) for \(name), which is \(call.state.rawValue)")
+        }
+        if order.payload.count > 5_120 { fail("I11", "a push of \(order.payload.count) bytes") }
+    }
+
+    private func device(withToken token: String) -> DeviceRecord? {
+        for user in devices.keys.sorted() {
+            if let device = devices[user]?.first(where: { $0.voipToken == token || $0.alertToken == token }) {
+                return device
+            }
+        }
+        return nil
+    }
+
+    mutating func cancelled(_ id: PushID) { cancelledPushes.insert(id) }
+
+    func isCancelled(_ id: PushID) -> Bool { cancelledPushes.contains(id) }
+
+    /// Returns whether a push to a device was ordered and not cancelled.
+    func isOrdered(_ target: PushTarget) -> Bool {
+        orders.contains { $0.value.device == target && !cancelledPushes.contains($0.key) }
+    }
+
+    mutating func attempted(_ id: PushID) {
+        guard let order = orders[id] else { return }
+        attempted.insert(order.device)
+        if let call = newest[order.name.key].flatMap({ calls[$0] }), call.name == order.name, call.wasEnded {
+            fail("I6", "a push for \(order.name) goes out after its end")
+        }
+    }
+
+    mutating func resulted(_ id: PushID, _ result: PushResult) {
+        guard case .answered(200, _, _) = result, let order = orders[id] else { return }
+        accepted[order.device, default: 0] += 1
+        if accepted[order.device] ?? 0 > 1 { fail("I6", "two pushes for \(order.name) were accepted") }
+    }
+}

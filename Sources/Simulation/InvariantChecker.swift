@@ -1,0 +1,392 @@
+import CallCore
+import CallPorts
+import CallWire
+import Switchboard
+
+/// Observes a world from outside: what the server stores, sends and orders, and what the simulated devices receive.
+///
+/// Its model of the calls is made from the committed changes only, so that no check shares code with the checked code.
+struct InvariantChecker {
+    /// A call as the server has committed it.
+    final class Mirror {
+        var record: CallRecord
+        let name: CallName
+        var lastSeq: UInt64
+        var signals = 0
+        var bytes = 0
+        /// The number of signals that its log took before an answer, besides the first offer, `ringing` and ends.
+        var early = 0
+        var hasAnswer = false
+        /// Whether it had ended before the current batch.
+        var wasEnded = false
+        /// Whether it had been answered before the current batch.
+        var wasAnswered = false
+        /// The ids of the signals that were taken, each with its device.
+        var accepted: Set<String> = []
+        /// The id of the signal that the log holds under each `seq`.
+        ///
+        /// A device may send the same signal again under another id.
+        var held: [UInt64: String] = [:]
+        var changedAt: Int64
+        /// The callee's devices that could be pushed when the call began.
+        var targets: [(device: DeviceID, token: String)] = []
+
+        init(record: CallRecord, lastSeq: UInt64 = 0, changedAt: Int64) {
+            self.record = record
+            self.lastSeq = lastSeq
+            self.changedAt = changedAt
+            // The name of a call never changes.
+            name = CallName(id: record.id, pair: Pair(record.caller, record.callee), epoch: record.epoch)
+        }
+
+        var isLive: Bool { record.endedAt == nil }
+        var isRinging: Bool { isLive && record.answeredAt == nil }
+        var answeringDevice: DeviceID? { record.legs.first { $0.side == .callee && $0.phase == .answered }?.device.id }
+        var state: Coverage.State {
+            !isLive ? .ended : record.activeAt != nil ? .active : record.answeredAt != nil ? .answered : .ringing
+        }
+    }
+
+    /// A call on one device.
+    struct PushTarget: Hashable {
+        let name: CallName
+        let device: DeviceID
+    }
+
+    struct Acknowledged {
+        let seq: UInt64
+        let id: String
+        let kind: SignalKind
+        let device: DeviceID
+        let user: UserID
+        let at: Int64
+    }
+
+    private(set) var violation: (invariant: String, message: String)?
+    private(set) var begun = 0
+    var coverage = Coverage()
+
+    var calls: [CallNumber: Mirror] = [:]
+    var newest: [CallKey: CallNumber] = [:]
+    /// The live calls, oldest first.
+    var live: [CallNumber] = []
+    /// The last 16 calls, including ended ones.
+    var recent: [CallNumber] = []
+    var devices: [UserID: [DeviceRecord]] = [:]
+    var serverSince: Int64 = 0
+    /// The time of the server's own clock at `serverSince`.
+    private var serverStart = Moment(milliseconds: 0)
+    var lifetimes = 0
+    private var changed: [CallNumber] = []
+
+    var acknowledgements: [CallName: [Acknowledged]] = [:]
+    var acks = AckOrder()
+    var forgotten: Set<CallName> = []
+    /// The callees of calls that a crash lost.
+    ///
+    /// A push for such a call may still arrive after the callee has used its callId for a call of their own.
+    var lostCallees: [CallName: UserID] = [:]
+    /// The fingerprint of the entry that was shown under each `seq`, kept over crashes.
+    var shownAs: [CallName: [UInt64: UInt64]] = [:]
+
+    /// The last `seq` before the caller changed to another device; the entries up to it were for the earlier device.
+    var callerSince: [CallName: UInt64] = [:]
+
+    // The state of rings and pushes.
+    var offers: [Int: [CallName]] = [:]
+    var confirmed: Set<PushTarget> = []
+    var attempted: Set<PushTarget> = []
+    var accepted: [PushTarget: Int] = [:]
+    var orders: [PushID: (name: CallName, device: PushTarget)] = [:]
+    var cancelledPushes: Set<PushID> = []
+    /// The peer for which a signal was meant, by its device and id.
+    var meant: [String: UserID] = [:]
+    /// The call for which a signal without a peer was meant, by its device and id.
+    ///
+    /// The signal belongs to that call while the call is live.
+    var meantTersely: [String: CallKey] = [:]
+    var unknownBody: [String: [UInt8]] = [:]
+    /// When each user last set do-not-disturb.
+    var silencedAt: [UserID: Int64] = [:]
+    /// The call that each end has ended, by device and id; `settledEnds` has the ends that were acknowledged.
+    var ends: [String: CallName] = [:]
+    var settledEnds: Set<String> = []
+    /// The callee's device in each answered call; reset to that of the stored calls at each start of the server.
+    var answeringDevices: [CallNumber: DeviceID] = [:]
+
+    mutating func fail(_ invariant: String, _ message: String) {
+        if violation == nil { violation = (invariant, message) }
+    }
+
+    // MARK: Commits of the server
+
+    struct Transition {
+        var begun: (key: CallKey, epoch: UInt32, number: CallNumber)?
+        var ended: EndReason?
+    }
+
+    mutating func take(_ change: Change, at now: Int64) -> Transition {
+        var transition = Transition()
+        switch change {
+        case .call(let record): transition = take(record, at: now)
+        case .entry(let number, let entry): take(entry, number)
+        case .logForgotten(let number):
+            if let call = calls[number] {
+                if call.isLive { fail("I9", "\(call.name) was forgotten while it lives") }
+                forgotten.insert(call.name)
+            }
+            calls[number] = nil
+            recent.removeAll { $0 == number }
+        case .device(let device):
+            var own = devices[device.user] ?? []
+            own.removeAll { $0.id == device.id }
+            own.append(device)
+            devices[device.user] = own
+        case .deviceRemoved(let user, let id): devices[user]?.removeAll { $0.id == id }
+        case .doNotDisturb(let user, let until): if until != nil { silencedAt[user] = now }
+        case .event, .historyForgotten, .blocked, .unblocked, .revoked, .uncleanStartsForgotten: break
+        }
+        return transition
+    }
+
+    private mutating func take(_ record: CallRecord, at now: Int64) -> Transition {
+        var transition = Transition()
+        let key = CallKey(id: record.id, pair: Pair(record.caller, record.callee))
+        guard let mirror = calls[record.number] else {
+            begun += 1
+            let mirror = Mirror(record: record, changedAt: now)
+            mirror.targets = (devices[record.callee] ?? []).compactMap { device in
+                device.voipToken.map { (device.id, $0) }
+            }
+            if let older = newest[key].flatMap({ calls[$0] }), older.record.epoch >= record.epoch {
+                fail("I4", "\(record.id.text) begins in epoch \(record.epoch) after epoch \(older.record.epoch)")
+            }
+            checkName(record)
+            calls[record.number] = mirror
+            newest[key] = record.number
+            recent.append(record.number)
+            if recent.count > 16 { recent.removeFirst() }
+            if record.endedAt == nil {
+                live.append(record.number)
+            } else {
+                ends(record, from: .none)
+                transition.ended = record.reason
+            }
+            changed.append(record.number)
+            check(record)
+            if record.hidden == nil, record.endedAt == nil { transition.begun = (key, record.epoch, record.number) }
+            return transition
+        }
+        let old = mirror.record
+        if old.endedAt != nil {
+            let isSame =
+                isSame(record.endedAt, old.endedAt) && record.reason == old.reason
+                && isSame(record.answeredAt, old.answeredAt) && record.activeAt == old.activeAt
+            if !isSame { fail("I9", "\(mirror.name) changed after its end") }
+        } else if record.endedAt != nil {
+            transition.ended = record.reason
+            ends(record, from: mirror.state)
+            live.removeAll { $0 == record.number }
+        }
+        if old.answeredAt != nil, !isSame(record.answeredAt, old.answeredAt) {
+            fail("I1", "\(mirror.name) was answered twice")
+        }
+        if old.legs.first?.device.id != record.legs.first?.device.id {
+            callerSince[mirror.name] = mirror.lastSeq
+        }
+        mirror.record = record
+        mirror.changedAt = now
+        changed.append(record.number)
+        check(record)
+        return transition
+    }
+
+    private mutating func ends(_ record: CallRecord, from state: Coverage.State) {
+        if let reason = record.reason { coverage.visit(state, "ends \(reason.rawValue)", .server) }
+    }
+
+    /// Checks what must hold for every call at every step.
+    private mutating func check(_ record: CallRecord) {
+        let name = "\(record.id.text)/\(record.epoch)"
+        var answeringDevice: DeviceID?
+        for leg in record.legs where leg.phase == .answered {
+            if leg.side == .caller { continue }
+            if answeringDevice != nil { fail("I1", "two devices of the callee are in \(name)") }
+            answeringDevice = leg.device.id
+        }
+        if let answeringDevice {
+            if let before = answeringDevices[record.number], before != answeringDevice, record.answeredAt != nil {
+                fail("I1", "\(name) went from \(before.text) to \(answeringDevice.text)")
+            }
+            answeringDevices[record.number] = answeringDevice
+        }
+        if record.legs.filter({ $0.side == .caller && $0.phase == .answered }).count > 1 {
+            fail("I1", "two devices of the caller are in \(name)")
+        }
+        if record.endedAt != nil,
+            let leg = record.legs.first(where: { $0.phase != .left && $0.phase != .endNotDelivered })
+        {
+            fail("I2", "\(name) ended and \(leg.device.id.text) is \(leg.phase)")
+        }
+        if record.answeredAt != nil, record.endedAt == nil {
+            for leg in record.legs where leg.side == .callee && (leg.phase == .ringing || leg.phase == .notified) {
+                fail("I2", "\(name) was answered and \(leg.device.id.text) is \(leg.phase)")
+            }
+            if answeringDevice == nil { fail("I1", "\(name) was answered, but no device has it") }
+        }
+        if record.legs.count > Limits.legs { fail("I11", "\(name) has \(record.legs.count) legs") }
+        if record.answeredAt == nil, record.activeAt != nil { fail("I9", "\(name) is active and unanswered") }
+    }
+
+    private mutating func take(_ entry: EntryRecord, _ number: CallNumber) {
+        guard let mirror = calls[number] else {
+            fail("I4", "an entry of a call that is not kept")
+            return
+        }
+        let content = entry.entry.content
+        let word = if case .signal(let kind, _, _, _, _) = content { kind.rawValue } else { "call" }
+        if mirror.wasEnded { fail("I9", "\(mirror.name) got \(word) \(entry.seq) after its end") }
+        if entry.seq <= mirror.lastSeq { fail("I4", "\(mirror.name) goes from \(mirror.lastSeq) to \(entry.seq)") }
+        mirror.lastSeq = entry.seq
+        if case .signal(let kind, _, let sender, let signalID?, _) = content {
+            let id = signalID.text
+            let name = "\(sender.id.text) \(id)"
+            mirror.held[entry.seq] = name
+            if kind == .end { checkEnd(name, of: mirror.name) }
+            if !mirror.accepted.insert(name).inserted {
+                fail("I7", "\(mirror.name) holds \(id) of \(sender.id.text) twice")
+            }
+            // A device that calls another user under a callId that is in use must name the peer in its signals. Signals
+            // that it sent before that call did not name the peer.
+            let isOwn = mirror.record.legs.first?.device.id == sender.id
+            let key = meantTersely[name]
+            if key == nil, let peer = meant[name], !mirror.name.pair.contains(peer), !isOwn {
+                fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), which was for \(peer.text)")
+            }
+            // A signal without a peer belongs to the call that the device made or answered, before any other call.
+            let isPreferred = isOwn || answeringDevices[number] == sender.id
+            if let key, key != mirror.name.key, !isPreferred, newest[key].map(live.contains) ?? false {
+                fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), for another call of that callId")
+            }
+            if id.hasPrefix("w") { fail("I9", "\(mirror.name) took \(word) that was said in another epoch") }
+            let isIn = sender.id == answeringDevices[number] || mirror.record.legs.first?.device.id == sender.id
+            if mirror.wasAnswered, !isIn { fail("I1", "\(sender.id.text) has a word in \(mirror.name), which it lost") }
+        }
+        if case .signal(let kind, _, _, _, _) = content {
+            if kind != .end {
+                if kind == .answer { mirror.hasAnswer = true }
+                if !mirror.hasAnswer, mirror.record.answeredAt == nil, kind != .ringing, mirror.signals > 0 {
+                    mirror.early += 1
+                }
+                mirror.signals += 1
+                mirror.bytes += entry.object.count
+            }
+            if mirror.early > Limits.earlySignals {
+                fail("I11", "\(mirror.name) took \(mirror.early) signals before an answer")
+            }
+            if mirror.signals > Limits.logSignals + 1 { fail("I11", "\(mirror.name) holds \(mirror.signals) signals") }
+            // The server's limit does not count the members that the server itself writes.
+            if mirror.bytes > Limits.logBytes + mirror.signals * 512 {
+                fail("I11", "\(mirror.name) holds \(mirror.bytes) bytes")
+            }
+        }
+    }
+
+    /// Returns whether a moment of a record is unchanged.
+    ///
+    /// A moment in the future, left by a clock that was set back, is read as the present at each start.
+    private func isSame(_ moment: Moment?, _ before: Moment?) -> Bool {
+        moment == before || moment != nil && before == serverStart
+    }
+
+    /// Checks what must hold between calls, once a batch is complete.
+    mutating func flushed() {
+        guard !changed.isEmpty else { return }
+        for number in changed {
+            guard let mirror = calls[number] else { continue }
+            let hadEnded = mirror.wasEnded
+            mirror.wasEnded = !mirror.isLive
+            mirror.wasAnswered = mirror.record.answeredAt != nil
+            if mirror.isRinging, mirror.record.hidden == nil { checkGlare(mirror) }
+            if mirror.record.reason == .glare, let winner = mirror.record.replacedBy, !hadEnded {
+                if !(winner < mirror.record.id) {
+                    fail("I8", "\(mirror.name) lost to \(winner.text), which comes after it")
+                }
+            }
+        }
+        changed.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func checkGlare(_ mirror: Mirror) {
+        for number in live {
+            guard let other = calls[number], other.isRinging, other.record.hidden == nil,
+                other.record.caller == mirror.record.callee, other.record.callee == mirror.record.caller
+            else { continue }
+            fail("I8", "\(mirror.name) and \(other.name) ring against each other")
+        }
+    }
+
+    /// Checks the state with which the server starts: everything that was acknowledged must be in it.
+    mutating func restarted(with stored: StoredState, at now: Int64, saying moment: Moment) {
+        serverSince = now
+        serverStart = moment
+        lifetimes += 1
+        let before = calls
+        calls = [:]
+        newest = [:]
+        live = []
+        recent = []
+        devices = [:]
+        answeringDevices = [:]
+        for device in stored.devices { devices[device.user, default: []].append(device) }
+        var kept: Set<CallName> = []
+        for call in stored.calls {
+            // The server reads a moment in its future, left by a leap, as the present.
+            var record = call.record
+            record.session.answeredAt = record.answeredAt.map { min($0, moment) }
+            if let endedAt = record.endedAt { record.session.ending?.at = min(endedAt, moment) }
+            let mirror = Mirror(record: record, lastSeq: call.entries.last?.seq ?? 0, changedAt: now)
+            mirror.wasEnded = !mirror.isLive
+            mirror.wasAnswered = mirror.record.answeredAt != nil && mirror.isLive
+            for entry in call.entries {
+                guard case .signal(let kind, _, let sender, let id, _) = entry.entry.content else { continue }
+                if kind != .end { mirror.signals += 1 }
+                guard let id else { continue }
+                mirror.accepted.insert("\(sender.id.text) \(id.text)")
+                mirror.held[entry.seq] = "\(sender.id.text) \(id.text)"
+            }
+            mirror.bytes = call.entries.reduce(0) { $0 + $1.object.count }
+            mirror.targets = (devices[call.record.callee] ?? []).compactMap { device in
+                device.voipToken.map { (device.id, $0) }
+            }
+            calls[call.record.number] = mirror
+            newest[mirror.name.key] = call.record.number
+            recent.append(call.record.number)
+            if mirror.isLive { live.append(call.record.number) }
+            kept.insert(mirror.name)
+            coverage.visit(mirror.state, "restarted", .server)
+            if let answeringDevice = mirror.answeringDevice { answeringDevices[call.record.number] = answeringDevice }
+            for one in acknowledgements[mirror.name] ?? [] where one.seq > 0 {
+                guard !call.entries.contains(where: { $0.seq == one.seq }) else { continue }
+                fail(
+                    "I4",
+                    "\(one.kind.rawValue) \(one.id) of \(mirror.name) was acknowledged as \(one.seq) and is lost"
+                )
+            }
+        }
+        if recent.count > 16 { recent.removeFirst(recent.count - 16) }
+        for call in before.values where !kept.contains(call.name) { lostCallees[call.name] = call.record.callee }
+        for name in acknowledgements.keys.sorted() where !kept.contains(name) && !forgotten.contains(name) {
+            fail("I4", "\(name) was acknowledged and is lost")
+        }
+    }
+
+    mutating func crashed() {
+        offers = [:]
+        orders = [:]
+        acks = AckOrder()
+        cancelledPushes = []
+        accepted = [:]
+        changed = []
+    }
+}

@@ -1,0 +1,154 @@
+import CallCore
+import CallPorts
+
+/// A simulated device of a user: its power, network, token, and app.
+final class SimulatedDevice {
+    enum Power { case foreground, suspended, killed }
+
+    let index: Int
+    let user: UserID
+    let id: DeviceID
+    let fingerprint: TokenFingerprint
+    /// The error of its clock, in milliseconds.
+    let skew: Int64
+    /// Whether it has no socket and only makes requests.
+    let isPoller: Bool
+    let environment: APNsEnvironment
+
+    /// Whether its app uses the real client core instead of the model client.
+    let isRealApp: Bool
+
+    var power = Power.killed
+    var core: (any DeviceCore)?
+    /// A number that changes with each start and each kill of its app.
+    var instance = 0
+    /// The socket that the device considers its own.
+    var link: Int?
+    var isConnecting = false
+    var offlineUntil: Int64 = 0
+    /// Its current push token; `oldTokens` has the earlier ones, each with the moment at which it was replaced.
+    var token: String
+    var oldTokens: [(token: String, until: Int64)] = []
+    var tokenCount = 0
+    /// Whether the server refuses its bearer token.
+    var hasExpiredToken = false
+    /// When it last received anything from the server.
+    var heardAt: Int64 = 0
+    /// The moment for which the world has planned to wake its core.
+    var wakesAt: Int64?
+    var backoff: Int64 = 200
+    /// The moment before which it must not reconnect, because a server that shut down asked for it.
+    var returnsAt: Int64 = 0
+    /// The number of the newest planned poll for each call.
+    var pollTurns: [CallKey: Int] = [:]
+    /// The last entry of each call that it received, with the time.
+    var lastShown: [CallName: (seq: UInt64, at: Int64)] = [:]
+    /// The signals that its app received since it started, by call.
+    var delivered: [CallName: Deliveries] = [:]
+
+    init(
+        index: Int,
+        user: UserID,
+        device: DeviceID,
+        fingerprint: TokenFingerprint,
+        skew: Int64,
+        isPoller: Bool,
+        isRealApp: Bool,
+        environment: APNsEnvironment
+    ) {
+        self.index = index
+        self.user = user
+        self.id = device
+        self.fingerprint = fingerprint
+        self.skew = skew
+        self.isPoller = isPoller
+        self.isRealApp = isRealApp
+        self.environment = environment
+        token = "\(device.text)0"
+    }
+
+    var principal: Principal { Principal(user: user, fingerprint: fingerprint) }
+}
+
+/// The signals of one call that one app received.
+struct Deliveries {
+    var lastSeq: UInt64 = 0
+    var names: Set<String> = []
+    var seqs: Set<UInt64> = []
+    /// The signals that have reached the device, whether or not the app has them.
+    var arrived: Set<String> = []
+    var arrivedSeqs: Set<UInt64> = []
+    var described: Set<String> = []
+    /// The callee of the call.
+    ///
+    /// After a crash another call can have the same callId and epoch, in the other direction.
+    var callee: UserID?
+
+    mutating func begin(for callee: UserID) {
+        guard self.callee != callee else { return }
+        if self.callee != nil { (lastSeq, names, seqs, described) = (0, [], [], []) }
+        self.callee = callee
+    }
+}
+
+/// One connection, as seen from both ends.
+struct Link {
+    let device: Int
+    let instance: Int
+    /// The run of the server in which it was opened.
+    let run: Int
+    var isOpenAtServer = false
+    var isOpenAtDevice = true
+    /// Whether nothing gets through any more, although neither end was notified.
+    var isHalfOpen = false
+    var openedAt: Int64
+    /// When the server last sent a ping on it.
+    var pingedAt: Int64 = 0
+    /// When the server last received anything on it.
+    var heardAt: Int64 = 0
+    /// The earliest time at which the next message may arrive, by direction: messages on one socket keep their order.
+    var upUntil: Int64 = 0
+    var downUntil: Int64 = 0
+    /// Until when the connection is slow, and its rate in that time.
+    var slow: (until: Int64, bytesPerSecond: Int64)?
+    /// Whether the server has closed it.
+    ///
+    /// Frames in transit still arrive.
+    var isClosing = false
+}
+
+/// An event in a world.
+enum Event {
+    case serverTimer(run: Int)
+    case flush(run: Int)
+    case opens(link: Int)
+    case up(link: Int, [UInt8])
+    case down(link: Int, ReadFrame)
+    case pingDown(link: Int, number: UInt64)
+    case pongUp(link: Int, number: UInt64)
+    case closeUp(link: Int)
+    case closeDown(link: Int, code: UInt16)
+    case request(Int)
+    case response(Int, status: Int, body: [UInt8])
+    case timeout(Int)
+    case tokenRenewed(device: Int, instance: Int)
+    case tokenExpires(device: Int)
+    case committed(run: Int)
+    indirect case storeReport(run: Int, StoreReport)
+    indirect case pushArrives(run: Int, PushOrder)
+    indirect case pushResult(run: Int, PushID, PushResult)
+    indirect case pushDelivered(device: Int, payload: [UInt8])
+    case core(device: Int)
+    case connect(device: Int)
+    indirect case poll(device: Int, instance: Int, CallName, since: UInt64, turn: Int)
+    indirect case intent(device: Int, instance: Int, Intent)
+    case script(Int)
+    case chaos(Faults)
+    case restart
+    case audit
+    indirect case checkDelivery(CallKey, epoch: UInt32, number: CallNumber)
+    indirect case checkRing(device: Int, instance: Int, CallName)
+    case settle
+    case hangUpAll
+    case finish
+}

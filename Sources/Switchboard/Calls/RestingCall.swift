@@ -1,0 +1,91 @@
+import CallCore
+
+/// The part of a call at rest that stays in memory.
+///
+/// The call has ended; no poll, push or notification of it is under way; everything else about it is in the store.
+///
+/// Some 40 bytes; see Decision 0012.
+struct RestingCall {
+    /// When the call can no longer be fetched.
+    let expiresAt: Moment
+    /// The number of events in the call's timeline.
+    let events: UInt16
+    /// Whether it is the newest call of its callId and its two users.
+    let isNewest: Bool
+    /// Whether it is found by its callId; a later call may have taken the callId.
+    let isNamed: Bool
+    /// Hashes of the keys that lead to the call: its callId with either user, and the offer that began it (0 = none).
+    fileprivate let names: (caller: Int, callee: Int, offer: Int)
+
+    init(_ call: Call, expiresAt: Moment, isNewest: Bool, isNamed: Bool, offer: Int?) {
+        self.expiresAt = expiresAt
+        self.isNewest = isNewest
+        self.isNamed = isNamed
+        events = UInt16(clamping: call.timeline.count)
+        let id = call.key.id
+        names = (
+            RestingCalls.name(id, of: call.session.caller), RestingCalls.name(id, of: call.session.callee), offer ?? 0
+        )
+    }
+}
+
+/// The calls at rest.
+///
+/// Their keys are stored as hashes. A call that is found by a hash is read from the store and then looked up by its
+/// full key. Two keys with the same hash cost only one superfluous read.
+struct RestingCalls {
+    private enum Found {
+        case one(CallNumber)
+        indirect case several([CallNumber])
+    }
+
+    private var calls: [CallNumber: RestingCall] = [:]
+    private var found: [Int: Found] = [:]
+
+    /// Returns the hash of a callId and one of its two users.
+    static func name(_ id: CallID, of user: UserID) -> Int {
+        var hasher = Hasher()
+        hasher.combine(user)
+        hasher.combine(id)
+        return hasher.finalize()
+    }
+
+    var isEmpty: Bool { calls.isEmpty }
+    var count: Int { calls.count }
+    subscript(number: CallNumber) -> RestingCall? { calls[number] }
+
+    /// Returns the calls that have a key with this hash, oldest first.
+    func named(_ name: Int) -> [CallNumber] {
+        switch found[name] {
+        case nil: []
+        case .one(let number): [number]
+        case .several(let numbers): numbers
+        }
+    }
+
+    mutating func insert(_ number: CallNumber, _ call: RestingCall) {
+        calls[number] = call
+        for name in Self.names(of: call) {
+            let numbers = named(name)
+            if !numbers.contains(number) { list(numbers + [number], under: name) }
+        }
+    }
+
+    mutating func remove(_ number: CallNumber) -> RestingCall? {
+        guard let call = calls.removeValue(forKey: number) else { return nil }
+        for name in Self.names(of: call) { list(named(name).filter { $0 != number }, under: name) }
+        return call
+    }
+
+    private mutating func list(_ numbers: [CallNumber], under name: Int) {
+        switch numbers.count {
+        case 0: found[name] = nil
+        case 1: found[name] = .one(numbers[0])
+        default: found[name] = .several(numbers.sorted())
+        }
+    }
+
+    private static func names(of call: RestingCall) -> [Int] {
+        (call.isNamed ? [call.names.caller, call.names.callee] : []) + (call.names.offer == 0 ? [] : [call.names.offer])
+    }
+}

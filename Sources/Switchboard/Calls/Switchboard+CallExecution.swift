@@ -1,0 +1,167 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// The shell around the call core: hands inputs to a call and carries out its outputs.
+extension Switchboard {
+    /// The result of a signal.
+    enum SignalOutcome {
+        case acknowledged(seq: UInt64, isNew: Bool)
+        case refused(CallSession.Refusal)
+        case nothing
+    }
+
+    /// Hands one input to a call and carries out its outputs: the call decides first, the actions follow.
+    @discardableResult
+    mutating func drive(
+        _ call: Call,
+        _ input: CallSession.Input,
+        relaying message: SignalMessage? = nil,
+        from user: UserID? = nil,
+        at now: Moment
+    ) -> SignalOutcome {
+        var outputs: [CallSession.Output] = []
+        // The array is reused, so that a relayed signal allocates nothing here.
+        swap(&outputs, &turn.steps)
+        if tracesCalls { traceInput(input, of: call) }
+        call.session.handle(input, at: now, into: &outputs)
+        let result = perform(outputs, of: call, relaying: message, from: user, at: now)
+        let isOnlyRelayed = if case .signal(let signal, _, _) = input { Self.movesNoDeadline(signal) } else { false }
+        outputs.removeAll(keepingCapacity: true)
+        swap(&outputs, &turn.steps)
+        if !isOnlyRelayed { reschedule(call) }
+        return result
+    }
+
+    /// Whether a signal leaves a call's deadline unchanged, as nearly all signals do.
+    private static func movesNoDeadline(_ signal: Signal) -> Bool {
+        switch signal.content {
+        case .ice, .dtmf, .info, .update: true
+        case .offer, .ringing, .answer, .connected, .end: false
+        }
+    }
+
+    mutating func perform(
+        _ outputs: [CallSession.Output],
+        of call: Call,
+        relaying message: SignalMessage?,
+        from user: UserID?,
+        at now: Moment
+    ) -> SignalOutcome {
+        var result = SignalOutcome.nothing
+        var notified: [(Connection, Side)] = []
+        for output in outputs {
+            switch output {
+            case .append(let entry):
+                append(entry, to: call, relaying: message, from: user)
+                deliver(entry, of: call, notified: &notified, at: now)
+            case .acknowledge(let seq, let isNew): result = .acknowledged(seq: seq, isNew: isNew)
+            case .refuse(let refusal):
+                if tracesCalls { traceRefused(by: call) }
+                result = .refused(refusal)
+            case .stopRinging: stopWaking(call, at: now)
+            case .changed: commits.markDirty(call)
+            }
+        }
+        // From here on, every entry of the log has its frame: polls can be answered.
+        if !call.polls.isEmpty { answerPolls(of: call, at: now) }
+        for (connection, side) in notified where call.session.hasUndeliveredEnd(to: connection.device, side: side) {
+            connection.awaitEndConfirmation(of: call, side)
+        }
+        if !call.session.isLive { cleanUpEnded(call, at: now) }
+        return result
+    }
+
+    private mutating func append(_ entry: LogEntry, to call: Call, relaying message: SignalMessage?, from user: UserID?)
+    {
+        let frame: [UInt8]
+        switch entry.content {
+        case .signal(let kind, let side, let device, let id, _):
+            let signal = RelayedSignal(
+                kind: kind,
+                position: call.position(of: entry),
+                from: user ?? call.user(on: side),
+                device: device.id,
+                id: id,
+                offer: kind == .offer ? offerExtras(of: call, message, from: side) : nil,
+                reason: kind == .end ? reason(of: message, by: side, in: call) : nil
+            )
+            frame = signal.frame(around: message?.relayed ?? .none)
+        case .state(let change):
+            if change.state == .answered, let answeredAt = call.session.answeredAt {
+                metrics.answerMilliseconds.record((answeredAt - call.session.startedAt).milliseconds)
+            }
+            frame = ServerFrame.call(change, callee: call.session.callee, at: call.position(of: entry))
+        }
+        call.frames.append(frame)
+        let isLast = if case .state(let change) = entry.content { change.state == .ended } else { false }
+        countKeptEntries(of: call, newest: entry, frame.count, isLast: isLast)
+        commits.append(.entry(call.number, call.entryRecord(at: call.frames.count - 1)))
+    }
+
+    private func offerExtras(
+        of call: Call,
+        _ message: SignalMessage?,
+        from side: Side
+    ) -> RelayedSignal.OfferExtras {
+        // The call keeps its caller's displayed name; a callee's renegotiation carries the callee's own name.
+        if side == .caller, let name = message?.displayName { call.displayName = name }
+        let hasVideo = if case .offer(let offer)? = message?.content { offer.hasVideo } else { call.session.hasVideo }
+        return RelayedSignal.OfferExtras(
+            hasVideo: hasVideo,
+            displayName: side == .caller ? call.displayName : message?.displayName,
+            callUUID: call.uuid,
+            ringUntil: call.session.ringUntil,
+            isWaiting: call.isWaiting
+        )
+    }
+
+    /// Returns the reason with which the call has ended; `nil` = the call is live.
+    ///
+    /// The call ends before the entry of its `end` signal is written, so the reason is known by then.
+    private func reason(of message: SignalMessage?, by side: Side, in call: Call) -> EndReason? {
+        if case .ended(let ending, _) = call.session.phase { return ending.reason }
+        return nil
+    }
+
+    /// Sends an entry to every connection that it concerns.
+    private mutating func deliver(
+        _ entry: LogEntry,
+        of call: Call,
+        notified: inout [(Connection, Side)],
+        at now: Moment
+    ) {
+        guard let frame = call.frames.last else { return }
+        let isEnd = if case .state(let change) = entry.content { change.state == .ended } else { false }
+        let isOffer = if case .signal(.offer, .caller, _, _, _) = entry.content { true } else { false }
+        for side in Side.allCases where entry.audience.reaches(side) {
+            let user = call.user(on: side)
+            for connection in connections.of(user)
+            where call.session.sees(entry, side: side, device: connection.device) {
+                // The replay's cursor will reach this entry.
+                if connection.replays(call.number) { continue }
+                metrics.delivered += 1
+                if tracesCalls { turn.receivers.append(connection.id) }
+                send(frame, to: connection, at: now)
+                if isEnd { notified.append((connection, side)) }
+                if isOffer { note(call, .delivered(connection.device.id), at: now) }
+            }
+        }
+        if tracesCalls { traceRelayed(entry, of: call) }
+    }
+
+    /// Carries out the actions that are due once, when a call ends.
+    private mutating func cleanUpEnded(_ call: Call, at now: Moment) {
+        guard case .ended(let ending, _) = call.session.phase, calls.isListedLive(call) else { return }
+        calls.ended(call)
+        directory.ended(call.key, epoch: call.session.epoch, at: now)
+        metrics.callsEnded[ending.reason, default: 0] += 1
+        note(call, .ended(ending.reason), at: now)
+        turn.out.append(.note(.ended(call.key.id, epoch: call.session.epoch, ending.reason)))
+        for leg in call.session.legs where leg.phase == .endNotDelivered {
+            calls.endNotices.insert(call.number, for: call.user(on: leg.side))
+        }
+        tellMissed(call, at: now)
+        reschedule(call)
+    }
+}

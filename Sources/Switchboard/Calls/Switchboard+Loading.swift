@@ -1,0 +1,72 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// Loading calls at rest, and handling the signals and requests that waited for them.
+extension Switchboard {
+    /// Handles the store's answer with a call's record and log.
+    mutating func loaded(_ number: CallNumber, _ stored: StoredCall?, at now: Moment) {
+        if let ended = calls.resting[number] {
+            _ = calls.resting.remove(number)
+            if let stored,
+                let call = Call(stored, grace: policy.grace, longestRing: policy.longestRing, uncleanStarts: 0, at: now)
+            {
+                call.timeline = TimelineBound(holding: Int(ended.events))
+                call.loadedAt = now
+                trace(call, .takenUp)
+                calls.load(call, isNewest: ended.isNewest, isNamed: ended.isNamed)
+                reschedule(call)
+            } else if stored != nil {
+                metrics.damages[.leftOut, default: 0] += 1
+                turn.out.append(.note(.unreadable(number)))
+            }
+        }
+        for work in queries.unpark(number) { resume(work, at: now) }
+    }
+
+    /// Handles the store's failure to read a call: the call stays at rest, and the clients that asked must ask again.
+    mutating func loadFailed(_ number: CallNumber, at now: Moment) {
+        let (failed, notices) = queries.giveUp(number)
+        for id in notices { connections[id]?.hasUnreadEnds = true }
+        for work in failed {
+            switch work {
+            case .signal(let message, let id, let connection):
+                tell(Self.storeUnavailableError, id: id, callID: message.callID, to: connection)
+            case .sync(_, let id, let connection):
+                guard let connection = connections[connection] else { continue }
+                tell(Self.storeUnavailableError, id: id, to: connection)
+            case .request(let id, _, _), .timeline(let id, _, _, _): turn.out.append(.reply(id, Self.storeUnavailable))
+            case .endNotices(let id):
+                if let connection = connections[id] { sendEndNotices(to: connection, loads: false, at: now) }
+            case .expiry(let number): schedule(.call(number), at: now + SwitchboardLimits.sweepEvery)
+            }
+        }
+    }
+
+    private mutating func resume(_ work: ParkedWork.Work, at now: Moment) {
+        switch work {
+        case .signal(let message, let id, let connection):
+            guard isStillAccepted(message, from: connection) else { return }
+            take(message, id: id, from: connection, at: now)
+        case .sync(let cursors, let id, let connection):
+            if let connection = connections[connection] { sync(cursors, connection, id: id, at: now) }
+        case .request(let id, let principal, let request): requested(request, by: principal, as: id, at: now)
+        case .timeline(let id, let principal, let record, let events):
+            replyTimeline(record, events, by: principal, as: id)
+        case .endNotices(let connection):
+            guard let connection = connections[connection] else { return }
+            sendEndNotices(to: connection, loads: !connection.hasUnreadEnds, at: now)
+        case .expiry(let number): if let call = calls[number] { forget(call, at: now) }
+        }
+    }
+
+    /// Whether a signal that had to wait is still accepted.
+    ///
+    /// An app may hang up and disconnect before the call is loaded. Its `end` is accepted nevertheless, as if the call
+    /// had been in memory. Any other signal is dropped: the app resends it when it connects again.
+    private func isStillAccepted(_ message: SignalMessage, from connection: Connection) -> Bool {
+        if connections[connection.id] != nil { return true }
+        guard case .end = message.content else { return false }
+        return !isRevoked(connection.principal)
+    }
+}

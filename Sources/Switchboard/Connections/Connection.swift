@@ -1,0 +1,95 @@
+import CallCore
+import CallPorts
+import CallWire
+import DequeModule
+
+/// One connection of a device.
+final class Connection {
+    let id: ConnectionID
+    /// The verified identity of the client; renewed by `auth`.
+    var principal: Principal
+    /// The device, with the newest token that it presented.
+    var device: DeviceIdentity
+    /// Whether the client named the device; otherwise its id stands for the connection or the token.
+    let isNamed: Bool
+    /// When anything was last received from the client.
+    var heardAt: Moment
+    /// When the connection was last pinged.
+    var pingedAt: Moment
+    /// When the first unanswered probe was sent, because of a call or a text; `nil` = no probe awaits a sign of life.
+    var probedAt: Moment?
+    /// When the connection was opened.
+    let openedAt: Moment
+    /// The code with which the server has closed the connection; recorded only while such codes are logged.
+    var closedWith: UInt16?
+    /// The moment of the connection's timer in the heap.
+    var scheduledAt: Moment?
+    /// The number of the last ping that was sent; pings are numbered from 1.
+    var pings: UInt64 = 0
+    /// The calls whose end was written to the connection, each with the number of the ping whose pong will confirm it.
+    var unconfirmedEnds: [(call: CallNumber, side: Side, ping: UInt64)] = []
+    /// Whether the connection watches users, and the store could not be read to find out whether they are
+    /// contacts.
+    var hasUnknownPeers = false
+    /// Whether the device may have to be notified of ended calls at rest that the store could not read.
+    var hasUnreadEnds = false
+    /// The texts that were written to the connection, each with the number of the ping whose pong will confirm it.
+    var texts: [(text: RelayedText, ping: UInt64)] = []
+    /// The bytes written to the connection that may still be on their way.
+    var backlog = Backlog()
+    /// Whether ``backlog`` is over the policy's limit.
+    var isBacklogged = false
+    /// The logs and frames that the connection is still to be sent, in order.
+    var replays = Deque<Replay>()
+    /// The users whose presence the connection watches.
+    var watched: Set<UserID> = []
+    /// Whether the client keeps no cursor in a log, and so must not be sent anything twice.
+    let isStateless: Bool
+    /// The rooms in which the connection is present, each with the name that the client used: a pair's room can be
+    /// written in two ways.
+    var rooms: [RoomKey: String] = [:]
+    /// The rate limit of the client's frames.
+    var bucket: TokenBucket
+    /// The number of signs of life, other than frames, since the last ping.
+    var signsOfLife = 0
+    /// The number of frames refused for exceeding the rate.
+    var refusedFrames = 0
+    /// The number of frames in a row that were not JSON.
+    var badFrames = 0
+
+    init(
+        id: ConnectionID,
+        principal: Principal,
+        device: DeviceIdentity,
+        isNamed: Bool,
+        isStateless: Bool,
+        bucket: TokenBucket,
+        at now: Moment
+    ) {
+        self.id = id
+        self.principal = principal
+        self.device = device
+        self.isNamed = isNamed
+        self.isStateless = isStateless
+        self.bucket = bucket
+        heardAt = now
+        pingedAt = now
+        openedAt = now
+    }
+
+    var user: UserID { principal.user }
+
+    /// Records that the end of a call was written to the connection: the pong to the next ping will confirm that it
+    /// arrived.
+    ///
+    /// Written does not mean received: the TCP connection may be half open. Until the pong, the device is notified
+    /// again whenever it reconnects.
+    func awaitEndConfirmation(of call: Call, _ side: Side) {
+        unconfirmedEnds.append((call.number, side, pings + 1))
+        // The client sends frames but answers no ping. The only harm is that it is notified again when it reconnects.
+        if unconfirmedEnds.count > SwitchboardLimits.unconfirmed { unconfirmedEnds.removeFirst() }
+    }
+
+    /// Whether a call's log is still being replayed to the connection.
+    func replays(_ call: CallNumber) -> Bool { !replays.isEmpty && replays.contains { $0.call == call } }
+}

@@ -1,0 +1,112 @@
+import CallCore
+import DequeModule
+
+/// The pairs of users that have had a call or exchanged a text: only they may see each other's presence (protocol,
+/// section 3.9).
+///
+/// The store's history holds the calls, and is asked once for each user that asks about presence; later calls are added
+/// here. Texts are not stored: the last pairs that exchanged one are remembered here, until a restart.
+struct Contacts {
+    /// Something that a connection waits for while the store is asked.
+    enum PendingReply {
+        /// The answer to a question whether a user is online; with the `id` of the question.
+        case presence(ConnectionID, UserID, SignalID?)
+        /// The presence of the users that the connection watches: when it asked, the store could not be read.
+        case watchedPresence(ConnectionID)
+        /// The presence of all contacts, for an app with a list of contacts that does not ask for each one.
+        case everybody(ConnectionID)
+
+        /// The connection that waits.
+        var connection: ConnectionID {
+            switch self {
+            case .presence(let id, _, _), .watchedPresence(let id), .everybody(let id): id
+            }
+        }
+    }
+
+    private enum Known {
+        case asked([PendingReply], met: Set<UserID>)
+        case peers(Set<UserID>)
+    }
+
+    /// The contacts of each user that has a connection and asked for the presence of others.
+    private var known: [UserID: Known] = [:]
+    /// The pairs that have exchanged a text, oldest first; `texted` holds the same pairs by user.
+    private var texts: Deque<Pair> = []
+    private var texted: [UserID: Set<UserID>] = [:]
+
+    /// Whether two users are known to have been in touch; `nil` = the store must be asked.
+    func are(_ user: UserID, _ peer: UserID) -> Bool? {
+        if user == peer { return true }
+        if texted[user]?.contains(peer) == true { return true }
+        switch known[user] {
+        case nil: return nil
+        case .asked(_, let met): return met.contains(peer) ? true : nil
+        case .peers(let peers): return peers.contains(peer)
+        }
+    }
+
+    /// Returns the contacts of a user, once the store has answered; `nil` before.
+    func peers(of user: UserID) -> Set<UserID>? {
+        guard case .peers(let peers) = known[user] else { return nil }
+        return peers
+    }
+
+    /// Returns the users with whom a user has exchanged a text.
+    func texted(with user: UserID) -> [UserID] { (texted[user] ?? []).sorted() }
+
+    /// Makes a wish wait for the store; returns whether the store must still be asked.
+    mutating func wait(_ reply: PendingReply, of user: UserID) -> Bool {
+        guard case .asked(let replies, let met) = known[user] else {
+            known[user] = .asked([reply], met: [])
+            return true
+        }
+        known[user] = .asked(replies + [reply], met: met)
+        return false
+    }
+
+    /// Records the store's answer (`nil` = it could not be read), and returns the wishes that waited for it.
+    mutating func learn(_ peers: [UserID]?, of user: UserID) -> [PendingReply] {
+        guard case .asked(let replies, let met) = known[user] else { return [] }
+        known[user] = peers.map { .peers(met.union($0).union(texted[user] ?? [])) }
+        return replies
+    }
+
+    /// Records that two users have a call.
+    mutating func met(_ a: UserID, _ b: UserID) {
+        for (user, peer) in [(a, b), (b, a)] {
+            switch known[user] {
+            case nil: break
+            case .asked(let replies, let met): known[user] = .asked(replies, met: met.union([peer]))
+            case .peers(var peers):
+                guard !peers.contains(peer) else { continue }
+                known[user] = nil
+                peers.insert(peer)
+                known[user] = .peers(peers)
+            }
+        }
+    }
+
+    /// Records that two users exchange a text.
+    mutating func texted(_ a: UserID, _ b: UserID) {
+        guard texted[a]?.contains(b) != true else { return }
+        met(a, b)
+        texts.append(Pair(a, b))
+        texted[a, default: []].insert(b)
+        texted[b, default: []].insert(a)
+        guard texts.count > SwitchboardLimits.textedPairs, let oldest = texts.popFirst() else { return }
+        for (user, peer) in [(oldest.low, oldest.high), (oldest.high, oldest.low)] {
+            texted[user]?.remove(peer)
+            if texted[user]?.isEmpty == true { texted[user] = nil }
+        }
+    }
+
+    /// Forgets the contacts of a user that has no connection left.
+    ///
+    /// A question under way stays open, and contacts made meanwhile are still added. Otherwise, if the user
+    /// reconnected before the store answered, its answer would pass for the answer to a later question, and would lack
+    /// those contacts.
+    mutating func forget(_ user: UserID) {
+        if case .asked(_, let met) = known[user] { known[user] = .asked([], met: met) } else { known[user] = nil }
+    }
+}

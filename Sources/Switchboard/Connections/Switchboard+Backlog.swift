@@ -1,0 +1,77 @@
+import CallCore
+import CallWire
+
+/// Flow control: signals and texts to a connection that does not keep up are refused before its queue overflows.
+extension Switchboard {
+    /// Writes to a connection a frame that another user caused.
+    @inline(__always)
+    mutating func send(_ frame: [UInt8], to connection: Connection, at now: Moment) {
+        turn.out.append(.send(connection.id, frame))
+        if connection.backlog.write(frame.count) > SwitchboardLimits.confirmedEvery { backlogGrew(connection, at: now) }
+    }
+
+    /// Requests a pong that shows how much has arrived, and marks the connection if senders must wait for it.
+    mutating func backlogGrew(_ connection: Connection, at now: Moment) {
+        if !connection.backlog.awaitsPong { ping(connection, at: now) }
+        guard !connection.isBacklogged, connection.backlog.bytes > policy.backlogBytes else { return }
+        connection.isBacklogged = true
+        metrics.backlogged += 1
+        trace(from: .connections, .backlogged(connection.id, bytes: connection.backlog.bytes))
+    }
+
+    /// Removes a connection from the count of those that do not keep up.
+    mutating func clearBacklogged(_ connection: Connection) {
+        guard connection.isBacklogged else { return }
+        connection.isBacklogged = false
+        metrics.backlogged -= 1
+        trace(from: .connections, .caughtUp(connection.id))
+    }
+
+    /// Whether a connection has too many unconfirmed bytes to be sent a frame of this size.
+    ///
+    /// Small frames may use twice the limit, so that a flood of large frames does not block an honest peer's
+    /// candidates.
+    private func isTooFarBehind(_ connection: Connection, for byteCount: Int) -> Bool {
+        guard connection.isBacklogged else { return false }
+        return byteCount > SwitchboardLimits.smallFrame || connection.backlog.bytes > 2 * policy.backlogBytes
+    }
+
+    /// Returns why a signal must wait for its recipient; `nil` = it need not.
+    ///
+    /// Signals that ring, answer, connect or end a call never wait. A resend of a signal that was accepted never waits
+    /// either.
+    mutating func backlogRefusal(
+        of signal: Signal,
+        for call: Call,
+        from side: Side,
+        _ device: DeviceIdentity,
+        at now: Moment
+    ) -> WireError? {
+        switch signal.content {
+        case .offer, .ringing, .answer, .connected, .end: return nil
+        case .ice, .update, .dtmf, .info: break
+        }
+        if let id = signal.id, call.session.hasTaken(id, from: device, on: side) { return nil }
+        let entry = call.session.entry(of: signal, from: side, device, at: now)
+        let isHeldUp = connections.of(call.user(on: side.other)).contains { connection in
+            isTooFarBehind(connection, for: signal.byteCount) && !connection.replays(call.number)
+                && call.session.sees(entry, side: side.other, device: connection.device)
+        }
+        return isHeldUp ? refusalForBacklog() : nil
+    }
+
+    /// Returns why a text must wait for its recipient's connections; `nil` = it need not.
+    mutating func backlogRefusal(ofBytes byteCount: Int, to connections: [Connection]) -> WireError? {
+        connections.contains { isTooFarBehind($0, for: byteCount) } ? refusalForBacklog() : nil
+    }
+
+    private mutating func refusalForBacklog() -> WireError {
+        metrics.limited[.backlog] += 1
+        return WireError(.rateLimited, "the peer's connection does not keep up")
+    }
+
+    /// Whether the server's state may require refusing signals.
+    var isRestrained: Bool {
+        connections.isDraining || metrics.isStalled || metrics.backlogged > 0 || !limits.quotas.exhausted.isEmpty
+    }
+}

@@ -1,0 +1,229 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// Connections: how they open, what is replayed to them, how they are checked for life, how they close.
+extension Switchboard {
+    mutating func opened(
+        _ id: ConnectionID,
+        _ principal: Principal,
+        device: DeviceID?,
+        seen: [LogName: UInt64]? = nil,
+        at now: Moment
+    ) {
+        guard !connections.isDraining else {
+            reject(id, isStateless: seen != nil)
+            return
+        }
+        guard !isRevoked(principal) else {
+            countClose(4401)
+            turn.out.append(.audit(.tokenRefused(cause: "revoked", principal.user)))
+            turn.out.append(.close(id, code: 4401, reason: Self.revokedToken.message, isLost: false))
+            return
+        }
+        let named = device ?? principal.device
+        let identity: DeviceIdentity
+        if let named {
+            identity = DeviceIdentity(id: named, fingerprint: principal.fingerprint)
+        } else if seen != nil {
+            identity = self.deviceIdentity(opening: principal)
+        } else {
+            identity = DeviceIdentity(id: unnamedDevice(of: principal), fingerprint: principal.fingerprint)
+        }
+        // A device that is identified by its token is a device without an id.
+        let isNamed = named != nil && !identity.isUnnamed
+        let own = connections.of(principal.user)
+        if isNamed, let named, let older = own.first(where: { $0.device.id == named }) {
+            // A device that lost its network reconnects before its old connection is known to be dead.
+            close(older.id, code: 4409, "replaced by a new connection of the same device")
+            closed(older.id, isReplaced: true, at: now)
+        } else if own.count >= policy.connectionsPerUser {
+            countClose(4429)
+            turn.out.append(.close(id, code: 4429, reason: "too many connections of this user", isLost: false))
+            return
+        }
+        let connection = Connection(
+            id: id,
+            principal: principal,
+            device: identity,
+            isNamed: isNamed,
+            isStateless: seen != nil,
+            bucket: TokenBucket(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst, at: now),
+            at: now
+        )
+        // Connections that open together, after a restart for instance, must not be pinged together for ever.
+        let ahead = Int64.random(in: 0..<max(1, policy.heartbeat.milliseconds), using: &ports.random)
+        connection.pingedAt = Moment(milliseconds: now.milliseconds - ahead)
+        connections.insert(connection)
+        metrics.connections = connections.count
+        metrics.connectionsOpened += 1
+        trace(from: .connections, .opened(id, principal.user, identity.id, isNamed: isNamed))
+        turn.out.append(
+            .send(
+                id,
+                ServerFrame.welcome(
+                    user: principal.user,
+                    device: identity.id,
+                    session: "s_\(String(id.rawValue, radix: 36))",
+                    heartbeatSeconds: policy.heartbeat.milliseconds / 1_000,
+                    iceServers: iceServers(for: principal, at: now),
+                    frameBytes: WireLimits.frameBytes,
+                    signalsPerSecond: policy.signalsPerSecond
+                )
+            )
+        )
+        noteSignOfLife(identity, of: principal.user, isNamed: isNamed, at: now)
+        replayEverything(to: connection, seen: seen, at: now)
+        scheduleCheckUp(of: connection)
+        if own.isEmpty { tellPresence(of: principal.user, isOnline: true) }
+        watchContacts(connection, at: now)
+    }
+
+    /// Returns an id for a device without one: the id of its earlier connection if a live call still has a leg with
+    /// that id, otherwise a random id.
+    private mutating func unnamedDevice(of principal: Principal) -> DeviceID {
+        for call in calls.live(of: principal.user) {
+            for leg in call.session.legs
+            where leg.device.fingerprint == principal.fingerprint && leg.device.isOfConnection {
+                let isThere = connections.of(principal.user).contains { $0.device.id == leg.device.id }
+                if call.user(on: leg.side) == principal.user, !isThere { return leg.device.id }
+            }
+        }
+        let digits = String(ports.random.next(), radix: 16)
+        guard let id = DeviceID("c-" + String(repeating: "0", count: 16 - digits.count) + digits) else {
+            preconditionFailure("a connection's device id is of the form")
+        }
+        return id
+    }
+
+    /// Handles the pong to a ping.
+    ///
+    /// The pong also answers the earlier pings, because a client need not answer each ping (RFC 6455 §5.5.3).
+    mutating func ponged(_ id: ConnectionID, _ number: UInt64, at now: Moment) {
+        guard let connection = connections[id], countSignOfLife(connection, at: now) else { return }
+        // A pong cannot answer a ping that was not sent yet.
+        let number = min(number, connection.pings)
+        while let first = connection.unconfirmedEnds.first, first.ping <= number {
+            connection.unconfirmedEnds.removeFirst()
+            if let call = calls[first.call] { drive(call, .endDelivered(connection.device, first.side), at: now) }
+        }
+        while let first = connection.texts.first, first.ping <= number {
+            connection.texts.removeFirst()
+            first.text.hasArrived = true
+        }
+        if connection.backlog.ponged(number) { backlogShrank(connection, at: now) }
+    }
+
+    /// Handles a sign of life that is neither a frame nor a numbered pong: an unsolicited pong, a ping, or a poll.
+    mutating func gaveSignOfLife(_ id: ConnectionID, at now: Moment) {
+        if let connection = connections[id] { _ = countSignOfLife(connection, at: now) }
+    }
+
+    /// Records a sign of life; returns whether the connection is still open.
+    ///
+    /// Far too many signs close the connection, as far too many frames do.
+    private mutating func countSignOfLife(_ connection: Connection, at now: Moment) -> Bool {
+        heard(connection, at: now)
+        connection.signsOfLife += 1
+        guard connection.signsOfLife > SwitchboardLimits.signs else { return true }
+        metrics.limited[.pongs] += 1
+        return !closesAsTooFast(connection, at: now)
+    }
+
+    /// Returns when a connection must be checked: to ping it, to close it, or because its token expires.
+    func nextCheckUp(of connection: Connection) -> Moment {
+        var next = min(connection.pingedAt + policy.heartbeat, connection.heardAt + policy.silence)
+        // Rounded up, so that one wake-up serves many connections.
+        next = Moment(milliseconds: (next.milliseconds | (SwitchboardLimits.checkUpGrain - 1)) + 1)
+        return tokenEnd(of: connection).map { min(next, $0) } ?? next
+    }
+
+    /// Ensures that a connection has a timer for its next check-up; its other timers are ignored.
+    mutating func scheduleCheckUp(of connection: Connection) {
+        let next = nextCheckUp(of: connection)
+        if let at = connection.scheduledAt, at <= next { return }
+        connection.scheduledAt = next
+        schedule(.connection(connection.id), at: next)
+    }
+
+    private func tokenEnd(of connection: Connection) -> Moment? {
+        connection.principal.expiresAt.map { $0 + policy.tokenLeeway }
+    }
+
+    mutating func checkUp(on connection: Connection, at now: Moment) {
+        if let end = tokenEnd(of: connection), now >= end {
+            turn.out.append(
+                .send(connection.id, ServerFrame.error(WireError(.tokenExpired, "the token has expired"), id: nil))
+            )
+            close(connection.id, code: 4401, "the token has expired")
+            closed(connection.id, at: now)
+            return
+        }
+        if now >= connection.heardAt + policy.silence {
+            close(connection.id, code: 1001, "nothing was received for too long", isLost: true)
+            closed(connection.id, at: now)
+            return
+        }
+        if now >= connection.pingedAt + policy.heartbeat {
+            ping(connection, at: now)
+            askAgainForPeers(of: connection, at: now)
+            if connection.hasUnreadEnds {
+                connection.hasUnreadEnds = false
+                sendEndNotices(to: connection, at: now)
+            }
+        }
+        if connection.backlog.giveUp(awaitedSince: Moment(milliseconds: now.milliseconds - policy.silence.milliseconds))
+        {
+            backlogShrank(connection, at: now)
+        }
+        scheduleCheckUp(of: connection)
+    }
+
+    /// Handles the closing of a connection.
+    ///
+    /// `isReplaced`: Whether the device has just opened another connection, and so needs no push.
+    mutating func closed(_ id: ConnectionID, isReplaced: Bool = false, code: UInt16? = nil, at now: Moment) {
+        guard let connection = connections.remove(id) else { return }
+        trace(
+            from: .connections,
+            .closed(
+                id,
+                connection.user,
+                connection.device.id,
+                code: connection.closedWith ?? code,
+                openFor: now - connection.openedAt
+            )
+        )
+        metrics.connections = connections.count
+        if !connections.isOnline(connection.user) { contacts.forget(connection.user) }
+        leaveAllRooms(connection)
+        connections.watchNobody(connection)
+        clearBacklogged(connection)
+        for call in calls.live(of: connection.user) {
+            guard let side = call.session.side(of: connection.user) else { continue }
+            if connection.isNamed { renameDevice(connection.device, as: connection.device, in: call, side, at: now) }
+            if !isPresent(connection.device, of: connection.user, in: call) {
+                drive(call, .gone(connection.device, side), at: now)
+            }
+        }
+        if !isReplaced { wakeInstead(of: connection, at: now) }
+        giveUpTexts(to: connection, at: now)
+        if !isReplaced, !connections.isOnline(connection.user) { tellPresence(of: connection.user, isOnline: false) }
+    }
+
+    /// Closes a connection that did not answer its probe in time: it was dead, and its device is pushed.
+    mutating func checkProbe(of connection: Connection, at now: Moment) {
+        guard let probedAt = connection.probedAt, now >= probedAt + policy.probeTimeout else { return }
+        close(connection.id, code: 1001, "no answer to a ping", isLost: true)
+        closed(connection.id, at: now)
+    }
+
+    /// Counts a frame as too fast; returns whether the connection was closed because of too many such frames.
+    mutating func closesAsTooFast(_ connection: Connection, at now: Moment) -> Bool {
+        connection.refusedFrames += 1
+        guard connection.refusedFrames >= policy.refusedFrames else { return false }
+        close(connection.id, code: 4429, "far too many frames")
+        closed(connection.id, at: now)
+        return true
+    }
+}

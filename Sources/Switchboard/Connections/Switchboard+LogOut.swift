@@ -1,0 +1,84 @@
+import CallCore
+import CallPorts
+import CallWire
+import JSON
+
+/// Revoking a user's tokens: requested by the user, by a service or by the operator.
+extension Switchboard {
+    /// Handles `POST /api/logout-all`: for the user itself, or, from a service, for any user.
+    mutating func logOutEverywhere(_ user: UserID?, by principal: Principal, as id: RequestID, at now: Moment) {
+        let user = user ?? principal.user
+        guard user == principal.user || principal.isService else {
+            refuse(
+                id,
+                WireError(.forbidden, "userId: only a service token may name another user", field: Field.userId.name)
+            )
+            return
+        }
+        let before = revoke(user, upTo: now, asker: user == principal.user ? principal : nil, at: now)
+        turn.out.append(.audit(.revoked(user, by: user == principal.user ? .user : .service(principal.user))))
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("ok")
+        json.value(true)
+        json.name("before")
+        json.value(before.milliseconds)
+        json.endObject()
+        sendWhenDurable(.reply(id, Reply(body: json.bytes)), at: now)
+    }
+
+    mutating func carryOut(_ order: Order, as id: OrderID, at now: Moment) {
+        switch order {
+        // A moment in the future (the clock was set back after the operator's order) would lock the user out until
+        // then.
+        case .revoke(let user, let moment):
+            if moment > now + policy.tokenLeeway {
+                directory.uncutRevocations[user] = max(moment, directory.uncutRevocations[user] ?? moment)
+            }
+            revoke(user, upTo: min(moment, now), asker: nil, at: now)
+            turn.out.append(.audit(.revoked(user, by: .theOperator)))
+        }
+        sendWhenDurable(.done(id), at: now)
+    }
+
+    /// Refuses the tokens and capabilities that were issued to a user up to a moment, and ends the connections and long
+    /// polls that use them.
+    ///
+    /// The user's devices are removed: a device without a valid token must not ring for calls that it cannot take. A
+    /// device registers again with its next token.
+    ///
+    /// - Returns: the moment up to which tokens are refused. It is later than `moment` if a token in use here was
+    ///   issued later, by an issuer whose clock is ahead.
+    @discardableResult
+    private mutating func revoke(_ user: UserID, upTo moment: Moment, asker: Principal?, at now: Moment) -> Moment {
+        let open = connections.of(user)
+        let ahead = ([asker] + open.map(\.principal)).compactMap { $0?.issuedAt }
+            .filter { now < $0 && $0 <= now + policy.tokenLeeway }.max()
+        let before = max(moment, ahead ?? moment, directory.revocation(of: user) ?? moment)
+        directory.revoke(user, before: before)
+        commits.append(.revoked(user, before: max(before, directory.uncutRevocations[user] ?? before)))
+        turn.out.append(.revoked(user, before: before))
+        metrics.revocations += 1
+        for device in directory.devices(of: user) {
+            directory.remove(device.id, of: user)
+            commits.append(.deviceRemoved(user, device.id))
+            takeBackPushes(to: device.id, of: user, onlyNotices: true)
+        }
+        for call in calls.live(of: user) {
+            guard let side = call.session.side(of: user) else { continue }
+            note(call, .loggedOut(side), at: now)
+            if side == .callee { stopWaking(call, at: now) }
+        }
+        for id in polls.ids {
+            guard let principal = polls[id]?.principal, principal.user == user, isRevoked(principal) else { continue }
+            abandoned(id, at: now)
+            refuse(id, Self.revokedToken)
+        }
+        for connection in open where isRevoked(connection.principal) {
+            turn.out.append(.send(connection.id, ServerFrame.error(Self.revokedToken, id: nil)))
+            close(connection.id, code: 4401, "the user logged out everywhere")
+            closed(connection.id, at: now)
+        }
+        return before
+    }
+}

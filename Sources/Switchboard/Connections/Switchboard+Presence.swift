@@ -1,0 +1,157 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// Presence: reported to users that asked, and to Socket.IO clients that share a live call; only among users who have
+/// been in touch.
+///
+/// Two users have been in touch once there was a call or a text between them. To all others a user looks offline.
+extension Switchboard {
+    mutating func watch(_ user: UserID, _ connection: Connection, id: SignalID?, at now: Moment) {
+        guard connections.watch(user, by: connection) else {
+            tell(
+                WireError(.rateLimited, "userId: at most \(SwitchboardLimits.watchedPerConnection) at a time"),
+                id: id,
+                to: connection
+            )
+            return
+        }
+        guard contacts.are(connection.user, user) == nil else {
+            answerWatch(of: user, connection, id: id)
+            return
+        }
+        askForPeers(.presence(connection.id, user, id), of: connection.user, at: now)
+    }
+
+    /// Watches a user's contacts for an app with a list of contacts that does not ask for each one.
+    mutating func watchContacts(_ connection: Connection, at now: Moment) {
+        guard connection.isStateless else { return }
+        if let peers = contacts.peers(of: connection.user) {
+            watch(peers.sorted(), by: connection)
+        } else {
+            askForPeers(.everybody(connection.id), of: connection.user, at: now)
+        }
+    }
+
+    /// Asks again for the contacts of a connection's user if the store could not be read before.
+    mutating func askAgainForPeers(of connection: Connection, at now: Moment) {
+        guard connection.hasUnknownPeers else { return }
+        connection.hasUnknownPeers = false
+        let reply: Contacts.PendingReply =
+            connection.isStateless ? .everybody(connection.id) : .watchedPresence(connection.id)
+        // Another connection of the user may have asked since. Asking again would discard the known answer meanwhile.
+        if let peers = contacts.peers(of: connection.user) {
+            grant(reply, of: connection.user, knowing: peers.sorted())
+        } else {
+            askForPeers(reply, of: connection.user, at: now)
+        }
+    }
+
+    private mutating func askForPeers(_ reply: Contacts.PendingReply, of user: UserID, at now: Moment) {
+        guard contacts.wait(reply, of: user) else { return }
+        ask(.peers(user, limit: SwitchboardLimits.callsSearchedForPeers), for: .peers(user), at: now)
+    }
+
+    /// Handles the store's list of the users with whom a user has had calls; `nil` = the store could not be read.
+    mutating func peersLoaded(_ peers: [UserID]?, of user: UserID) {
+        let replies = contacts.learn(peers, of: user)
+        guard connections.isOnline(user) else {
+            contacts.forget(user)
+            return
+        }
+        for reply in replies { grant(reply, of: user, knowing: peers) }
+    }
+
+    private mutating func grant(_ reply: Contacts.PendingReply, of user: UserID, knowing peers: [UserID]?) {
+        guard let connection = connections[reply.connection] else { return }
+        if peers == nil { connection.hasUnknownPeers = true }
+        switch reply {
+        case .presence(_, let peer, let name): answerWatch(of: peer, connection, id: name)
+        case .watchedPresence:
+            for peer in connection.watched.sorted() where isOnline(peer, for: user) {
+                turn.out.append(.send(connection.id, ServerFrame.presence(of: peer, isOnline: true)))
+            }
+        case .everybody:
+            let known = peers ?? []
+            watch(known + contacts.texted(with: user).filter { !known.contains($0) }, by: connection)
+        }
+    }
+
+    private mutating func watch(_ peers: [UserID], by connection: Connection) {
+        for peer in peers.prefix(SwitchboardLimits.contactsPerConnection)
+        where peer != connection.user && connections.watch(peer, by: connection) {
+            guard isOnline(peer, for: connection.user) else { continue }
+            turn.out.append(.send(connection.id, ServerFrame.presence(of: peer, isOnline: true)))
+        }
+    }
+
+    private mutating func answerWatch(of user: UserID, _ connection: Connection, id: SignalID?) {
+        let isOnline = isOnline(user, for: connection.user)
+        turn.out.append(.send(connection.id, ServerFrame.presence(of: user, isOnline: isOnline)))
+        if let id { turn.out.append(.send(connection.id, ServerFrame.ack(id: id, isOnline: isOnline))) }
+    }
+
+    /// Whether a user is online, as `asker` may see it.
+    ///
+    /// To an asker who was never in touch with the user, or whom the user has blocked, the user looks offline.
+    private func isOnline(_ user: UserID, for asker: UserID) -> Bool {
+        connections.isOnline(user) && mayKnow(of: user, asker)
+    }
+
+    private func mayKnow(of user: UserID, _ asker: UserID) -> Bool {
+        contacts.are(asker, user) == true && !directory.blocks(asker, user)
+    }
+
+    /// Records that two users get in touch: from now on each of them may see the other's presence.
+    mutating func noteContact(_ user: UserID, _ peer: UserID, byText: Bool = false) {
+        if contacts.are(user, peer) == true, contacts.are(peer, user) == true { return }
+        let strangers = [(user, peer), (peer, user)].filter { contacts.are($0.0, $0.1) != true }
+        if byText { contacts.texted(user, peer) } else { contacts.met(user, peer) }
+        for (watcher, watched) in strangers where contacts.are(watcher, watched) == true {
+            for connection in connections.of(watcher) where connection.isStateless {
+                _ = connections.watch(watched, by: connection)
+            }
+            guard isOnline(watched, for: watcher) else { continue }
+            let frame = ServerFrame.presence(of: watched, isOnline: true)
+            for connection in connections.watchers(of: watched) where connection.user == watcher {
+                turn.out.append(.send(connection.id, frame))
+            }
+        }
+    }
+
+    /// Reports that a user's first connection was opened, or the last one closed.
+    mutating func tellPresence(of user: UserID, isOnline: Bool) {
+        var receivers = connections.watchers(of: user).filter { mayKnow(of: user, $0.user) }
+        for call in calls.live(of: user) {
+            let peer = call.key.pair.other(than: user)
+            guard peer != user, call.session.side(of: peer) != nil else { continue }
+            // Clients of `/ws` see in the call's state who is gone, and receive presence only for the users that they
+            // watch.
+            for connection in connections.of(peer) where connection.isStateless {
+                if !receivers.contains(where: { $0 === connection }) { receivers.append(connection) }
+            }
+        }
+        guard !receivers.isEmpty else { return }
+        let frame = ServerFrame.presence(of: user, isOnline: isOnline)
+        for connection in receivers where !directory.blocks(connection.user, user) {
+            turn.out.append(.send(connection.id, frame))
+        }
+    }
+
+    /// Reports presence after a user has blocked or unblocked another one: the other one sees the user go offline or
+    /// come online.
+    mutating func hide(_ user: UserID, from other: UserID, _ isHidden: Bool) {
+        if connections.isOnline(user), contacts.are(other, user) == true {
+            let frame = ServerFrame.presence(of: user, isOnline: !isHidden)
+            for connection in connections.watchers(of: user) where connection.user == other {
+                turn.out.append(.send(connection.id, frame))
+            }
+        }
+        let key = RoomKey.pair(Pair(user, other))
+        for connection in connections.members(of: key) where connection.user == user {
+            for member in connections.members(of: key) where member.user == other {
+                tell(member, of: connection, in: key, !isHidden)
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+import CallCore
+import CallPorts
+import CallWire
+import DequeModule
+
+/// Something that a connection is sent once it has confirmed the bytes written before.
+enum Replay {
+    /// The rest of a call's log, from this index on.
+    ///
+    /// `isOpening`: Whether the log is replayed because the device connected, not because it asked by `sync`.
+    case log(CallNumber, Side, from: Int, isOpening: Bool)
+    /// A frame that follows the requested logs: the ack of a `sync`.
+    case frame([UInt8])
+
+    /// The call that owns the log.
+    var call: CallNumber? { if case .log(let number, _, _, _) = self { number } else { nil } }
+}
+
+/// Replay: a cursor over logs that moves on as the connection confirms what it was sent.
+///
+/// If the logs of several calls were sent at once, they would exceed the limit of a connection's queue, and the device
+/// would lose each new connection. The cursor also reaches entries that are appended during the replay, so that the
+/// receiver sees `seq` grow.
+extension Switchboard {
+    /// Replays to a device the entries of every live call that concern it, and notifies it of the calls that ended
+    /// while it was away.
+    ///
+    /// A client that keeps no cursor gets the whole log of a ringing call, because its app may have been started anew.
+    /// Of an answered call it gets only the entries that have not reached it.
+    mutating func replayEverything(to connection: Connection, seen: [LogName: UInt64]?, at now: Moment) {
+        let live = calls.live(of: connection.user)
+        // An answered call comes before those that only ring.
+        for call in live.filter({ $0.session.answeredAt != nil }) + live.filter({ $0.session.answeredAt == nil }) {
+            guard let side = call.session.side(of: connection.user) else { continue }
+            drive(call, .seen(connection.device, side), at: now)
+            if side == .callee { drive(call, .notified(connection.device), at: now) }
+            let place = call.session.answeredAt == nil ? nil : seen?[call.logName]
+            if let place { reportOngoing(call, to: connection, side, seen: place, at: now) }
+            enqueue(call, side, after: place ?? 0, isOpening: true, for: connection)
+        }
+        continueReplays(to: connection, at: now)
+        sendEndNotices(to: connection, at: now)
+    }
+
+    /// Tells a client that keeps no cursor that a call is still live, if the client already has every entry that shows
+    /// this.
+    ///
+    /// Such a client forgets its calls when its connection closes. Without this frame it would take the end of another
+    /// call with the same user for the end of all of them.
+    private mutating func reportOngoing(
+        _ call: Call,
+        to connection: Connection,
+        _ side: Side,
+        seen place: UInt64,
+        at now: Moment
+    ) {
+        let newest = call.session.log.lastIndex { entry in
+            guard case .state = entry.content else { return false }
+            return call.session.sees(entry, side: side, device: connection.device)
+        }
+        guard let newest, call.session.log[newest].seq <= place,
+            case .state(let change) = call.session.log[newest].content, change.state != .ended
+        else { return }
+        send(call.frames[newest], to: connection, at: now)
+    }
+
+    /// Notifies a device of the calls that ended without its knowledge.
+    ///
+    /// `loads`: Whether calls at rest are loaded for it; otherwise the connection's next check-up loads them.
+    mutating func sendEndNotices(to connection: Connection, loads: Bool = true, at now: Moment) {
+        var atRest: [CallNumber] = []
+        for number in calls.endNotices[connection.user] {
+            guard let call = calls[number] else {
+                if calls.resting[number] != nil { atRest.append(number) }
+                continue
+            }
+            guard let side = call.session.side(of: connection.user),
+                call.session.hasUndeliveredEnd(to: connection.device, side: side),
+                !connection.unconfirmedEnds.contains(where: { $0.call == number })
+            else { continue }
+            tellEnd(of: call, to: connection, side, at: now)
+            connection.awaitEndConfirmation(of: call, side)
+        }
+        guard !atRest.isEmpty else { return }
+        if loads { park(.endNotices(connection.id), until: atRest, at: now) } else { connection.hasUnreadEnds = true }
+    }
+
+    mutating func sync(
+        _ cursors: [CallID: ClientMessage.Cursor],
+        _ connection: Connection,
+        id: SignalID?,
+        at now: Moment
+    ) {
+        var atRest: Set<CallNumber> = []
+        for callID in cursors.keys {
+            let found = calls.find(callID, for: connection.user)
+            atRest.formUnion(self.callsAtRest(callID, for: connection.user, with: nil, unless: found))
+        }
+        guard atRest.isEmpty else {
+            park(.sync(cursors, id: id, connection.id), until: atRest.sorted(), at: now)
+            return
+        }
+        for callID in cursors.keys.sorted() {
+            guard let cursor = cursors[callID],
+                let call = calls.find(callID, for: connection.user, on: connection.device),
+                let side = call.session.side(of: connection.user)
+            else { continue }
+            // A cursor in another epoch's log is meaningless in this one.
+            let isCurrent = cursor.epoch == nil || cursor.epoch == call.session.epoch
+            enqueue(call, side, after: isCurrent ? cursor.seq : 0, isOpening: false, for: connection)
+        }
+        if let id {
+            guard connection.replays.count < SwitchboardLimits.replays else {
+                tell(WireError(.rateLimited, "calls: an earlier sync is still running"), id: id, to: connection)
+                return
+            }
+            connection.replays.append(.frame(ServerFrame.ack(id: id)))
+        }
+        continueReplays(to: connection, at: now)
+    }
+
+    /// Appends a call's log to the replays of a connection.
+    private func enqueue(_ call: Call, _ side: Side, after seq: UInt64, isOpening: Bool, for connection: Connection) {
+        let place = call.session.log.firstIndex { $0.seq > seq } ?? call.session.log.count
+        var isOpening = isOpening
+        if let index = connection.replays.firstIndex(where: { $0.call == call.number }) {
+            if case .log(_, _, _, true) = connection.replays[index] { isOpening = true }
+            connection.replays.remove(at: index)
+        }
+        connection.replays.append(.log(call.number, side, from: place, isOpening: isOpening))
+    }
+
+    /// Sends the next slice of a connection's replays.
+    mutating func continueReplays(to connection: Connection, at now: Moment) {
+        guard !connection.replays.isEmpty else { return }
+        while connection.backlog.bytes < policy.replaySlice, let next = connection.replays.first {
+            switch next {
+            case .frame(let frame):
+                connection.replays.removeFirst()
+                send(frame, to: connection, at: now)
+            case .log(let number, let side, let place, let isOpening):
+                guard let call = calls[number] else {
+                    connection.replays.removeFirst()
+                    continue
+                }
+                // A call that has ended meanwhile need not ring.
+                let isOver = isOpening && !call.session.isLive
+                if !isOver, let index = nextShown(of: call, to: connection, side, from: place) {
+                    connection.replays[0] = .log(number, side, from: index + 1, isOpening: isOpening)
+                    metrics.delivered += 1
+                    trace(call, .replayed(connection.id, seq: call.session.log[index].seq))
+                    send(call.frames[index], to: connection, at: now)
+                    continue
+                }
+                connection.replays.removeFirst()
+                if isOver { tellEnd(of: call, to: connection, side, at: now) }
+                replayed(call, to: connection, side, isOpening: isOpening, at: now)
+            }
+        }
+        guard !connection.replays.isEmpty else { return }
+        // A caller must know soon whether the callee is there.
+        if connection.probedAt == nil, !calls.ringing(connection.user).isEmpty {
+            sendProbe(connection, at: now)
+        } else if !connection.backlog.awaitsPong {
+            ping(connection, at: now)
+        }
+    }
+
+    /// Handles the end of a log's replay: the device has been sent every entry that concerns it.
+    private mutating func replayed(
+        _ call: Call,
+        to connection: Connection,
+        _ side: Side,
+        isOpening: Bool,
+        at now: Moment
+    ) {
+        if isOpening, side == .callee, case .ringing = call.session.phase {
+            note(call, .delivered(connection.device.id), at: now)
+            probe(connection, for: call, at: now)
+        }
+        if call.session.hasUndeliveredEnd(to: connection.device, side: side) {
+            connection.awaitEndConfirmation(of: call, side)
+        }
+    }
+
+    /// Returns the index of the next entry of a call that is shown to a device.
+    private func nextShown(of call: Call, to connection: Connection, _ side: Side, from place: Int) -> Int? {
+        call.session.log[min(place, call.session.log.count)...].firstIndex { entry in
+            call.session.sees(entry, side: side, device: connection.device)
+                && !(connection.isStateless && isAnswered(entry, in: call, by: side))
+        }
+    }
+
+    /// Whether an entry is an offer that a side has answered, by any device or way: if it were sent again, it would
+    /// ring again.
+    private func isAnswered(_ entry: LogEntry, in call: Call, by side: Side) -> Bool {
+        guard case .signal(.offer, side.other, _, _, _) = entry.content else { return false }
+        return call.session.log.contains { later in
+            guard case .signal(.answer, side, _, _, _) = later.content else { return false }
+            return later.seq > entry.seq
+        }
+    }
+
+    /// Sends the entry that tells a device that it is out of the call.
+    private mutating func tellEnd(of call: Call, to connection: Connection, _ side: Side, at now: Moment) {
+        for (index, entry) in call.session.log.enumerated().reversed() {
+            guard case .state(let change) = entry.content, change.state == .ended,
+                call.session.sees(entry, side: side, device: connection.device)
+            else { continue }
+            send(call.frames[index], to: connection, at: now)
+            return
+        }
+    }
+
+    /// Handles the confirmation that something written to a connection has arrived.
+    mutating func backlogShrank(_ connection: Connection, at now: Moment) {
+        connection.probedAt = nil
+        if connection.isBacklogged, connection.backlog.bytes <= policy.backlogBytes { clearBacklogged(connection) }
+        if connection.backlog.bytes > SwitchboardLimits.confirmedEvery { backlogGrew(connection, at: now) }
+        continueReplays(to: connection, at: now)
+    }
+}

@@ -1,0 +1,41 @@
+import CallCore
+import CallPorts
+public import CallWire
+import JSON
+
+/// Revocation: all tokens and capabilities that were issued to a user before it become void.
+extension Switchboard {
+    /// The refusal of a token or an `act` that was issued before the revocation.
+    public static let revokedToken = WireError(.unauthenticated, "the token was revoked: log in again")
+
+    /// Whether a token, or a push's capability, was issued before its user's revocation.
+    ///
+    /// A capability counts as issued when its call began. That is exact enough: after the revocation no further push,
+    /// and so no further capability, is sent to the user for a call that began before the revocation. The capability of
+    /// a call at rest is checked again when the call has been loaded.
+    func isRevoked(_ principal: Principal) -> Bool {
+        guard let before = directory.revocation(of: principal.user) else { return false }
+        guard let scope = principal.scope else { return principal.isRevoked(before: before) }
+        let call = calls[CallKey(id: scope.call, pair: Pair(principal.user, scope.peer))]
+        return call.map { $0.session.epoch == scope.epoch && $0.session.startedAt <= before } ?? false
+    }
+
+    /// Changes the date of each revocation that is dated in the future to the current time.
+    ///
+    /// Such a date comes from a clock that was set back later; it would lock the user out until then. But the current
+    /// clock may be the wrong one, as at a boot before NTP, and then revoked tokens would become valid again. So the
+    /// store keeps the original date until the clock is trusted with deleting history (`HistoryHold`). A restart before
+    /// that, with a right clock, uses the original date again.
+    mutating func cutRevocations(at now: Moment) {
+        for user in directory.revocations(behind: now + policy.tokenLeeway) {
+            directory.uncutRevocations[user] = directory.revocation(of: user)
+            directory.revoke(user, before: now)
+            turn.out.append(.revoked(user, before: now))
+        }
+        guard !directory.uncutRevocations.isEmpty, precautions.historyHold.allowsDeletion(at: now) else { return }
+        for user in directory.uncutRevocations.keys.sorted() {
+            if let before = directory.revocation(of: user) { commits.append(.revoked(user, before: before)) }
+        }
+        directory.uncutRevocations = [:]
+    }
+}

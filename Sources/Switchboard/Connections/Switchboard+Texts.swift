@@ -1,0 +1,104 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// A text on its way to a user's connections.
+final class RelayedText {
+    let message: TextMessage
+    let from: UserID
+    let name: String?
+    /// Whether one of the connections has confirmed the text.
+    var hasArrived = false
+    /// The number of connections that the text was written to and that may still confirm it.
+    var connections = 0
+
+    init(_ message: TextMessage, from: UserID, name: String?) {
+        self.message = message
+        self.from = from
+        self.name = name
+    }
+}
+
+/// Texts from user to user: relayed to connected devices, pushed as a notice to a user without a live connection; never
+/// stored.
+extension Switchboard {
+    mutating func relay(_ message: TextMessage, from connection: Connection, id: SignalID?, at now: Moment) {
+        guard message.to != connection.user else {
+            tell(.invalid(.to, "must be another user"), id: id, to: connection)
+            return
+        }
+        if connections.isDraining {
+            tell(WireError(.draining, "the server is shutting down"), id: id, to: connection)
+            return
+        }
+        let isBlocked = directory.blocks(connection.user, message.to)
+        let receivers = isBlocked ? [] : connections.of(message.to)
+        let name = policy.shownName(
+            message.displayName,
+            of: connection.principal.name,
+            isService: connection.principal.isService
+        )
+        var message = message
+        if policy.callerName == .token { message.rename(name) }
+        let text = RelayedText(message, from: connection.user, name: name)
+        let frame = ServerFrame.message(message, from: connection.user, device: connection.device.id, at: now)
+        if isRestrained, let refusal = backlogRefusal(ofBytes: frame.count, to: receivers) {
+            tell(refusal, id: id, to: connection)
+            return
+        }
+        if !isBlocked { noteContact(connection.user, message.to, byText: true) }
+        for addressee in receivers {
+            metrics.delivered += 1
+            send(frame, to: addressee, at: now)
+            text.connections += 1
+            awaitArrival(of: text, by: addressee, at: now)
+            sendProbe(addressee, at: now)
+        }
+        if let id { turn.out.append(.send(connection.id, ServerFrame.ack(id: id, isOnline: !receivers.isEmpty))) }
+        if receivers.isEmpty, !isBlocked { push(text, at: now) }
+    }
+
+    /// Records that the pong to the next ping will confirm that a text has arrived.
+    private mutating func awaitArrival(of text: RelayedText, by connection: Connection, at now: Moment) {
+        connection.texts.append((text, connection.pings + 1))
+        // A client that answers no ping but sends frames is not closed, so the list must be bounded.
+        if connection.texts.count > SwitchboardLimits.unconfirmed {
+            giveUp(connection.texts.removeFirst().text, at: now)
+        }
+    }
+
+    /// Gives up the texts of a closed connection: it is unknown whether those written since its last pong arrived.
+    mutating func giveUpTexts(to connection: Connection, at now: Moment) {
+        for (text, _) in connection.texts { giveUp(text, at: now) }
+        connection.texts = []
+    }
+
+    private mutating func giveUp(_ text: RelayedText, at now: Moment) {
+        text.connections -= 1
+        if !text.hasArrived, text.connections == 0, !connections.isDraining { push(text, at: now) }
+    }
+
+    private mutating func push(_ text: RelayedText, at now: Moment) {
+        let user = text.message.to
+        guard directory.hides(text.from, from: user, at: now) == nil, limits.notices.take(text.from, at: now) else {
+            return
+        }
+        for device in directory.devices(of: user) {
+            guard let token = device.alertToken else { continue }
+            let id = pushes.makeID()
+            let name = "ringline:message/\(text.from.text)/\(user.text)/\(now.milliseconds)/\(id.rawValue)"
+            let order = PushOrder(
+                id: id,
+                token: token,
+                topic: device.bundleID,
+                kind: .alert,
+                environment: environment(of: device),
+                apnsID: UUIDv5.url(name),
+                payload: NoticePayload.text(text.message, from: text.from, name: text.name, at: now),
+                giveUpAt: now + SwitchboardLimits.noticeFor,
+                device: device.id
+            )
+            send(order, to: device, at: now)
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// `POST /api/calls`: an app that keeps a list of its calls reports one that it has just begun.
+///
+/// The server already has that call. It responds with its record of the call, so that the app's list and the server's
+/// history agree.
+extension Switchboard {
+    mutating func record(with peer: UserID, by principal: Principal, as id: RequestID, at now: Moment) {
+        guard peer != principal.user else {
+            refuse(id, .invalid(.callee_id, "must be another user"))
+            return
+        }
+        if let live = calls.live(of: principal.user, with: peer) {
+            sendWhenDurable(.reply(id, Reply(body: CallView.one(live.record, for: principal))), at: now)
+        } else {
+            ask(
+                .history(principal.user, limit: SwitchboardLimits.callsSearchedForPeer, before: nil),
+                for: .record(id, principal, with: peer),
+                at: now
+            )
+        }
+    }
+
+    /// Responds with the pair's newest call, if that call is live or ended so recently that the client may mean it.
+    mutating func answerRecord(
+        among history: [CallRecord],
+        with peer: UserID,
+        by principal: Principal,
+        as id: RequestID,
+        at now: Moment
+    ) {
+        // An offer that had to wait for a call at rest may have begun a call since the store was asked.
+        if let live = calls.live(of: principal.user, with: peer) {
+            sendWhenDurable(.reply(id, Reply(body: CallView.one(live.record, for: principal))), at: now)
+            return
+        }
+        let index = history.firstIndex { record in
+            Pair(record.caller, record.callee) == Pair(principal.user, peer) && Self.concerns(record, principal)
+        }
+        guard let index, isFetchable(history[index].endedAt, at: now) else {
+            refuse(id, WireError(.notFound, "no call with that user: an offer begins one"))
+            return
+        }
+        turn.out.append(.reply(id, Reply(body: CallView.one(history[index], for: principal))))
+    }
+
+    /// Whether a call that ended at this moment (`nil` = it has not ended) can still be fetched.
+    private func isFetchable(_ endedAt: Moment?, at now: Moment) -> Bool {
+        guard let endedAt else { return true }
+        return now < endedAt + policy.fetchableFor
+    }
+}

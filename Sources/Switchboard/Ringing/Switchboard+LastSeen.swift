@@ -1,0 +1,28 @@
+import CallCore
+import CallPorts
+
+/// Signs of life: any authenticated request or connection of a device, or a use of its push's capability.
+extension Switchboard {
+    mutating func noteSignOfLife(_ identity: DeviceIdentity, of user: UserID, isNamed: Bool, at now: Moment) {
+        for var device in directory.devices(of: user)
+        where device.id == identity.id || (!device.isNamed && !isNamed) {
+            let isWorthKeeping =
+                device.unansweredPushes > 0 || now >= device.seenAt + SwitchboardLimits.signOfLifeStoredEvery
+            device.seenAt = now
+            device.unansweredPushes = 0
+            directory.put(device)
+            if isWorthKeeping { commits.append(.device(device)) }
+        }
+    }
+
+    /// Puts a device into the directory and the store; a device with no token left is removed.
+    mutating func store(_ device: DeviceRecord) {
+        if device.voipToken == nil, device.alertToken == nil, device.fcmToken == nil {
+            directory.remove(device.id, of: device.user)
+            commits.append(.deviceRemoved(device.user, device.id))
+        } else {
+            directory.put(device)
+            commits.append(.device(device))
+        }
+    }
+}

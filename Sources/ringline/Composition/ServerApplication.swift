@@ -1,0 +1,268 @@
+import ApplePush
+import CallCore
+import CallPorts
+import Crypto
+import Diagnostics
+import FoundationEssentials
+import Gateway
+import Glibc
+import Identity
+import LibWebSockets
+import MemoryStore
+import SQLiteStore
+import ServerLog
+import Threads
+
+/// Assembles the server from its parts and runs it.
+struct ServerApplication {
+    let settings: ServeSettings
+    /// Reads the settings again.
+    private let reread: @Sendable () throws(UsageError) -> ServeSettings
+    private let clock = ServerClock()
+
+    /// A server with these settings; `reread` returns the settings to use when keys are to be read again.
+    init(_ settings: ServeSettings, reread: (@Sendable () throws(UsageError) -> ServeSettings)? = nil) {
+        self.settings = settings
+        self.reread = reread ?? { () throws(UsageError) in settings }
+    }
+
+    /// Serves until SIGTERM or SIGINT.
+    func run() throws(UsageError) {
+        FatalSignals.end()
+        // The signals are blocked before any thread is started. All threads inherit that, so only the watch receives
+        // the signals.
+        let watch = SignalWatch(and: [SIGHUP, SIGUSR1, SIGUSR2])
+        let threshold = LogThreshold(settings.logLevel)
+        let writer = Log.writer(asJSON: settings.logsJSON)
+        let log = Log.make(threshold, asJSON: settings.logsJSON, to: writer)
+        // A complaint must be printed after the log lines that led to it. If nothing reads stderr, this delays the end
+        // by a second.
+        defer { LogWriter.settle(milliseconds: 1_000) }
+        if !settings.isInMemory { try DataFolderSetup.prepare(settings.data) }
+        let audit = try AuditLog(settings.auditLog)
+        let keys = try Keys(settings, audit: audit, at: clock.now(), log)
+        var warnings = settings.warnings + keys.warnings
+        let coturn = try settings.turn.map { turn throws(UsageError) in
+            try CoturnCredentials(turn, clock) { warnings.append($0) }
+        }
+        let renewal = settings.tls.map { CertificateRenewal($0, log) }
+        var configuration = configuration(log)
+        configuration.certificateExpiry = { renewal?.expiry }
+        configuration.droppedLogLines = { writer.dropped }
+        let feed = keys.tokens.feed
+        configuration.keySet = { feed.map { ($0.figures.ageSeconds, $0.figures.failures, $0.figures.keys) } }
+        configuration.audit = { audit.take($0) }
+        configuration.droppedAuditLines = { audit.dropped }
+        configuration.refusedTokens = { audit.refused }
+        // The keys are fetched before the store is opened. Opening takes time, so the keys have usually arrived when
+        // the server listens.
+        feed?.tick()
+        defer { feed?.shutdown() }
+        let gateway = Gateway(configuration: configuration, authenticator: keys.authenticator, log: log)
+        let store = makeStore(log) { [weak gateway] report in gateway?.take(report) }
+        let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
+        do {
+            try gateway.open(store: store, push: push, capabilities: keys.capabilities, turnCredentials: coturn)
+        } catch let failure as StoreFailure {
+            guard !SignalWatch.hasPending else {
+                log.notice("stopped")
+                return
+            }
+            throw UsageError(failure.message)
+        } catch ServerError.badCertificate(_, let reason) {
+            let files = settings.tls.map { "--tls-cert \($0.certificatePath), --tls-key \($0.keyPath)" } ?? ""
+            throw UsageError("\(files): cannot be used together: \(reason)")
+        } catch ServerError.unreadableFile(let path, let reason) {
+            let option = path == settings.tls?.certificatePath ? "--tls-cert" : "--tls-key"
+            throw UsageError("\(option): cannot read \(SecretFile.shown(path)): \(reason)")
+        } catch {
+            throw UsageError("\(error)")
+        }
+        let descriptors = Rating.descriptors(wanted: settings.maxConnections)
+        if descriptors.grade == .error { warnings.append(descriptors.text) }
+        for warning in warnings { log.warning(about: OperatorText(warning)) }
+        if settings.apns == nil {
+            log.warning("no APNs key is configured: pushes are only logged, and sleeping devices do not ring")
+        }
+        if settings.trustsRegister {
+            log.warning(
+                """
+                --socketio-trust-register: ANYBODY who reaches this server is whoever they say they are, takes that user's \
+                calls and rings anyone in their name. Only for old builds behind a private network
+                """
+            )
+        }
+        // A reader of the line `listening on …` can then read every log line written before it.
+        LogWriter.settle(milliseconds: 1_000)
+        announce(gateway, log)
+        audit.write("started", [("version", .text(Version.text))])
+        // Runs before the deferred `settle` above, which then waits for these lines too.
+        defer { audit.end() }
+        let serve = { @Sendable [weak gateway] (certificate: ServerCertificate) in gateway?.serve(certificate) ?? () }
+        let keyRenewal = KeyRenewal(
+            settings: reread,
+            tokens: keys.tokens,
+            capabilityKeys: keys.capabilityKeys,
+            coturn: coturn,
+            apns: push as? APNsSender,
+            clock: clock,
+            audit: audit,
+            log: log
+        )
+        let desk = settings.isInMemory ? nil : OrderDesk(folder: settings.data)
+        let look = { @Sendable [weak gateway] in
+            desk?.look(ran: { audit.take($0, by: $1) }) { gateway?.carryOut($0, done: $1) }
+        }
+        // Carries out the orders left while no server ran, before any client can connect.
+        look()
+        let tick: SignalWatch.Action = { [clock, weak gateway] in
+            for event in clock.takeEvents() { gateway?.take(event) }
+            renewal?.look(serve)
+            gateway?.renewTickets()
+            look()
+            keyRenewal.tick()
+            feed?.tick()
+            audit.tick()
+        }
+        let reload = { @Sendable in
+            if renewal?.load(serve) == nil { log.notice("SIGHUP: no certificate is configured") }
+            keyRenewal.load()
+            do throws(UsageError) { try audit.reopen() } catch {
+                log.error(
+                    "the audit log cannot be reopened; the previous file stays in use",
+                    [.error(about: OperatorText("\(error)"))]
+                )
+            }
+        }
+        let actions = Self.actions(reload, threshold, log)
+        watch.start(on: actions, everySecond: tick) { [weak gateway] in gateway?.drain() }
+        gateway.run()
+        (push as? APNsSender)?.shutdown()
+        log.notice("stopped")
+    }
+
+    /// The actions of the signals that do not end the process.
+    private static func actions(
+        _ reload: @escaping @Sendable () -> Void,
+        _ threshold: LogThreshold,
+        _ log: ServerLog
+    ) -> [Int32: SignalWatch.Action] {
+        let move = { @Sendable (steps: Int) in
+            let level = threshold.move(by: steps)
+            // Logged at the new level itself, so that the line appears at any level.
+            log.log(level: level, "the log level was changed", [.level(level)])
+        }
+        return [
+            SIGUSR1: { move(-1) }, SIGUSR2: { move(1) }, SIGHUP: reload,
+        ]
+    }
+
+    private func configuration(_ log: ServerLog) -> GatewayConfiguration {
+        var configuration = GatewayConfiguration()
+        configuration.server.host = settings.listen.host
+        configuration.server.port = settings.listen.port
+        configuration.server.tls = settings.tls
+        configuration.server.webSocketPaths += Gateway.socketIOPaths
+        configuration.trustsRegister = settings.trustsRegister
+        configuration.server.subprotocols = ["ringline.v1"]
+        configuration.server.maxConnections = settings.maxConnections
+        configuration.server.trustedProxies = settings.trustedProxies
+        configuration.server.loops = settings.loops
+        // A long poll waits for 30 s at most.
+        configuration.server.responseTimeoutSeconds = 45
+        configuration.server.log = { level, text in
+            log.log(level: level == .error ? .error : .warning, "libwebsockets", [.library(ForeignText(text))])
+        }
+        configuration.admin = settings.admin.map { ($0.host, $0.port) }
+        configuration.allowedOrigins = settings.allowedOrigins
+        configuration.policy = settings.policy
+        configuration.version = Version.text
+        configuration.clock = clock
+        return configuration
+    }
+
+    private func makeStore(_ log: ServerLog, report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
+        guard !settings.isInMemory else { return MemoryCallStore(report: report) }
+        let lockWait = LockWait(
+            milliseconds: settings.waitsForData,
+            waits: { holder in
+                log.notice(
+                    "waiting for the data folder, which another ringline is using",
+                    [.data(OperatorText(settings.data)), .process(holder)]
+                )
+            },
+            isOver: { SignalWatch.hasPending }
+        )
+        return SQLiteCallStore(folder: settings.data, lockWait: lockWait, report: report)
+    }
+
+    private func pushSender(
+        _ log: ServerLog,
+        report: @escaping @Sendable (PushID, PushResult) -> Void
+    ) throws(UsageError) -> any PushSender {
+        guard let apns = settings.apns else {
+            return LoggingPushSender(log: log, report: report)
+        }
+        let configuration = try apnsConfiguration()
+        do { return try APNsSender(configuration, log: log, report: report) } catch {
+            throw UsageError("--apns-key-file \(apns.keyFile): \(error)")
+        }
+    }
+
+    /// Returns the configuration of the APNs client; throws if no APNs key is configured.
+    func apnsConfiguration() throws(UsageError) -> APNsConfiguration {
+        guard let apns = settings.apns else { throw UsageError("--apns-key-file is missing") }
+        let key = try Keys.read(apns.keyFile, for: "apns-key-file")
+        try apns.caFile.map { path throws(UsageError) in try Self.checkAuthorities(path, for: "apns-ca-file") }
+        do throws(APNsConfigurationError) {
+            var configuration = try APNsConfiguration(
+                key: String(decoding: key, as: UTF8.self),
+                keyID: apns.keyID,
+                teamID: apns.teamID,
+                endpoints: .init(sandbox: apns.sandbox, production: apns.production),
+                caFile: apns.caFile,
+                clock: { [clock] in clock.date() }
+            )
+            configuration.orderClock = { [clock] in clock.now() }
+            return configuration
+        } catch {
+            guard case .unusableKey = error else { throw UsageError(error.description) }
+            throw UsageError("--apns-key-file \(apns.keyFile): \(error)")
+        }
+    }
+
+    /// Checks that a file of certificate authorities is usable.
+    ///
+    /// With an unusable file no request would ever succeed, and that would show only with the first request.
+    static func checkAuthorities(_ path: String, for setting: String) throws(UsageError) {
+        guard let pem = FileManager.default.contents(atPath: path) else {
+            throw UsageError("--\(setting) \(path): cannot be read")
+        }
+        do throws(KeyError) { _ = try Certificate(pem: String(decoding: pem, as: UTF8.self)) } catch {
+            throw UsageError("--\(setting) \(path): \(error)")
+        }
+    }
+
+    /// Prints to stdout where the server listens, one line per listener.
+    ///
+    /// Scripts that started it on port 0 parse these lines.
+    private func announce(_ gateway: Gateway, _ log: ServerLog) {
+        let scheme = settings.tls == nil ? "http" : "https"
+        print("listening on \(scheme)://\(Self.shown(settings.listen.host)):\(gateway.port)")
+        if let admin = settings.admin, let port = gateway.adminPort {
+            print("admin on http://\(Self.shown(admin.host)):\(port)")
+        }
+        fflush(nil)
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        log.notice(
+            "started",
+            [
+                .version(OwnWords(Version.text)), .data(OperatorText(settings.data)),
+                .descriptors(UInt64(limit.rlim_cur)),
+            ]
+        )
+    }
+
+    private static func shown(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
+}

@@ -1,0 +1,311 @@
+import CallCore
+import CallPorts
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+/// In these tests 11 calls 10, and 66 is a third user that knows the callId.
+@Suite("The call that a callId refers to")
+struct CallResolutionTests {
+    private static let sdp = #","sdp":"v=0\r\ns=b\r\n""#
+
+    /// Opens a connection of the third user, which sends an offer under the callId of the other users' call.
+    private func stranger(_ world: SwitchboardWorld, _ callID: String, to: String = "10") throws -> ConnectionID {
+        let connection = try world.open("66", "x1")
+        world.send(connection, SwitchboardWorld.offer(callID, to: to, id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        return connection
+    }
+
+    @Test("A third user's offer under the callId of a live call seems to ring, and is hidden from the callee")
+    func hidden() throws {
+        let talk = try Talk()
+        talk.clear()
+        let stranger = try stranger(talk.world, "c-1")
+        #expect(talk.world.taken(talk.callee).isEmpty)
+        let heard = talk.world.taken(stranger)
+        #expect(heard.types == ["welcome", "call", "ack"])
+        #expect(heard.states == ["ringing"])
+        #expect(talk.world.events("name_taken").count == 1)
+        #expect(talk.world.switchboard.metrics.callsHidden == [.callIDTaken: 1])
+    }
+
+    @Test("An answer that names no peer goes to the true caller", arguments: ["answer", "POST"])
+    func answer(_ way: String) throws {
+        let talk = try Talk()
+        let stranger = try stranger(talk.world, "c-1")
+        talk.clear()
+        _ = talk.world.taken(stranger)
+        if way == "answer" {
+            talk.world.send(talk.callee, SwitchboardWorld.answer("c-1"))
+        } else {
+            let body = #"{"callId":"c-1","action":"answer","deviceId":"b1","data":{"sdp":"v=0\r\ns=b\r\n"}}"#
+            #expect(try talk.world.post(try principal("10"), body).status == 200)
+        }
+        #expect(talk.world.taken(talk.caller).of("answer").count == 1)
+        #expect(talk.world.taken(stranger).isEmpty)
+        let fetched = try talk.world.fetched(try principal("10"), "c-1", device: "b1")
+        #expect(fetched["room"] == "p2p:11-10")
+    }
+
+    @Test("A third user's hidden call ends at its ring timeout, whatever happens to the live call")
+    func timesOut() throws {
+        let talk = try Talk.answered()
+        let stranger = try stranger(talk.world, "c-1")
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        _ = talk.world.taken(stranger)
+        talk.clear()
+        talk.world.wait(50)
+        #expect(talk.world.taken(stranger).states == ["ended unanswered"])
+        #expect(talk.world.taken(talk.callee).isEmpty)
+    }
+
+    @Test("With the policy busy, a third user's call ends as busy, even if its callId is that of a live call")
+    func busy() throws {
+        let talk = try Talk.answered(SwitchboardWorld { $0.whenBusy = .busy })
+        let stranger = try stranger(talk.world, "c-1")
+        #expect(talk.world.taken(stranger).states.last == "ended busy")
+        talk.world.send(stranger, SwitchboardWorld.offer("c-other", to: "10", id: "y"))
+        #expect(talk.world.taken(stranger).states.last == "ended busy")
+    }
+
+    @Test("The timeline of a call is not replaced by that of a third user's later hidden call")
+    func timeline() throws {
+        let talk = try Talk()
+        _ = try stranger(talk.world, "c-1")
+        let reply = try talk.world.reply(try principal("10"), .timeline(try call("c-1")))
+        #expect(reply.status == 200)
+        #expect(!reply.text.contains("name_taken"))
+    }
+
+    @Test("After a restart a third user's call is still hidden, and an answer still goes to the true caller")
+    func restarted() throws {
+        let talk = try Talk()
+        _ = try stranger(talk.world, "c-1")
+        let world = talk.world.restarted()
+        let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        let stranger = try world.open("66", "x1")
+        #expect(world.taken(callee).of("offer").map { $0["from"] } == ["11"])
+        _ = world.taken(stranger)
+        world.send(callee, SwitchboardWorld.answer("c-1"))
+        #expect(world.taken(caller).of("answer").count == 1)
+        #expect(world.taken(stranger).isEmpty)
+    }
+
+    @Test("A caller may use one callId for several callees; a signal that names no peer goes to the first call")
+    func caller() throws {
+        let talk = try Talk()
+        let third = try talk.world.open("12", "d1")
+        talk.world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "12", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        #expect(talk.world.taken(third).of("offer").count == 1)
+        talk.clear()
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i1"))
+        #expect(talk.world.taken(talk.callee).of("ice").count == 1)
+        #expect(talk.world.taken(third).of("ice").isEmpty)
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e1", more: #","to":"12""#))
+        #expect(talk.world.taken(third).states == ["ended cancelled"])
+        #expect(talk.world.taken(talk.callee).isEmpty)
+    }
+
+    @Test("A signal from one of the caller's devices goes to the call that this device makes")
+    func devices() throws {
+        let talk = try Talk()
+        let third = try talk.world.open("12", "d1")
+        let tablet = try talk.world.open("11", "a2")
+        talk.world.send(tablet, SwitchboardWorld.offer("c-1", to: "12", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.clear()
+        _ = talk.world.taken(third)
+        talk.world.send(tablet, SwitchboardWorld.ice("c-1", id: "i1"))
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i2"))
+        #expect(talk.world.taken(third).of("ice").map { $0["id"] } == ["i1"])
+        #expect(talk.world.taken(talk.callee).of("ice").map { $0["id"] } == ["i2"])
+    }
+
+    @Test("A callId made of two users' ids belongs to these two, even if a third user rings under it first")
+    func namesTheTwo() throws {
+        let world = SwitchboardWorld()
+        let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        let stranger = try stranger(world, "11-10")
+        _ = world.taken(callee)
+        world.send(caller, SwitchboardWorld.plain("offer", "11-10", id: "o", more: #","sdp":"v=0\r\n""#))
+        #expect(world.taken(callee).of("offer").map { $0["from"] } == ["11"])
+        _ = world.taken(stranger)
+        world.send(callee, SwitchboardWorld.answer("11-10"))
+        #expect(world.taken(caller).of("answer").count == 1)
+        #expect(world.taken(stranger).isEmpty)
+    }
+
+    @Test("A callId that fits two pairs, because a dot stands for two characters, belongs to the first to use it")
+    func dots() throws {
+        let world = SwitchboardWorld()
+        let (one, other, callee) = (
+            try world.open("a@b", "a1"), try world.open("a+b", "x1"), try world.open("10", "b1")
+        )
+        world.send(one, SwitchboardWorld.offer("a.b-10", to: "10"))
+        world.send(other, SwitchboardWorld.offer("a.b-10", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        #expect(world.taken(callee).of("offer").map { $0["from"] } == ["a@b"])
+        for connection in [one, other] { _ = world.taken(connection) }
+        world.send(callee, SwitchboardWorld.answer("a.b-10"))
+        #expect(world.taken(one).of("answer").count == 1)
+        #expect(world.taken(other).isEmpty)
+    }
+
+    @Test("11 can call 10 under 11-10 although a third user rings 11 under that callId")
+    func ownOffer() throws {
+        let world = SwitchboardWorld()
+        let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        _ = try stranger(world, "11-10", to: "11")
+        world.send(caller, SwitchboardWorld.plain("offer", "11-10", id: "o", more: #","sdp":"v=0\r\n""#))
+        #expect(world.taken(caller).code == nil)
+        #expect(world.taken(callee).of("offer").map { $0["from"] } == ["11"])
+    }
+
+    @Test("After a call has ended, a third user's call under its callId is an ordinary one")
+    func afterwards() throws {
+        let talk = try Talk()
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        talk.world.pong(talk.callee)
+        talk.world.wait(11)
+        let stranger = try stranger(talk.world, "c-1")
+        talk.world.pong(talk.callee)
+        #expect(talk.world.taken(talk.callee).of("offer").last?["from"] == "66")
+        talk.world.send(talk.callee, SwitchboardWorld.answer("c-1"))
+        #expect(talk.world.taken(stranger).of("answer").count == 1)
+    }
+
+    @Test(
+        "A late signal of an ended call does not reach the third user that rings under its callId",
+        arguments: ["answer", "end"]
+    )
+    func late(_ type: String) throws {
+        let talk = try Talk()
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        talk.world.pong(talk.callee)
+        let stranger = try stranger(talk.world, "c-1")
+        _ = talk.world.taken(stranger)
+        talk.clear()
+        talk.world.send(
+            talk.callee,
+            type == "end" ? SwitchboardWorld.plain("end", "c-1", id: "l") : SwitchboardWorld.answer("c-1")
+        )
+        #expect(talk.world.taken(talk.callee).code == "call_ended")
+        #expect(talk.world.taken(stranger).isEmpty)
+        talk.world.send(talk.callee, SwitchboardWorld.plain("ringing", "c-1", id: "r", more: #","to":"66""#))
+        #expect(talk.world.taken(stranger).of("ringing").count == 1)
+    }
+
+    @Test("A late answer goes to the ended call until its device has confirmed the end, then to a third user's call")
+    func untold() throws {
+        let talk = try Talk()
+        talk.world.give(.closed(talk.callee))
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        talk.world.wait(30)
+        let stranger = try stranger(talk.world, "c-1")
+        _ = talk.world.taken(stranger)
+        let callee = try talk.world.open("10", "b1")
+        talk.world.send(callee, SwitchboardWorld.answer("c-1"))
+        #expect(talk.world.taken(callee).code == "call_ended")
+        #expect(talk.world.taken(stranger).isEmpty)
+        talk.world.pong(callee)
+        talk.world.wait(26)
+        talk.world.pong(callee)
+        talk.world.send(callee, SwitchboardWorld.answer("c-1", id: "a2", sdp: "v=0\\r\\ns=c\\r\\n"))
+        #expect(talk.world.taken(stranger).of("answer").count == 1)
+    }
+
+    @Test(
+        "A late signal stays with the ended call when its true caller's next call under the callId is hidden",
+        arguments: [0, 20]
+    )
+    func untoldAndHidden(_ seconds: Int64) throws {
+        let talk = try Talk()
+        talk.world.give(.closed(talk.callee))
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        talk.world.wait(11)
+        let stranger = try stranger(talk.world, "c-1")
+        talk.world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        #expect(talk.world.events("name_taken").count == 1)
+        // With an argument of 20 seconds the first call is at rest by then.
+        talk.world.wait(seconds)
+        _ = talk.world.taken(stranger)
+        let callee = try talk.world.open("10", "b1")
+        talk.world.send(callee, SwitchboardWorld.ice("c-1", id: "late"))
+        #expect(talk.world.taken(stranger).isEmpty)
+        #expect(talk.world.taken(callee).code == "call_ended")
+    }
+
+    @Test("A resent signal goes to the call that accepted it first, even if a third user rings under its callId")
+    func again() throws {
+        let talk = try Talk.answered()
+        talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        talk.world.pong(talk.callee)
+        talk.world.wait(30)
+        let stranger = try stranger(talk.world, "c-1")
+        _ = talk.world.taken(stranger)
+        talk.clear()
+        talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        #expect(talk.world.taken(talk.callee).ack != nil)
+        #expect(talk.world.taken(stranger).isEmpty)
+    }
+}
+
+@Suite("A push's capability when its callId is in use with several users")
+struct CapabilityTests {
+    /// A world in which 11 rings 10 under the callId of an answered call of 12 and 10; b1's capability for the answered
+    /// call; and 12's connection.
+    private func world() throws -> (SwitchboardWorld, Principal, ConnectionID) {
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "aa")
+        let other = try world.open("12", "d1")
+        world.send(other, SwitchboardWorld.offer("12-10", to: "10"))
+        let answering = try world.open("10", "b2")
+        world.send(answering, SwitchboardWorld.answer("12-10"))
+        let caller = try world.open("11", "a1")
+        world.give(.closed(answering))
+        world.send(caller, SwitchboardWorld.offer("12-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        _ = world.taken(other)
+        let scope = CallScope(
+            call: try call("12-10"),
+            epoch: 1,
+            peer: try user("12"),
+            device: try device("b1")
+        )
+        return (world, Principal(user: try user("10"), scope: scope), other)
+    }
+
+    @Test("A capability is refused for another peer or epoch, and a DELETE with it ends only the pushed call")
+    func others() throws {
+        let world = SwitchboardWorld()
+        let (a, c) = (try world.open("11", "a1"), try world.open("12", "d1"))
+        let b = try world.open("10", "b1")
+        // 11 calls 10 and 10 calls 12 under one callId, because 10 chose to use it again.
+        world.send(a, SwitchboardWorld.offer("n", to: "10"))
+        world.send(b, SwitchboardWorld.offer("n", to: "12", id: "ob", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(c, SwitchboardWorld.answer("n"))
+        _ = world.taken(c)
+        let scope = CallScope(call: try call("n"), epoch: 1, peer: try user("11"), device: try device("b1"))
+        let capability = Principal(user: try user("10"), scope: scope)
+        for body in [
+            #"{"callId":"n","action":"end","to":"12","data":{}}"#,
+            #"{"callId":"n","action":"end","room":"p2p:12-10","data":{}}"#,
+            #"{"callId":"n","action":"ringing","to":"12","data":{}}"#,
+        ] { #expect(try world.post(capability, body).status == 404, "\(body)") }
+        #expect(try world.post(capability, #"{"callId":"n","action":"end","epoch":2,"data":{}}"#).status == 409)
+        #expect(try world.reply(capability, .fetch(try call("n"), .init(peer: try user("12")))).status == 404)
+        #expect(world.taken(c).isEmpty)
+        _ = world.taken(a)
+        #expect(try world.reply(capability, .end(try call("n"), device: nil)).status == 200)
+        #expect(world.taken(c).isEmpty)
+        #expect(world.taken(a).states == ["ended declined"])
+    }
+
+    @Test("A DELETE goes to the pushed call, and the response reports that this call has ended")
+    func delete() throws {
+        let (world, capability, other) = try world()
+        world.send(other, SwitchboardWorld.plain("end", "12-10", id: "e", more: #","to":"10""#))
+        // Another device has answered, so there is nothing for this device to end.
+        #expect(try world.reply(capability, .end(try call("12-10"), device: nil))["state"] == "ended")
+        // The other call under that callId still rings.
+        #expect(world.switchboard.calls.live(of: try user("11")).count == 1)
+    }
+}

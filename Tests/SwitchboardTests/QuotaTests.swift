@@ -1,0 +1,169 @@
+import CallCore
+import CallPorts
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("The limits of a timeline")
+struct TimelineBoundTests {
+    private func count(_ world: SwitchboardWorld) -> Int {
+        world.changes.count { if case .event = $0 { true } else { false } }
+    }
+
+    @Test("A timeline records each device's first connect in a phase, and counts the others")
+    func connects() throws {
+        let world = SwitchboardWorld { $0.connectionsPerUser = 4 }
+        let caller = try world.open("11", "a1")
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        for _ in 0..<1_000 { world.pong(try world.open("10", "b1")) }
+        #expect(world.events("delivered.socket").count == 1)
+        #expect(world.events("probe").count == 1)
+        #expect(world.events("repeated").isEmpty)
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        #expect(
+            world.events("repeated") == [
+                #""device":"b1","of":"delivered.socket","count":999"#, #""device":"b1","of":"probe","count":999"#,
+            ]
+        )
+        #expect(count(world) < 10)
+        #expect(world.switchboard.metrics.limited[.timeline] == 1_998)
+    }
+
+    @Test("A timeline contains at most 512 events, including the call's end and the number of omitted events")
+    func bounded() throws {
+        let world = SwitchboardWorld()
+        let caller = try world.open("11", "a1")
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        for number in 0..<3_000 {
+            let connection = try world.open("10", "b\(number)")
+            world.pong(connection)
+            world.give(.closed(connection))
+        }
+        #expect(world.events("ended").isEmpty)
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        #expect(world.events("ended").count == 1)
+        #expect(world.events("omitted").count == 1)
+        world.wait(700)
+        #expect(count(world) <= 512)
+    }
+
+    @Test("A timeline shows that a device connected after its push, although it was connected before")
+    func waves() throws {
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1")
+        let caller = try world.open("11", "a1")
+        let first = try world.open("10", "b1")
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.wait(3)
+        #expect(world.closes[first] == 1_001)
+        #expect(world.events("push.sent").count == 1)
+        world.pong(try world.open("10", "b1"))
+        #expect(world.events("delivered.socket").count == 2)
+    }
+
+    @Test("The callee is shown the repeated events, and the caller is not")
+    func hidden() throws {
+        let world = SwitchboardWorld()
+        let caller = try world.open("11", "a1")
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        for _ in 0..<3 { world.pong(try world.open("10", "b1")) }
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        let shown = try world.reply(try principal("11"), .timeline(try call("c-1"))).text
+        #expect(!shown.contains("repeated"))
+        #expect(
+            try world.reply(try principal("10"), .timeline(try call("c-1"))).text.contains(#""of":"probe","count":2"#)
+        )
+    }
+}
+
+@Suite("A user's share of long polls and of storage")
+struct QuotaTests {
+    @Test("A user may have four long polls of a call, which share one body; a fifth is refused")
+    func polls() throws {
+        let talk = try Talk.answered()
+        let world = talk.world
+        let since = UInt64(100)
+        let polls = try (0..<5).map { _ in
+            try world.fetch(try principal("10"), "c-1", since: since, wait: 20, device: "b1")
+        }
+        #expect(polls[0..<4].allSatisfy { world.replies[$0] == nil })
+        #expect(world.replies[polls[4]]?.status == 429)
+        #expect(world.replies[polls[4]]?.retryAfterSeconds == 1)
+        let others = try (0..<4).map { _ in
+            try world.fetch(try principal("11"), "c-1", since: since, wait: 20, device: "a1")
+        }
+        #expect(others.allSatisfy { world.replies[$0] == nil }, "each user has a share")
+        let built = world.switchboard.metrics.fetchesBuilt
+        world.wait(21)
+        #expect(polls[0..<4].allSatisfy { world.replies[$0]?.status == 200 })
+        #expect(world.switchboard.metrics.fetchesBuilt - built <= 2, "one body for each user")
+        let next = try world.fetch(try principal("10"), "c-1", since: since, wait: 20, device: "b1")
+        #expect(world.replies[next] == nil, "the four polls that ended no longer count")
+        #expect(world.switchboard.metrics.limited[.polls] == 1)
+    }
+
+    @Test("A signal wakes all long polls of a user with one body")
+    func oneBody() throws {
+        let talk = try Talk.answered()
+        let world = talk.world
+        let since = try #require(world.taken(talk.callee).map(\.seq).max())
+        let polls = try (0..<4).map { _ in
+            try world.fetch(try principal("10"), "c-1", since: since, wait: 20, device: "b1")
+        }
+        let built = world.switchboard.metrics.fetchesBuilt
+        world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
+        #expect(polls.allSatisfy { world.replies[$0]?.text.contains(#""id":"i""#) == true })
+        #expect(world.switchboard.metrics.fetchesBuilt == built + 1)
+    }
+
+    @Test("Stored bytes use up a user's quota; then only ends are accepted, until it refills")
+    func quota() throws {
+        let world = SwitchboardWorld { $0.keptBytesPerDay = 100_000 }
+        let caller = try world.open("11", "a1")
+        let callee = try world.open("10", "b1")
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(callee, SwitchboardWorld.answer("c-1"))
+        _ = world.taken(caller)
+        let data = String(repeating: "x", count: 9_000)
+        for number in 0..<12 {
+            world.send(caller, SwitchboardWorld.plain("info", "c-1", id: "i\(number)", more: #","data":"\#(data)""#))
+            world.pong(callee)
+        }
+        let frames = world.taken(caller)
+        #expect((8..<12).contains(frames.of("ack").count))
+        #expect(frames.code == "rate_limited")
+        let refused = try world.post(
+            try principal("11"),
+            #"{"callId":"c-2","action":"offer","to":"12","data":{"sdp":"v=0\r\n"}}"#
+        )
+        #expect(refused.status == 429)
+        #expect(refused.retryAfterSeconds.map { $0 > 1 } == true)
+        world.send(callee, SwitchboardWorld.ice("c-1", id: "theirs"))
+        #expect(world.taken(callee).of("error").isEmpty, "the other user has a share of their own")
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        #expect(world.taken(caller).ack?["id"] == "e")
+        world.wait(3_600 * 6)
+        let later = try world.open("11", "a2")
+        world.send(later, SwitchboardWorld.offer("c-3", to: "12"))
+        #expect(world.taken(later).ack != nil)
+        #expect(world.switchboard.metrics.limited[.keptBytes] >= 2)
+    }
+
+    @Test("Other users that ring a user do not use up that user's quota of stored bytes")
+    func victim() throws {
+        let world = SwitchboardWorld { $0.keptBytesPerDay = 50_000 }
+        try world.register(try principal("10"), "b1")
+        for number in 0..<40 {
+            let caller = try world.open("c\(number)", "a")
+            world.send(
+                caller,
+                SwitchboardWorld.offer("c-\(number)", to: "10", sdp: "v=0\\r\\n" + String(repeating: "x", count: 4_000))
+            )
+        }
+        let callee = try world.open("10", "b1")
+        for _ in 0..<40 { world.pong(callee) }
+        world.send(callee, SwitchboardWorld.answer("c-0"))
+        #expect(world.taken(callee).ack != nil)
+    }
+}

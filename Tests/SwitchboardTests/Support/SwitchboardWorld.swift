@@ -1,0 +1,302 @@
+import CallCore
+import CallPorts
+import CallWire
+import JSON
+import SQLiteStore
+import SeededRandom
+import Testing
+
+@testable import Switchboard
+
+/// A fake issuer whose capabilities are plain texts: call, epoch, user, device and end of validity.
+struct Capabilities: CapabilityIssuer {
+    func capability(
+        call: CallID,
+        epoch: UInt32,
+        user: UserID,
+        peer: UserID,
+        device: DeviceID,
+        until: Moment
+    ) -> String { "act-\(call.text)-\(epoch)-\(user.text)-\(device.text)-\(until.milliseconds)" }
+}
+
+struct Missing: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// A switchboard with a simulated clock and a fake store, and all its outputs by connection and request.
+///
+/// Commits are made immediately, unless ``holdsCommits`` is set; then ``commit()`` makes them.
+final class SwitchboardWorld {
+    static let start = Moment(milliseconds: 1_700_000_000_000)
+
+    var switchboard: Switchboard
+    let policy: Policy
+    private(set) var now: Moment
+    var holdsCommits = false
+    /// Whether the store cannot be read.
+    var failsQueries = false
+    /// Whether the store's answers are held back until ``answerQuestions()``.
+    var holdsAnswers = false
+
+    private(set) var frames: [ConnectionID: [Frame]] = [:]
+    private(set) var replies: [RequestID: Reply] = [:]
+    private(set) var closes: [ConnectionID: UInt16] = [:]
+    /// The connections that were closed, in order, each with its close reason.
+    private(set) var farewells: [(connection: ConnectionID, reason: String)] = []
+    private(set) var pings: [ConnectionID: Int] = [:]
+    private(set) var pushes: [PushOrder] = []
+    private(set) var cancelled: [PushID] = []
+    private(set) var notes: [Switchboard.Note] = []
+    private(set) var audited: [AuditEvent] = []
+    private(set) var traced: [Switchboard.TraceNote] = []
+    private(set) var revoked: [UserID: Moment] = [:]
+    private(set) var done: [OrderID] = []
+    private(set) var queries: [(StoreQuery, StoreQueryID)] = []
+    private(set) var verifications: [(ConnectionID, SignalID?, String)] = []
+    private(set) var changes: [Change] = []
+    private(set) var heldTickets: [Ticket] = []
+    private(set) var kept = Kept()
+
+    private var answered = 0
+    private var lastConnection: UInt64 = 0
+    private var lastRequest: UInt64 = 0
+
+    init(
+        _ adjust: (inout Policy) -> Void = { _ in },
+        stored: StoredState = StoredState(),
+        seed: UInt64 = 7,
+        at now: Moment = SwitchboardWorld.start
+    ) {
+        var policy = Policy()
+        adjust(&policy)
+        self.policy = policy
+        self.now = now
+        kept = Kept(stored)
+        switchboard = Switchboard(
+            policy: policy,
+            stored: stored,
+            capabilities: Capabilities(),
+            random: SeededGenerator(seed: seed),
+            at: now
+        )
+    }
+
+    // MARK: Inputs
+
+    /// Hands in one input, and carries out the outputs as a gateway would.
+    func give(_ input: Switchboard.Input) {
+        var outputs: [Switchboard.Output] = []
+        switchboard.handle(input, at: now, into: &outputs)
+        switchboard.flush(at: now, into: &outputs)
+        for output in outputs { take(output) }
+    }
+
+    /// Answers the newest ping that a connection was sent.
+    func pong(_ connection: ConnectionID) { give(.ponged(connection, UInt64(pings[connection, default: 0]))) }
+
+    /// Lets time pass, and wakes the switchboard at each of its deadlines, as the gateway does.
+    func wait(_ duration: Moment.Duration) {
+        let end = now + duration
+        var turns = 0
+        while let deadline = switchboard.deadline, deadline <= end {
+            turns += 1
+            guard turns < 100_000 else {
+                Issue.record("the switchboard asks to be woken again and again at \(deadline)")
+                break
+            }
+            now = max(now, deadline)
+            give(.deadlineReached)
+        }
+        now = max(now, end)
+    }
+
+    func wait(_ seconds: Int64) { wait(.seconds(seconds)) }
+
+    /// Makes the commits that were held back.
+    func commit() {
+        guard let last = heldTickets.last else { return }
+        heldTickets = []
+        give(.stored(.committed(upTo: last)))
+    }
+
+    func connect(_ principal: Principal, device: String? = nil) -> ConnectionID {
+        lastConnection += 1
+        let id = ConnectionID(rawValue: lastConnection)
+        give(.opened(id, principal, device: device.flatMap { DeviceID($0) }))
+        return id
+    }
+
+    /// Opens a connection of a Socket.IO client.
+    func join(_ principal: Principal) -> ConnectionID {
+        lastConnection += 1
+        let id = ConnectionID(rawValue: lastConnection)
+        give(.joined(id, principal, device: nil, seen: [:]))
+        return id
+    }
+
+    /// Opens a connection; returns the code with which it was closed immediately, if it was.
+    func closing(_ user: String, _ device: String) throws -> UInt16? {
+        let id = try open(user, device)
+        return closes[id]
+    }
+
+    /// Opens a connection of a user's named device.
+    func open(_ user: String, _ device: String) throws -> ConnectionID { connect(try principal(user), device: device) }
+
+    func send(_ connection: ConnectionID, _ frame: String) { give(.received(connection, Array(frame.utf8))) }
+
+    @discardableResult
+    func request(_ principal: Principal, _ request: Switchboard.Request) -> RequestID {
+        lastRequest += 1
+        let id = RequestID(rawValue: lastRequest)
+        give(.requested(id, principal, request))
+        return id
+    }
+
+    /// Makes a request that is answered immediately, and returns the response.
+    func reply(_ principal: Principal, _ request: Switchboard.Request) throws -> Reply {
+        let id = self.request(principal, request)
+        guard let reply = replies[id] else { throw Missing("no reply yet") }
+        return reply
+    }
+
+    func post(_ principal: Principal, _ body: String) throws -> Reply {
+        let message = try SignalMessage(body: Array(body.utf8), callIDInPath: nil, ringTimeout: policy.ringTimeout)
+        return try reply(principal, .signal(message))
+    }
+
+    // MARK: Outputs
+
+    private func take(_ output: Switchboard.Output) {
+        switch output {
+        case .send(let id, let bytes): frames[id, default: []].append(Frame(bytes))
+        case .ping(let id, let number):
+            pings[id, default: 0] += 1
+            #expect(number == UInt64(pings[id, default: 0]), "they are numbered from 1")
+        case .close(let id, let code, let reason, _):
+            if closes[id] == nil { closes[id] = code }
+            farewells.append((id, reason))
+            give(.closed(id))
+        case .reply(let id, let reply):
+            if replies[id] != nil { Issue.record("request \(id.rawValue) was answered twice") }
+            replies[id] = reply
+        case .verify(let id, let name, let token): verifications.append((id, name, token))
+        case .commit(let batch, let ticket):
+            changes += batch
+            kept.apply(batch)
+            heldTickets.append(ticket)
+            if !holdsCommits { commit() }
+        case .ask(let query, let id):
+            queries.append((query, id))
+            if !holdsAnswers { answerQuestions() }
+        case .push(let order): pushes.append(order)
+        case .cancelPush(let id): cancelled.append(id)
+        case .revoked(let user, let moment): revoked[user] = moment
+        case .done(let id): done.append(id)
+        case .note(let note): notes.append(note)
+        case .audit(let event): audited.append(event)
+        case .trace(let note): traced.append(note)
+        }
+    }
+
+    /// Answers the store's open queries.
+    func answerQuestions() {
+        let asked = queries[answered...]
+        answered = queries.count
+        for (query, id) in asked {
+            let answer = failsQueries ? .failed(StoreFailure("cannot be read")) : kept.run(query)
+            give(.stored(.answered(id, answer)))
+        }
+    }
+
+    /// Returns the frames that a connection was sent since the last call of this function.
+    func taken(_ connection: ConnectionID) -> [Frame] { frames.removeValue(forKey: connection) ?? [] }
+
+    /// Returns the pushes that were requested since the last call of this function.
+    func takenPushes() -> [PushOrder] {
+        defer { pushes = [] }
+        return pushes
+    }
+
+    /// Returns the details of all timeline events of one kind.
+    func events(_ kind: String) -> [String] {
+        changes.compactMap {
+            if case .event(_, let event) = $0, event.event.name == kind { event.event.details } else { nil }
+        }
+    }
+
+    /// Returns a world with the next run of the server, which starts from what this world has stored.
+    func restarted(
+        uncleanStarts: Int = 0,
+        _ adjust: (inout Policy) -> Void = { _ in },
+        after seconds: Int64 = 0
+    ) -> SwitchboardWorld {
+        SwitchboardWorld(adjust, stored: kept.state(uncleanStarts: uncleanStarts), at: now + .seconds(seconds))
+    }
+}
+
+/// A frame as a client reads it.
+struct Frame: CustomStringConvertible {
+    let description: String
+    private let object: JSONObject?
+
+    init(_ bytes: [UInt8]) {
+        description = String(decoding: bytes.dropFirst(CallWire.Frame.headroom), as: UTF8.self)
+        object = try? JSONObject(Array(bytes.dropFirst(CallWire.Frame.headroom)))
+        if object == nil { Issue.record("no JSON: \(description)") }
+    }
+
+    /// The value of a member as it was written; a string comes without its quotes.
+    subscript(_ name: String) -> String? {
+        guard let object, let member = object.members.first(where: { object.name(of: $0) == name }) else { return nil }
+        return object.string(member) ?? String(decoding: object.bytes[member.value], as: UTF8.self)
+    }
+
+    var type: String { self["type"] ?? "" }
+    var seq: UInt64 { self["seq"].flatMap { UInt64($0) } ?? 0 }
+}
+
+extension [Frame] {
+    var types: [String] { map(\.type) }
+    func of(_ type: String) -> [Frame] { filter { $0.type == type } }
+    /// The states and reasons of the `call` events.
+    var states: [String] {
+        of("call").map { frame in [frame["state"], frame["reason"]].compactMap { $0 }.joined(separator: " ") }
+    }
+    var ack: Frame? { of("ack").last }
+    var code: String? { of("error").last?["code"] }
+}
+
+extension Reply {
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    subscript(_ name: String) -> String? { Frame([UInt8](repeating: 0, count: CallWire.Frame.headroom) + body)[name] }
+}
+
+func user(_ text: String) throws -> UserID {
+    guard let id = UserID(text) else { throw Missing("\(text) is no user id") }
+    return id
+}
+
+func call(_ text: String) throws -> CallID {
+    guard let id = CallID(text) else { throw Missing("\(text) is no call id") }
+    return id
+}
+
+func device(_ text: String) throws -> DeviceID {
+    guard let id = DeviceID(text) else { throw Missing("\(text) is no device id") }
+    return id
+}
+
+/// The identity of a user from a token; two tokens of one user have different fingerprints.
+func principal(_ text: String, token: UInt64 = 1, device name: String? = nil) throws -> Principal {
+    let sum = text.utf8.reduce(token) { $0 &* 31 &+ UInt64($1) }
+    return Principal(
+        user: try user(text),
+        fingerprint: TokenFingerprint(rawValue: sum),
+        name: "Name of \(text)",
+        device: try name.map { try device($0) }
+    )
+}

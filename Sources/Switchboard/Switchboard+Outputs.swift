@@ -17,29 +17,29 @@ extension Switchboard {
     }
 
     /// Sends something when all changes so far are durable; immediately if they already are.
-    mutating func sendWhenDurable(_ content: DeferredReply.Content, at now: Moment) {
+    mutating func sendWhenDurable(_ content: DeferredReply.Content) {
         if commits.isDurable {
             turn.out.append(content.output)
         } else if metrics.isStalled, case .reply(let id, _) = content {
             turn.out.append(.reply(id, Self.storeUnavailable))
         } else {
-            commits.wait(content, since: now)
+            commits.wait(content, since: turn.now)
         }
     }
 
-    mutating func ask(_ query: StoreQuery, for purpose: PendingQuery, at now: Moment) {
+    mutating func ask(_ query: StoreQuery, for purpose: PendingQuery) {
         let id = queries.ask(for: purpose)
         // The answer must include all changes so far.
-        commits.flush(at: now, into: &turn.out)
+        commits.flush(at: turn.now, into: &turn.out)
         if tracesCalls { turn.out += notes(ofCommitIn: turn.out) }
         turn.out.append(.ask(query, id))
     }
 
-    mutating func ping(_ connection: Connection, at now: Moment) {
-        connection.pingedAt = now
+    mutating func ping(_ connection: Connection) {
+        connection.pingedAt = turn.now
         connection.pings += 1
         connection.signsOfLife = 0
-        connection.backlog.pinged(connection.pings, at: now)
+        connection.backlog.pinged(connection.pings, at: turn.now)
         turn.out.append(.ping(connection.id, connection.pings))
     }
 

@@ -4,11 +4,11 @@ import CallWire
 
 /// Reports of the store: commits, stalls, and answers to queries.
 extension Switchboard {
-    mutating func stored(_ report: StoreReport, at now: Moment) {
+    mutating func stored(_ report: StoreReport) {
         switch report {
         case .committed(let ticket):
             if tracesCalls { traceCommitted(upTo: ticket) }
-            commits.confirm(upTo: ticket, at: now, metrics: &metrics, into: &turn.out)
+            commits.confirm(upTo: ticket, at: turn.now, metrics: &metrics, into: &turn.out)
         case .stalled(let failure):
             metrics.isStalled = true
             turn.out.append(.note(.storeStalled(failure.message)))
@@ -19,7 +19,7 @@ extension Switchboard {
         case .damaged(let damage): noteDamage(damage)
         case .answered(let id, let answer):
             if case .failed(let failure) = answer { trace(from: .connections, .unanswered(failure)) }
-            if let query = queries.answered(id) { answered(query, answer, at: now) }
+            if let query = queries.answered(id) { answered(query, answer) }
         }
     }
 
@@ -30,25 +30,25 @@ extension Switchboard {
         for id in commits.giveUpRequests() { turn.out.append(.reply(id, Self.storeUnavailable)) }
     }
 
-    mutating func answered(_ query: PendingQuery, _ answer: StoreResult, at now: Moment) {
+    mutating func answered(_ query: PendingQuery, _ answer: StoreResult) {
         switch (query, answer) {
         case (.history(let id, let principal), .history(let calls)):
             turn.out.append(.reply(id, Reply(body: CallView.history(calls, for: principal))))
         case (.record(let id, let principal, let peer), .history(let calls)):
-            answerRecord(among: calls, with: peer, by: principal, as: id, at: now)
+            answerRecord(among: calls, with: peer, by: principal, as: id)
         case (.call(let id, let principal), .timeline(let record?, _)) where Self.concerns(record, principal):
             turn.out.append(.reply(id, Reply(body: CallView.details(record, for: principal))))
         case (.timeline(let id, let principal), .timeline(let record?, let events))
         where Self.concerns(record, principal):
             if calls.resting[record.number] != nil {
-                park(.timeline(id, principal, record, events), until: [record.number], at: now)
+                park(.timeline(id, principal, record, events), until: [record.number])
             } else {
                 replyTimeline(record, events, by: principal, as: id)
             }
         case (.peers(let user), .peers(let peers)): peersLoaded(peers, of: user)
         case (.peers(let user), _): peersLoaded(nil, of: user)
-        case (.load(let number), .log(let stored)): loaded(number, stored, at: now)
-        case (.load(let number), _): loadFailed(number, at: now)
+        case (.load(let number), .log(let stored)): loaded(number, stored)
+        case (.load(let number), _): loadFailed(number)
         case (.call(let id, _), .timeline), (.timeline(let id, _), .timeline): refuse(id, Self.unknownCall)
         case (.history(let id, _), _), (.record(let id, _, _), _), (.call(let id, _), _), (.timeline(let id, _), _):
             turn.out.append(.reply(id, Self.storeUnavailable))

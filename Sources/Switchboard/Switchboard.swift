@@ -26,7 +26,7 @@ public struct Switchboard: ~Copyable {
     var commits = CommitQueue()
     var precautions: StartPrecautions
     var timers = Heap<Timer>()
-    var turn = Turn()
+    var turn: Turn
 
     /// The counts for the metrics page.
     public internal(set) var metrics = Metrics()
@@ -41,6 +41,7 @@ public struct Switchboard: ~Copyable {
         at now: Moment
     ) {
         self.policy = policy
+        turn = Turn(now: now)
         ports = Ports(capabilities: capabilities, turnCredentials: turnCredentials, random: random)
         calls = CallTable(lastNumber: stored.lastCallNumber)
         directory = Directory(stored, historyFor: policy.historyFor, at: now)
@@ -54,9 +55,9 @@ public struct Switchboard: ~Copyable {
             )
         )
         for damage in stored.damages { noteDamage(damage) }
-        for kept in stored.calls { restore(kept, at: now) }
+        for kept in stored.calls { restore(kept) }
         if let age = precautions.historyHold.oddAge { turn.out.append(.note(.oddClock(age))) }
-        cutRevocations(at: now)
+        cutRevocations()
         schedule(.sweep, at: now + SwitchboardLimits.sweepEvery)
     }
 
@@ -68,6 +69,7 @@ public struct Switchboard: ~Copyable {
 
     /// Handles one input, and appends the resulting actions to `outputs`, in order.
     public mutating func handle(_ input: Input, at now: Moment, into outputs: inout [Output]) {
+        turn.now = now
         swap(&turn.out, &outputs)
         defer { swap(&turn.out, &outputs) }
         if !outputs.isEmpty {
@@ -76,27 +78,28 @@ public struct Switchboard: ~Copyable {
             outputs.removeAll()
         }
         switch input {
-        case .opened(let id, let principal, let device): opened(id, principal, device: device, at: now)
+        case .opened(let id, let principal, let device): opened(id, principal, device: device)
         case .joined(let id, let principal, let device, let seen):
-            opened(id, principal, device: device, seen: seen, at: now)
-        case .signOfLife(let id): gaveSignOfLife(id, at: now)
-        case .received(let id, let frame): received(frame, from: id, at: now)
-        case .ponged(let id, let number): ponged(id, number, at: now)
-        case .closed(let id, let code): closed(id, code: code, at: now)
-        case .verified(let id, let name, let result): verified(result, for: id, id: name, at: now)
-        case .requested(let id, let principal, let request): requested(request, by: principal, as: id, at: now)
-        case .abandoned(let id): abandoned(id, at: now)
-        case .stored(let report): stored(report, at: now)
-        case .pushed(let id, let result): pushed(id, result, at: now)
-        case .ordered(let id, let order): carryOut(order, as: id, at: now)
+            opened(id, principal, device: device, seen: seen)
+        case .signOfLife(let id): gaveSignOfLife(id)
+        case .received(let id, let frame): received(frame, from: id)
+        case .ponged(let id, let number): ponged(id, number)
+        case .closed(let id, let code): closed(id, code: code)
+        case .verified(let id, let name, let result): verified(result, for: id, id: name)
+        case .requested(let id, let principal, let request): requested(request, by: principal, as: id)
+        case .abandoned(let id): abandoned(id)
+        case .stored(let report): stored(report)
+        case .pushed(let id, let result): pushed(id, result)
+        case .ordered(let id, let order): carryOut(order, as: id)
         case .drain: drain()
         case .clockDoubted(let isDoubted): precautions.historyHold.doubt(isDoubted, at: now)
-        case .deadlineReached: deadlineReached(at: now)
+        case .deadlineReached: deadlineReached()
         }
     }
 
     /// Hands over all changes since the last flush as one commit.
     public mutating func flush(at now: Moment, into outputs: inout [Output]) {
+        turn.now = now
         polls.forgetBodies()
         commits.flush(at: now, into: &outputs)
         if tracesCalls { outputs += notes(ofCommitIn: outputs) }
@@ -108,14 +111,14 @@ public struct Switchboard: ~Copyable {
     /// Returns the number of live calls by state, for the metrics page.
     public func countCalls() -> [CallState: Int] { calls.countByState() }
 
-    private mutating func restore(_ kept: StoredCall, at now: Moment) {
+    private mutating func restore(_ kept: StoredCall) {
         guard
             let call = Call(
                 kept,
                 grace: policy.grace,
                 longestRing: policy.longestRing,
                 uncleanStarts: precautions.crashShadow.uncleanStarts,
-                at: now
+                at: turn.now
             )
         else {
             metrics.damages[.leftOut, default: 0] += 1
@@ -125,8 +128,8 @@ public struct Switchboard: ~Copyable {
         // Stored calls come oldest first, so a callId leads to the newest call that uses it.
         calls.insert(call)
         calls.began(call)
-        if call.session.isLive { note(call, .restarted, at: now) }
-        wakeLater(call, at: now)
+        if call.session.isLive { note(call, .restarted) }
+        wakeLater(call)
         reschedule(call)
         for leg in call.session.legs where leg.phase == .endNotDelivered {
             calls.endNotices.insert(call.number, for: call.user(on: leg.side))

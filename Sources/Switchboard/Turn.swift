@@ -3,9 +3,11 @@ import CallPorts
 import CallWire
 import JSON
 
-/// The outputs of one turn, and the arrays that are reused from turn to turn, so that a relayed signal allocates
-/// nothing for them.
+/// The moment and the outputs of one turn, and the arrays that are reused from turn to turn, so that a relayed signal
+/// allocates nothing for them.
 struct Turn {
+    /// The moment at which the owner called the switchboard: the same for all that the call causes.
+    var now: Moment
     /// The outputs, in the order in which they are carried out.
     var out: [Switchboard.Output] = []
     /// The outputs of the call that is being driven.

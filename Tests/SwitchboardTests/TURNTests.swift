@@ -37,7 +37,7 @@ struct TURNTests {
     }
 
     private func told(_ switchboard: borrowing Switchboard, _ principal: Principal) -> String {
-        String(decoding: switchboard.iceServers(for: principal, at: SwitchboardWorld.start), as: UTF8.self)
+        String(decoding: switchboard.iceServers(for: principal), as: UTF8.self)
     }
 
     @Test("The ICE servers are the STUN servers, followed by the TURN server with the user's own credential")

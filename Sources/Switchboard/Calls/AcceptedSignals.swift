@@ -117,8 +117,7 @@ extension Switchboard {
         _ seq: UInt64,
         by device: DeviceIdentity,
         on side: Side,
-        in call: Call,
-        at now: Moment
+        in call: Call
     ) {
         guard let id = message.id else { return }
         let isNew = call.acceptedSignals.add(
@@ -129,7 +128,7 @@ extension Switchboard {
                 id: id,
                 epoch: call.session.epoch,
                 seq: seq,
-                at: now
+                at: turn.now
             )
         )
         // The end of a device that had lost the call changes nothing else, but must still be known when the call is

@@ -108,19 +108,19 @@ enum CallResolution {
 
 extension Switchboard {
     /// Returns why a new call is hidden from its callee; `nil` = it is shown.
-    func hides(_ id: CallID, of caller: UserID, from callee: UserID, at now: Moment) -> CallRecord.Hidden? {
-        directory.hides(caller, from: callee, at: now)
+    func hides(_ id: CallID, of caller: UserID, from callee: UserID) -> CallRecord.Hidden? {
+        directory.hides(caller, from: callee, at: turn.now)
             ?? (CallResolution.isTaken(id, for: caller, of: callee, in: calls) ? .callIDTaken : nil)
     }
 
     /// Records that a call is hidden from its callee, and why.
-    mutating func noteHidden(_ call: Call, at now: Moment) {
+    mutating func noteHidden(_ call: Call) {
         guard let hidden = call.hidden else { return }
         metrics.callsHidden[hidden, default: 0] += 1
         switch hidden {
-        case .block: note(call, .blocked, at: now)
-        case .doNotDisturb: note(call, .doNotDisturb, at: now)
-        case .callIDTaken: note(call, .callIDTaken, at: now)
+        case .block: note(call, .blocked)
+        case .doNotDisturb: note(call, .doNotDisturb)
+        case .callIDTaken: note(call, .callIDTaken)
         }
     }
 

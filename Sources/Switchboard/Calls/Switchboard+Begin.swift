@@ -9,18 +9,18 @@ extension Switchboard {
         _ message: SignalMessage,
         from source: Source,
         to callee: UserID,
-        _ keys: RingLimits.Keys,
-        at now: Moment
+        _ keys: RingLimits.Keys
     ) -> Receipt {
+        let now = turn.now
         let id = message.callID ?? makeCallID()
         let key = CallKey(id: id, pair: Pair(source.user, callee))
         let older = calls[key]
         let epoch = directory.nextEpoch(of: key, after: older?.session.epoch, at: now)
         // If a device has not yet been notified of the older call's end, the older call stays in memory without its
         // callId until it can no longer be fetched.
-        if let older, !older.session.legs.contains(where: { $0.phase == .endNotDelivered }) { forget(older, at: now) }
-        replaceRinging(from: source.user, to: callee, by: id, at: now)
-        let hidden = hides(id, of: source.user, from: callee, at: now)
+        if let older, !older.session.legs.contains(where: { $0.phase == .endNotDelivered }) { forget(older) }
+        replaceRinging(from: source.user, to: callee, by: id)
+        let hidden = hides(id, of: source.user, from: callee)
         // To its caller, a call that is hidden because its callId is taken looks like any other call.
         let looksShown = hidden == nil || hidden == .callIDTaken
         let isBusy = looksShown && isInCall(callee)
@@ -63,19 +63,19 @@ extension Switchboard {
             rivals: rivals.map(\.key.id)
         )
         trace(call, .began(beginning.word))
-        let receipt = start(call, message, from: source, reachesCallee: beginning == .rings, at: now)
-        noteHidden(call, at: now)
+        let receipt = start(call, message, from: source, reachesCallee: beginning == .rings)
+        noteHidden(call)
         limits.rings.began(call.number, keys, rings: beginning == .rings, at: now)
         switch beginning {
         case .crowded:
-            noteCrowd(at: call, at: now)
-            drive(call, .foundBusy, at: now)
-        case .busy: drive(call, .foundBusy, at: now)
-        case .lostGlare(let winner): drive(call, .lostGlare(to: winner), at: now)
+            noteCrowd(at: call)
+            drive(call, .foundBusy)
+        case .busy: drive(call, .foundBusy)
+        case .lostGlare(let winner): drive(call, .lostGlare(to: winner))
         case .hidden: break
         case .rings:
-            for rival in rivals { drive(rival, .lostGlare(to: id), at: now) }
-            ring(call, at: now)
+            for rival in rivals { drive(rival, .lostGlare(to: id)) }
+            ring(call)
         }
         reschedule(call)
         var result = receipt
@@ -87,18 +87,17 @@ extension Switchboard {
         _ call: Call,
         _ message: SignalMessage,
         from source: Source,
-        reachesCallee: Bool,
-        at now: Moment
+        reachesCallee: Bool
     ) -> Receipt {
         var outputs: [CallSession.Output] = []
         // The devices that receive the call on their connection become its legs before its first entry is sent.
         if reachesCallee {
             for connection in connections.of(call.session.callee) {
-                call.session.handle(.notified(connection.device), at: now, into: &outputs)
+                call.session.handle(.notified(connection.device), at: turn.now, into: &outputs)
             }
         }
-        call.session.begin(with: message.signal, reachesCallee: reachesCallee, at: now, into: &outputs)
-        let result = perform(outputs, of: call, relaying: message, from: source.user, at: now)
+        call.session.begin(with: message.signal, reachesCallee: reachesCallee, at: turn.now, into: &outputs)
+        let result = perform(outputs, of: call, relaying: message, from: source.user)
         calls.began(call)
         metrics.signals[.offer] += 1
         guard case .acknowledged(let seq, _) = result else { return Receipt(call: call, seq: 0) }

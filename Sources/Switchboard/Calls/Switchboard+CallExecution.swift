@@ -17,15 +17,14 @@ extension Switchboard {
         _ call: Call,
         _ input: CallSession.Input,
         relaying message: SignalMessage? = nil,
-        from user: UserID? = nil,
-        at now: Moment
+        from user: UserID? = nil
     ) -> SignalOutcome {
         var outputs: [CallSession.Output] = []
         // The array is reused, so that a relayed signal allocates nothing here.
         swap(&outputs, &turn.steps)
         if tracesCalls { traceInput(input, of: call) }
-        call.session.handle(input, at: now, into: &outputs)
-        let result = perform(outputs, of: call, relaying: message, from: user, at: now)
+        call.session.handle(input, at: turn.now, into: &outputs)
+        let result = perform(outputs, of: call, relaying: message, from: user)
         let isOnlyRelayed = if case .signal(let signal, _, _) = input { Self.movesNoDeadline(signal) } else { false }
         outputs.removeAll(keepingCapacity: true)
         swap(&outputs, &turn.steps)
@@ -45,8 +44,7 @@ extension Switchboard {
         _ outputs: [CallSession.Output],
         of call: Call,
         relaying message: SignalMessage?,
-        from user: UserID?,
-        at now: Moment
+        from user: UserID?
     ) -> SignalOutcome {
         var result = SignalOutcome.nothing
         var notified: [(Connection, Side)] = []
@@ -54,21 +52,21 @@ extension Switchboard {
             switch output {
             case .append(let entry):
                 append(entry, to: call, relaying: message, from: user)
-                deliver(entry, of: call, notified: &notified, at: now)
+                deliver(entry, of: call, notified: &notified)
             case .acknowledge(let seq, let isNew): result = .acknowledged(seq: seq, isNew: isNew)
             case .refuse(let refusal):
                 if tracesCalls { traceRefused(by: call) }
                 result = .refused(refusal)
-            case .stopRinging: stopWaking(call, at: now)
+            case .stopRinging: stopWaking(call)
             case .changed: commits.markDirty(call)
             }
         }
         // From here on, every entry of the log has its frame: polls can be answered.
-        if !call.polls.isEmpty { answerPolls(of: call, at: now) }
+        if !call.polls.isEmpty { answerPolls(of: call) }
         for (connection, side) in notified where call.session.hasUndeliveredEnd(to: connection.device, side: side) {
             connection.awaitEndConfirmation(of: call, side)
         }
-        if !call.session.isLive { cleanUpEnded(call, at: now) }
+        if !call.session.isLive { cleanUpEnded(call) }
         return result
     }
 
@@ -125,12 +123,7 @@ extension Switchboard {
     }
 
     /// Sends an entry to every connection that it concerns.
-    private mutating func deliver(
-        _ entry: LogEntry,
-        of call: Call,
-        notified: inout [(Connection, Side)],
-        at now: Moment
-    ) {
+    private mutating func deliver(_ entry: LogEntry, of call: Call, notified: inout [(Connection, Side)]) {
         guard let frame = call.frames.last else { return }
         let isEnd = if case .state(let change) = entry.content { change.state == .ended } else { false }
         let isOffer = if case .signal(.offer, .caller, _, _, _) = entry.content { true } else { false }
@@ -142,26 +135,26 @@ extension Switchboard {
                 if connection.replays(call.number) { continue }
                 metrics.delivered += 1
                 if tracesCalls { turn.receivers.append(connection.id) }
-                send(frame, to: connection, at: now)
+                send(frame, to: connection)
                 if isEnd { notified.append((connection, side)) }
-                if isOffer { note(call, .delivered(connection.device.id), at: now) }
+                if isOffer { note(call, .delivered(connection.device.id)) }
             }
         }
         if tracesCalls { traceRelayed(entry, of: call) }
     }
 
     /// Carries out the actions that are due once, when a call ends.
-    private mutating func cleanUpEnded(_ call: Call, at now: Moment) {
+    private mutating func cleanUpEnded(_ call: Call) {
         guard case .ended(let ending, _) = call.session.phase, calls.isListedLive(call) else { return }
         calls.ended(call)
-        directory.ended(call.key, epoch: call.session.epoch, at: now)
+        directory.ended(call.key, epoch: call.session.epoch, at: turn.now)
         metrics.callsEnded[ending.reason, default: 0] += 1
-        note(call, .ended(ending.reason), at: now)
+        note(call, .ended(ending.reason))
         turn.out.append(.note(.ended(call.key.id, epoch: call.session.epoch, ending.reason)))
         for leg in call.session.legs where leg.phase == .endNotDelivered {
             calls.endNotices.insert(call.number, for: call.user(on: leg.side))
         }
-        tellMissed(call, at: now)
+        tellMissed(call)
         reschedule(call)
     }
 }

@@ -5,14 +5,20 @@ import CallWire
 /// Loading calls at rest, and handling the signals and requests that waited for them.
 extension Switchboard {
     /// Handles the store's answer with a call's record and log.
-    mutating func loaded(_ number: CallNumber, _ stored: StoredCall?, at now: Moment) {
+    mutating func loaded(_ number: CallNumber, _ stored: StoredCall?) {
         if let ended = calls.resting[number] {
             _ = calls.resting.remove(number)
             if let stored,
-                let call = Call(stored, grace: policy.grace, longestRing: policy.longestRing, uncleanStarts: 0, at: now)
+                let call = Call(
+                    stored,
+                    grace: policy.grace,
+                    longestRing: policy.longestRing,
+                    uncleanStarts: 0,
+                    at: turn.now
+                )
             {
                 call.timeline = TimelineBound(holding: Int(ended.events))
-                call.loadedAt = now
+                call.loadedAt = turn.now
                 trace(call, .takenUp)
                 calls.load(call, isNewest: ended.isNewest, isNamed: ended.isNamed)
                 reschedule(call)
@@ -21,11 +27,11 @@ extension Switchboard {
                 turn.out.append(.note(.unreadable(number)))
             }
         }
-        for work in queries.unpark(number) { resume(work, at: now) }
+        for work in queries.unpark(number) { resume(work) }
     }
 
     /// Handles the store's failure to read a call: the call stays at rest, and the clients that asked must ask again.
-    mutating func loadFailed(_ number: CallNumber, at now: Moment) {
+    mutating func loadFailed(_ number: CallNumber) {
         let (failed, notices) = queries.giveUp(number)
         for id in notices { connections[id]?.hasUnreadEnds = true }
         for work in failed {
@@ -37,26 +43,26 @@ extension Switchboard {
                 tell(Self.storeUnavailableError, id: id, to: connection)
             case .request(let id, _, _), .timeline(let id, _, _, _): turn.out.append(.reply(id, Self.storeUnavailable))
             case .endNotices(let id):
-                if let connection = connections[id] { sendEndNotices(to: connection, loads: false, at: now) }
-            case .expiry(let number): schedule(.call(number), at: now + SwitchboardLimits.sweepEvery)
+                if let connection = connections[id] { sendEndNotices(to: connection, loads: false) }
+            case .expiry(let number): schedule(.call(number), at: turn.now + SwitchboardLimits.sweepEvery)
             }
         }
     }
 
-    private mutating func resume(_ work: ParkedWork.Work, at now: Moment) {
+    private mutating func resume(_ work: ParkedWork.Work) {
         switch work {
         case .signal(let message, let id, let connection):
             guard isStillAccepted(message, from: connection) else { return }
-            take(message, id: id, from: connection, at: now)
+            take(message, id: id, from: connection)
         case .sync(let cursors, let id, let connection):
-            if let connection = connections[connection] { sync(cursors, connection, id: id, at: now) }
-        case .request(let id, let principal, let request): requested(request, by: principal, as: id, at: now)
+            if let connection = connections[connection] { sync(cursors, connection, id: id) }
+        case .request(let id, let principal, let request): requested(request, by: principal, as: id)
         case .timeline(let id, let principal, let record, let events):
             replyTimeline(record, events, by: principal, as: id)
         case .endNotices(let connection):
             guard let connection = connections[connection] else { return }
-            sendEndNotices(to: connection, loads: !connection.hasUnreadEnds, at: now)
-        case .expiry(let number): if let call = calls[number] { forget(call, at: now) }
+            sendEndNotices(to: connection, loads: !connection.hasUnreadEnds)
+        case .expiry(let number): if let call = calls[number] { forget(call) }
         }
     }
 

@@ -9,8 +9,8 @@ extension Switchboard {
     ///
     /// An end that ends a call is always accepted: there are at most as many such ends as calls. Other ends have a rate
     /// limit.
-    mutating func mayEnd(_ message: SignalMessage, by user: UserID, _ device: DeviceIdentity, at now: Moment) -> Bool {
-        if limits.ends.take(user, at: now) || endsCall(message, by: user, device) { return true }
+    mutating func mayEnd(_ message: SignalMessage, by user: UserID, _ device: DeviceIdentity) -> Bool {
+        if limits.ends.take(user, at: turn.now) || endsCall(message, by: user, device) { return true }
         metrics.limited[.ends] += 1
         return false
     }
@@ -38,7 +38,7 @@ extension Switchboard {
         countKeptEntries(of: call, at: entry.at)
     }
 
-    private mutating func countKeptEntries(of call: Call, at now: Moment) {
+    private mutating func countKeptEntries(of call: Call, at moment: Moment) {
         var bytes = (caller: call.uncountedBytes, callee: 0)
         call.uncountedBytes = 0
         for index in min(call.countedEntries, call.frames.count)..<call.frames.count {
@@ -50,21 +50,21 @@ extension Switchboard {
             }
         }
         call.countedEntries = call.frames.count
-        limits.quotas.spend(bytes.caller, for: call.session.caller, at: now)
-        limits.quotas.spend(bytes.callee, for: call.session.callee, at: now)
+        limits.quotas.spend(bytes.caller, for: call.session.caller, at: moment)
+        limits.quotas.spend(bytes.callee, for: call.session.callee, at: moment)
     }
 
     /// Counts an event of a call's timeline towards its caller's quota.
-    mutating func countKeptEvent(_ bytes: Int, of call: Call, at now: Moment) {
+    mutating func countKeptEvent(_ bytes: Int, of call: Call) {
         call.uncountedBytes += bytes + SwitchboardLimits.rowBytes
         if call.uncountedBytes > SwitchboardLimits.largeEntry || !call.session.isLive {
-            countKeptEntries(of: call, at: now)
+            countKeptEntries(of: call, at: turn.now)
         }
     }
 
     /// Returns the refusal for a user whose quota of stored bytes is used up; `nil` = the quota is not used up.
-    mutating func quotaRefusal(of user: UserID, at now: Moment) -> WireError? {
-        guard let seconds = limits.quotas.secondsUntilRefill(of: user, at: now) else { return nil }
+    mutating func quotaRefusal(of user: UserID) -> WireError? {
+        guard let seconds = limits.quotas.secondsUntilRefill(of: user, at: turn.now) else { return nil }
         metrics.limited[.keptBytes] += 1
         var error = WireError(.rateLimited, "at most \(policy.keptBytesPerDay) bytes a day are stored for a user")
         error.retryAfterSeconds = seconds

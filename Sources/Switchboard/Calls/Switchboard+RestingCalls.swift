@@ -13,10 +13,10 @@ extension Switchboard {
     ///
     /// A call stays in memory while a long poll waits for it, a push for it is under way, or a connection is still
     /// being sent its log or its end.
-    mutating func putToRest(_ call: Call, endedAt: Moment, at now: Moment) -> Bool {
-        guard now >= max(endedAt, call.loadedAt ?? endedAt) + SwitchboardLimits.restsAfter else { return false }
+    mutating func putToRest(_ call: Call, endedAt: Moment) -> Bool {
+        guard turn.now >= max(endedAt, call.loadedAt ?? endedAt) + SwitchboardLimits.restsAfter else { return false }
         guard call.polls.isEmpty, call.openPushes == 0, !isBeingSent(call) else {
-            call.loadedAt = now
+            call.loadedAt = turn.now
             return false
         }
         let expiresAt = endedAt + policy.fetchableFor
@@ -98,23 +98,23 @@ extension Switchboard {
     }
 
     /// Puts work aside until calls are loaded.
-    mutating func park(_ work: ParkedWork.Work, until numbers: [CallNumber], at now: Moment) {
+    mutating func park(_ work: ParkedWork.Work, until numbers: [CallNumber]) {
         trace(from: .calls, .waits(work.callID, calls: numbers.count))
-        for number in queries.park(work, until: numbers) { ask(.log(number), for: .load(number), at: now) }
+        for number in queries.park(work, until: numbers) { ask(.log(number), for: .load(number)) }
     }
 
     /// Loads a call at rest that can no longer be fetched, so that the signals in its log are moved to its timeline.
-    mutating func restExpired(_ number: CallNumber, at now: Moment) {
-        guard let ended = calls.resting[number], now >= ended.expiresAt else { return }
-        park(.expiry(number), until: [number], at: now)
+    mutating func restExpired(_ number: CallNumber) {
+        guard let ended = calls.resting[number], turn.now >= ended.expiresAt else { return }
+        park(.expiry(number), until: [number])
     }
 
     /// Removes an ended call that can no longer be fetched: its log is deleted, its timeline stays.
-    mutating func forget(_ call: Call, at now: Moment) {
+    mutating func forget(_ call: Call) {
         trace(call, .forgotten)
-        keepSignals(of: call, at: now)
+        keepSignals(of: call)
         commits.append(.logForgotten(call.number))
-        for id in call.polls { if let poll = polls.remove(id) { answer(poll, as: id, at: now) } }
+        for id in call.polls { if let poll = polls.remove(id) { answer(poll, as: id) } }
         calls.remove(call)
     }
 }

@@ -48,33 +48,32 @@ struct Receipt {
 
 /// Finds the call of a signal, and hands the signal to it.
 extension Switchboard {
-    mutating func take(_ message: SignalMessage, from source: Source, at now: Moment) -> Result<Receipt, WireError> {
-        if isRestrained, let refusal = refusal(of: message.signal.kind, from: source.user, at: now) {
+    mutating func take(_ message: SignalMessage, from source: Source) -> Result<Receipt, WireError> {
+        if isRestrained, let refusal = refusal(of: message.signal.kind, from: source.user) {
             return .failure(refusal)
         }
         let peer: UserID?
         do throws(WireError) { peer = try message.peer(for: source.user) } catch { return .failure(error) }
         guard case .offer(let offer) = message.content else {
-            return takeOrdinary(message, from: source, peer, at: now)
+            return takeOrdinary(message, from: source, peer)
         }
         var message = message
         message.displayName = policy.shownName(message.displayName, of: source.name, isService: source.isService)
-        return take(offer, message, from: source, peer, at: now)
+        return take(offer, message, from: source, peer)
     }
 
     /// Returns the refusal that a signal of this kind from a user gets now; `nil` = it is accepted.
-    private mutating func refusal(of kind: SignalKind, from user: UserID, at now: Moment) -> WireError? {
+    private mutating func refusal(of kind: SignalKind, from user: UserID) -> WireError? {
         if connections.isDraining { return WireError(.draining, "the server is shutting down") }
         guard kind != .end else { return nil }
         if metrics.isStalled { return WireError(.storeUnavailable, "the database cannot be written at the moment") }
-        return limits.quotas.exhausted.isEmpty ? nil : quotaRefusal(of: user, at: now)
+        return limits.quotas.exhausted.isEmpty ? nil : quotaRefusal(of: user)
     }
 
     private mutating func takeOrdinary(
         _ message: SignalMessage,
         from source: Source,
-        _ peer: UserID?,
-        at now: Moment
+        _ peer: UserID?
     ) -> Result<Receipt, WireError> {
         switch message.content {
         case .end, .answer:
@@ -84,7 +83,7 @@ extension Switchboard {
         let call: Call?
         if let id = message.callID {
             // A sender that names the peer means the call with that peer, and not another one under the same callId.
-            call = calls.find(id, for: source.user, with: peer, on: source.device, said: (message.id, now))
+            call = calls.find(id, for: source.user, with: peer, on: source.device, said: (message.id, turn.now))
             if !calls.resting.isEmpty, awaits(callsAtRest(id, message, from: source, peer, unless: call)) {
                 return .failure(Self.unknownCall)
             }
@@ -101,7 +100,7 @@ extension Switchboard {
         guard let call, let side = call.session.side(of: source.user) else {
             return refusal(of: message, from: source, peer)
         }
-        return deliverSignal(message, to: call, side, from: source, at: now)
+        return deliverSignal(message, to: call, side, from: source)
     }
 
     /// Returns the refusal of a signal whose sender cannot see the call.
@@ -121,8 +120,7 @@ extension Switchboard {
         _ message: SignalMessage,
         to call: Call,
         _ side: Side,
-        from source: Source,
-        at now: Moment
+        from source: Source
     ) -> Result<Receipt, WireError> {
         // No two calls have the same description, so this answer is a late copy of the answer to the earlier call. An
         // app may answer by request and, once its connection is back, by connection too. By then the app may have hung
@@ -134,23 +132,17 @@ extension Switchboard {
         }
         let device = source.actingDevice(in: call.session, on: side)
         let signal = message.signal
-        if isRestrained, let refusal = backlogRefusal(of: signal, for: call, from: side, device, at: now) {
+        if isRestrained, let refusal = backlogRefusal(of: signal, for: call, from: side, device) {
             return .failure(refusal)
         }
-        let result = drive(
-            call,
-            .signal(signal, from: side, device),
-            relaying: message,
-            from: source.user,
-            at: now
-        )
+        let result = drive(call, .signal(signal, from: side, device), relaying: message, from: source.user)
         switch result {
         case .acknowledged(let seq, let isNew):
             if case .offer = message.content, side == .caller {
                 call.offerWays = isNew ? [source.way] : call.offerWays.union([source.way])
             }
             if isNew { metrics.signals[signal.kind] += 1 }
-            if case .end = message.content { remember(message, seq, by: device, on: side, in: call, at: now) }
+            if case .end = message.content { remember(message, seq, by: device, on: side, in: call) }
             return .success(Receipt(call: call, seq: seq))
         case .refused(let refusal): return .failure(WireError(refusal))
         case .nothing: return .success(Receipt(call: call, seq: 0))
@@ -161,8 +153,7 @@ extension Switchboard {
         _ offer: Offer,
         _ message: SignalMessage,
         from source: Source,
-        _ named: UserID?,
-        at now: Moment
+        _ named: UserID?
     ) -> Result<Receipt, WireError> {
         let found =
             message.callID.map { id in
@@ -180,12 +171,12 @@ extension Switchboard {
             named: named,
             source: source
         )
-        switch CallRouter.decide(incoming, about: found, at: now) {
+        switch CallRouter.decide(incoming, about: found, at: turn.now) {
         case .refused(let error): return .failure(error)
         case .inCall(let meaning):
             guard let found, let side = found.session.side(of: source.user) else { return .failure(Self.unknownCall) }
             trace(found, .offer(meaning.word))
-            return deliverSignal(message, to: found, side, from: source, at: now)
+            return deliverSignal(message, to: found, side, from: source)
         case .lateCopy(let seq):
             guard let found else { return .failure(Self.unknownCall) }
             trace(found, .offer(.lateCopy))
@@ -195,12 +186,12 @@ extension Switchboard {
             let meaning: OfferMeaning = found?.session.isLive == true ? .replacement : .first
             trace(from: .calls, .begins(message.callID, meaning, from: source.user, to: callee))
             let keys = RingLimits.Keys(from: source.user, to: callee)
-            if let refusal = ringRefusal(of: source.user, to: callee, keys, at: now) { return .failure(refusal) }
-            guard limits.calls.take(source.user, at: now) else {
+            if let refusal = ringRefusal(of: source.user, to: callee, keys) { return .failure(refusal) }
+            guard limits.calls.take(source.user, at: turn.now) else {
                 return .failure(WireError(.rateLimited, "at most \(policy.callsPerMinute) new calls a minute"))
             }
-            if let found, found.session.isLive { drive(found, .replaced, at: now) }
-            return .success(begin(offer, message, from: source, to: callee, keys, at: now))
+            if let found, found.session.isLive { drive(found, .replaced) }
+            return .success(begin(offer, message, from: source, to: callee, keys))
         }
     }
 

@@ -5,14 +5,14 @@ import CallWire
 extension Switchboard {
     /// Writes to a connection a frame that another user caused.
     @inline(__always)
-    mutating func send(_ frame: [UInt8], to connection: Connection, at now: Moment) {
+    mutating func send(_ frame: [UInt8], to connection: Connection) {
         turn.out.append(.send(connection.id, frame))
-        if connection.backlog.write(frame.count) > SwitchboardLimits.confirmedEvery { backlogGrew(connection, at: now) }
+        if connection.backlog.write(frame.count) > SwitchboardLimits.confirmedEvery { backlogGrew(connection) }
     }
 
     /// Requests a pong that shows how much has arrived, and marks the connection if senders must wait for it.
-    mutating func backlogGrew(_ connection: Connection, at now: Moment) {
-        if !connection.backlog.awaitsPong { ping(connection, at: now) }
+    mutating func backlogGrew(_ connection: Connection) {
+        if !connection.backlog.awaitsPong { ping(connection) }
         guard !connection.isBacklogged, connection.backlog.bytes > policy.backlogBytes else { return }
         connection.isBacklogged = true
         metrics.backlogged += 1
@@ -44,15 +44,14 @@ extension Switchboard {
         of signal: Signal,
         for call: Call,
         from side: Side,
-        _ device: DeviceIdentity,
-        at now: Moment
+        _ device: DeviceIdentity
     ) -> WireError? {
         switch signal.content {
         case .offer, .ringing, .answer, .connected, .end: return nil
         case .ice, .update, .dtmf, .info: break
         }
         if let id = signal.id, call.session.hasTaken(id, from: device, on: side) { return nil }
-        let entry = call.session.entry(of: signal, from: side, device, at: now)
+        let entry = call.session.entry(of: signal, from: side, device, at: turn.now)
         let isHeldUp = connections.of(call.user(on: side.other)).contains { connection in
             isTooFarBehind(connection, for: signal.byteCount) && !connection.replays(call.number)
                 && call.session.sees(entry, side: side.other, device: connection.device)

@@ -8,9 +8,9 @@ extension Switchboard {
         _ id: ConnectionID,
         _ principal: Principal,
         device: DeviceID?,
-        seen: [LogName: UInt64]? = nil,
-        at now: Moment
+        seen: [LogName: UInt64]? = nil
     ) {
+        let now = turn.now
         guard !connections.isDraining else {
             reject(id, isStateless: seen != nil)
             return
@@ -36,7 +36,7 @@ extension Switchboard {
         if isNamed, let named, let older = own.first(where: { $0.device.id == named }) {
             // A device that lost its network reconnects before its old connection is known to be dead.
             close(older.id, code: 4409, "replaced by a new connection of the same device")
-            closed(older.id, isReplaced: true, at: now)
+            closed(older.id, isReplaced: true)
         } else if own.count >= policy.connectionsPerUser {
             countClose(4429)
             turn.out.append(.close(id, code: 4429, reason: "too many connections of this user", isLost: false))
@@ -66,17 +66,17 @@ extension Switchboard {
                     device: identity.id,
                     session: "s_\(String(id.rawValue, radix: 36))",
                     heartbeatSeconds: policy.heartbeat.milliseconds / 1_000,
-                    iceServers: iceServers(for: principal, at: now),
+                    iceServers: iceServers(for: principal),
                     frameBytes: WireLimits.frameBytes,
                     signalsPerSecond: policy.signalsPerSecond
                 )
             )
         )
-        noteSignOfLife(identity, of: principal.user, isNamed: isNamed, at: now)
-        replayEverything(to: connection, seen: seen, at: now)
+        noteSignOfLife(identity, of: principal.user, isNamed: isNamed)
+        replayEverything(to: connection, seen: seen)
         scheduleCheckUp(of: connection)
         if own.isEmpty { tellPresence(of: principal.user, isOnline: true) }
-        watchContacts(connection, at: now)
+        watchContacts(connection)
     }
 
     /// Returns an id for a device without one: the id of its earlier connection if a live call still has a leg with
@@ -99,35 +99,35 @@ extension Switchboard {
     /// Handles the pong to a ping.
     ///
     /// The pong also answers the earlier pings, because a client need not answer each ping (RFC 6455 §5.5.3).
-    mutating func ponged(_ id: ConnectionID, _ number: UInt64, at now: Moment) {
-        guard let connection = connections[id], countSignOfLife(connection, at: now) else { return }
+    mutating func ponged(_ id: ConnectionID, _ number: UInt64) {
+        guard let connection = connections[id], countSignOfLife(connection) else { return }
         // A pong cannot answer a ping that was not sent yet.
         let number = min(number, connection.pings)
         while let first = connection.unconfirmedEnds.first, first.ping <= number {
             connection.unconfirmedEnds.removeFirst()
-            if let call = calls[first.call] { drive(call, .endDelivered(connection.device, first.side), at: now) }
+            if let call = calls[first.call] { drive(call, .endDelivered(connection.device, first.side)) }
         }
         while let first = connection.texts.first, first.ping <= number {
             connection.texts.removeFirst()
             first.text.hasArrived = true
         }
-        if connection.backlog.ponged(number) { backlogShrank(connection, at: now) }
+        if connection.backlog.ponged(number) { backlogShrank(connection) }
     }
 
     /// Handles a sign of life that is neither a frame nor a numbered pong: an unsolicited pong, a ping, or a poll.
-    mutating func gaveSignOfLife(_ id: ConnectionID, at now: Moment) {
-        if let connection = connections[id] { _ = countSignOfLife(connection, at: now) }
+    mutating func gaveSignOfLife(_ id: ConnectionID) {
+        if let connection = connections[id] { _ = countSignOfLife(connection) }
     }
 
     /// Records a sign of life; returns whether the connection is still open.
     ///
     /// Far too many signs close the connection, as far too many frames do.
-    private mutating func countSignOfLife(_ connection: Connection, at now: Moment) -> Bool {
-        heard(connection, at: now)
+    private mutating func countSignOfLife(_ connection: Connection) -> Bool {
+        heard(connection)
         connection.signsOfLife += 1
         guard connection.signsOfLife > SwitchboardLimits.signs else { return true }
         metrics.limited[.pongs] += 1
-        return !closesAsTooFast(connection, at: now)
+        return !closesAsTooFast(connection)
     }
 
     /// Returns when a connection must be checked: to ping it, to close it, or because its token expires.
@@ -150,31 +150,32 @@ extension Switchboard {
         connection.principal.expiresAt.map { $0 + policy.tokenLeeway }
     }
 
-    mutating func checkUp(on connection: Connection, at now: Moment) {
+    mutating func checkUp(on connection: Connection) {
+        let now = turn.now
         if let end = tokenEnd(of: connection), now >= end {
             turn.out.append(
                 .send(connection.id, ServerFrame.error(WireError(.tokenExpired, "the token has expired"), id: nil))
             )
             close(connection.id, code: 4401, "the token has expired")
-            closed(connection.id, at: now)
+            closed(connection.id)
             return
         }
         if now >= connection.heardAt + policy.silence {
             close(connection.id, code: 1001, "nothing was received for too long", isLost: true)
-            closed(connection.id, at: now)
+            closed(connection.id)
             return
         }
         if now >= connection.pingedAt + policy.heartbeat {
-            ping(connection, at: now)
-            askAgainForPeers(of: connection, at: now)
+            ping(connection)
+            askAgainForPeers(of: connection)
             if connection.hasUnreadEnds {
                 connection.hasUnreadEnds = false
-                sendEndNotices(to: connection, at: now)
+                sendEndNotices(to: connection)
             }
         }
         if connection.backlog.giveUp(awaitedSince: Moment(milliseconds: now.milliseconds - policy.silence.milliseconds))
         {
-            backlogShrank(connection, at: now)
+            backlogShrank(connection)
         }
         scheduleCheckUp(of: connection)
     }
@@ -182,8 +183,9 @@ extension Switchboard {
     /// Handles the closing of a connection.
     ///
     /// `isReplaced`: Whether the device has just opened another connection, and so needs no push.
-    mutating func closed(_ id: ConnectionID, isReplaced: Bool = false, code: UInt16? = nil, at now: Moment) {
+    mutating func closed(_ id: ConnectionID, isReplaced: Bool = false, code: UInt16? = nil) {
         guard let connection = connections.remove(id) else { return }
+        let now = turn.now
         trace(
             from: .connections,
             .closed(
@@ -201,29 +203,29 @@ extension Switchboard {
         clearBacklogged(connection)
         for call in calls.live(of: connection.user) {
             guard let side = call.session.side(of: connection.user) else { continue }
-            if connection.isNamed { renameDevice(connection.device, as: connection.device, in: call, side, at: now) }
+            if connection.isNamed { renameDevice(connection.device, as: connection.device, in: call, side) }
             if !isPresent(connection.device, of: connection.user, in: call) {
-                drive(call, .gone(connection.device, side), at: now)
+                drive(call, .gone(connection.device, side))
             }
         }
-        if !isReplaced { wakeInstead(of: connection, at: now) }
-        giveUpTexts(to: connection, at: now)
+        if !isReplaced { wakeInstead(of: connection) }
+        giveUpTexts(to: connection)
         if !isReplaced, !connections.isOnline(connection.user) { tellPresence(of: connection.user, isOnline: false) }
     }
 
     /// Closes a connection that did not answer its probe in time: it was dead, and its device is pushed.
-    mutating func checkProbe(of connection: Connection, at now: Moment) {
-        guard let probedAt = connection.probedAt, now >= probedAt + policy.probeTimeout else { return }
+    mutating func checkProbe(of connection: Connection) {
+        guard let probedAt = connection.probedAt, turn.now >= probedAt + policy.probeTimeout else { return }
         close(connection.id, code: 1001, "no answer to a ping", isLost: true)
-        closed(connection.id, at: now)
+        closed(connection.id)
     }
 
     /// Counts a frame as too fast; returns whether the connection was closed because of too many such frames.
-    mutating func closesAsTooFast(_ connection: Connection, at now: Moment) -> Bool {
+    mutating func closesAsTooFast(_ connection: Connection) -> Bool {
         connection.refusedFrames += 1
         guard connection.refusedFrames >= policy.refusedFrames else { return false }
         close(connection.id, code: 4429, "far too many frames")
-        closed(connection.id, at: now)
+        closed(connection.id)
         return true
     }
 }

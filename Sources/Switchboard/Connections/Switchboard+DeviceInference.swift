@@ -44,16 +44,10 @@ extension Switchboard {
     /// This concerns a device that began or answered the call by a request, so that the call identifies it by its token
     /// alone. The device gets the connection's id in the call, unless the user has another connection under that token:
     /// the call may belong to that connection.
-    mutating func renameDevice(
-        _ old: DeviceIdentity,
-        as new: DeviceIdentity,
-        in call: Call,
-        _ side: Side,
-        at now: Moment
-    ) {
+    mutating func renameDevice(_ old: DeviceIdentity, as new: DeviceIdentity, in call: Call, _ side: Side) {
         let asked = DeviceIdentity(unnamed: old.fingerprint)
         let isAnothers = connections.of(call.user(on: side)).contains { $0.device.isSame(as: asked) }
-        if !isAnothers { drive(call, .renewed(asked, as: new, side), at: now) }
+        if !isAnothers { drive(call, .renewed(asked, as: new, side)) }
     }
 
     /// Whether a device without an id may be a device that used another token before.

@@ -5,34 +5,34 @@ import JSON
 
 /// Frames received on connections.
 extension Switchboard {
-    mutating func received(_ frame: [UInt8], from id: ConnectionID, at now: Moment) {
+    mutating func received(_ frame: [UInt8], from id: ConnectionID) {
         guard let connection = connections[id] else { return }
-        heard(connection, at: now)
+        heard(connection)
         var scratch: [JSONObject.Member] = []
         swap(&scratch, &turn.scratch)
         let message: ClientMessage
         do throws(ClientMessage.Refusal) {
             message = try ClientMessage(frame, ringTimeout: policy.ringTimeout, scratch: consume scratch)
         } catch {
-            refuse(error, from: connection, at: now)
+            refuse(error, from: connection)
             return
         }
         defer { turn.scratch = message.scratch }
         connection.badFrames = 0
-        guard isWithinRate(message, from: connection, at: now) else { return }
+        guard isWithinRate(message, from: connection) else { return }
         switch message.request {
-        case .signal(let signal): take(signal, id: message.id, from: connection, at: now)
-        case .join(let room): enter(room, connection, id: message.id, at: now)
-        case .leave(let room): leave(room, connection, id: message.id, at: now)
+        case .signal(let signal): take(signal, id: message.id, from: connection)
+        case .join(let room): enter(room, connection, id: message.id)
+        case .leave(let room): leave(room, connection, id: message.id)
         case .auth(let token): turn.out.append(.verify(id, id: message.id, token: token))
-        case .sync(let cursors): sync(cursors, connection, id: message.id, at: now)
-        case .message(let text): relay(text, from: connection, id: message.id, at: now)
-        case .presence(let user): watch(user, connection, id: message.id, at: now)
+        case .sync(let cursors): sync(cursors, connection, id: message.id)
+        case .message(let text): relay(text, from: connection, id: message.id)
+        case .presence(let user): watch(user, connection, id: message.id)
         }
     }
 
     /// Handles a signal that was received on a connection.
-    mutating func take(_ signal: SignalMessage, id: SignalID?, from connection: Connection, at now: Moment) {
+    mutating func take(_ signal: SignalMessage, id: SignalID?, from connection: Connection) {
         let source = Source(
             user: connection.user,
             device: connection.device,
@@ -41,54 +41,54 @@ extension Switchboard {
             isService: connection.principal.isService
         )
         if tracesCalls { trace(signal, from: source, by: .connection(connection.id)) }
-        switch take(signal, from: source, at: now) {
-        case .success(let receipt): acknowledge(receipt, id: id, to: connection, at: now)
+        switch take(signal, from: source) {
+        case .success(let receipt): acknowledge(receipt, id: id, to: connection)
         case .failure(let error):
             if let awaited = takeAwaited() {
-                park(.signal(signal, id: id, connection), until: awaited, at: now)
+                park(.signal(signal, id: id, connection), until: awaited)
             } else {
                 tell(error, id: id, callID: signal.callID, to: connection)
             }
         }
     }
 
-    private mutating func refuse(_ refusal: ClientMessage.Refusal, from connection: Connection, at now: Moment) {
+    private mutating func refuse(_ refusal: ClientMessage.Refusal, from connection: Connection) {
         tell(refusal.error, id: refusal.id, to: connection)
         if refusal.error.code == .invalidJSON {
             connection.badFrames += 1
             if connection.badFrames >= policy.badFrames {
                 close(connection.id, code: 4400, "too many frames in a row that are not JSON")
-                closed(connection.id, at: now)
+                closed(connection.id)
             }
         } else {
             connection.badFrames = 0
-            countAgainstRate(connection, at: now)
+            countAgainstRate(connection)
         }
     }
 
     /// Whether a connection is within its rate.
     ///
     /// A hang-up must always get through, so ends have a separate limit.
-    private mutating func isWithinRate(_ message: ClientMessage, from connection: Connection, at now: Moment) -> Bool {
+    private mutating func isWithinRate(_ message: ClientMessage, from connection: Connection) -> Bool {
         let limit: Int
         if case .signal(let signal) = message.request, case .end = signal.content {
-            guard !mayEnd(signal, by: connection.user, connection.device, at: now) else { return true }
+            guard !mayEnd(signal, by: connection.user, connection.device) else { return true }
             limit = policy.endsPerSecond
         } else {
-            guard !connection.bucket.take(at: now) else { return true }
+            guard !connection.bucket.take(at: turn.now) else { return true }
             limit = policy.signalsPerSecond
         }
         tell(WireError(.rateLimited, "at most \(limit) a second"), id: message.id, to: connection)
-        _ = closesAsTooFast(connection, at: now)
+        _ = closesAsTooFast(connection)
         return false
     }
 
     /// Counts a refused frame towards the rate: refusing costs as much as accepting.
-    private mutating func countAgainstRate(_ connection: Connection, at now: Moment) {
-        if !connection.bucket.take(at: now) { _ = closesAsTooFast(connection, at: now) }
+    private mutating func countAgainstRate(_ connection: Connection) {
+        if !connection.bucket.take(at: turn.now) { _ = closesAsTooFast(connection) }
     }
 
-    private mutating func acknowledge(_ receipt: Receipt, id: SignalID?, to connection: Connection, at now: Moment) {
+    private mutating func acknowledge(_ receipt: Receipt, id: SignalID?, to connection: Connection) {
         // A sender that gave no id still receives the callId that the server made for its offer.
         guard let id = id ?? (receipt.madeCallID ? SignalID(receipt.call.key.id.text) : nil) else { return }
         let frame = ServerFrame.ack(
@@ -99,21 +99,16 @@ extension Switchboard {
             outcome: receipt.outcome
         )
         if tracesCalls { traceAcknowledged(receipt, to: .connection(connection.id)) }
-        sendWhenDurable(.frame(connection.id, frame), at: now)
+        sendWhenDurable(.frame(connection.id, frame))
     }
 
-    mutating func verified(
-        _ result: Result<Principal, WireError>,
-        for id: ConnectionID,
-        id name: SignalID?,
-        at now: Moment
-    ) {
+    mutating func verified(_ result: Result<Principal, WireError>, for id: ConnectionID, id name: SignalID?) {
         guard let connection = connections[id] else { return }
         switch result {
         case .success(let principal) where isRevoked(principal): tell(Self.revokedToken, id: name, to: connection)
         case .success(let principal) where principal.user == connection.user:
             connection.principal = principal
-            adoptFingerprint(of: principal, connection, at: now)
+            adoptFingerprint(of: principal, connection)
             leaveLostGroups(connection)
             scheduleCheckUp(of: connection)
             if let name { turn.out.append(.send(id, ServerFrame.ack(id: name))) }
@@ -128,14 +123,14 @@ extension Switchboard {
     /// The device will reconnect and send requests under the new token, so its calls must identify it by the new one. A
     /// device without an id, which is identified by its token, keeps the old fingerprint for as long as its client
     /// stays connected.
-    private mutating func adoptFingerprint(of principal: Principal, _ connection: Connection, at now: Moment) {
+    private mutating func adoptFingerprint(of principal: Principal, _ connection: Connection) {
         let old = connection.device
         guard !old.isUnnamed, old.fingerprint != principal.fingerprint else { return }
         connection.device = DeviceIdentity(id: old.id, fingerprint: principal.fingerprint)
         for call in calls.live(of: connection.user) {
             guard let side = call.session.side(of: connection.user) else { continue }
-            renameDevice(old, as: connection.device, in: call, side, at: now)
-            drive(call, .seen(connection.device, side), at: now)
+            renameDevice(old, as: connection.device, in: call, side)
+            drive(call, .seen(connection.device, side))
         }
     }
 }

@@ -6,7 +6,7 @@ import JSON
 /// Revoking a user's tokens: requested by the user, by a service or by the operator.
 extension Switchboard {
     /// Handles `POST /api/logout-all`: for the user itself, or, from a service, for any user.
-    mutating func logOutEverywhere(_ user: UserID?, by principal: Principal, as id: RequestID, at now: Moment) {
+    mutating func logOutEverywhere(_ user: UserID?, by principal: Principal, as id: RequestID) {
         let user = user ?? principal.user
         guard user == principal.user || principal.isService else {
             refuse(
@@ -15,7 +15,7 @@ extension Switchboard {
             )
             return
         }
-        let before = revoke(user, upTo: now, asker: user == principal.user ? principal : nil, at: now)
+        let before = revoke(user, upTo: turn.now, asker: user == principal.user ? principal : nil)
         turn.out.append(.audit(.revoked(user, by: user == principal.user ? .user : .service(principal.user))))
         var json = JSONWriter()
         json.beginObject()
@@ -24,21 +24,21 @@ extension Switchboard {
         json.name("before")
         json.value(before.milliseconds)
         json.endObject()
-        sendWhenDurable(.reply(id, Reply(body: json.bytes)), at: now)
+        sendWhenDurable(.reply(id, Reply(body: json.bytes)))
     }
 
-    mutating func carryOut(_ order: Order, as id: OrderID, at now: Moment) {
+    mutating func carryOut(_ order: Order, as id: OrderID) {
         switch order {
         // A moment in the future (the clock was set back after the operator's order) would lock the user out until
         // then.
         case .revoke(let user, let moment):
-            if moment > now + policy.tokenLeeway {
+            if moment > turn.now + policy.tokenLeeway {
                 directory.uncutRevocations[user] = max(moment, directory.uncutRevocations[user] ?? moment)
             }
-            revoke(user, upTo: min(moment, now), asker: nil, at: now)
+            revoke(user, upTo: min(moment, turn.now), asker: nil)
             turn.out.append(.audit(.revoked(user, by: .theOperator)))
         }
-        sendWhenDurable(.done(id), at: now)
+        sendWhenDurable(.done(id))
     }
 
     /// Refuses the tokens and capabilities that were issued to a user up to a moment, and ends the connections and long
@@ -50,10 +50,10 @@ extension Switchboard {
     /// - Returns: the moment up to which tokens are refused. It is later than `moment` if a token in use here was
     ///   issued later, by an issuer whose clock is ahead.
     @discardableResult
-    private mutating func revoke(_ user: UserID, upTo moment: Moment, asker: Principal?, at now: Moment) -> Moment {
+    private mutating func revoke(_ user: UserID, upTo moment: Moment, asker: Principal?) -> Moment {
         let open = connections.of(user)
         let ahead = ([asker] + open.map(\.principal)).compactMap { $0?.issuedAt }
-            .filter { now < $0 && $0 <= now + policy.tokenLeeway }.max()
+            .filter { turn.now < $0 && $0 <= turn.now + policy.tokenLeeway }.max()
         let before = max(moment, ahead ?? moment, directory.revocation(of: user) ?? moment)
         directory.revoke(user, before: before)
         commits.append(.revoked(user, before: max(before, directory.uncutRevocations[user] ?? before)))
@@ -66,18 +66,18 @@ extension Switchboard {
         }
         for call in calls.live(of: user) {
             guard let side = call.session.side(of: user) else { continue }
-            note(call, .loggedOut(side), at: now)
-            if side == .callee { stopWaking(call, at: now) }
+            note(call, .loggedOut(side))
+            if side == .callee { stopWaking(call) }
         }
         for id in polls.ids {
             guard let principal = polls[id]?.principal, principal.user == user, isRevoked(principal) else { continue }
-            abandoned(id, at: now)
+            abandoned(id)
             refuse(id, Self.revokedToken)
         }
         for connection in open where isRevoked(connection.principal) {
             turn.out.append(.send(connection.id, ServerFrame.error(Self.revokedToken, id: nil)))
             close(connection.id, code: 4401, "the user logged out everywhere")
-            closed(connection.id, at: now)
+            closed(connection.id)
         }
         return before
     }

@@ -7,7 +7,7 @@ import CallWire
 ///
 /// Two users have been in touch once there was a call or a text between them. To all others a user looks offline.
 extension Switchboard {
-    mutating func watch(_ user: UserID, _ connection: Connection, id: SignalID?, at now: Moment) {
+    mutating func watch(_ user: UserID, _ connection: Connection, id: SignalID?) {
         guard connections.watch(user, by: connection) else {
             tell(
                 WireError(.rateLimited, "userId: at most \(SwitchboardLimits.watchedPerConnection) at a time"),
@@ -20,21 +20,21 @@ extension Switchboard {
             answerWatch(of: user, connection, id: id)
             return
         }
-        askForPeers(.presence(connection.id, user, id), of: connection.user, at: now)
+        askForPeers(.presence(connection.id, user, id), of: connection.user)
     }
 
     /// Watches a user's contacts for an app with a list of contacts that does not ask for each one.
-    mutating func watchContacts(_ connection: Connection, at now: Moment) {
+    mutating func watchContacts(_ connection: Connection) {
         guard connection.isStateless else { return }
         if let peers = contacts.peers(of: connection.user) {
             watch(peers.sorted(), by: connection)
         } else {
-            askForPeers(.everybody(connection.id), of: connection.user, at: now)
+            askForPeers(.everybody(connection.id), of: connection.user)
         }
     }
 
     /// Asks again for the contacts of a connection's user if the store could not be read before.
-    mutating func askAgainForPeers(of connection: Connection, at now: Moment) {
+    mutating func askAgainForPeers(of connection: Connection) {
         guard connection.hasUnknownPeers else { return }
         connection.hasUnknownPeers = false
         let reply: Contacts.PendingReply =
@@ -43,13 +43,13 @@ extension Switchboard {
         if let peers = contacts.peers(of: connection.user) {
             grant(reply, of: connection.user, knowing: peers.sorted())
         } else {
-            askForPeers(reply, of: connection.user, at: now)
+            askForPeers(reply, of: connection.user)
         }
     }
 
-    private mutating func askForPeers(_ reply: Contacts.PendingReply, of user: UserID, at now: Moment) {
+    private mutating func askForPeers(_ reply: Contacts.PendingReply, of user: UserID) {
         guard contacts.wait(reply, of: user) else { return }
-        ask(.peers(user, limit: SwitchboardLimits.callsSearchedForPeers), for: .peers(user), at: now)
+        ask(.peers(user, limit: SwitchboardLimits.callsSearchedForPeers), for: .peers(user))
     }
 
     /// Handles the store's list of the users with whom a user has had calls; `nil` = the store could not be read.

@@ -3,25 +3,25 @@ import CallCore
 /// Probes: a connection that owes a sign of life is closed as dead if it gives none in time.
 extension Switchboard {
     /// Sends a probe to a connection; without a sign of life in time, the connection is closed as dead.
-    mutating func sendProbe(_ connection: Connection, at now: Moment) {
-        ping(connection, at: now)
-        awaitSignOfLife(connection, at: now)
+    mutating func sendProbe(_ connection: Connection) {
+        ping(connection)
+        awaitSignOfLife(connection)
     }
 
     /// Starts waiting for a sign of life from a connection, unless one is awaited already.
-    mutating func awaitSignOfLife(_ connection: Connection, at now: Moment) {
+    mutating func awaitSignOfLife(_ connection: Connection) {
         guard connection.probedAt == nil else { return }
-        connection.probedAt = now
-        schedule(.probe(connection.id), at: now + policy.probeTimeout)
+        connection.probedAt = turn.now
+        schedule(.probe(connection.id), at: turn.now + policy.probeTimeout)
     }
 
     /// Records a sign of life of a connection.
-    mutating func heard(_ connection: Connection, at now: Moment) {
-        connection.heardAt = now
+    mutating func heard(_ connection: Connection) {
+        connection.heardAt = turn.now
         guard connection.probedAt != nil else { return }
         connection.probedAt = nil
         // The rest of a replay, which may make the device ring, has not been sent: the pong that the replay waits for
         // must still come in time.
-        if !connection.replays.isEmpty, connection.backlog.awaitsPong { awaitSignOfLife(connection, at: now) }
+        if !connection.replays.isEmpty, connection.backlog.awaitsPong { awaitSignOfLife(connection) }
     }
 }

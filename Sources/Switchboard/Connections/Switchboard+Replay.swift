@@ -27,19 +27,19 @@ extension Switchboard {
     ///
     /// A client that keeps no cursor gets the whole log of a ringing call, because its app may have been started anew.
     /// Of an answered call it gets only the entries that have not reached it.
-    mutating func replayEverything(to connection: Connection, seen: [LogName: UInt64]?, at now: Moment) {
+    mutating func replayEverything(to connection: Connection, seen: [LogName: UInt64]?) {
         let live = calls.live(of: connection.user)
         // An answered call comes before those that only ring.
         for call in live.filter({ $0.session.answeredAt != nil }) + live.filter({ $0.session.answeredAt == nil }) {
             guard let side = call.session.side(of: connection.user) else { continue }
-            drive(call, .seen(connection.device, side), at: now)
-            if side == .callee { drive(call, .notified(connection.device), at: now) }
+            drive(call, .seen(connection.device, side))
+            if side == .callee { drive(call, .notified(connection.device)) }
             let place = call.session.answeredAt == nil ? nil : seen?[call.logName]
-            if let place { reportOngoing(call, to: connection, side, seen: place, at: now) }
+            if let place { reportOngoing(call, to: connection, side, seen: place) }
             enqueue(call, side, after: place ?? 0, isOpening: true, for: connection)
         }
-        continueReplays(to: connection, at: now)
-        sendEndNotices(to: connection, at: now)
+        continueReplays(to: connection)
+        sendEndNotices(to: connection)
     }
 
     /// Tells a client that keeps no cursor that a call is still live, if the client already has every entry that shows
@@ -47,13 +47,7 @@ extension Switchboard {
     ///
     /// Such a client forgets its calls when its connection closes. Without this frame it would take the end of another
     /// call with the same user for the end of all of them.
-    private mutating func reportOngoing(
-        _ call: Call,
-        to connection: Connection,
-        _ side: Side,
-        seen place: UInt64,
-        at now: Moment
-    ) {
+    private mutating func reportOngoing(_ call: Call, to connection: Connection, _ side: Side, seen place: UInt64) {
         let newest = call.session.log.lastIndex { entry in
             guard case .state = entry.content else { return false }
             return call.session.sees(entry, side: side, device: connection.device)
@@ -61,13 +55,13 @@ extension Switchboard {
         guard let newest, call.session.log[newest].seq <= place,
             case .state(let change) = call.session.log[newest].content, change.state != .ended
         else { return }
-        send(call.frames[newest], to: connection, at: now)
+        send(call.frames[newest], to: connection)
     }
 
     /// Notifies a device of the calls that ended without its knowledge.
     ///
     /// `loads`: Whether calls at rest are loaded for it; otherwise the connection's next check-up loads them.
-    mutating func sendEndNotices(to connection: Connection, loads: Bool = true, at now: Moment) {
+    mutating func sendEndNotices(to connection: Connection, loads: Bool = true) {
         var atRest: [CallNumber] = []
         for number in calls.endNotices[connection.user] {
             guard let call = calls[number] else {
@@ -78,26 +72,21 @@ extension Switchboard {
                 call.session.hasUndeliveredEnd(to: connection.device, side: side),
                 !connection.unconfirmedEnds.contains(where: { $0.call == number })
             else { continue }
-            tellEnd(of: call, to: connection, side, at: now)
+            tellEnd(of: call, to: connection, side)
             connection.awaitEndConfirmation(of: call, side)
         }
         guard !atRest.isEmpty else { return }
-        if loads { park(.endNotices(connection.id), until: atRest, at: now) } else { connection.hasUnreadEnds = true }
+        if loads { park(.endNotices(connection.id), until: atRest) } else { connection.hasUnreadEnds = true }
     }
 
-    mutating func sync(
-        _ cursors: [CallID: ClientMessage.Cursor],
-        _ connection: Connection,
-        id: SignalID?,
-        at now: Moment
-    ) {
+    mutating func sync(_ cursors: [CallID: ClientMessage.Cursor], _ connection: Connection, id: SignalID?) {
         var atRest: Set<CallNumber> = []
         for callID in cursors.keys {
             let found = calls.find(callID, for: connection.user)
             atRest.formUnion(self.callsAtRest(callID, for: connection.user, with: nil, unless: found))
         }
         guard atRest.isEmpty else {
-            park(.sync(cursors, id: id, connection.id), until: atRest.sorted(), at: now)
+            park(.sync(cursors, id: id, connection.id), until: atRest.sorted())
             return
         }
         for callID in cursors.keys.sorted() {
@@ -116,7 +105,7 @@ extension Switchboard {
             }
             connection.replays.append(.frame(ServerFrame.ack(id: id)))
         }
-        continueReplays(to: connection, at: now)
+        continueReplays(to: connection)
     }
 
     /// Appends a call's log to the replays of a connection.
@@ -131,13 +120,13 @@ extension Switchboard {
     }
 
     /// Sends the next slice of a connection's replays.
-    mutating func continueReplays(to connection: Connection, at now: Moment) {
+    mutating func continueReplays(to connection: Connection) {
         guard !connection.replays.isEmpty else { return }
         while connection.backlog.bytes < policy.replaySlice, let next = connection.replays.first {
             switch next {
             case .frame(let frame):
                 connection.replays.removeFirst()
-                send(frame, to: connection, at: now)
+                send(frame, to: connection)
             case .log(let number, let side, let place, let isOpening):
                 guard let call = calls[number] else {
                     connection.replays.removeFirst()
@@ -149,34 +138,28 @@ extension Switchboard {
                     connection.replays[0] = .log(number, side, from: index + 1, isOpening: isOpening)
                     metrics.delivered += 1
                     trace(call, .replayed(connection.id, seq: call.session.log[index].seq))
-                    send(call.frames[index], to: connection, at: now)
+                    send(call.frames[index], to: connection)
                     continue
                 }
                 connection.replays.removeFirst()
-                if isOver { tellEnd(of: call, to: connection, side, at: now) }
-                replayed(call, to: connection, side, isOpening: isOpening, at: now)
+                if isOver { tellEnd(of: call, to: connection, side) }
+                replayed(call, to: connection, side, isOpening: isOpening)
             }
         }
         guard !connection.replays.isEmpty else { return }
         // A caller must know soon whether the callee is there.
         if connection.probedAt == nil, !calls.ringing(connection.user).isEmpty {
-            sendProbe(connection, at: now)
+            sendProbe(connection)
         } else if !connection.backlog.awaitsPong {
-            ping(connection, at: now)
+            ping(connection)
         }
     }
 
     /// Handles the end of a log's replay: the device has been sent every entry that concerns it.
-    private mutating func replayed(
-        _ call: Call,
-        to connection: Connection,
-        _ side: Side,
-        isOpening: Bool,
-        at now: Moment
-    ) {
+    private mutating func replayed(_ call: Call, to connection: Connection, _ side: Side, isOpening: Bool) {
         if isOpening, side == .callee, case .ringing = call.session.phase {
-            note(call, .delivered(connection.device.id), at: now)
-            probe(connection, for: call, at: now)
+            note(call, .delivered(connection.device.id))
+            probe(connection, for: call)
         }
         if call.session.hasUndeliveredEnd(to: connection.device, side: side) {
             connection.awaitEndConfirmation(of: call, side)
@@ -202,21 +185,21 @@ extension Switchboard {
     }
 
     /// Sends the entry that tells a device that it is out of the call.
-    private mutating func tellEnd(of call: Call, to connection: Connection, _ side: Side, at now: Moment) {
+    private mutating func tellEnd(of call: Call, to connection: Connection, _ side: Side) {
         for (index, entry) in call.session.log.enumerated().reversed() {
             guard case .state(let change) = entry.content, change.state == .ended,
                 call.session.sees(entry, side: side, device: connection.device)
             else { continue }
-            send(call.frames[index], to: connection, at: now)
+            send(call.frames[index], to: connection)
             return
         }
     }
 
     /// Handles the confirmation that something written to a connection has arrived.
-    mutating func backlogShrank(_ connection: Connection, at now: Moment) {
+    mutating func backlogShrank(_ connection: Connection) {
         connection.probedAt = nil
         if connection.isBacklogged, connection.backlog.bytes <= policy.backlogBytes { clearBacklogged(connection) }
-        if connection.backlog.bytes > SwitchboardLimits.confirmedEvery { backlogGrew(connection, at: now) }
-        continueReplays(to: connection, at: now)
+        if connection.backlog.bytes > SwitchboardLimits.confirmedEvery { backlogGrew(connection) }
+        continueReplays(to: connection)
     }
 }

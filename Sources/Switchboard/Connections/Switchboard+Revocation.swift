@@ -26,7 +26,8 @@ extension Switchboard {
     /// clock may be the wrong one, as at a boot before NTP, and then revoked tokens would become valid again. So the
     /// store keeps the original date until the clock is trusted with deleting history (`HistoryHold`). A restart before
     /// that, with a right clock, uses the original date again.
-    mutating func cutRevocations(at now: Moment) {
+    mutating func cutRevocations() {
+        let now = turn.now
         for user in directory.revocations(behind: now + policy.tokenLeeway) {
             directory.uncutRevocations[user] = directory.revocation(of: user)
             directory.revoke(user, before: now)

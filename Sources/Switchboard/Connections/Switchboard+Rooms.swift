@@ -10,7 +10,7 @@ enum RoomKey: Hashable {
 
 /// Presence in rooms without a call.
 extension Switchboard {
-    mutating func enter(_ name: String, _ connection: Connection, id: SignalID?, at now: Moment) {
+    mutating func enter(_ name: String, _ connection: Connection, id: SignalID?) {
         let key: RoomKey
         do throws(WireError) { key = try roomKey(name, for: connection.principal) } catch {
             tell(error, id: id, to: connection)
@@ -44,7 +44,7 @@ extension Switchboard {
         if let id { turn.out.append(.send(connection.id, ServerFrame.ack(id: id))) }
     }
 
-    mutating func leave(_ name: String, _ connection: Connection, id: SignalID?, at now: Moment) {
+    mutating func leave(_ name: String, _ connection: Connection, id: SignalID?) {
         let key: RoomKey
         do throws(WireError) { key = try roomKey(name, for: connection.principal) } catch {
             tell(error, id: id, to: connection)

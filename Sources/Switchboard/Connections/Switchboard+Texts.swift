@@ -22,7 +22,7 @@ final class RelayedText {
 /// Texts from user to user: relayed to connected devices, pushed as a notice to a user without a live connection; never
 /// stored.
 extension Switchboard {
-    mutating func relay(_ message: TextMessage, from connection: Connection, id: SignalID?, at now: Moment) {
+    mutating func relay(_ message: TextMessage, from connection: Connection, id: SignalID?) {
         guard message.to != connection.user else {
             tell(.invalid(.to, "must be another user"), id: id, to: connection)
             return
@@ -41,7 +41,7 @@ extension Switchboard {
         var message = message
         if policy.callerName == .token { message.rename(name) }
         let text = RelayedText(message, from: connection.user, name: name)
-        let frame = ServerFrame.message(message, from: connection.user, device: connection.device.id, at: now)
+        let frame = ServerFrame.message(message, from: connection.user, device: connection.device.id, at: turn.now)
         if isRestrained, let refusal = backlogRefusal(ofBytes: frame.count, to: receivers) {
             tell(refusal, id: id, to: connection)
             return
@@ -49,36 +49,37 @@ extension Switchboard {
         if !isBlocked { noteContact(connection.user, message.to, byText: true) }
         for addressee in receivers {
             metrics.delivered += 1
-            send(frame, to: addressee, at: now)
+            send(frame, to: addressee)
             text.connections += 1
-            awaitArrival(of: text, by: addressee, at: now)
-            sendProbe(addressee, at: now)
+            awaitArrival(of: text, by: addressee)
+            sendProbe(addressee)
         }
         if let id { turn.out.append(.send(connection.id, ServerFrame.ack(id: id, isOnline: !receivers.isEmpty))) }
-        if receivers.isEmpty, !isBlocked { push(text, at: now) }
+        if receivers.isEmpty, !isBlocked { push(text) }
     }
 
     /// Records that the pong to the next ping will confirm that a text has arrived.
-    private mutating func awaitArrival(of text: RelayedText, by connection: Connection, at now: Moment) {
+    private mutating func awaitArrival(of text: RelayedText, by connection: Connection) {
         connection.texts.append((text, connection.pings + 1))
         // A client that answers no ping but sends frames is not closed, so the list must be bounded.
         if connection.texts.count > SwitchboardLimits.unconfirmed {
-            giveUp(connection.texts.removeFirst().text, at: now)
+            giveUp(connection.texts.removeFirst().text)
         }
     }
 
     /// Gives up the texts of a closed connection: it is unknown whether those written since its last pong arrived.
-    mutating func giveUpTexts(to connection: Connection, at now: Moment) {
-        for (text, _) in connection.texts { giveUp(text, at: now) }
+    mutating func giveUpTexts(to connection: Connection) {
+        for (text, _) in connection.texts { giveUp(text) }
         connection.texts = []
     }
 
-    private mutating func giveUp(_ text: RelayedText, at now: Moment) {
+    private mutating func giveUp(_ text: RelayedText) {
         text.connections -= 1
-        if !text.hasArrived, text.connections == 0, !connections.isDraining { push(text, at: now) }
+        if !text.hasArrived, text.connections == 0, !connections.isDraining { push(text) }
     }
 
-    private mutating func push(_ text: RelayedText, at now: Moment) {
+    private mutating func push(_ text: RelayedText) {
+        let now = turn.now
         let user = text.message.to
         guard directory.hides(text.from, from: user, at: now) == nil, limits.notices.take(text.from, at: now) else {
             return
@@ -98,7 +99,7 @@ extension Switchboard {
                 giveUpAt: now + SwitchboardLimits.noticeFor,
                 device: device.id
             )
-            send(order, to: device, at: now)
+            send(order, to: device)
         }
     }
 }

@@ -5,8 +5,9 @@ import JSON
 
 /// Devices, blocks and do-not-disturb, as their users change them.
 extension Switchboard {
-    mutating func register(_ registration: Registration, by principal: Principal, as id: RequestID, at now: Moment) {
-        var device = row(for: registration, by: principal, at: now)
+    mutating func register(_ registration: Registration, by principal: Principal, as id: RequestID) {
+        let now = turn.now
+        var device = row(for: registration, by: principal)
         // A Firebase token may be registered alone. Then the details that the app registered earlier stay, because the
         // topic of its pushes depends on them.
         if !registration.bundleID.isEmpty || device.bundleID.isEmpty {
@@ -35,12 +36,13 @@ extension Switchboard {
         // An app must not be led to believe that such a device will ring.
         let later = "the Firebase token is stored, but this version does not send to it"
         let message = registration.fcmToken == nil ? nil : later
-        sendWhenDurable(.reply(id, Reply(body: DeviceView.one(device, message: message))), at: now)
+        sendWhenDurable(.reply(id, Reply(body: DeviceView.one(device, message: message))))
     }
 
     /// Returns the row that a registration updates: by device id, else by push token, else the row without a device
     /// id that lacks this kind of push token, else a new row.
-    private mutating func row(for registration: Registration, by principal: Principal, at now: Moment) -> DeviceRecord {
+    private mutating func row(for registration: Registration, by principal: Principal) -> DeviceRecord {
+        let now = turn.now
         let own = directory.devices(of: principal.user)
         func fresh(_ id: DeviceID, isNamed: Bool) -> DeviceRecord {
             DeviceRecord(
@@ -101,17 +103,17 @@ extension Switchboard {
         takeBackPushes(to: oldest.id, of: oldest.user)
     }
 
-    mutating func removeDevice(_ device: DeviceID, by principal: Principal, as id: RequestID, at now: Moment) {
+    mutating func removeDevice(_ device: DeviceID, by principal: Principal, as id: RequestID) {
         guard directory.remove(device, of: principal.user) else {
             refuse(id, WireError(.notFound, "no such device"))
             return
         }
         commits.append(.deviceRemoved(principal.user, device))
         takeBackPushes(to: device, of: principal.user)
-        sendWhenDurable(.reply(id, Reply(body: Self.ok)), at: now)
+        sendWhenDurable(.reply(id, Reply(body: Self.ok)))
     }
 
-    mutating func block(_ user: UserID, by principal: Principal, as id: RequestID, at now: Moment) {
+    mutating func block(_ user: UserID, by principal: Principal, as id: RequestID) {
         guard user != principal.user else {
             refuse(id, .invalid(.userId, "must be another user"))
             return
@@ -122,38 +124,35 @@ extension Switchboard {
                 refuse(id, WireError(.rateLimited, "at most \(policy.blocksPerUser) users can be blocked"))
                 return
             }
-            directory.block(user, by: principal.user, at: now)
-            commits.append(.blocked(user, by: principal.user, at: now))
+            directory.block(user, by: principal.user, at: turn.now)
+            commits.append(.blocked(user, by: principal.user, at: turn.now))
             turn.out.append(.audit(.blocked(user, by: principal.user)))
             hide(principal.user, from: user, true)
         }
-        sendWhenDurable(
-            .reply(id, Reply(body: BlockBody.one(user, asInteger: principal.userIsInteger))),
-            at: now
-        )
+        sendWhenDurable(.reply(id, Reply(body: BlockBody.one(user, asInteger: principal.userIsInteger))))
     }
 
-    mutating func unblock(_ user: UserID, by principal: Principal, as id: RequestID, at now: Moment) {
+    mutating func unblock(_ user: UserID, by principal: Principal, as id: RequestID) {
         if directory.unblock(user, by: principal.user) {
             commits.append(.unblocked(user, by: principal.user))
             turn.out.append(.audit(.unblocked(user, by: principal.user)))
             hide(principal.user, from: user, false)
         }
-        sendWhenDurable(.reply(id, Reply(body: Self.ok)), at: now)
+        sendWhenDurable(.reply(id, Reply(body: Self.ok)))
     }
 
-    mutating func doNotDisturb(_ until: Moment?, by principal: Principal, as id: RequestID, at now: Moment) {
+    mutating func doNotDisturb(_ until: Moment?, by principal: Principal, as id: RequestID) {
         directory.doNotDisturb(principal.user, until: until)
         commits.append(.doNotDisturb(principal.user, until: until))
-        if directory.isUndisturbed(principal.user, at: now) {
-            for call in calls.ringing(principal.user) { silence(call, at: now) }
+        if directory.isUndisturbed(principal.user, at: turn.now) {
+            for call in calls.ringing(principal.user) { silence(call) }
         }
         var json = JSONWriter()
         json.beginObject()
         json.name("until")
         if let until { json.value(until.milliseconds) } else { json.null() }
         json.endObject()
-        sendWhenDurable(.reply(id, Reply(body: json.bytes)), at: now)
+        sendWhenDurable(.reply(id, Reply(body: json.bytes)))
     }
 
     private static let ok = Array(#"{"ok":true}"#.utf8)

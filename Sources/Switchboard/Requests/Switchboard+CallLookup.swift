@@ -7,18 +7,17 @@ import CallWire
 /// The server already has that call. It responds with its record of the call, so that the app's list and the server's
 /// history agree.
 extension Switchboard {
-    mutating func record(with peer: UserID, by principal: Principal, as id: RequestID, at now: Moment) {
+    mutating func record(with peer: UserID, by principal: Principal, as id: RequestID) {
         guard peer != principal.user else {
             refuse(id, .invalid(.callee_id, "must be another user"))
             return
         }
         if let live = calls.live(of: principal.user, with: peer) {
-            sendWhenDurable(.reply(id, Reply(body: CallView.one(live.record, for: principal))), at: now)
+            sendWhenDurable(.reply(id, Reply(body: CallView.one(live.record, for: principal))))
         } else {
             ask(
                 .history(principal.user, limit: SwitchboardLimits.callsSearchedForPeer, before: nil),
-                for: .record(id, principal, with: peer),
-                at: now
+                for: .record(id, principal, with: peer)
             )
         }
     }
@@ -28,18 +27,17 @@ extension Switchboard {
         among history: [CallRecord],
         with peer: UserID,
         by principal: Principal,
-        as id: RequestID,
-        at now: Moment
+        as id: RequestID
     ) {
         // An offer that had to wait for a call at rest may have begun a call since the store was asked.
         if let live = calls.live(of: principal.user, with: peer) {
-            sendWhenDurable(.reply(id, Reply(body: CallView.one(live.record, for: principal))), at: now)
+            sendWhenDurable(.reply(id, Reply(body: CallView.one(live.record, for: principal))))
             return
         }
         let index = history.firstIndex { record in
             Pair(record.caller, record.callee) == Pair(principal.user, peer) && Self.concerns(record, principal)
         }
-        guard let index, isFetchable(history[index].endedAt, at: now) else {
+        guard let index, isFetchable(history[index].endedAt) else {
             refuse(id, WireError(.notFound, "no call with that user: an offer begins one"))
             return
         }
@@ -47,8 +45,8 @@ extension Switchboard {
     }
 
     /// Whether a call that ended at this moment (`nil` = it has not ended) can still be fetched.
-    private func isFetchable(_ endedAt: Moment?, at now: Moment) -> Bool {
+    private func isFetchable(_ endedAt: Moment?) -> Bool {
         guard let endedAt else { return true }
-        return now < endedAt + policy.fetchableFor
+        return turn.now < endedAt + policy.fetchableFor
     }
 }

@@ -4,12 +4,12 @@ import CallWire
 
 /// `GET /api/calls/signal/{callId}`: everything that a woken device needs to know about a call, in one round trip.
 extension Switchboard {
-    mutating func fetch(_ callID: CallID, _ fetch: Fetch, by principal: Principal, as id: RequestID, at now: Moment) {
+    mutating func fetch(_ callID: CallID, _ fetch: Fetch, by principal: Principal, as id: RequestID) {
         let device = deviceIdentity(asking: principal, named: fetch.device)
         let found = calls.find(callID, for: principal.user, with: fetch.peer, on: device)
         let atRest = callsAtRest(callID, for: principal.user, with: fetch.peer, unless: found)
         if !atRest.isEmpty {
-            park(.request(id, principal, .fetch(callID, fetch)), until: atRest, at: now)
+            park(.request(id, principal, .fetch(callID, fetch)), until: atRest)
             return
         }
         guard let call = found, let side = call.session.side(of: principal.user) else {
@@ -19,18 +19,18 @@ extension Switchboard {
         // A device that fetches a ringing call rings. A fetch without a device id may come from a program that only
         // observes the call.
         if side == .callee, !device.isUnnamed, case .ringing = call.session.phase {
-            drive(call, .notified(device), at: now)
+            drive(call, .notified(device))
         }
         if side == .callee, case .ringing = call.session.phase {
-            note(call, .fetched(device.id), at: now)
+            note(call, .fetched(device.id))
         }
         let poll = LongPolls.Poll(
             call: call.number,
             principal: principal,
             device: device,
             fetch: fetch,
-            until: now + min(fetch.wait, policy.longestPoll),
-            iceServers: fetch.isArray ? [] : iceServers(for: principal, at: now)
+            until: turn.now + min(fetch.wait, policy.longestPoll),
+            iceServers: fetch.isArray ? [] : iceServers(for: principal)
         )
         // An ended call gets no further entries: waiting for one would only delay the app.
         guard fetch.wait.milliseconds > 0, !hasNewEntries(for: poll, of: call, side),
@@ -38,8 +38,8 @@ extension Switchboard {
                 != .ended,
             !connections.isDraining
         else {
-            notePresence(of: device, of: principal.user, in: call, at: now)
-            answer(poll, as: id, at: now)
+            notePresence(of: device, of: principal.user, in: call)
+            answer(poll, as: id)
             return
         }
         guard polls.count(of: principal.user, for: call) < SwitchboardLimits.pollsPerUser else {
@@ -52,7 +52,7 @@ extension Switchboard {
         }
         polls.insert(poll, as: id)
         call.polls.append(id)
-        drive(call, .seen(device, side), at: now)
+        drive(call, .seen(device, side))
         schedule(.poll(id), at: poll.until)
     }
 }

@@ -5,10 +5,10 @@ import CallWire
 /// Long polls: fetches that wait for the next entry, and the presence of the devices that made them.
 extension Switchboard {
     /// Answers the polls for which there is a new entry.
-    mutating func answerPolls(of call: Call, at now: Moment) {
+    mutating func answerPolls(of call: Call) {
         for id in call.polls {
             guard let poll = polls[id], let side = call.session.side(of: poll.principal.user) else { continue }
-            if hasNewEntries(for: poll, of: call, side) { finish(poll, as: id, at: now) }
+            if hasNewEntries(for: poll, of: call, side) { finish(poll, as: id) }
         }
     }
 
@@ -27,23 +27,23 @@ extension Switchboard {
         return since.epoch == nil || since.epoch == call.session.epoch ? since.seq : 0
     }
 
-    private mutating func finish(_ poll: LongPolls.Poll, as id: RequestID, at now: Moment) {
+    private mutating func finish(_ poll: LongPolls.Poll, as id: RequestID) {
         _ = polls.remove(id)
-        answer(poll, as: id, at: now)
-        leavePoll(poll, id, at: now)
+        answer(poll, as: id)
+        leavePoll(poll, id)
     }
 
-    private mutating func leavePoll(_ poll: LongPolls.Poll, _ id: RequestID, at now: Moment) {
+    private mutating func leavePoll(_ poll: LongPolls.Poll, _ id: RequestID) {
         guard let call = calls[poll.call] else { return }
         call.polls.removeAll { $0 == id }
         guard let side = call.session.side(of: poll.principal.user) else { return }
-        if !isPresent(poll.device, of: poll.principal.user, in: call) { drive(call, .gone(poll.device, side), at: now) }
+        if !isPresent(poll.device, of: poll.principal.user, in: call) { drive(call, .gone(poll.device, side)) }
     }
 
     /// Answers a fetch with the entries that exist now.
     ///
     /// As on connections, relayed signals are shown before they are durable.
-    mutating func answer(_ poll: LongPolls.Poll, as id: RequestID, at now: Moment) {
+    mutating func answer(_ poll: LongPolls.Poll, as id: RequestID) {
         guard let call = calls[poll.call], let side = call.session.side(of: poll.principal.user) else {
             refuse(id, Self.unknownCall)
             return
@@ -51,7 +51,7 @@ extension Switchboard {
         trace(call, .fetched(id))
         let since = since(poll, call)
         let key = FetchKey(poll, call, since: since)
-        if let body = polls.body(key, at: now) {
+        if let body = polls.body(key, at: turn.now) {
             turn.out.append(.reply(id, Reply(body: body)))
             return
         }
@@ -75,17 +75,17 @@ extension Switchboard {
         turn.out.append(.reply(id, Reply(body: body)))
     }
 
-    mutating func pollTimedOut(_ id: RequestID, at now: Moment) {
+    mutating func pollTimedOut(_ id: RequestID) {
         guard let poll = polls[id] else { return }
-        finish(poll, as: id, at: now)
+        finish(poll, as: id)
     }
 
-    mutating func abandoned(_ id: RequestID, at now: Moment) {
+    mutating func abandoned(_ id: RequestID) {
         guard let poll = polls.remove(id) else {
             queries.removeFetch(id)
             return
         }
-        leavePoll(poll, id, at: now)
+        leavePoll(poll, id)
     }
 
     /// Whether a device has a connection, or a request under way in a call.
@@ -101,9 +101,9 @@ extension Switchboard {
     /// Records that a device is present in a call while it makes a request.
     ///
     /// A device without a connection or a long poll is gone again after the request.
-    mutating func notePresence(of device: DeviceIdentity, of user: UserID, in call: Call, at now: Moment) {
+    mutating func notePresence(of device: DeviceIdentity, of user: UserID, in call: Call) {
         guard let side = call.session.side(of: user) else { return }
-        drive(call, .seen(device, side), at: now)
-        if !isPresent(device, of: user, in: call) { drive(call, .gone(device, side), at: now) }
+        drive(call, .seen(device, side))
+        if !isPresent(device, of: user, in: call) { drive(call, .gone(device, side)) }
     }
 }

@@ -6,7 +6,7 @@ import JSON
 
 /// Requests received over HTTP.
 extension Switchboard {
-    mutating func requested(_ asked: Request, by principal: Principal, as id: RequestID, at now: Moment) {
+    mutating func requested(_ asked: Request, by principal: Principal, as id: RequestID) {
         if isRevoked(principal) {
             turn.out.append(.audit(.tokenRefused(cause: "revoked", principal.user)))
             refuse(id, Self.revokedToken)
@@ -15,7 +15,7 @@ extension Switchboard {
         if let scope = principal.scope, calls[CallKey(id: scope.call, pair: Pair(principal.user, scope.peer))] == nil {
             let atRest = callsAtRest(scope.call, for: principal.user, with: scope.peer, unless: nil)
             if !atRest.isEmpty {
-                park(.request(id, principal, asked), until: atRest, at: now)
+                park(.request(id, principal, asked), until: atRest)
                 return
             }
         }
@@ -24,27 +24,20 @@ extension Switchboard {
             refuse(id, error)
             return
         }
-        if let error = refusal(of: request, by: principal, at: now) {
+        if let error = refusal(of: request, by: principal) {
             refuse(id, error)
             return
         }
-        noteSignOfLife(of: principal, in: request, at: now)
+        noteSignOfLife(of: principal, in: request)
         trace(from: .calls, .request(id, request.name, principal.user, request.callID))
         switch request {
-        case .signal(let message): signal(message, by: principal, as: id, at: now)
-        case .fetch(let callID, let fetch): self.fetch(callID, fetch, by: principal, as: id, at: now)
+        case .signal(let message): signal(message, by: principal, as: id)
+        case .fetch(let callID, let fetch): self.fetch(callID, fetch, by: principal, as: id)
         case .end(let callID, let peer, let device):
-            end(
-                end(of: callID, with: peer, by: principal),
-                device: device,
-                asked: request,
-                by: principal,
-                as: id,
-                at: now
-            )
+            end(end(of: callID, with: peer, by: principal), device: device, asked: request, by: principal, as: id)
         case .history(let limit, let before):
-            ask(.history(principal.user, limit: limit, before: before), for: .history(id, principal), at: now)
-        case .record(let peer): record(with: peer, by: principal, as: id, at: now)
+            ask(.history(principal.user, limit: limit, before: before), for: .history(id, principal))
+        case .record(let peer): record(with: peer, by: principal, as: id)
         case .call(let callID, let peer, let epoch):
             let call = calls.find(
                 callID,
@@ -54,9 +47,9 @@ extension Switchboard {
             )
             let atRest = callsAtRest(callID, for: principal.user, with: peer, unless: call)
             if !atRest.isEmpty {
-                park(.request(id, principal, request), until: atRest, at: now)
+                park(.request(id, principal, request), until: atRest)
             } else if let call, epoch ?? call.session.epoch == call.session.epoch {
-                sendWhenDurable(.reply(id, Reply(body: CallView.details(call.record, for: principal))), at: now)
+                sendWhenDurable(.reply(id, Reply(body: CallView.details(call.record, for: principal))))
             } else {
                 let users = [principal.user] + [peer].compactMap(\.self)
                 let choice = CallChoice(
@@ -65,44 +58,38 @@ extension Switchboard {
                     epoch: epoch,
                     seenBy: principal.isService ? nil : principal.user
                 )
-                ask(.timeline(choice), for: .call(id, principal), at: now)
+                ask(.timeline(choice), for: .call(id, principal))
             }
         case .timeline(let callID, let peer, let epoch):
             // Other users may have used the callId too. The user gets the timeline of their own call nevertheless.
             let found = peer ?? calls.find(callID, for: principal.user)?.key.pair.other(than: principal.user)
             let users = principal.isService ? [peer].compactMap(\.self) : [principal.user] + [found].compactMap(\.self)
             let choice = CallChoice(callID, of: users, epoch: epoch, seenBy: principal.isService ? nil : principal.user)
-            ask(.timeline(choice), for: .timeline(id, principal), at: now)
-        case .register(let registration): register(registration, by: principal, as: id, at: now)
+            ask(.timeline(choice), for: .timeline(id, principal))
+        case .register(let registration): register(registration, by: principal, as: id)
         case .devices: turn.out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: principal.user)))))
-        case .removeDevice(let device): removeDevice(device, by: principal, as: id, at: now)
-        case .turnCredential: turnCredential(of: principal, as: id, at: now)
+        case .removeDevice(let device): removeDevice(device, by: principal, as: id)
+        case .turnCredential: turnCredential(of: principal, as: id)
         case .blocks:
             let blocked = directory.blocks(of: principal.user).map(\.blocked)
             turn.out.append(.reply(id, Reply(body: BlockBody.list(blocked, asIntegers: principal.userIsInteger))))
-        case .block(let user): block(user, by: principal, as: id, at: now)
-        case .unblock(let user): unblock(user, by: principal, as: id, at: now)
-        case .doNotDisturb(let until): doNotDisturb(until, by: principal, as: id, at: now)
-        case .logOutEverywhere(let user): logOutEverywhere(user, by: principal, as: id, at: now)
+        case .block(let user): block(user, by: principal, as: id)
+        case .unblock(let user): unblock(user, by: principal, as: id)
+        case .doNotDisturb(let until): doNotDisturb(until, by: principal, as: id)
+        case .logOutEverywhere(let user): logOutEverywhere(user, by: principal, as: id)
         }
     }
 
     /// Returns the refusal of a request that exceeds its rate; `nil` = the request is handled.
     ///
     /// Ends have a separate rate limit: an end that ends a call is always accepted.
-    private mutating func refusal(of request: Request, by principal: Principal, at now: Moment) -> WireError? {
+    private mutating func refusal(of request: Request, by principal: Principal) -> WireError? {
         switch request {
         case .end(let callID, let peer, let device):
-            return endRefusal(
-                end(of: callID, with: peer, by: principal),
-                by: principal.user,
-                device,
-                principal,
-                at: now
-            )
+            return endRefusal(end(of: callID, with: peer, by: principal), by: principal.user, device, principal)
         case .signal(let message):
             if message.signal.kind == .end {
-                return endRefusal(message, by: message.from ?? principal.user, message.device, principal, at: now)
+                return endRefusal(message, by: message.from ?? principal.user, message.device, principal)
             }
         case .fetch, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .turnCredential, .blocks,
             .block,
@@ -110,7 +97,7 @@ extension Switchboard {
             break
         }
         // A service acts for all users: its rate is not limited.
-        guard !principal.isService, !limits.requests.take(principal.user, at: now) else { return nil }
+        guard !principal.isService, !limits.requests.take(principal.user, at: turn.now) else { return nil }
         return WireError(.rateLimited, "at most \(policy.signalsPerSecond) requests a second")
     }
 
@@ -118,17 +105,16 @@ extension Switchboard {
         _ message: SignalMessage,
         by user: UserID,
         _ device: DeviceID?,
-        _ principal: Principal,
-        at now: Moment
+        _ principal: Principal
     ) -> WireError? {
-        if principal.isService || mayEnd(message, by: user, principal.deviceIdentity(named: device), at: now) {
+        if principal.isService || mayEnd(message, by: user, principal.deviceIdentity(named: device)) {
             return nil
         }
         return WireError(.rateLimited, "at most \(policy.endsPerSecond) ends a second")
     }
 
     /// Records the sign of life of the device that a request names, or of the user's devices without an id.
-    private mutating func noteSignOfLife(of principal: Principal, in request: Request, at now: Moment) {
+    private mutating func noteSignOfLife(of principal: Principal, in request: Request) {
         guard !principal.isService else { return }
         let named: DeviceID? =
             switch request {
@@ -141,10 +127,10 @@ extension Switchboard {
                 nil
             }
         let device = principal.deviceIdentity(named: named)
-        noteSignOfLife(device, of: principal.user, isNamed: !device.isUnnamed, at: now)
+        noteSignOfLife(device, of: principal.user, isNamed: !device.isUnnamed)
     }
 
-    private mutating func signal(_ message: SignalMessage, by principal: Principal, as id: RequestID, at now: Moment) {
+    private mutating func signal(_ message: SignalMessage, by principal: Principal, as id: RequestID) {
         if let from = message.from, from != principal.user, !principal.isService {
             refuse(id, WireError(.forbidden, "from: only a service token may set it", field: Field.from.name))
             return
@@ -157,16 +143,16 @@ extension Switchboard {
             isService: principal.isService
         )
         if tracesCalls { trace(message, from: source, by: .request(id)) }
-        switch take(message, from: source, at: now) {
+        switch take(message, from: source) {
         case .failure(let error):
             if let awaited = takeAwaited() {
-                park(.request(id, principal, .signal(message)), until: awaited, at: now)
+                park(.request(id, principal, .signal(message)), until: awaited)
             } else {
                 refuse(id, error)
             }
         case .success(let receipt):
-            notePresence(of: source.device, of: source.user, in: receipt.call, at: now)
-            reply(receipt, to: source, as: id, at: now)
+            notePresence(of: source.device, of: source.user, in: receipt.call)
+            reply(receipt, to: source, as: id)
         }
     }
 
@@ -175,8 +161,7 @@ extension Switchboard {
         device: DeviceID?,
         asked request: Request,
         by principal: Principal,
-        as id: RequestID,
-        at now: Moment
+        as id: RequestID
     ) {
         let source = Source(
             user: principal.user,
@@ -184,18 +169,18 @@ extension Switchboard {
             name: principal.name,
             way: .request
         )
-        switch take(message, from: source, at: now) {
+        switch take(message, from: source) {
         case .failure(let error):
             if let awaited = takeAwaited() {
-                park(.request(id, principal, request), until: awaited, at: now)
+                park(.request(id, principal, request), until: awaited)
             } else {
                 refuse(id, error)
             }
-        case .success(let receipt): reply(receipt, to: source, as: id, at: now)
+        case .success(let receipt): reply(receipt, to: source, as: id)
         }
     }
 
-    private mutating func reply(_ receipt: Receipt, to source: Source, as id: RequestID, at now: Moment) {
+    private mutating func reply(_ receipt: Receipt, to source: Source, as id: RequestID) {
         let session = receipt.call.session
         if tracesCalls { traceAcknowledged(receipt, to: .request(id)) }
         let visible =
@@ -221,7 +206,7 @@ extension Switchboard {
             )
         )
         json.endObject()
-        sendWhenDurable(.reply(id, Reply(body: json.bytes)), at: now)
+        sendWhenDurable(.reply(id, Reply(body: json.bytes)))
     }
 
     mutating func replyTimeline(

@@ -5,12 +5,12 @@ import JSON
 
 /// `GET /api/turn-cred`, and the ICE servers in all responses that contain them.
 extension Switchboard {
-    mutating func turnCredential(of principal: Principal, as id: RequestID, at now: Moment) {
+    mutating func turnCredential(of principal: Principal, as id: RequestID) {
         guard let issuer = ports.turnCredentials else {
             refuse(id, WireError(.notFound, "no TURN server is configured"))
             return
         }
-        let credential = issuer.credential(for: principal.user, at: now)
+        let credential = issuer.credential(for: principal.user, at: turn.now)
         var json = JSONWriter(capacity: 512)
         json.beginObject()
         json.name("username")
@@ -30,9 +30,9 @@ extension Switchboard {
     /// Returns the ICE servers for a user: a JSON array of WebRTC's `RTCIceServer`.
     ///
     /// A push's capability is valid for one call alone, so its bearer gets no credential that is valid for a day.
-    func iceServers(for principal: Principal, at now: Moment) -> [UInt8] {
+    func iceServers(for principal: Principal) -> [UInt8] {
         guard let issuer = ports.turnCredentials, principal.scope == nil else { return policy.iceServers }
-        return iceServers(with: issuer.credential(for: principal.user, at: now))
+        return iceServers(with: issuer.credential(for: principal.user, at: turn.now))
     }
 
     private func iceServers(with credential: TURNCredential) -> [UInt8] {

@@ -3,12 +3,12 @@ import CallPorts
 
 /// Signs of life: any authenticated request or connection of a device, or a use of its push's capability.
 extension Switchboard {
-    mutating func noteSignOfLife(_ identity: DeviceIdentity, of user: UserID, isNamed: Bool, at now: Moment) {
+    mutating func noteSignOfLife(_ identity: DeviceIdentity, of user: UserID, isNamed: Bool) {
         for var device in directory.devices(of: user)
         where device.id == identity.id || (!device.isNamed && !isNamed) {
             let isWorthKeeping =
-                device.unansweredPushes > 0 || now >= device.seenAt + SwitchboardLimits.signOfLifeStoredEvery
-            device.seenAt = now
+                device.unansweredPushes > 0 || turn.now >= device.seenAt + SwitchboardLimits.signOfLifeStoredEvery
+            device.seenAt = turn.now
             device.unansweredPushes = 0
             directory.put(device)
             if isWorthKeeping { commits.append(.device(device)) }

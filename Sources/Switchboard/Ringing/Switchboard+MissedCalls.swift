@@ -5,7 +5,8 @@ import CallWire
 /// "Missed call": an alert push to the devices that had been rung (protocol, section 6.8).
 extension Switchboard {
     /// Notifies the callee's devices of a call that was not answered.
-    mutating func tellMissed(_ call: Call, at now: Moment) {
+    mutating func tellMissed(_ call: Call) {
+        let now = turn.now
         guard call.hidden == nil, !call.isSilenced, !directory.isUndisturbed(call.session.callee, at: now),
             case .ended(let ending, nil) = call.session.phase,
             ending.reason == .unanswered || ending.reason == .cancelled
@@ -28,8 +29,7 @@ extension Switchboard {
                 name: "/missed",
                 to: device,
                 for: call,
-                giveUpAt: now + SwitchboardLimits.noticeFor,
-                at: now
+                giveUpAt: now + SwitchboardLimits.noticeFor
             )
         }
     }

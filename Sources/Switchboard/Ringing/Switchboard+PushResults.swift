@@ -5,38 +5,34 @@ import JSON
 
 /// The results of pushes, and their consequences for calls, devices and tokens.
 extension Switchboard {
-    mutating func pushed(_ id: PushID, _ result: PushResult, at now: Moment) {
+    mutating func pushed(_ id: PushID, _ result: PushResult) {
         guard let pending = pushes.remove(id) else { return }
         metrics.pushResults[result.label, default: 0] += 1
         let call = pending.call.flatMap { calls[$0] }
         call?.openPushes -= 1
-        if let call { note(result, of: pending, call, at: now) }
+        if let call { note(result, of: pending, call) }
         var verdict = DevicePush.Verdict.ignore
         if let call, !pending.tellsMissed {
-            verdict = call.pushes[pending.device]?.take(result, for: id, at: now) ?? .ignore
+            verdict = call.pushes[pending.device]?.take(result, for: id, at: turn.now) ?? .ignore
             commits.markDirty(call)
         }
         if pending.kind == .alert, pending.call == nil || pending.tellsMissed {
-            verdict = judgeNotice(result, pending, at: now)
+            verdict = judgeNotice(result, pending)
         }
-        keep(result, verdict, of: pending, at: now)
+        keep(result, verdict, of: pending)
         if let call {
             reportFailure(result, of: pending, call)
-            if verdict == .tryOther, !pending.tellsMissed { retryPushes(of: call, at: now) }
+            if verdict == .tryOther, !pending.tellsMissed { retryPushes(of: call) }
             reschedule(call)
         }
     }
 
     /// Judges a notice's result; a notice whose token this environment does not know is sent once to the other
     /// environment.
-    private mutating func judgeNotice(
-        _ result: PushResult,
-        _ pending: PendingPush,
-        at now: Moment
-    ) -> DevicePush.Verdict {
+    private mutating func judgeNotice(_ result: PushResult, _ pending: PendingPush) -> DevicePush.Verdict {
         guard case .answered(400, "BadDeviceToken", _) = result else { return .ignore }
         guard pending.notice != nil else { return .tokenIsBad }
-        resendToOtherEnvironment(pending, at: now)
+        resendToOtherEnvironment(pending)
         return .tryOther
     }
 
@@ -50,7 +46,7 @@ extension Switchboard {
         }
     }
 
-    private mutating func note(_ result: PushResult, of pending: PendingPush, _ call: Call, at now: Moment) {
+    private mutating func note(_ result: PushResult, of pending: PendingPush, _ call: Call) {
         let (status, reason): (Int?, String?) =
             switch result {
             case .answered(let status, let reason, _): (status, reason)
@@ -62,16 +58,12 @@ extension Switchboard {
             result == .cancelled
             ? .pushCancelled(pending.device)
             : .pushResult(pending.device, status: status, reason: reason, pending.purpose, pending.environment)
-        note(call, event, at: now)
+        note(call, event)
     }
 
     /// Stores the result with the device, and removes a token that APNs reports as dead.
-    private mutating func keep(
-        _ result: PushResult,
-        _ verdict: DevicePush.Verdict,
-        of pending: PendingPush,
-        at now: Moment
-    ) {
+    private mutating func keep(_ result: PushResult, _ verdict: DevicePush.Verdict, of pending: PendingPush) {
+        let now = turn.now
         guard result != .cancelled, var device = directory.device(pending.device, of: pending.user) else { return }
         device.lastPush = .init(
             at: now,
@@ -85,8 +77,8 @@ extension Switchboard {
             // The result says nothing about a token that was registered meanwhile.
             if token(of: device, for: pending.kind) == pending.token { device.workingEnvironment = pending.environment }
             pushes.breaker.accepted(at: now)
-        case .answered(410, _, let timestamp): dropToken(of: &device, pending, diedAt: timestamp, at: now)
-        case .answered where verdict == .tokenIsBad: dropToken(of: &device, pending, diedAt: nil, at: now)
+        case .answered(410, _, let timestamp): dropToken(of: &device, pending, diedAt: timestamp)
+        case .answered where verdict == .tokenIsBad: dropToken(of: &device, pending, diedAt: nil)
         // A fault of the topic, the key or the network is on the server's side, and no reason to forget a device.
         case .answered, .unreachable, .cancelled, .onlyLogged: break
         }
@@ -96,12 +88,7 @@ extension Switchboard {
 
     /// Removes a token, unless the device has registered since the token died, or so many tokens die that the fault
     /// must be on the server's side.
-    private mutating func dropToken(
-        of device: inout DeviceRecord,
-        _ pending: PendingPush,
-        diedAt: Moment?,
-        at now: Moment
-    ) {
+    private mutating func dropToken(of device: inout DeviceRecord, _ pending: PendingPush, diedAt: Moment?) {
         // Without a timestamp of APNs a token counts as dead since the push was sent; a later registration is
         // unaffected.
         let diedAt = diedAt ?? pending.sentAt
@@ -109,14 +96,14 @@ extension Switchboard {
         switch pending.kind {
         case .voip:
             guard device.voipToken == pending.token, isOver(device.voipTokenAt, diedAt),
-                pushes.breaker.mayDelete(at: now)
+                pushes.breaker.mayDelete(at: turn.now)
             else {
                 return
             }
             device.voipToken = nil
         case .alert:
             guard device.alertToken == pending.token, isOver(device.alertTokenAt, diedAt),
-                pushes.breaker.mayDelete(at: now)
+                pushes.breaker.mayDelete(at: turn.now)
             else {
                 return
             }

@@ -20,13 +20,8 @@ extension Switchboard {
         device.workingEnvironment ?? device.environment ?? policy.apnsEnvironment ?? .production
     }
 
-    mutating func send(
-        _ id: PushID,
-        _ push: DevicePush,
-        to device: DeviceRecord,
-        for call: Call,
-        at now: Moment
-    ) {
+    mutating func send(_ id: PushID, _ push: DevicePush, to device: DeviceRecord, for call: Call) {
+        let now = turn.now
         guard let token = token(of: device, for: push.kind) else { return }
         let payload =
             switch push.kind {
@@ -48,8 +43,7 @@ extension Switchboard {
             name: "",
             to: device,
             for: call,
-            giveUpAt: call.session.ringUntil,
-            at: now
+            giveUpAt: call.session.ringUntil
         )
     }
 
@@ -61,8 +55,7 @@ extension Switchboard {
         name: String,
         to device: DeviceRecord,
         for call: Call,
-        giveUpAt: Moment,
-        at now: Moment
+        giveUpAt: Moment
     ) {
         let order = PushOrder(
             id: id,
@@ -78,21 +71,21 @@ extension Switchboard {
         )
         var pending = pending
         if pending.tellsMissed { pending.notice = order }
-        send(order, for: pending, in: call, at: now)
+        send(order, for: pending, in: call)
     }
 
-    private mutating func send(_ order: PushOrder, for pending: PendingPush, in call: Call?, at now: Moment) {
+    private mutating func send(_ order: PushOrder, for pending: PendingPush, in call: Call?) {
         pushes.insert(pending, as: order.id)
         metrics.pushesSent += 1
         if let call {
             call.openPushes += 1
-            note(call, .pushSent(pending.device, pending.purpose, pending.environment), at: now)
+            note(call, .pushSent(pending.device, pending.purpose, pending.environment))
         }
         turn.out.append(.push(order))
     }
 
     /// Sends the notice of a text.
-    mutating func send(_ order: PushOrder, to device: DeviceRecord, at now: Moment) {
+    mutating func send(_ order: PushOrder, to device: DeviceRecord) {
         let pending = PendingPush(
             call: nil,
             user: device.user,
@@ -100,24 +93,24 @@ extension Switchboard {
             token: order.token,
             kind: order.kind,
             environment: order.environment,
-            sentAt: now,
+            sentAt: turn.now,
             notice: order
         )
-        send(order, for: pending, in: nil, at: now)
+        send(order, for: pending, in: nil)
     }
 
     /// Sends a notice again, to the other environment: before the first push, a token's environment may be unknown.
-    mutating func resendToOtherEnvironment(_ pending: PendingPush, at now: Moment) {
-        guard var order = pending.notice, now < order.giveUpAt,
+    mutating func resendToOtherEnvironment(_ pending: PendingPush) {
+        guard var order = pending.notice, turn.now < order.giveUpAt,
             directory.device(pending.device, of: pending.user)?.alertToken == pending.token
         else { return }
         order.id = pushes.makeID()
         order.environment = pending.environment.other
         var next = pending
         next.environment = order.environment
-        next.sentAt = now
+        next.sentAt = turn.now
         next.notice = nil
-        send(order, for: next, in: pending.call.flatMap { calls[$0] }, at: now)
+        send(order, for: next, in: pending.call.flatMap { calls[$0] })
     }
 
     /// Cancels the pushes under way to a device, or to one of its tokens, because the device or token no longer belongs
@@ -137,27 +130,27 @@ extension Switchboard {
 
     /// Cancels a call's pushes that were not sent yet, because the call no longer rings, and counts devices that never
     /// reacted.
-    mutating func stopWaking(_ call: Call, at now: Moment) {
+    mutating func stopWaking(_ call: Call) {
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
-            takeBack(device, of: call, at: now)
+            takeBack(device, of: call)
             countUnanswered(call, device)
         }
     }
 
     /// Cancels a call's pushes because the callee has set do-not-disturb: nothing more is sent to wake a device for it.
-    mutating func silence(_ call: Call, at now: Moment) {
-        if !call.isSilenced { note(call, .doNotDisturb, at: now) }
+    mutating func silence(_ call: Call) {
+        if !call.isSilenced { note(call, .doNotDisturb) }
         call.isSilenced = true
         commits.markDirty(call)
-        for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) { takeBack(device, of: call, at: now) }
+        for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) { takeBack(device, of: call) }
     }
 
-    private mutating func takeBack(_ device: DeviceID, of call: Call, at now: Moment) {
+    private mutating func takeBack(_ device: DeviceID, of call: Call) {
         let wasWaiting = call.pushes[device]?.retryAt != nil
         if let id = call.pushes[device]?.cancel() {
             turn.out.append(.cancelPush(id))
         } else if wasWaiting {
-            note(call, .pushCancelled(device), at: now)
+            note(call, .pushCancelled(device))
         }
     }
 

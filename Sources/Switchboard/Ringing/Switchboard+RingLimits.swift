@@ -6,15 +6,10 @@ import JSON
 /// The limits on how often one caller, and all callers together, may ring a callee's devices.
 extension Switchboard {
     /// Returns why a caller may not ring a callee now; `nil` = it may.
-    mutating func ringRefusal(
-        of caller: UserID,
-        to callee: UserID,
-        _ keys: RingLimits.Keys,
-        at now: Moment
-    ) -> WireError? {
-        guard let refusal = limits.rings.refusal(of: keys, at: now) else { return nil }
+    mutating func ringRefusal(of caller: UserID, to callee: UserID, _ keys: RingLimits.Keys) -> WireError? {
+        guard let refusal = limits.rings.refusal(of: keys, at: turn.now) else { return nil }
         metrics.limited[refusal.limit] += 1
-        note(refusal, of: caller, to: callee, at: now)
+        note(refusal, of: caller, to: callee)
         let whose = refusal.limit == .ringsPerPair ? "from one caller to one callee" : "from all callers to one callee"
         var error = WireError(.rateLimited, "at most \(refusal.perMinute) rings a minute \(whose)")
         error.retryAfterSeconds = refusal.retryAfterSeconds
@@ -25,12 +20,12 @@ extension Switchboard {
     /// their number, so that a flood writes little.
     ///
     /// A call at rest is not loaded for this: then only the metric counts the refusal.
-    private mutating func note(_ refusal: RingLimits.Refusal, of caller: UserID, to callee: UserID, at now: Moment) {
+    private mutating func note(_ refusal: RingLimits.Refusal, of caller: UserID, to callee: UserID) {
         guard refusal.count & (refusal.count - 1) == 0, let call = calls[refusal.newest] else { return }
         // The callee must not be told of a caller that the callee has blocked.
-        guard call.hidden != nil || directory.hides(caller, from: callee, at: now) == nil else { return }
+        guard call.hidden != nil || directory.hides(caller, from: callee, at: turn.now) == nil else { return }
         let limit: TimelineEvent.RingLimit = refusal.limit == .ringsPerPair ? .perPair : .perCallee
-        note(call, .ringRefused(limit, from: caller, count: refusal.count), at: now)
+        note(call, .ringRefused(limit, from: caller, count: refusal.count))
     }
 
     /// Ends the call by which a caller rings a callee, because the caller's newer call is about to ring the same
@@ -38,10 +33,10 @@ extension Switchboard {
     ///
     /// A caller rings a callee with one call at a time. Otherwise a user could keep all the calls ringing that a user
     /// may begin.
-    mutating func replaceRinging(from caller: UserID, to callee: UserID, by id: CallID, at now: Moment) {
+    mutating func replaceRinging(from caller: UserID, to callee: UserID, by id: CallID) {
         for call in calls.live(of: caller) where call.session.callee == callee && call.key.id != id {
             guard case .ringing = call.session.phase, call.session.caller == caller else { continue }
-            drive(call, .gaveWay(to: id), at: now)
+            drive(call, .gaveWay(to: id))
         }
     }
 
@@ -57,8 +52,8 @@ extension Switchboard {
     }
 
     /// Records that a call was refused because too many other callers ring its callee.
-    mutating func noteCrowd(at call: Call, at now: Moment) {
+    mutating func noteCrowd(at call: Call) {
         metrics.limited[.crowded] += 1
-        note(call, .crowded, at: now)
+        note(call, .crowded)
     }
 }

@@ -5,31 +5,31 @@ import CallWire
 /// Each device of the callee is sent the call on its connection or by a push (protocol, section 6).
 extension Switchboard {
     /// Rings a callee: probes its connections, which have the offer already, and pushes to its other devices.
-    mutating func ring(_ call: Call, at now: Moment) {
+    mutating func ring(_ call: Call) {
         let user = call.session.callee
         let own = connections.of(user)
-        for connection in own { probe(connection, for: call, at: now) }
+        for connection in own { probe(connection, for: call) }
         let devices = directory.devices(of: user)
-        if own.isEmpty, !devices.contains(where: { $0.voipToken != nil }) { note(call, .noDevice, at: now) }
-        for device in devices where !device.isLive(among: own) { wake(device, for: call, at: now) }
+        if own.isEmpty, !devices.contains(where: { $0.voipToken != nil }) { note(call, .noDevice) }
+        for device in devices where !device.isLive(among: own) { wake(device, for: call) }
         reschedule(call)
     }
 
     /// Probes a connection that was sent an offer.
-    mutating func probe(_ connection: Connection, for call: Call, at now: Moment) {
-        note(call, .probe(connection.device.id), at: now)
-        sendProbe(connection, at: now)
+    mutating func probe(_ connection: Connection, for call: Call) {
+        note(call, .probe(connection.device.id))
+        sendProbe(connection)
     }
 
     /// Pushes to a user's devices after a connection closed without having answered its probe: the offer may not have
     /// reached it.
-    mutating func wakeInstead(of connection: Connection, at now: Moment) {
+    mutating func wakeInstead(of connection: Connection) {
         guard connection.probedAt != nil, !connections.isDraining else { return }
         let left = connections.of(connection.user)
         for call in calls.ringing(connection.user) {
-            note(call, .probeFailed(connection.device.id), at: now)
+            note(call, .probeFailed(connection.device.id))
             for device in directory.devices(of: connection.user) where !device.isLive(among: left) {
-                wake(device, for: call, at: now)
+                wake(device, for: call)
             }
             reschedule(call)
         }

@@ -6,32 +6,32 @@ import JSON
 /// Waking devices: one push for each device without a connection.
 extension Switchboard {
     /// Requests a push for a device that has a token, unless a push was requested for this call before.
-    mutating func wake(_ device: DeviceRecord, for call: Call, at now: Moment) {
+    mutating func wake(_ device: DeviceRecord, for call: Call) {
         guard call.pushes[device.id] == nil, let token = token(of: device, for: kind(for: device)),
-            !directory.isUndisturbed(device.user, at: now), !call.isSilenced
+            !directory.isUndisturbed(device.user, at: turn.now), !call.isSilenced
         else { return }
-        drive(call, .notified(DeviceIdentity(id: device.id, fingerprint: TokenFingerprint(rawValue: 0))), at: now)
+        drive(call, .notified(DeviceIdentity(id: device.id, fingerprint: TokenFingerprint(rawValue: 0))))
         let id = pushes.makeID()
         let push = DevicePush(
             sent: id,
             kind: kind(for: device),
             token: token,
             environment: environment(of: device),
-            at: now
+            at: turn.now
         )
         call.pushes[device.id] = push
         commits.markDirty(call)
-        send(id, push, to: device, for: call, at: now)
+        send(id, push, to: device, for: call)
     }
 
     /// Schedules pushes after a restart in the middle of a ring: devices have a moment to reconnect before they are
     /// pushed as usual.
-    func wakeLater(_ call: Call, at now: Moment) {
+    func wakeLater(_ call: Call) {
         guard case .ringing = call.session.phase, call.hidden == nil, !call.isSilenced else { return }
         for device in directory.devices(of: call.session.callee) where call.pushes[device.id] == nil {
             guard let token = token(of: device, for: kind(for: device)) else { continue }
             call.pushes[device.id] = DevicePush(
-                waitingUntil: now + policy.probeTimeout,
+                waitingUntil: turn.now + policy.probeTimeout,
                 kind: kind(for: device),
                 token: token,
                 environment: environment(of: device)
@@ -39,7 +39,8 @@ extension Switchboard {
         }
     }
 
-    mutating func retryPushes(of call: Call, at now: Moment) {
+    mutating func retryPushes(of call: Call) {
+        let now = turn.now
         guard case .ringing = call.session.phase else { return }
         let own = connections.of(call.session.callee)
         for id in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
@@ -50,7 +51,7 @@ extension Switchboard {
                 // The device was removed, another device has registered its token, or its user's do-not-disturb was
                 // restored after a restart. A retry that stays due would wake the loop for ever.
                 _ = call.pushes[id]?.cancel()
-                note(call, .pushCancelled(id), at: now)
+                note(call, .pushCancelled(id))
                 continue
             }
             guard !device.isLive(among: own) else {
@@ -63,7 +64,7 @@ extension Switchboard {
             push.sent(name, at: now)
             call.pushes[id] = push
             commits.markDirty(call)
-            send(name, push, to: device, for: call, at: now)
+            send(name, push, to: device, for: call)
         }
     }
 }

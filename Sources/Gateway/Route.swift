@@ -1,6 +1,5 @@
 import CallCore
 import CallWire
-import JSON
 import LibWebSockets
 import Switchboard
 
@@ -82,12 +81,12 @@ enum Route: Equatable {
             )
         case .record:
             try head.checkJSON()
-            return .record(with: try Self.callee(in: body))
+            return .record(with: try RequestBody.callee(in: body))
         case .call(let id): return .call(try Self.callID(id), peer: try head.peer(), epoch: try head.epoch())
         case .timeline(let id): return .timeline(try Self.callID(id), peer: try head.peer(), epoch: try head.epoch())
         case .register:
             try head.checkJSON()
-            return .register(try Switchboard.Registration(body: body, device: try head.device()))
+            return .register(try DeviceRegistration(body: body, device: try head.device()))
         case .devices: return .devices
         case .removeDevice(let id):
             guard let device = DeviceID(id) else { throw WireError(.notFound, "no such device") }
@@ -96,7 +95,7 @@ enum Route: Equatable {
         case .blocks: return .blocks
         case .block:
             try head.checkJSON()
-            return .block(try Self.blockedUser(in: body))
+            return .block(try RequestBody.blockedUser(in: body))
         case .unblock(let id):
             guard let user = UserID(id) else {
                 throw .invalid(.userId, "must be a user id: 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
@@ -104,12 +103,12 @@ enum Route: Equatable {
             return .unblock(user)
         case .doNotDisturb:
             try head.checkJSON()
-            return .doNotDisturb(until: try Self.until(in: body))
+            return .doNotDisturb(until: try RequestBody.doNotDisturbEnd(in: body))
         case .logOutEverywhere:
             // Most clients send no body at all.
             guard !body.isEmpty else { return .logOutEverywhere(nil) }
             try head.checkJSON()
-            return .logOutEverywhere(try JSONObject.ofBody(body).user(.userId))
+            return .logOutEverywhere(try RequestBody.loggedOutUser(in: body))
         }
     }
 
@@ -118,35 +117,6 @@ enum Route: Equatable {
             throw .invalid(.callId, "must be 1 to 128 characters of A–Z a–z 0–9 . _ : -")
         }
         return id
-    }
-
-    /// Returns the callee that a client names.
-    ///
-    /// `call_type` is validated and otherwise ignored: the offer decides whether the call has video.
-    private static func callee(in body: [UInt8]) throws(WireError) -> UserID {
-        let object = try JSONObject.ofBody(body)
-        guard let callee = try object.user(.callee_id) else { throw .invalid(.callee_id, "missing") }
-        switch try object.text(.call_type) {
-        case nil, "audio", "video": return callee
-        default: throw .invalid(.call_type, "must be audio or video")
-        }
-    }
-
-    private static func blockedUser(in body: [UInt8]) throws(WireError) -> UserID {
-        let object = try JSONObject.ofBody(body)
-        if let user = try object.user(.userId) { return user }
-        if let user = try object.user(.blocked_user_id) { return user }
-        throw .invalid(.userId, "missing")
-    }
-
-    private static func until(in body: [UInt8]) throws(WireError) -> Moment? {
-        let object = try JSONObject.ofBody(body)
-        guard let member = object.member(.until) else { throw .invalid(.until, "missing") }
-        if member.kind == .null { return nil }
-        guard let milliseconds = object.integer(member) else {
-            throw .invalid(.until, "must be milliseconds since 1970, or null")
-        }
-        return Moment(milliseconds: milliseconds)
     }
 }
 

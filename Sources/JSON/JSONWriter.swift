@@ -32,6 +32,14 @@ public struct JSONWriter {
     /// Writes `]`.
     @inlinable public mutating func endArray() { close(UInt8(ascii: "]")) }
 
+    /// Writes an array of values, each of which `write` writes as one JSON value.
+    @inlinable
+    public mutating func array<Value>(_ values: some Sequence<Value>, _ write: (Value, inout JSONWriter) -> Void) {
+        beginArray()
+        for value in values { write(value, &self) }
+        endArray()
+    }
+
     /// Writes a member's name; its value must come next.
     ///
     /// The name is one of the server's own and needs no escape.

@@ -174,7 +174,7 @@ extension World {
             device.tokenCount += 1
             device.token = "\(device.id.text)\(device.tokenCount)"
         }
-        let registration = Switchboard.Registration(
+        let registration = DeviceRegistration(
             voipToken: device.token,
             alertToken: device.index % 2 == 0 ? "a" + device.token : nil,
             bundleID: "com.example.app",

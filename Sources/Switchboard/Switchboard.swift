@@ -2,7 +2,6 @@ public import CallCore
 public import CallPorts
 import CallWire
 import HeapModule
-import JSON
 
 /// The server's state machine: it holds connections and calls, and decides which devices are sent a signal or a push.
 ///

@@ -123,6 +123,21 @@ struct JSONWriterTests {
         #expect(text == #"{"a":[],"b":[1,{},null],"r":1,"s":2,"c":true,"d\"":[1]}"#)
     }
 
+    @Test("The writer writes an array of values in their order, with commas between them")
+    func arrays() {
+        let text = written { json in
+            json.beginObject()
+            json.name("none")
+            json.array([Int]()) { number, json in json.value(number) }
+            json.name("lists")
+            json.array([[1], [], [2, 3]]) { numbers, json in
+                json.array(numbers) { number, json in json.value(number) }
+            }
+            json.endObject()
+        }
+        #expect(text == #"{"none":[],"lists":[[1],[],[2,3]]}"#)
+    }
+
     @Test("The writer writes whole numbers up to the ends of their range")
     func numbers() {
         let text = written { json in

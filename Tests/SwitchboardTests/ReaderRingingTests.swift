@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallWire
 import Testing
 
 @testable import Switchboard

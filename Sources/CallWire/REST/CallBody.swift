@@ -84,9 +84,7 @@ public struct CallBody: Sendable {
     /// `asIntegers`: Whether user ids are written as integers.
     public static func list(_ calls: [CallBody], asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
-        json.beginArray()
-        for call in calls { call.write(asIntegers, into: &json) }
-        json.endArray()
+        json.array(calls) { call, json in call.write(asIntegers, into: &json) }
         return json.bytes
     }
 
@@ -139,8 +137,7 @@ public struct CallBody: Sendable {
 
     private func write(_ legs: [Leg], into json: inout JSONWriter) {
         json.name("legs")
-        json.beginArray()
-        for leg in legs {
+        json.array(legs) { leg, json in
             json.beginObject()
             json.name("side")
             json.plain(leg.side.rawValue)
@@ -153,7 +150,6 @@ public struct CallBody: Sendable {
             json.plain((leg.phase == .endNotDelivered ? Leg.Phase.left : leg.phase).rawValue)
             json.endObject()
         }
-        json.endArray()
     }
 
     /// How long the two users talked, in whole seconds.

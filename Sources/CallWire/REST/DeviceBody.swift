@@ -68,9 +68,7 @@ public struct DeviceBody: Sendable {
     /// Returns devices as an array, in this order.
     public static func list(_ devices: [DeviceBody]) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)
-        json.beginArray()
-        for device in devices { device.write(into: &json) }
-        json.endArray()
+        json.array(devices) { device, json in device.write(into: &json) }
         return json.bytes
     }
 
@@ -138,9 +136,7 @@ public enum BlockBody {
     /// `asIntegers`: Whether user ids are written as integers.
     public static func list(_ users: [UserID], asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)
-        json.beginArray()
-        for user in users { write(user, asIntegers, into: &json) }
-        json.endArray()
+        json.array(users) { user, json in write(user, asIntegers, into: &json) }
         return json.bytes
     }
 

@@ -115,13 +115,9 @@ public struct FetchBody: Sendable {
         json.name("answer")
         json.description(answer, asIntegers)
         json.name("candidates")
-        json.beginArray()
-        for candidate in candidates { json.raw(candidate) }
-        json.endArray()
+        json.array(candidates) { candidate, json in json.raw(candidate) }
         json.name("signals")
-        json.beginArray()
-        for signal in signals { json.raw(signal) }
-        json.endArray()
+        json.array(signals) { signal, json in json.raw(signal) }
         json.name("iceServers")
         json.raw(iceServers)
         json.name("ringUntil")
@@ -201,8 +197,7 @@ public struct FetchedSignal: Sendable {
     /// `asIntegers`: Whether user ids are written as integers.
     public static func list(_ signals: [FetchedSignal], asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
-        json.beginArray()
-        for signal in signals {
+        json.array(signals) { signal, json in
             json.beginObject()
             json.name("action")
             json.plain(signal.kind.rawValue)
@@ -226,7 +221,6 @@ public struct FetchedSignal: Sendable {
             json.value(signal.at.milliseconds)
             json.endObject()
         }
-        json.endArray()
         return json.bytes
     }
 }

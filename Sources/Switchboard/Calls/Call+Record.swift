@@ -1,7 +1,6 @@
 import CallCore
 import CallPorts
 import CallWire
-import JSON
 
 /// Conversion of a call to its stored record, and back.
 extension Call {

@@ -1,7 +1,6 @@
 import CallCore
 import CallPorts
 import CallWire
-import JSON
 
 /// Revoking a user's tokens: requested by the user, by a service or by the operator.
 extension Switchboard {
@@ -17,14 +16,7 @@ extension Switchboard {
         }
         let before = revoke(user, upTo: turn.now, asker: user == principal.user ? principal : nil)
         turn.out.append(.audit(.revoked(user, by: user == principal.user ? .user : .service(principal.user))))
-        var json = JSONWriter()
-        json.beginObject()
-        json.name("ok")
-        json.value(true)
-        json.name("before")
-        json.value(before.milliseconds)
-        json.endObject()
-        sendWhenDurable(.reply(id, Reply(body: json.bytes)))
+        sendWhenDurable(.reply(id, Reply(body: AcceptedBody.loggedOut(before: before))))
     }
 
     mutating func carryOut(_ order: Order, as id: OrderID) {

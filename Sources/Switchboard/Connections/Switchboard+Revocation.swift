@@ -1,7 +1,6 @@
 import CallCore
 import CallPorts
 public import CallWire
-import JSON
 
 /// Revocation: all tokens and capabilities that were issued to a user before it become void.
 extension Switchboard {

@@ -1,7 +1,6 @@
 import CallCore
 import CallPorts
 import CallWire
-import JSON
 
 /// Devices as their user is shown them.
 enum DeviceView {

@@ -1,11 +1,14 @@
 import CallCore
 import CallPorts
 import CallWire
-import JSON
 
 /// Devices, blocks and do-not-disturb, as their users change them.
 extension Switchboard {
-    mutating func register(_ registration: Registration, by principal: Principal, as id: RequestID) {
+    mutating func register(
+        _ registration: DeviceRegistration,
+        by principal: Principal,
+        as id: RequestID
+    ) {
         let now = turn.now
         var device = row(for: registration, by: principal)
         // A Firebase token may be registered alone. Then the details that the app registered earlier stay, because the
@@ -15,7 +18,7 @@ extension Switchboard {
             device.bundleID = registration.bundleID
         }
         device.seenAt = now
-        if let environment = registration.environment { device.environment = environment }
+        if let environment = registration.environment { device.environment = APNsEnvironment(environment) }
         if let token = registration.voipToken {
             moveToken(token, .voip, by: device)
             // The working environment was found with the old token.
@@ -41,7 +44,10 @@ extension Switchboard {
 
     /// Returns the row that a registration updates: by device id, else by push token, else the row without a device
     /// id that lacks this kind of push token, else a new row.
-    private mutating func row(for registration: Registration, by principal: Principal) -> DeviceRecord {
+    private mutating func row(
+        for registration: DeviceRegistration,
+        by principal: Principal
+    ) -> DeviceRecord {
         let now = turn.now
         let own = directory.devices(of: principal.user)
         func fresh(_ id: DeviceID, isNamed: Bool) -> DeviceRecord {
@@ -110,7 +116,7 @@ extension Switchboard {
         }
         commits.append(.deviceRemoved(principal.user, device))
         takeBackPushes(to: device, of: principal.user)
-        sendWhenDurable(.reply(id, Reply(body: Self.ok)))
+        sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
     }
 
     mutating func block(_ user: UserID, by principal: Principal, as id: RequestID) {
@@ -138,7 +144,7 @@ extension Switchboard {
             turn.out.append(.audit(.unblocked(user, by: principal.user)))
             hide(principal.user, from: user, false)
         }
-        sendWhenDurable(.reply(id, Reply(body: Self.ok)))
+        sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
     }
 
     mutating func doNotDisturb(_ until: Moment?, by principal: Principal, as id: RequestID) {
@@ -147,13 +153,17 @@ extension Switchboard {
         if directory.isUndisturbed(principal.user, at: turn.now) {
             for call in calls.ringing(principal.user) { silence(call) }
         }
-        var json = JSONWriter()
-        json.beginObject()
-        json.name("until")
-        if let until { json.value(until.milliseconds) } else { json.null() }
-        json.endObject()
-        sendWhenDurable(.reply(id, Reply(body: json.bytes)))
+        sendWhenDurable(.reply(id, Reply(body: AcceptedBody.doNotDisturb(until: until))))
     }
+}
 
-    private static let ok = Array(#"{"ok":true}"#.utf8)
+extension APNsEnvironment {
+    /// The environment that a client names.
+    fileprivate init(_ named: DeviceRegistration.Environment) {
+        self =
+            switch named {
+            case .sandbox: .sandbox
+            case .production: .production
+            }
+    }
 }

@@ -1,7 +1,6 @@
 import CallCore
 import CallPorts
 import CallWire
-import JSON
 
 /// Calls as the history shows them to a client.
 enum CallView {

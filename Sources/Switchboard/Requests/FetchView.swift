@@ -1,7 +1,6 @@
 import CallCore
 import CallPorts
 import CallWire
-import JSON
 
 /// A call's log as a fetch shows it.
 enum FetchView {

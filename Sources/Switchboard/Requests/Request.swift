@@ -1,5 +1,4 @@
 public import CallCore
-public import CallPorts
 public import CallWire
 
 extension Switchboard {
@@ -20,7 +19,7 @@ extension Switchboard {
         /// Return the timeline of a call.
         case timeline(CallID, peer: UserID? = nil, epoch: UInt32? = nil)
         /// Register a device.
-        case register(Registration)
+        case register(DeviceRegistration)
         /// Return the user's devices.
         case devices
         /// Remove a device.
@@ -66,43 +65,6 @@ extension Switchboard {
             self.wait = wait
             self.isArray = isArray
             self.device = device
-        }
-    }
-
-    /// The details that a device registers.
-    public struct Registration: Equatable, Sendable {
-        /// The VoIP push token, lower-case hex.
-        public var voipToken: String?
-        /// The alert push token, lower-case hex.
-        public var alertToken: String?
-        /// The Firebase token.
-        public var fcmToken: String?
-        /// The app's bundle id.
-        public var bundleID: String
-        /// The platform, such as `ios` or `android`.
-        public var platform: String
-        /// The device id.
-        public var device: DeviceID?
-        /// The APNs environment of the tokens.
-        public var environment: APNsEnvironment?
-
-        /// A registration with the given details.
-        public init(
-            voipToken: String? = nil,
-            alertToken: String? = nil,
-            fcmToken: String? = nil,
-            bundleID: String,
-            platform: String,
-            device: DeviceID? = nil,
-            environment: APNsEnvironment? = nil
-        ) {
-            self.voipToken = voipToken
-            self.alertToken = alertToken
-            self.fcmToken = fcmToken
-            self.bundleID = bundleID
-            self.platform = platform
-            self.device = device
-            self.environment = environment
         }
     }
 }

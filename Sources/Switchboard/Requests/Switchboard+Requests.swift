@@ -2,7 +2,6 @@ import CallCore
 import CallPorts
 import CallTrace
 import CallWire
-import JSON
 
 /// Requests received over HTTP.
 extension Switchboard {
@@ -188,25 +187,13 @@ extension Switchboard {
             ?? session.side(of: source.user).map {
                 session.visibleState(side: $0, device: session.actingDevice(for: source.device, on: $0))
             }
-        var json = JSONWriter()
-        json.beginObject()
-        json.name("ok")
-        json.value(true)
-        json.name("callId")
-        json.plain(session.key.id.text)
-        json.name("epoch")
-        json.value(receipt.epoch)
-        json.name("seq")
-        json.value(receipt.seq)
-        json.write(
-            StateChange(
-                visible?.0 ?? session.state,
-                reason: visible?.1,
-                replacedBy: receipt.outcome?.replacedBy
-            )
+        let state = StateChange(
+            visible?.0 ?? session.state,
+            reason: visible?.1,
+            replacedBy: receipt.outcome?.replacedBy
         )
-        json.endObject()
-        sendWhenDurable(.reply(id, Reply(body: json.bytes)))
+        let body = AcceptedBody.signal(session.key.id, epoch: receipt.epoch, seq: receipt.seq, state)
+        sendWhenDurable(.reply(id, Reply(body: body)))
     }
 
     mutating func replyTimeline(

@@ -1,7 +1,6 @@
 import CallCore
 import CallPorts
 import CallWire
-import JSON
 
 /// The payloads of pushes (protocol, section 6).
 enum PushPayload {

@@ -1,7 +1,6 @@
 import CallCore
 import CallPorts
 import CallWire
-import JSON
 
 /// The results of pushes, and their consequences for calls, devices and tokens.
 extension Switchboard {

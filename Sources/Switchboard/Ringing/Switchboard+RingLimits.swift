@@ -1,7 +1,6 @@
 import CallCore
 import CallPorts
 import CallWire
-import JSON
 
 /// The limits on how often one caller, and all callers together, may ring a callee's devices.
 extension Switchboard {

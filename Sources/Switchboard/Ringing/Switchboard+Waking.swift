@@ -1,7 +1,6 @@
 import CallCore
 import CallPorts
 import CallWire
-import JSON
 
 /// Waking devices: one push for each device without a connection.
 extension Switchboard {

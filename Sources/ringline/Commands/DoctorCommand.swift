@@ -1,7 +1,6 @@
 import ArgumentParser
+import CallWire
 import Diagnostics
-import Gateway
-import Switchboard
 import Threads
 
 /// Checks what a server needs, before the server starts or while it runs.
@@ -39,7 +38,7 @@ struct DoctorCommand: ParsableCommand {
             if finding.grade == .error { errors += 1 }
         }
         do throws(UsageError) {
-            guard bundle.allSatisfy(Switchboard.Registration.isBundleID) else {
+            guard bundle.allSatisfy(DeviceRegistration.isBundleID) else {
                 throw UsageError("--bundle must be 1 to 155 characters of A–Z a–z 0–9 . -")
             }
             let settings = try ServeSettings(try options.source())

@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallWire
 import Switchboard
 
 /// Operations on calls in the switchboard: from the received frame to the outputs that send, commit and acknowledge.
@@ -114,7 +115,7 @@ private func begin(_ bench: SwitchboardBench, _ callers: [ConnectionID], done: @
 
 private func register(_ number: Int, on bench: SwitchboardBench) throws {
     let token = String(repeating: "ab", count: 30) + String(1_000 + number)
-    let registration = Switchboard.Registration(
+    let registration = DeviceRegistration(
         voipToken: token,
         bundleID: "com.example.app",
         platform: "ios",

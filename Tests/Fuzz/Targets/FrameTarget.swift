@@ -73,7 +73,7 @@ final class FuzzSwitchboard {
 
     /// Registers a device of user 11, which blocks user 12 and sets do-not-disturb.
     func setUp() {
-        let registration = Switchboard.Registration(
+        let registration = DeviceRegistration(
             voipToken: String(repeating: "ab", count: 32),
             bundleID: "com.example.app",
             platform: "ios",

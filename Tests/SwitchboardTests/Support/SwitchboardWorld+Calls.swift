@@ -38,7 +38,7 @@ extension SwitchboardWorld {
         voip: String? = "aa",
         alert: String? = nil,
         bundle: String = "com.example.app",
-        environment: APNsEnvironment? = nil
+        environment: DeviceRegistration.Environment? = nil
     ) throws -> Reply {
         try reply(
             principal,

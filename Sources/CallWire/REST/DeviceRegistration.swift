@@ -1,12 +1,54 @@
-import CallCore
-import CallPorts
-import CallWire
+public import CallCore
 import JSON
-public import Switchboard
 
-extension Switchboard.Registration {
-    /// Reads the body of `PUT /api/me/devices` (protocol, section 5).
-    init(body: [UInt8], device inAddress: DeviceID?) throws(WireError) {
+/// The body of `PUT /api/me/devices`: the details that a device registers (protocol, section 5).
+public struct DeviceRegistration: Equatable, Sendable {
+    /// The VoIP push token, lower-case hex.
+    public var voipToken: String?
+    /// The alert push token, lower-case hex.
+    public var alertToken: String?
+    /// The Firebase token.
+    public var fcmToken: String?
+    /// The app's bundle id; empty = the client named none.
+    public var bundleID: String
+    /// The platform, such as `ios` or `android`.
+    public var platform: String
+    /// The device id.
+    public var device: DeviceID?
+    /// The APNs environment of the tokens.
+    public var environment: Environment?
+
+    /// The APNs environment that a client names.
+    public enum Environment: Sendable {
+        /// For builds from Xcode; `sandbox` or `development`.
+        case sandbox
+        /// For TestFlight and the App Store; `production`.
+        case production
+    }
+
+    /// A registration with the given details.
+    public init(
+        voipToken: String? = nil,
+        alertToken: String? = nil,
+        fcmToken: String? = nil,
+        bundleID: String,
+        platform: String,
+        device: DeviceID? = nil,
+        environment: Environment? = nil
+    ) {
+        self.voipToken = voipToken
+        self.alertToken = alertToken
+        self.fcmToken = fcmToken
+        self.bundleID = bundleID
+        self.platform = platform
+        self.device = device
+        self.environment = environment
+    }
+
+    /// Reads the body.
+    ///
+    /// `device`: The device id in the request's address, for a body that names none.
+    public init(body: [UInt8], device inAddress: DeviceID?) throws(WireError) {
         let object = try JSONObject.ofBody(body)
         let voip = try object.pushToken(.voipDeviceToken)
         let alert = try object.pushToken(.apnsDeviceToken)
@@ -29,7 +71,7 @@ extension Switchboard.Registration {
             throw .invalid(.platform, "missing")
         }
         guard (1...32).contains(platform.utf8.count) else { throw .invalid(.platform, "must be 1 to 32 bytes") }
-        let environment: APNsEnvironment? =
+        let environment: Environment? =
             switch try object.text(.environment) {
             case nil: nil
             case "sandbox", "development": .sandbox

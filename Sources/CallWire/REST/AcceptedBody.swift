@@ -1,0 +1,49 @@
+public import CallCore
+import JSON
+
+/// The responses to requests that were carried out and return no object of their own (protocol, section 5).
+public enum AcceptedBody {
+    /// `{"ok":true}`.
+    public static let ok = Array(#"{"ok":true}"#.utf8)
+
+    /// Returns the response to a signal: its place in the call's log, and the state of the call after it.
+    public static func signal(_ call: CallID, epoch: UInt32, seq: UInt64, _ state: StateChange) -> [UInt8] {
+        accepted { json in
+            json.name("callId")
+            json.plain(call.text)
+            json.name("epoch")
+            json.value(epoch)
+            json.name("seq")
+            json.value(seq)
+            json.write(state)
+        }
+    }
+
+    /// Returns the response to `POST /api/logout-all`: the moment up to which tokens are refused.
+    public static func loggedOut(before moment: Moment) -> [UInt8] {
+        accepted { json in
+            json.name("before")
+            json.value(moment.milliseconds)
+        }
+    }
+
+    /// Returns the response to `PUT /api/me/dnd`: the end of do-not-disturb, or null.
+    public static func doNotDisturb(until moment: Moment?) -> [UInt8] {
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("until")
+        if let moment { json.value(moment.milliseconds) } else { json.null() }
+        json.endObject()
+        return json.bytes
+    }
+
+    private static func accepted(_ more: (inout JSONWriter) -> Void) -> [UInt8] {
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("ok")
+        json.value(true)
+        more(&json)
+        json.endObject()
+        return json.bytes
+    }
+}

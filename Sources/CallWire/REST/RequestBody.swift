@@ -1,0 +1,41 @@
+public import CallCore
+import JSON
+
+/// The bodies of requests that contain one value (protocol, section 5).
+public enum RequestBody {
+    /// Reads the body of `POST /api/calls`: the callee.
+    ///
+    /// `call_type` is validated and otherwise ignored: the offer decides whether the call has video.
+    public static func callee(in body: [UInt8]) throws(WireError) -> UserID {
+        let object = try JSONObject.ofBody(body)
+        guard let callee = try object.user(.callee_id) else { throw .invalid(.callee_id, "missing") }
+        switch try object.text(.call_type) {
+        case nil, "audio", "video": return callee
+        default: throw .invalid(.call_type, "must be audio or video")
+        }
+    }
+
+    /// Reads the body of `POST /api/blocks`: the user to block.
+    public static func blockedUser(in body: [UInt8]) throws(WireError) -> UserID {
+        let object = try JSONObject.ofBody(body)
+        if let user = try object.user(.userId) { return user }
+        if let user = try object.user(.blocked_user_id) { return user }
+        throw .invalid(.userId, "missing")
+    }
+
+    /// Reads the body of `PUT /api/me/dnd`: the end of do-not-disturb; `nil` = it ends now.
+    public static func doNotDisturbEnd(in body: [UInt8]) throws(WireError) -> Moment? {
+        let object = try JSONObject.ofBody(body)
+        guard let member = object.member(.until) else { throw .invalid(.until, "missing") }
+        if member.kind == .null { return nil }
+        guard let milliseconds = object.integer(member) else {
+            throw .invalid(.until, "must be milliseconds since 1970, or null")
+        }
+        return Moment(milliseconds: milliseconds)
+    }
+
+    /// Reads the body of `POST /api/logout-all`: the user to log out; `nil` = the user that makes the request.
+    public static func loggedOutUser(in body: [UInt8]) throws(WireError) -> UserID? {
+        try JSONObject.ofBody(body).user(.userId)
+    }
+}

@@ -227,7 +227,7 @@ extension InvariantChecker {
 
     // MARK: Pushes
 
-    mutating func ordered(_ order: PushOrder, to receiver: Int?, at now: Int64) {
+    mutating func ordered(_ order: PushOrder, at now: Int64) {
         guard let object = MessageReader.object(order.payload), object.text(of: .type) == "call.incoming",
             let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch),
             let caller = object.text(of: .fromUserId).flatMap({ UserID($0) }),

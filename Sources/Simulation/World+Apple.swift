@@ -10,7 +10,7 @@ extension World {
         log(
             "server ~ APNs: \(order.kind.rawValue) push \(order.id.rawValue) for \(order.token), \(order.environment.rawValue)"
         )
-        checker.ordered(order, to: owner(of: order.token)?.index, at: now)
+        checker.ordered(order, at: now)
         after(apple.within(5...60), .pushArrives(run: run, order))
     }
 

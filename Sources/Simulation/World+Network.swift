@@ -80,7 +80,7 @@ extension World {
         events.plan(.pingDown(link: index, number: number), at: at)
     }
 
-    func closes(_ index: Int, code: UInt16, isLost: Bool) {
+    func closes(_ index: Int, code: UInt16) {
         guard links[index].isOpenAtServer else { return }
         links[index].isOpenAtServer = false
         log("server closes socket \(index) of \(devices[links[index].device].id.text), \(code)")

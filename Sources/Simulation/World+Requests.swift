@@ -172,6 +172,6 @@ extension World {
         log("the token of \(device.id.text) expires")
         device.hasExpiredToken = true
         guard let link = device.link, links[link].isOpenAtServer else { return }
-        closes(link, code: 4401, isLost: false)
+        closes(link, code: 4401)
     }
 }

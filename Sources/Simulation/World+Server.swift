@@ -150,7 +150,7 @@ extension World {
             switch output {
             case .send(let id, let frame): sends(frame, on: Int(id.rawValue))
             case .ping(let id, let number): pings(Int(id.rawValue), number)
-            case .close(let id, let code, _, let isLost): closes(Int(id.rawValue), code: code, isLost: isLost)
+            case .close(let id, let code, _, _): closes(Int(id.rawValue), code: code)
             case .reply(let id, let reply): replies(id, reply)
             case .verify(let id, let name, _):
                 serve(.verified(id, id: name, .success(devices[links[Int(id.rawValue)].device].principal)))

@@ -82,7 +82,7 @@ extension Switchboard {
                 device: device.id,
                 id: id,
                 offer: kind == .offer ? offerExtras(of: call, message, from: side) : nil,
-                reason: kind == .end ? reason(of: message, by: side, in: call) : nil
+                reason: kind == .end ? endReason(of: call) : nil
             )
             frame = signal.frame(around: message?.relayed ?? .none)
         case .state(let change):
@@ -117,7 +117,7 @@ extension Switchboard {
     /// Returns the reason with which the call has ended; `nil` = the call is live.
     ///
     /// The call ends before the entry of its `end` signal is written, so the reason is known by then.
-    private func reason(of message: SignalMessage?, by side: Side, in call: Call) -> EndReason? {
+    private func endReason(of call: Call) -> EndReason? {
         if case .ended(let ending, _) = call.session.phase { return ending.reason }
         return nil
     }

@@ -65,15 +65,15 @@ final class ClientRig {
             let reply = try world.reply(try principal(device.user), .fetch(id, fetch))
             try feed(device, .fetched(number, FetchedCall.reply(status: reply.status, body: reply.body)))
         case .makeOffer(let uuid, let round, _, _):
-            try feed(device, .localDescription(uuid, round: round, .offer, sdp: sdp(device, "offer", round)))
+            try feed(device, .localDescription(uuid, round: round, .offer, sdp: sdp(device, "offer")))
         case .makeAnswer(let uuid, let round):
-            try feed(device, .localDescription(uuid, round: round, .answer, sdp: sdp(device, "answer", round)))
+            try feed(device, .localDescription(uuid, round: round, .answer, sdp: sdp(device, "answer")))
         default: break
         }
     }
 
     private var descriptions = 0
-    private func sdp(_ device: Device, _ kind: String, _ round: UInt32) -> String {
+    private func sdp(_ device: Device, _ kind: String) -> String {
         descriptions += 1
         return "v=0\r\ns=\(device.name)-\(kind)-\(descriptions)\r\n"
     }

@@ -97,8 +97,8 @@ extension AppClient {
         )
         outputs.append(.report(.arrived(name, one)))
         guard let content = Self.content(of: kind, object) else { return }
-        contents[content] = one
-        contentsByCall[name, default: [:]][content] = one
+        arrivals[content, default: []].removeAll { $0.call == name }
+        arrivals[content, default: []].append((name, one))
         if early.remove(content) != nil { outputs.append(.report(.delivered(name, one))) }
         let round = object.number(of: .round)
         if kind == .offer || kind == .answer { descriptionRounds[content] = round }
@@ -122,7 +122,9 @@ extension AppClient {
 
     /// Returns the signal that brought a content to a call, or else to any call.
     private func arrival(of content: String, in uuid: CallUUID) -> Delivery? {
-        name(of: uuid).flatMap { contentsByCall[$0]?[content] } ?? contents[content]
+        let arrived = arrivals[content] ?? []
+        let call = name(of: uuid)
+        return (arrived.last { $0.call == call } ?? arrived.last)?.signal
     }
 
     private func handsOn(_ one: Delivery, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {

@@ -20,12 +20,11 @@ final class AppClient: DeviceCore {
     private var count = 0
     private let uuidPrefix: String
 
-    /// The signals that arrived, by content, and those of each call by content.
+    /// The signals that arrived, by content: at most one of each call, the newest arrival last.
     ///
     /// An offer arrives again under another epoch if a crash took its call. A device that knows the call by its first
     /// epoch is then handed the signal that arrived under that epoch.
-    var contents: [String: Delivery] = [:]
-    var contentsByCall: [CallName: [String: Delivery]] = [:]
+    var arrivals: [String: [(call: CallName, signal: Delivery)]] = [:]
     /// The descriptions that arrived with a push, before the log.
     var early: Set<String> = []
     /// The unacknowledged signals by id, each with its kind and call.

@@ -11,12 +11,13 @@ final class QueryThread: Sendable {
 
     init(
         _ folder: DataFolder,
+        on threads: StoreThreads,
         damages: DamageLog,
         report: @escaping @Sendable (StoreReport) -> Void
     ) throws(StoreFailure) {
         let work = Work(database: folder.database, damages: damages, report: report)
         inbox = work.inbox
-        thread = try SQLiteStore.run(onThread: "store questions") { work.run() }
+        thread = try threads.run(named: "store questions") { work.run() }
     }
 
     func put(_ queries: [WriterQueue.SubmittedQuery]) { for submitted in queries { inbox.put(submitted) } }

@@ -16,7 +16,7 @@ public final class SQLiteCallStore: CallStore {
     ///   - folder: The folder's path.
     ///   - lockWait: How ``open(at:)`` waits while another server holds the folder. By default it throws immediately.
     ///   - report: Called with the results of commits and queries, on the store's threads. It must not wait for the
-    ///     store.
+    ///     store, but it may release it.
     public convenience init(
         folder: String,
         lockWait: LockWait = LockWait(),
@@ -35,6 +35,9 @@ public final class SQLiteCallStore: CallStore {
         writer = Writer(folder: DataFolder(path: folder), lockWait: lockWait, faults: faults, report: report)
     }
 
+    /// Stops without committing what is queued, and releases the folder.
+    ///
+    /// The folder is free when the last reference is gone, or, if a report released that reference, soon after.
     deinit {
         writer.queue.abandon()
         writer.joinIfStarted()

@@ -1,15 +1,34 @@
 import CallPorts
+import Glibc
 import Threads
 
-/// Runs one of the store's own threads.
+/// The threads of one store.
 ///
-/// Join the thread to wait for its end. If the result is dropped it is detached, and the body itself must signal its
-/// completion.
-@discardableResult
-func run(onThread name: String, _ body: @escaping @Sendable () -> Void) throws(StoreFailure) -> WorkThread {
-    do throws(WorkThread.Refused) {
-        return try WorkThread(named: name, body)
-    } catch {
-        throw StoreFailure("The store's threads cannot be started: \(error.reason).")
+/// The store may be released on one of them, inside a report. It must not wait there for the threads' end.
+final class StoreThreads: Sendable {
+    private let running = Monitor<[pthread_t]>([])
+
+    /// Whether the calling thread is one of them.
+    var includeCurrent: Bool {
+        let current = pthread_self()
+        return running.withLock { $0.contains { pthread_equal($0, current) != 0 } }
+    }
+
+    /// Runs one more thread.
+    ///
+    /// Join the thread to wait for its end. If the result is dropped it is detached, and the body itself must signal
+    /// its completion.
+    @discardableResult
+    func run(named name: String, _ body: @escaping @Sendable () -> Void) throws(StoreFailure) -> WorkThread {
+        do throws(WorkThread.Refused) {
+            return try WorkThread(named: name) { [running] in
+                let current = pthread_self()
+                running.withLock { $0.append(current) }
+                defer { running.withLock { $0.removeAll { pthread_equal($0, current) != 0 } } }
+                body()
+            }
+        } catch {
+            throw StoreFailure("The store's threads cannot be started: \(error.reason).")
+        }
     }
 }

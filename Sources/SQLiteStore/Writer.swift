@@ -10,6 +10,8 @@ import Threads
 final class Writer: Sendable {
     let queue = WriterQueue()
 
+    private let threads = StoreThreads()
+
     private let folder: DataFolder
     private let faults: Faults?
     private let lockWait: LockWait
@@ -38,14 +40,19 @@ final class Writer: Sendable {
     /// Starts the thread and waits until it has opened the database.
     func start(at now: Moment) throws(StoreFailure) -> StoredState {
         try state.withLock { state throws(StoreFailure) in
-            try SQLiteStore.run(onThread: "store writer") { self.run(at: now) }
+            try threads.run(named: "store writer") { self.run(at: now) }
             state.isRunning = true
         }
         return try state.wait { $0.opened.take() }.get()
     }
 
     /// Waits until the thread, if it was started, has released everything.
-    func joinIfStarted() { state.wait { $0.isRunning ? nil : () } }
+    ///
+    /// On the store's own threads it returns immediately: the thread ends after the report that it is making.
+    func joinIfStarted() {
+        guard !threads.includeCurrent else { return }
+        state.wait { $0.isRunning ? nil : () }
+    }
 
     private func run(at now: Moment) {
         do throws(StoreFailure) {
@@ -61,7 +68,7 @@ final class Writer: Sendable {
 
     /// Opens the database and serves the queue; the database is closed when this returns.
     private func work(at now: Moment) throws(StoreFailure) {
-        let connection = try WriterConnection(folder: folder, faults: faults, report: report)
+        let connection = try WriterConnection(folder: folder, faults: faults, threads: threads, report: report)
         let stored = try connection.begin(at: now)
         state.withLock { $0.opened = .success(stored) }
         connection.serve(queue)

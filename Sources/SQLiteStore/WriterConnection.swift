@@ -6,6 +6,7 @@ import SQLite
 final class WriterConnection {
     private let folder: DataFolder
     private let faults: Faults?
+    private let threads: StoreThreads
     private let report: @Sendable (StoreReport) -> Void
     private let connection: Connection
     private let changes: ChangeWriter
@@ -15,9 +16,15 @@ final class WriterConnection {
     private let damages = DamageLog()
 
     /// Opens the database and migrates it to the schema of this version.
-    init(folder: DataFolder, faults: Faults?, report: @escaping @Sendable (StoreReport) -> Void) throws(StoreFailure) {
+    init(
+        folder: DataFolder,
+        faults: Faults?,
+        threads: StoreThreads,
+        report: @escaping @Sendable (StoreReport) -> Void
+    ) throws(StoreFailure) {
         self.folder = folder
         self.faults = faults
+        self.threads = threads
         self.report = report
         do {
             connection = try Connection(.file(path: folder.database, .readWrite))
@@ -61,7 +68,7 @@ final class WriterConnection {
             try connection.statement(Self.countUncleanStart).run()
             try retention.committed()
         } catch { throw StoreFailure(error, database: folder.database) }
-        queryThread = try QueryThread(folder, damages: damages, report: report)
+        queryThread = try QueryThread(folder, on: threads, damages: damages, report: report)
         return state
     }
 

@@ -68,6 +68,38 @@ struct SQLiteStoreFailureTests {
         second.close()
     }
 
+    @Test("A store may be released inside its report, on either of its threads", arguments: [false, true])
+    func releasedInReport(byQuery: Bool) throws {
+        let store = Monitor<SQLiteCallStore?>(nil)
+        let isOnlyHere = Monitor(false)
+        let isReleased = Monitor(false)
+        let release: @Sendable (StoreReport) -> Void = { report in
+            if case .answered = report {} else if byQuery { return }
+            isOnlyHere.wait { $0 ? () : nil }
+            var last = store.withLock { $0.take() }
+            last = nil
+            _ = last
+            isReleased.withLock { $0 = true }
+        }
+        do {
+            let opened = SQLiteCallStore(folder: place.path, report: release)
+            _ = try opened.open(at: Moment(milliseconds: 0))
+            store.withLock { $0 = opened }
+            if byQuery {
+                opened.ask(.history(try #require(UserID("11")), limit: 1, before: nil), as: StoreQueryID(rawValue: 1))
+            } else {
+                opened.commit([], as: Ticket(rawValue: 1))
+            }
+        }
+        isOnlyHere.withLock { $0 = true }
+        let isDone: Void? = isReleased.wait(until: .now + .seconds(10)) { $0 ? () : nil }
+        try #require(isDone != nil, "the thread waits for itself")
+        // The thread ends after its report, and the folder can be taken again.
+        let next = SQLiteCallStore(folder: place.path, lockWait: LockWait(milliseconds: 10_000)) { _ in }
+        _ = try next.open(at: Moment(milliseconds: 1))
+        next.close()
+    }
+
     @Test("A store stops waiting at the end of its time, or when it is told that the wait is over")
     func impatience() throws {
         let first = SQLiteCallStore(folder: place.path) { _ in }

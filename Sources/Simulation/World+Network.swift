@@ -62,7 +62,7 @@ extension World {
             // The wording of an error must not change the course of a world.
             let bytes = frame.bytes.count - Self.errorMessage(in: frame.bytes).count
             at += Int64(bytes) * 1_000 / slow.bytesPerSecond
-            // What one user sends must not close another user's connection (I11).
+            // One user's frames must not close another user's connection (I11).
             if (at - now) * slow.bytesPerSecond / 1_000 > 1 << 20 {
                 fail("I11", "socket \(index) has too much to send")
             }

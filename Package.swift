@@ -62,7 +62,7 @@ let testing: [Target] = [
     tests("ThreadsTests", ["Threads"]),
     tests("PlainTextTests", ["PlainText"]),
     tests("ServerLogTests", ["ServerLog", "CallCore", logging]),
-    tests("IdentityTests", ["Identity", "Crypto", "CallCore", "SeededRandom"]),
+    tests("IdentityTests", ["Identity", "Crypto", "COpenSSL", "CallCore", "SeededRandom"]),
     tests("SQLiteTests", ["SQLite"]),
     tests(
         "ContractTests",
@@ -71,7 +71,7 @@ let testing: [Target] = [
     tests(
         "ApplePushTests",
         [
-            "ApplePush", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog", logging,
+            "ApplePush", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "ServerLog", logging,
         ]
     ),
     // Includes tests of the gateway's event loops: two contexts of the library must never end at the same time, see
@@ -81,8 +81,14 @@ let testing: [Target] = [
         ["LibWebSockets", "Threads", "Gateway", "SocketIO", "Switchboard", "CallPorts", "CallCore", "CallWire"]
     ),
     tests("CallClientTests", ["CallClient", "CallCore", "CallWire", "JSON", "SeededRandom"]),
-    tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore", "SeededRandom"]),
-    tests("ConfigurationTests", ["ringline", "Diagnostics", "ServerLog"]),
+    tests("SimulationTests", ["Simulation", "CallCore", "CallWire", "SeededRandom"]),
+    tests(
+        "ConfigurationTests",
+        [
+            "ringline", "Diagnostics", "Identity", "Crypto", "Switchboard", "CallPorts", "CallCore", "CallWire",
+            "LibWebSockets", "ServerLog", arguments,
+        ]
+    ),
     .target(
         name: "FuzzTargets",
         dependencies: [

@@ -1,11 +1,10 @@
 import COpenSSL
 
 /// The owner of one `EVP_PKEY`.
-///
-/// It is Sendable because OpenSSL lets any number of threads use one key at the same time, as long as no thread changes
-/// it; no code here changes a key (`man 7 openssl-threads`).
-final class KeyHandle: @unchecked Sendable {
-    let pointer: OpaquePointer
+final class KeyHandle: Sendable {
+    // OpenSSL lets any number of threads use one key at the same time, as long as no thread changes it; no code here
+    // changes a key (`man 7 openssl-threads`).
+    nonisolated(unsafe) let pointer: OpaquePointer
 
     /// Takes ownership of the key; nil if there is no key.
     init?(_ pointer: OpaquePointer?) {

@@ -4,11 +4,11 @@ internal import Glibc
 /// A certificate chain and its matching key, loaded and checked: a running ``Server`` can switch to them.
 ///
 /// It is immutable, so any number of event loops on any threads may serve it.
-public final class ServerCertificate: @unchecked Sendable {
-    // @unchecked: OpenSSL counts references to its parts atomically, and nothing changes them.
-
+public final class ServerCertificate: Sendable {
     /// An `SSL_CTX` that serves no connections; it only holds the chain and the key.
-    let holder: OpaquePointer
+    ///
+    /// Any thread may use it: OpenSSL counts references to its parts atomically, and nothing changes them.
+    nonisolated(unsafe) let holder: OpaquePointer
     /// The expiry of the server's own certificate, in seconds since 1970.
     public let notAfterSeconds: Int64
 

@@ -10,9 +10,7 @@ internal import Threads
 /// The keys change twice a day and with each certificate: with a ticket's key an attacker can decrypt every TLS 1.2
 /// connection that was begun under it. A ticket is valid while its key is the newest or the one before, and not
 /// afterwards.
-final class TicketKeys: @unchecked Sendable {
-    // @unchecked: the ring has a lock of its own.
-
+final class TicketKeys: Sendable {
     /// The time for which a key seals tickets, in milliseconds.
     static let lifetime: Int64 = 12 * 3_600_000
 
@@ -23,7 +21,8 @@ final class TicketKeys: @unchecked Sendable {
         var certificate: ObjectIdentifier?
     }
 
-    private let ring: UnsafeMutablePointer<clws_ticket_ring>
+    // The ring has a lock of its own.
+    nonisolated(unsafe) private let ring: UnsafeMutablePointer<clws_ticket_ring>
     private let standing = Monitor(Standing())
 
     /// Creates a ring with one key.

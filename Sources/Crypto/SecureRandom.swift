@@ -10,7 +10,10 @@ public enum SecureRandom {
     /// does with the standard library's own generator.
     public static func bytes(_ count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { output, initialized in
-            precondition(RAND_bytes(output.baseAddress, Int32(count)) == 1, "the system gives no random bytes")
+            precondition(
+                RAND_bytes(output.baseAddress, Int32(count)) == 1,
+                "OpenSSL cannot generate random bytes (RAND_bytes)"
+            )
             initialized = count
         }
     }

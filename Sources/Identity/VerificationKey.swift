@@ -33,15 +33,17 @@ public enum TokenKeyError: Error, Sendable, Equatable, CustomStringConvertible {
     /// One sentence in plain words that contains no key.
     public var description: String {
         switch self {
-        case .noKeys: "no key to verify tokens with is configured"
+        case .noKeys: "no key to verify tokens is configured"
         case .emptySecret: "the HS256 secret is empty"
-        case .secretIsKeyFile: "the HS256 secret is a public key or key set; configure it as such"
+        case .secretIsKeyFile:
+            "the HS256 secret is a public key or a key set; configure it as the public key or key set, not as the secret"
         case .publicKey(let error): "the public key cannot be used: \(error)"
         case .keySetSyntax: "the JWKS is not a JSON object with an array \"keys\""
         case .keySetUseless(let reasons):
-            (["the JWKS has no key that can be used (EC P-256, RSA from 2048 bits, oct)"] + reasons.prefix(8))
+            (["the JWKS has no usable key; usable are EC P-256, RSA of at least 2048 bits, and oct"] + reasons.prefix(8))
                 .joined(separator: "; ")
-        case .tooManyKeys: "more than \(TokenVerifier.maximumKeyCount) keys are configured"
+        case .tooManyKeys:
+            "too many keys to verify tokens are configured; at most \(TokenVerifier.maximumKeyCount) are allowed"
         }
     }
 }

@@ -69,7 +69,9 @@ final class LibraryContext {
     /// Such a library would silently overwrite memory in front of the array.
     static func checkHeadroom(wanted: Int = clws_pre()) throws(ServerError) {
         guard wanted > Frame.headroom else { return }
-        throw .library("it writes up to \(wanted) bytes in front of a frame, where \(Frame.headroom) are free")
+        throw .library(
+            "its LWS_PRE is \(wanted) bytes, but a frame reserves \(Frame.headroom); build Ringline with a larger Frame.headroom"
+        )
     }
 
     private func string(_ text: String) -> UnsafeMutablePointer<CChar>? {

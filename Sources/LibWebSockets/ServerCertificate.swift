@@ -21,7 +21,9 @@ public final class ServerCertificate: Sendable {
         for path in [tls.certificatePath, tls.keyPath] where access(path, R_OK) != 0 {
             throw .unreadableFile(path: path, reason: String(cString: strerror(errno)))
         }
-        guard let holder = SSL_CTX_new(TLS_server_method()) else { throw .library("OpenSSL gives no context") }
+        guard let holder = SSL_CTX_new(TLS_server_method()) else {
+            throw .library("OpenSSL cannot create a TLS context (SSL_CTX_new)")
+        }
         clws_ask_no_passphrase(holder)
         ERR_clear_error()
         guard SSL_CTX_use_certificate_chain_file(holder, tls.certificatePath) == 1,
@@ -50,7 +52,8 @@ public final class ServerCertificate: Sendable {
         let code = ERR_get_error()
         ERR_clear_error()
         return code == 0
-            ? "OpenSSL refuses it" : ERR_reason_error_string(code).map { String(cString: $0) } ?? "error \(code)"
+            ? "OpenSSL rejects it and gives no reason"
+            : ERR_reason_error_string(code).map { String(cString: $0) } ?? "error \(code)"
     }
 }
 

@@ -78,7 +78,7 @@ public final class WebSocketClient: @unchecked Sendable {
     public func run() {
         let target = ClientTarget(configuration.url)
         guard let target else {
-            onEvent(.failed("not a ws:// or wss:// address: \(configuration.url)"))
+            onEvent(.failed("invalid address \(configuration.url): must begin with ws:// or wss://"))
             return
         }
         let library = ClientLibrary(
@@ -92,7 +92,9 @@ public final class WebSocketClient: @unchecked Sendable {
         // Any thread may call `lws_cancel_service` while the context exists.
         nonisolated(unsafe) let wakened = context
         inbox.wake { lws_cancel_service(wakened) }
-        if !library.connect(to: target, configuration), !isOver { finish(.failed("cannot connect")) }
+        if !library.connect(to: target, configuration), !isOver {
+            finish(.failed("cannot connect to \(configuration.url)"))
+        }
         while !isOver, lws_service(context, 0) >= 0 {}
         inbox.wake(with: nil)
         library.destroy()
@@ -129,7 +131,7 @@ public final class WebSocketClient: @unchecked Sendable {
             if let wsi = self.wsi {
                 lws_callback_on_writable(wsi)
             } else if isGivenUp {
-                finish(.failed("given up before it was open"))
+                finish(.failed("closed by this client before the connection was open"))
             }
         case LWS_CALLBACK_CLIENT_WRITEABLE: return writable(wsi)
         case LWS_CALLBACK_CLIENT_RECEIVE:
@@ -147,13 +149,17 @@ public final class WebSocketClient: @unchecked Sendable {
             finish(
                 .failed(
                     bytes.map { String(decoding: UnsafeRawBufferPointer(start: $0, count: count), as: UTF8.self) }
-                        ?? "no connection"
+                        ?? "cannot connect to \(configuration.url)"
                 )
             )
         case LWS_CALLBACK_CLIENT_CLOSED: finish(.closed(code: code, reason: self.reason))
         // The library does not report a connection error for some failures, such as a response that is not HTTP.
         case LWS_CALLBACK_CLOSED_CLIENT_HTTP, LWS_CALLBACK_WSI_DESTROY:
-            finish(wasOpened ? .closed(code: code, reason: self.reason) : .failed("no WebSocket's answer came"))
+            finish(
+                wasOpened
+                    ? .closed(code: code, reason: self.reason)
+                    : .failed("the server closed the connection without a WebSocket handshake response")
+            )
         default: break
         }
         return 0

@@ -39,7 +39,9 @@ final class RequestQueue: Sendable {
     private let state = Monitor(State())
 
     init(waitingPerHost: Int, waitingInAll: Int) throws(HTTPClientError) {
-        guard let pointer = curl_multi_init() else { throw .libraryUnusable("it made no multi handle") }
+        guard let pointer = curl_multi_init() else {
+            throw .libraryUnusable("it cannot create a multi handle (curl_multi_init)")
+        }
         multi = pointer
         self.waitingPerHost = waitingPerHost
         self.waitingInAll = waitingInAll

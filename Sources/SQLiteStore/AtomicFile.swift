@@ -16,7 +16,7 @@ struct AtomicFile: ~Copyable {
     init(of target: String) throws(StoreFailure) {
         let path = "\(target).part-\(getpid())"
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw Self.failure("made", target) }
+        guard file >= 0 else { throw Self.failure("created", target) }
         (self.target, self.path, self.file) = (target, path, file)
     }
 
@@ -38,7 +38,7 @@ struct AtomicFile: ~Copyable {
     /// Flushes the file to the disk and gives it its final name, which must not exist yet.
     func publish() throws(StoreFailure) {
         try synchronize()
-        guard link(path, target) == 0 else { throw Self.failure("made", target) }
+        guard link(path, target) == 0 else { throw Self.failure("created", target) }
     }
 
     /// Flushes the file to the disk.
@@ -50,7 +50,7 @@ struct AtomicFile: ~Copyable {
     ///
     /// A file that has that name is replaced.
     func replace() throws(StoreFailure) {
-        guard rename(path, target) == 0 else { throw Self.failure("made", target) }
+        guard rename(path, target) == 0 else { throw Self.failure("created", target) }
     }
 
     /// Returns a failure about a file with the text of the last system error (`errno`).

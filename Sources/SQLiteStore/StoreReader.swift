@@ -41,7 +41,7 @@ public final class StoreReader {
         let folder = DataFolder(path: path)
         try folder.requireFolder()
         guard access(folder.database, F_OK) == 0 else {
-            throw StoreFailure("No database in \(path): no ringline has run with it as its data folder.")
+            throw StoreFailure("No database in \(path): name the data folder of a server that has run.")
         }
         return folder.database
     }

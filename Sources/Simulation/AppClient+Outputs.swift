@@ -10,7 +10,7 @@ extension AppClient {
         switch output {
         case .reportIncoming(let uuid, _):
             if !reported.insert(uuid).inserted {
-                outputs.append(.report(.broken("I2", "\(device.text) reports \(uuid.text) twice")))
+                outputs.append(.report(.broken("I2", "\(device.text) reported \(uuid.text) to the system twice")))
             }
             // A push that names no call is reported too, and its end follows. Such a report has no call name.
             if let name = name(of: uuid) { outputs.append(.report(.rang(name))) }
@@ -49,11 +49,15 @@ extension AppClient {
         case .closeMedia(let uuid): set[uuid] = nil
         case .reportRepeated(let uuid, _):
             if !reported.contains(uuid) {
-                outputs.append(.report(.broken("I2", "\(device.text) repeats a report of \(uuid.text), the first")))
+                outputs.append(
+                    .report(.broken("I2", "\(device.text) repeated a report of \(uuid.text) that it never made"))
+                )
             }
         case .startAudio(let uuid):
             if client.calls.last(where: { $0.uuid == uuid })?.isAnswered != true {
-                outputs.append(.report(.broken("I2", "\(device.text) plays a call that is not answered")))
+                outputs.append(
+                    .report(.broken("I2", "\(device.text) started the audio of a call that is not answered"))
+                )
             }
         case .reportConnected, .update, .refused, .peerRinging, .peerMedia, .receivedDTMF, .rollback, .stopAudio,
             .holdMedia, .muteMedia:
@@ -168,7 +172,7 @@ extension AppClient {
                 // again.
                 && one.seq <= call.seq
             {
-                outputs.append(.report(.broken("I4", "\(device.text) has lost a candidate of \(name): \(one.text)")))
+                outputs.append(.report(.broken("I4", "\(device.text) did not set a candidate of \(name): \(one.text)")))
             }
         }
     }

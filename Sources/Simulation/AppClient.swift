@@ -166,7 +166,7 @@ final class AppClient: DeviceCore {
             }
             perform(output, at: now, into: &outputs)
         }
-        if !isReported { outputs.append(.report(.broken("I6", "\(device.text) took a push and reported nothing"))) }
+        if !isReported { outputs.append(.report(.broken("I6", "\(device.text) got a push and reported no call"))) }
     }
 
     private func wish(_ intent: Intent, at now: Moment, into outputs: inout [CoreOutput]) {

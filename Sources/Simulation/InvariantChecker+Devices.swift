@@ -54,10 +54,10 @@ extension InvariantChecker {
         if let number = newest[name.key], let call = calls[number], call.name == name, call.record.hidden != nil,
             device.user == call.record.callee
         {
-            fail("I10", "\(device.id.text) was shown \(name), which is kept from it")
+            fail("I10", "\(device.id.text) was shown \(name), which is hidden from it")
         }
         if let before = shownAs[name, default: [:]].updateValue(fingerprint, forKey: seq), before != fingerprint {
-            fail("I4", "number \(seq) of \(name) was given to two entries")
+            fail("I4", "two entries of \(name) have seq \(seq)")
         }
     }
 
@@ -82,7 +82,7 @@ extension InvariantChecker {
         let isUnknown = id.text.hasPrefix("nobody")
         guard reply.status == 404 else {
             if !isUnknown, reply.status != 429, reply.status != 503 {
-                fail("I10", "an outsider was answered \(reply.status) about \(id.text)")
+                fail("I10", "an outsider got status \(reply.status) for \(id.text)")
             }
             return
         }
@@ -190,10 +190,10 @@ extension InvariantChecker {
     mutating func rang(_ name: CallName, on device: SimulatedDevice, at now: Int64) {
         guard let number = newest[name.key], let call = calls[number], call.name == name else { return }
         if call.record.hidden != nil, device.user != lostCallees[name] {
-            fail("I10", "\(device.id.text) rings for \(name), which is kept from it")
+            fail("I10", "\(device.id.text) rings for \(name), which is hidden from it")
         }
         if device.user != call.record.callee, device.user != lostCallees[name] {
-            fail("I10", "\(device.id.text) rings for \(name)")
+            fail("I10", "\(device.id.text) rings for \(name), a call of other users")
         }
     }
 
@@ -203,21 +203,21 @@ extension InvariantChecker {
         var log = device.delivered.removeValue(forKey: name) ?? Deliveries()
         if let call = newest[name.key].flatMap({ calls[$0] }), call.name == name { log.begin(for: call.record.callee) }
         if let id = one.id, !log.names.insert("\(one.device) \(id)").inserted {
-            fail("I4", "\(device.id.text) was handed \(one.kind.rawValue) \(id) of \(name) twice")
+            fail("I4", "\(device.id.text) got \(one.kind.rawValue) \(id) of \(name) twice")
         }
         if !log.seqs.insert(one.seq).inserted {
-            fail("I4", "\(device.id.text) was handed \(one.seq) of \(name) twice")
+            fail("I4", "\(device.id.text) got seq \(one.seq) of \(name) twice")
         }
         if one.kind == .ice {
             if !log.described.contains(one.device) {
-                fail("I5", "\(device.id.text) was handed a candidate of \(name) before its description")
+                fail("I5", "\(device.id.text) got a candidate of \(name) before its description")
             }
         } else {
             // In the real app an offer may come later, because it waits for the user, or earlier, with the push. The
             // peer's other signals keep their order.
             let keepsOrder = !(one.kind == .offer && device.isRealApp)
             if keepsOrder, one.seq <= log.lastSeq {
-                fail("I4", "\(device.id.text) was handed \(one.seq) of \(name) after \(log.lastSeq)")
+                fail("I4", "\(device.id.text) got seq \(one.seq) of \(name) after \(log.lastSeq)")
             }
             if keepsOrder { log.lastSeq = max(log.lastSeq, one.seq) }
         }
@@ -240,7 +240,7 @@ extension InvariantChecker {
         if let number = newest[name.key], let call = calls[number], call.name == name, !call.isRinging {
             fail("I6", "a push to \(device.id.text) for \(name), which is \(call.state.rawValue)")
         }
-        if order.payload.count > 5_120 { fail("I11", "a push of \(order.payload.count) bytes") }
+        if order.payload.count > 5_120 { fail("I11", "a push has \(order.payload.count) bytes; APNs takes 5,120") }
     }
 
     private func device(withToken token: String) -> DeviceRecord? {
@@ -265,7 +265,7 @@ extension InvariantChecker {
         guard let order = orders[id] else { return }
         attempted.insert(order.device)
         if let call = newest[order.name.key].flatMap({ calls[$0] }), call.name == order.name, call.wasEnded {
-            fail("I6", "a push for \(order.name) goes out after its end")
+            fail("I6", "a push for \(order.name) was sent after the call's end")
         }
     }
 

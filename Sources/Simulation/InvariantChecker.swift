@@ -132,7 +132,7 @@ struct InvariantChecker {
         case .entry(let number, let entry): take(entry, number)
         case .logForgotten(let number):
             if let call = calls[number] {
-                if call.isLive { fail("I9", "\(call.name) was forgotten while it lives") }
+                if call.isLive { fail("I9", "\(call.name) was deleted while it was live") }
                 forgotten.insert(call.name)
             }
             calls[number] = nil
@@ -216,7 +216,7 @@ struct InvariantChecker {
         }
         if let answeringDevice {
             if let before = answeringDevices[record.number], before != answeringDevice, record.answeredAt != nil {
-                fail("I1", "\(name) went from \(before.text) to \(answeringDevice.text)")
+                fail("I1", "the answering device of \(name) changed from \(before.text) to \(answeringDevice.text)")
             }
             answeringDevices[record.number] = answeringDevice
         }
@@ -226,27 +226,29 @@ struct InvariantChecker {
         if record.endedAt != nil,
             let leg = record.legs.first(where: { $0.phase != .left && $0.phase != .endNotDelivered })
         {
-            fail("I2", "\(name) ended and \(leg.device.id.text) is \(leg.phase)")
+            fail("I2", "\(name) has ended, but the leg of \(leg.device.id.text) is \(leg.phase)")
         }
         if record.answeredAt != nil, record.endedAt == nil {
             for leg in record.legs where leg.side == .callee && (leg.phase == .ringing || leg.phase == .notified) {
-                fail("I2", "\(name) was answered and \(leg.device.id.text) is \(leg.phase)")
+                fail("I2", "\(name) was answered, but the leg of \(leg.device.id.text) is \(leg.phase)")
             }
             if answeringDevice == nil { fail("I1", "\(name) was answered, but no device has it") }
         }
         if record.legs.count > Limits.legs { fail("I11", "\(name) has \(record.legs.count) legs") }
-        if record.answeredAt == nil, record.activeAt != nil { fail("I9", "\(name) is active and unanswered") }
+        if record.answeredAt == nil, record.activeAt != nil { fail("I9", "\(name) is active, but was not answered") }
     }
 
     private mutating func take(_ entry: EntryRecord, _ number: CallNumber) {
         guard let mirror = calls[number] else {
-            fail("I4", "an entry of a call that is not kept")
+            fail("I4", "an entry was appended to a call that is not stored")
             return
         }
         let content = entry.entry.content
         let word = if case .signal(let kind, _, _, _, _) = content { kind.rawValue } else { "call" }
         if mirror.wasEnded { fail("I9", "\(mirror.name) got \(word) \(entry.seq) after its end") }
-        if entry.seq <= mirror.lastSeq { fail("I4", "\(mirror.name) goes from \(mirror.lastSeq) to \(entry.seq)") }
+        if entry.seq <= mirror.lastSeq {
+            fail("I4", "the seq of \(mirror.name) goes from \(mirror.lastSeq) to \(entry.seq)")
+        }
         mirror.lastSeq = entry.seq
         if case .signal(let kind, _, let sender, let signalID?, _) = content {
             let id = signalID.text
@@ -268,9 +270,11 @@ struct InvariantChecker {
             if let key, key != mirror.name.key, !isPreferred, newest[key].map(live.contains) ?? false {
                 fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), for another call of that callId")
             }
-            if id.hasPrefix("w") { fail("I9", "\(mirror.name) took \(word) that was said in another epoch") }
+            if id.hasPrefix("w") { fail("I9", "\(mirror.name) accepted \(word) that was sent in another epoch") }
             let isIn = sender.id == answeringDevices[number] || mirror.record.legs.first?.device.id == sender.id
-            if mirror.wasAnswered, !isIn { fail("I1", "\(sender.id.text) has a word in \(mirror.name), which it lost") }
+            if mirror.wasAnswered, !isIn {
+                fail("I1", "\(mirror.name) accepted a signal of \(sender.id.text), which is not in the call")
+            }
         }
         if case .signal(let kind, _, _, _, _) = content {
             if kind != .end {
@@ -282,7 +286,7 @@ struct InvariantChecker {
                 mirror.bytes += entry.object.count
             }
             if mirror.early > Limits.earlySignals {
-                fail("I11", "\(mirror.name) took \(mirror.early) signals before an answer")
+                fail("I11", "\(mirror.name) accepted \(mirror.early) signals before an answer")
             }
             if mirror.signals > Limits.logSignals + 1 { fail("I11", "\(mirror.name) holds \(mirror.signals) signals") }
             // The server's limit does not count the members that the server itself writes.
@@ -310,7 +314,7 @@ struct InvariantChecker {
             if mirror.isRinging, mirror.record.hidden == nil { checkGlare(mirror) }
             if mirror.record.reason == .glare, let winner = mirror.record.replacedBy, !hadEnded {
                 if !(winner < mirror.record.id) {
-                    fail("I8", "\(mirror.name) lost to \(winner.text), which comes after it")
+                    fail("I8", "\(mirror.name) lost the glare against \(winner.text), whose callId is greater")
                 }
             }
         }
@@ -322,7 +326,7 @@ struct InvariantChecker {
             guard let other = calls[number], other.isRinging, other.record.hidden == nil,
                 other.record.caller == mirror.record.callee, other.record.callee == mirror.record.caller
             else { continue }
-            fail("I8", "\(mirror.name) and \(other.name) ring against each other")
+            fail("I8", "\(mirror.name) and \(other.name) ring at the same time (glare)")
         }
     }
 

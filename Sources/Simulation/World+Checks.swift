@@ -27,7 +27,7 @@ extension World {
                 $0.device == receiver.index && $0.isOpenAtServer && now < max($0.openedAt, $0.pingedAt) + 2_600
             }
             if isProbed { continue }
-            fail("I6", "\(device.text) neither confirmed \(call.name) nor was it pushed")
+            fail("I6", "\(device.text) did not confirm \(call.name), and got no push")
         }
     }
 
@@ -57,7 +57,7 @@ extension World {
             guard let call = checker.calls[number], call.isRinging,
                 moment > call.record.ringUntil + .seconds(3), now > checker.serverSince + 3_000
             else { continue }
-            fail("I2", "\(call.name) rings on after its time")
+            fail("I2", "\(call.name) rings after the end of its ring time")
         }
         for device in devices {
             guard device.power == .foreground, let index = device.link, let core = device.core,
@@ -152,11 +152,11 @@ extension World {
         }
         if hasHungUp {
             if let number = checker.live.first, let call = checker.calls[number], call.record.hidden == nil {
-                fail("I3", "\(call.name) lives on though everybody has hung up")
+                fail("I3", "\(call.name) is still live although all users have hung up")
             }
             for device in devices {
                 for call in device.core?.calls ?? [] where call.phase != .ended && !device.isPoller {
-                    fail("I2", "\(device.id.text) is still in \(call.name) though everybody has hung up")
+                    fail("I2", "\(device.id.text) is still in \(call.name) although all users have hung up")
                 }
             }
             after(0, .finish)

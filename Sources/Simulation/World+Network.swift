@@ -64,7 +64,7 @@ extension World {
             at += Int64(bytes) * 1_000 / slow.bytesPerSecond
             // One user's frames must not close another user's connection (I11).
             if (at - now) * slow.bytesPerSecond / 1_000 > 1 << 20 {
-                fail("I11", "socket \(index) has too much to send")
+                fail("I11", "more than 1 MiB wait on socket \(index)")
             }
         }
         links[index].downUntil = at

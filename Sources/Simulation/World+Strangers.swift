@@ -97,7 +97,7 @@ extension InvariantChecker {
                 other.name.pair.contains(record.callee), !other.name.pair.contains(record.caller),
                 other.record.hidden == nil || other.record.caller == record.callee
             else { continue }
-            fail("I10", "\(record.caller.text) may ring \(record.callee.text) under the name of \(other.name)")
+            fail("I10", "\(record.caller.text) may ring \(record.callee.text) under the callId of \(other.name)")
         }
     }
 
@@ -108,7 +108,7 @@ extension InvariantChecker {
 
     mutating func checkEnd(_ name: String, of call: CallName) {
         if settledEnds.contains(name), let ended = ends[name], ended != call {
-            fail("I7", "\(name), which had ended \(ended), came again and ended \(call)")
+            fail("I7", "the end \(name) of \(ended) was resent and ended \(call)")
         }
         ends[name] = call
     }

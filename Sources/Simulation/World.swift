@@ -91,7 +91,7 @@ final class World {
             if case .finish = next.event { break }
             happen(next.event)
             if let found = checker.violation, violation == nil { fail(found.invariant, found.message) }
-            if statistics.steps > 400_000 { fail("I11", "the world does not come to rest") }
+            if statistics.steps > 400_000 { fail("I11", "the world is not at rest after 400,000 steps") }
         }
         statistics.worlds = 1
         statistics.milliseconds = now - Self.beginning

@@ -10,23 +10,23 @@ struct SimulateCommand: ParsableCommand {
         commandName: "ringline-simulate",
         abstract: "Simulate hostile worlds, and check the call session's invariants after every step.",
         discussion: """
-            The server's and the clients' own logic, between simulated sockets, requests, pushes, phones, crashes and
-            clocks. One seed is one course of events on every machine. Exits with 1 when an invariant breaks, and prints
-            the smallest world found that breaks it, step by step.
+            Runs the server's and the clients' own logic with simulated sockets, requests, pushes, devices, crashes and \
+            clocks. A seed gives the same course of events on every machine. If an invariant breaks, prints the smallest \
+            world found that breaks it, step by step, and exits with 1.
             """
     )
 
-    @Option(help: "The run's seed.") var seed: UInt64 = 1
-    @Option(help: "How many calls to simulate.") var calls = 20_000
-    @Flag(help: "Print the table of visited states and events (Markdown), and fail if one was not visited.")
+    @Option(help: "The seed of the run.") var seed: UInt64 = 1
+    @Option(help: "The number of calls to simulate.") var calls = 20_000
+    @Flag(help: "Print the table of visited states and events (Markdown); exit with 1 if one was not visited.")
     var coverage = false
-    @Option(help: "Live this one world alone, by its seed as a failure names it, and print its ladder.")
+    @Option(help: "Run one world only, by the seed that a failure prints, and print its messages as a ladder.")
     var world: UInt64?
-    @Option(help: "The faults of --world, as a failure names them.") var faults: UInt32 = Faults.all.rawValue
-    @Option(help: "How many calls the users of --world set out to make.") var worldCalls = 12
+    @Option(help: "The faults of --world: the bit mask that a failure prints.") var faults: UInt32 = Faults.all.rawValue
+    @Option(help: "The number of calls that the users of --world try to make.") var worldCalls = 12
     @Option(
         help: ArgumentHelp(
-            "Live the worlds of a table again, one a line: seed, calls, faults, and a comment behind #.",
+            "Run the worlds of a table again. A line is SEED CALLS FAULTS, with an optional # comment.",
             valueName: "file"
         )
     )
@@ -42,7 +42,7 @@ struct SimulateCommand: ParsableCommand {
             try simulate()
             // A closed stdout, and a reader that has stopped reading, are deliberate.
             guard fflush(nil) != 0, errno != EBADF, errno != EPIPE else { return }
-            throw Failure("the output cannot be written: \(String(cString: strerror(errno)))")
+            throw Failure("cannot write the output: \(String(cString: strerror(errno)))")
         } catch {
             error.show()
             throw ExitCode.failure
@@ -54,7 +54,7 @@ struct SimulateCommand: ParsableCommand {
         if let replay { return try live(table: replay) }
         let began = ContinuousClock.now
         let outcome = Simulation.run(seed: seed, calls: calls) { statistics in
-            Failure("\(statistics.calls) calls after \(ContinuousClock.now - began)").show()
+            Failure("\(statistics.calls) calls simulated in \(ContinuousClock.now - began)").show()
         }
         switch outcome {
         case .broken(let violation, _):
@@ -68,7 +68,9 @@ struct SimulateCommand: ParsableCommand {
             for pair in missing {
                 Failure("not visited: \(pair.event) by \(pair.part.rawValue) while \(pair.state)").show()
             }
-            if !missing.isEmpty { throw Failure("\(missing.count) pairs of state and event were not visited.") }
+            if !missing.isEmpty {
+                throw Failure("\(missing.count) pairs of state and event were not visited: simulate more --calls.")
+            }
         }
     }
 
@@ -81,11 +83,11 @@ struct SimulateCommand: ParsableCommand {
     private func live(table path: String) throws(Failure) {
         let text: String
         do { text = try String(contentsOfFile: path, encoding: .utf8) } catch {
-            throw Failure("cannot read \(path)")
+            throw Failure("--replay: cannot read \(path)")
         }
         let worlds: [KnownWorld]
         do throws(KnownWorld.Unreadable) { worlds = try KnownWorld.table(text) } catch {
-            throw Failure("\(path), line \(error.number): must be SEED CALLS FAULTS.")
+            throw Failure("\(path), line \(error.number): must be SEED CALLS FAULTS, with an optional # comment.")
         }
         for one in worlds {
             let (_, violation, _) = Simulation.world(seed: one.seed, calls: one.calls, faults: one.faults)
@@ -93,7 +95,7 @@ struct SimulateCommand: ParsableCommand {
             print(violation)
             throw Failure("\(violation.invariant) broke again in world \(one.seed).")
         }
-        print("\(worlds.count) worlds that once broke an invariant keep them all.")
+        print("\(worlds.count) worlds that once broke an invariant keep every invariant now.")
     }
 
     static func report(_ all: Statistics, after span: Duration) -> String {

@@ -77,7 +77,7 @@ struct UnreachableTests {
         let sender = try sender(apple)
         try await apple.script(PushOrder.token(1), #"{"drop":true,"always":true}"#)
         sender.send(.test(1))
-        #expect(try await reports.result(of: 1).unreachableWords == "the connection was lost before the answer came")
+        #expect(try await reports.result(of: 1).unreachableWords == "the connection was lost before the response came")
         sender.send(.test(2))
         #expect(try await reports.result(of: 2) == .accepted)
     }
@@ -101,7 +101,7 @@ struct UnreachableTests {
         sender.send(.test(1))
         #expect(try await reports.result(of: 1) == .accepted)
         sender.send(.test(2))
-        #expect(try await reports.result(of: 2).unreachableWords == "the server broke the HTTP/2 stream off")
+        #expect(try await reports.result(of: 2).unreachableWords == "the server reset the HTTP/2 stream")
         sender.send(.test(3))
         #expect(try await reports.result(of: 3) == .accepted)
         #expect(try await apple.stats().connections == 1)
@@ -119,7 +119,7 @@ struct UnreachableTests {
         sender.send(.test(3))
         #expect(try await reports.result(of: 3) == .accepted)
         #expect(reports.results(of: 2).isEmpty)
-        #expect(try await reports.result(of: 2).unreachableWords == "no answer came in time")
+        #expect(try await reports.result(of: 2).unreachableWords == "no response came before the deadline")
         #expect((.milliseconds(450)...Duration.seconds(5)).contains(ContinuousClock.now - start))
         sender.send(.test(4))
         #expect(try await reports.result(of: 4) == .accepted)
@@ -132,7 +132,7 @@ struct UnreachableTests {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
         sender.send(.test(1, seconds: -1))
-        #expect(try await reports.result(of: 1).unreachableWords == "the request could not be sent in time")
+        #expect(try await reports.result(of: 1).unreachableWords == "the request could not be sent before the deadline")
         #expect(try await apple.stats().connections == 0)
     }
 
@@ -150,7 +150,7 @@ struct UnreachableTests {
         let apple = try FakeAPNs(["--no-h2"])
         let sender = try sender(apple)
         sender.send(.test(1))
-        #expect(try await reports.result(of: 1).unreachableWords == "the server does not speak HTTP/2")
+        #expect(try await reports.result(of: 1).unreachableWords == "the server does not support HTTP/2")
     }
 
     @Test("A port on which nothing listens is reported immediately")
@@ -158,7 +158,10 @@ struct UnreachableTests {
         let apple = try FakeAPNs()
         let sender = try sender(apple, sandboxPort: 1)
         sender.send(.test(1))
-        #expect(try await reports.result(of: 1, within: 5).unreachableWords == "no connection could be made")
+        #expect(
+            try await reports.result(of: 1, within: 5).unreachableWords
+                == "the host cannot be reached, or refuses the connection"
+        )
     }
 
     @Test("A dead service blocks neither the caller nor the other service")
@@ -173,7 +176,9 @@ struct UnreachableTests {
         try await eventually("all are given up", within: 10) { reports.count == 601 }
         for number in 1...600 {
             #expect(
-                reports.results(of: UInt64(number)).map(\.unreachableWords) == ["the request could not be sent in time"]
+                reports.results(of: UInt64(number)).map(\.unreachableWords) == [
+                    "the request could not be sent before the deadline"
+                ]
             )
         }
     }

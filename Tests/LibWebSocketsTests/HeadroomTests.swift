@@ -9,7 +9,11 @@ struct HeadroomTests {
     func enough() throws {
         try LibraryContext.checkHeadroom()
         try LibraryContext.checkHeadroom(wanted: Frame.headroom)
-        #expect(throws: ServerError.library("it writes up to 17 bytes in front of a frame, where 16 are free")) {
+        #expect(
+            throws: ServerError.library(
+                "its LWS_PRE is 17 bytes, but a frame reserves 16; build Ringline with a larger Frame.headroom"
+            )
+        ) {
             try LibraryContext.checkHeadroom(wanted: 17)
         }
     }

@@ -30,7 +30,7 @@ struct RedactionTests {
         arguments: [
             "BadDeviceToken", "certificate has expired at 19:12:44.215", "SQLite 3.40.1: disk I/O error",
             "/var/lib/ringline/ringline.sqlite: cannot be opened", "39f2ba8b-ca8e-44ce-9c66-c320fe41aaad",
-            "com.example.chat.voip", "the host's name could not be resolved", "1.0.0", "error: 10",
+            "com.example.chat.voip", "cannot resolve the host name", "1.0.0", "error: 10",
         ]
     )
     func ordinary(_ text: String) {

@@ -238,6 +238,7 @@ extension WireError {
         switch refusal {
         case .alreadyAnswered: self.init(.alreadyAnswered, "the call is already answered")
         case .callEnded: self.init(.callEnded, "the call has ended")
+        // It is not ``Switchboard/unknownCall``: only a sender who sees the call gets it, so it may name the wrong field.
         case .unknownEpoch: self.init(.notFound, "epoch: unknown", field: Field.epoch.name)
         case .callExists: self.init(.callExists, "the other user has begun a call with this callId")
         case .forbidden(let why): self.init(.forbidden, why)

@@ -156,8 +156,8 @@ class Server:
         return {"cold_start_seconds": round(took, 3), "cold_start_cpu_seconds": cpu, "cold_start_calls": self._calls()}
 
     def _calls(self):
-        with urllib.request.urlopen(f"{self.admin}/metrics", timeout=30) as answer:
-            lines = answer.read().decode().splitlines()
+        with urllib.request.urlopen(f"{self.admin}/metrics", timeout=30) as response:
+            lines = response.read().decode().splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith("ringline_calls{"))
 
     def close(self):

@@ -42,12 +42,12 @@ def test_up_starts_both_services_healthy(up):
 
 def test_coturn_accepts_ringlines_credentials_only(up):
     secret = (DEPLOY / "secrets/jwt-secret").read_bytes().removesuffix(b"\n")
-    answer = httpx.get(
+    response = httpx.get(
         "http://127.0.0.1:8080/api/turn-cred",
         headers={"Authorization": f"Bearer {mint(secret, '11')}"},
         trust_env=False,
     )
-    given = answer.json()
+    given = response.json()
     coturn = run("docker", "ps", "-q", "--filter", "ancestor=ringline-coturn").strip()
     client = ["docker", "exec", coturn, "timeout", "5", "turnutils_uclient", "-v", "-y", "-c", "-m", "1", "-n", "1"]
     for credential, wanted in ((given["credential"], True), ("wrong", False)):

@@ -14,9 +14,9 @@ import httpx
 import pytest
 import samples
 from conftest import free_port, swift_packages
+from connection import Connection
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
-from phone import Phone
 from rest import Rest
 
 ENGINE = shlex.split(os.environ.get("RINGLINE_ENGINE", "docker"))
@@ -77,8 +77,8 @@ class Container:
     def token(self, user: str) -> str:
         return engine("exec", self.name, "ringline", "token", "--data", "/data", "--user", user)
 
-    def phone(self, user: str, token: str) -> Phone:
-        return Phone(self.ws_url, token, device=f"phone-{user}")
+    def connect(self, user: str, token: str) -> Connection:
+        return Connection(self.ws_url, token, device=f"phone-{user}")
 
     def stop(self) -> tuple[int, float]:
         """Stops the container by SIGTERM; returns the exit code and the seconds that it took."""
@@ -110,7 +110,7 @@ def test_a_call_continues_after_a_restart_of_the_container(make_container, capsy
     first = make_container()
     rest_kib = int(first.status()["VmRSS"][0])
     tokens = {user: first.token(user) for user in ("10", "11")}
-    taro, hanako = first.phone("11", tokens["11"]), first.phone("10", tokens["10"])
+    taro, hanako = first.connect("11", tokens["11"]), first.connect("10", tokens["10"])
     taro.ring("10", "c-1")
     hanako.expect(type="offer", callId="c-1")
     hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
@@ -119,13 +119,13 @@ def test_a_call_continues_after_a_restart_of_the_container(make_container, capsy
     said = taro.ask(type="info", callId="c-1", data="before")
 
     code, seconds = first.stop()
-    assert [phone.close_code() for phone in (taro, hanako)] == [1001, 1001]
+    assert [connection.close_code() for connection in (taro, hanako)] == [1001, 1001]
     assert code == 0 and seconds < 10
     logs = engine("logs", first.name)
     assert not [token for token in tokens.values() if token.rsplit(".", 1)[1] in logs]
 
     second = make_container()
-    taro, hanako = second.phone("11", tokens["11"]), second.phone("10", tokens["10"])
+    taro, hanako = second.connect("11", tokens["11"]), second.connect("10", tokens["10"])
     log = Rest(second.url, tokens["10"]).log("c-1")
     assert log["state"] == "active"
     assert [each["data"] for each in log["signals"] if each["type"] == "info"] == ["before"]

@@ -12,7 +12,7 @@ import httpx
 import pytest
 import samples
 from conftest import DEPLOY, free_port, replaced
-from phone import Phone
+from connection import Connection
 from rest import Rest
 from ringline_server import Server
 from tokens import mint
@@ -81,8 +81,8 @@ class Proxy:
     def token(self, user: str) -> str:
         return mint(self.server.secret, user)
 
-    def phone(self, user: str, **options) -> Phone:
-        return Phone(self.ws_url, self.token(user), device=f"phone-{user}", ssl=self.trust, **options)
+    def connect(self, user: str, **options) -> Connection:
+        return Connection(self.ws_url, self.token(user), device=f"phone-{user}", ssl=self.trust, **options)
 
     def rest(self, user: str) -> Rest:
         rest = Rest(self.url, None)
@@ -122,7 +122,7 @@ def proxy(request, server, tmp_path, certificate):
 
 
 def test_a_call_works_through_the_proxy(proxy):
-    taro, hanako = proxy.phone("11"), proxy.phone("10")
+    taro, hanako = proxy.connect("11"), proxy.connect("10")
     taro.ring("10", "c-1")
     offer = hanako.expect(type="offer", callId="c-1")
     assert offer["sdp"] == samples.OFFER
@@ -138,8 +138,8 @@ def test_a_call_works_through_the_proxy(proxy):
 
 def test_requests_work_on_kept_connections_of_the_proxy(proxy):
     taro, hanako = proxy.rest("11"), proxy.rest("10")
-    answer = taro.signal("offer", "c-1", to="10", sdp=samples.OFFER)
-    assert answer.status_code == 200, answer.text
+    response = taro.signal("offer", "c-1", to="10", sdp=samples.OFFER)
+    assert response.status_code == 200, response.text
     for _ in range(20):
         assert hanako.log("c-1")["offer"]["sdp"] == samples.OFFER
     assert hanako.delete("/api/calls/signal/c-1").status_code == 200
@@ -159,7 +159,7 @@ def test_a_long_poll_waits_behind_the_proxy_and_is_woken(proxy):
 
 
 def test_the_proxy_passes_on_the_close_code(proxy):
-    taro = proxy.phone("11")
+    taro = proxy.connect("11")
     proxy.server.terminate()
     assert taro.close_code() == 1001
     assert proxy.server.exit_code(10) == 0
@@ -171,9 +171,9 @@ def get_devices(connection, token, name):
     connection.putheader(name, "1")
     connection.putheader("Authorization", f"Bearer {token}")
     connection.endheaders()
-    answer = connection.getresponse()
-    answer.read()
-    return answer.status
+    response = connection.getresponse()
+    response.read()
+    return response.status
 
 
 # Beginnings of header names that libwebsockets knows. "Au" is directly before the token's header even if a proxy sorts
@@ -197,32 +197,32 @@ def test_the_proxy_drops_headers_that_make_the_library_lose_the_next_one(proxy, 
 
 
 def test_a_browser_is_accepted_only_from_the_servers_own_origin(proxy):
-    Phone(
+    Connection(
         proxy.ws_url,
         subprotocols=["ringline.v1", f"bearer.{proxy.token('11')}"],
         origin=proxy.url,
         ssl=proxy.trust,
     ).close()
     with pytest.raises(InvalidStatus) as refusal:
-        proxy.phone("11", origin="https://elsewhere.example")
+        proxy.connect("11", origin="https://elsewhere.example")
     assert refusal.value.response.status_code == 403
 
 
 def test_the_proxy_logs_no_token(proxy):
     token = proxy.token("11")
-    Phone(f"{proxy.ws_url}?token={token}", ssl=proxy.trust).close()
+    Connection(f"{proxy.ws_url}?token={token}", ssl=proxy.trust).close()
     assert proxy.rest("11").get("/api/calls").status_code == 200
     proxy.server.kill()
     with pytest.raises((InvalidStatus, OSError)):
-        Phone(f"{proxy.ws_url}?token={token}", ssl=proxy.trust)
+        Connection(f"{proxy.ws_url}?token={token}", ssl=proxy.trust)
     written = proxy.stop()
     assert "/ws" in written and "/api/calls" in written, "it writes a log"
     assert token not in written and token.rsplit(".", 1)[1] not in written
 
 
 def test_the_server_itself_refuses_a_body_that_is_slightly_too_large(proxy):
-    answer = proxy.rest("11").signal("info", "c-1", data="x" * 80_000)
-    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+    response = proxy.rest("11").signal("info", "c-1", data="x" * 80_000)
+    assert (response.status_code, response.json()["code"]) == (413, "too_large")
 
 
 def test_a_body_without_a_length_reaches_the_server_with_one(server, tmp_path, certificate):
@@ -230,6 +230,6 @@ def test_a_body_without_a_length_reaches_the_server_with_one(server, tmp_path, c
     body = json.dumps({"action": "offer", "callId": "c-1", "data": {"to": "10", "sdp": samples.OFFER}}).encode()
     with proxy.rest("11").http as client:
         parts = iter([body[:100], body[100:]])
-        answer = client.post("/api/calls/signal", content=parts, headers={"Content-Type": "application/json"})
+        response = client.post("/api/calls/signal", content=parts, headers={"Content-Type": "application/json"})
     proxy.stop()
-    assert answer.status_code == 200, answer.text
+    assert response.status_code == 200, response.text

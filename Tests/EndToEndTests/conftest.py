@@ -8,7 +8,7 @@ import httpx
 import pytest
 import recording
 import wall_clock
-from phone import Phone
+from connection import Connection
 from rest import Rest
 from ringline_server import Server, binary
 from tokens import mint
@@ -82,11 +82,15 @@ class World:
     def token(self, user="11", **claims) -> str:
         return mint(self.server.secret, user, **claims)
 
-    def phone(self, user="11", device: str | None = None, *, token: str | None = None, claims=None, **options) -> Phone:
+    def connect(
+        self, user="11", device: str | None = None, *, token: str | None = None, claims=None, **options
+    ) -> Connection:
         """Returns a WebSocket client of this user that has received its `welcome`."""
-        phone = Phone(self.server.ws_url, token or self.token(user, **(claims or {})), device=device, **options)
-        self.closing.append(phone)
-        return phone
+        connection = Connection(
+            self.server.ws_url, token or self.token(user, **(claims or {})), device=device, **options
+        )
+        self.closing.append(connection)
+        return connection
 
     def rest(self, user="11", *, token: str | None = None, allow_5xx=False, **claims) -> Rest:
         client = Rest(self.server.url, token or self.token(user, **claims), allow_5xx)
@@ -97,15 +101,15 @@ class World:
         """Returns the two WebSocket clients of a call, (caller, callee), each with an empty inbox."""
         import samples
 
-        one, other = self.phone(caller, f"phone-{caller}"), self.phone(callee, f"phone-{callee}")
+        one, other = self.connect(caller, f"phone-{caller}"), self.connect(callee, f"phone-{callee}")
         one.ring(other, call_id)
         other.expect(type="offer", callId=call_id)
         if answer:
             other.ask(type="answer", callId=call_id, sdp=samples.ANSWER)
             one.expect(type="answer", callId=call_id)
-        for phone in (one, other):
-            phone.fence()
-            phone.inbox.clear()
+        for connection in (one, other):
+            connection.fence()
+            connection.inbox.clear()
         return one, other
 
     def close(self):

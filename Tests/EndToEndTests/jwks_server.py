@@ -15,14 +15,14 @@ from fake_apns import make_certificates  # noqa: E402
 
 
 class Issuer:
-    """The issuer's HTTPS server. It publishes `keys` (by kid), unless `answer` is set: (status, body), or "stall"."""
+    """The issuer's HTTPS server. It publishes `keys` (by kid), unless `response` is set: (status, body), or "stall"."""
 
     def __init__(self, folder: pathlib.Path):
         folder.mkdir()
         self.ca, certificate, key = make_certificates(folder)
         self.keys: dict[str, ec.EllipticCurvePrivateKey] = {}
         self.headers: dict[str, str] = {}
-        self.answer: tuple[int, bytes] | str | None = None
+        self.response: tuple[int, bytes] | str | None = None
         self.fetches = 0
         self.released = threading.Event()
         issuer = self
@@ -32,11 +32,11 @@ class Issuer:
 
             def do_GET(self):  # noqa: N802
                 issuer.fetches += 1
-                if issuer.answer == "stall":
+                if issuer.response == "stall":
                     issuer.released.wait(60)
                     self.close_connection = True
                     return
-                status, body = issuer.answer or (200, issuer.published())
+                status, body = issuer.response or (200, issuer.published())
                 self.send_response(status)
                 for name, value in ({"Content-Length": str(len(body))} | issuer.headers).items():
                     self.send_header(name, value)

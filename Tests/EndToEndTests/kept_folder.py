@@ -68,13 +68,15 @@ class Story:
 
     def ring(self, call_id: str, caller: str, callee: str, **fields):
         """Rings the callee; returns the caller's client."""
-        phone = self.world.phone(caller, f"phone-{caller}")
-        phone.ring(callee, call_id, sdp=description(f"offer of {call_id}"), **({"id": f"{call_id}-offer"} | fields))
-        return phone
+        connection = self.world.connect(caller, f"phone-{caller}")
+        connection.ring(
+            callee, call_id, sdp=description(f"offer of {call_id}"), **({"id": f"{call_id}-offer"} | fields)
+        )
+        return connection
 
     def meet(self, call_id: str, caller: str, callee: str, answer=True, **fields):
         """Makes a call that rings or is answered; returns the clients of both sides."""
-        other = self.world.phone(callee, f"phone-{callee}")
+        other = self.world.connect(callee, f"phone-{callee}")
         one = self.ring(call_id, caller, callee, **fields)
         other.expect(type="offer", callId=call_id)
         other.ask(type="ringing", callId=call_id, id=f"{call_id}-ringing")
@@ -82,10 +84,10 @@ class Story:
             other.ask(type="answer", callId=call_id, id=f"{call_id}-answer", sdp=description(f"answer of {call_id}"))
         return one, other
 
-    def candidates(self, phone, call_id: str, count: int):
+    def candidates(self, connection, call_id: str, count: int):
         for number in range(count):
-            mark = f"{call_id}-{phone.user}-{number}"
-            phone.ask(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
+            mark = f"{call_id}-{connection.user}-{number}"
+            connection.ask(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
 
     def over(self):
         """Makes calls that end in each possible way."""
@@ -102,7 +104,7 @@ class Story:
         one, _ = self.meet("c-failed", "30", "34")
         one.ask(type="end", callId="c-failed", id="c-failed-end", reason="failed")
         self.ring("c-unanswered", "30", "35").expect(type="call", callId="c-unanswered", state="ended")
-        second = self.world.phone("36", "tablet-36")
+        second = self.world.connect("36", "tablet-36")
         self.meet("c-elsewhere", "30", "36")
         second.expect(type="call", callId="c-elsewhere", state="ended")
         # Three calls under one callId, the second in the other direction.
@@ -125,8 +127,8 @@ class Story:
             ("10", iphone | {"voipDeviceToken": IPHONE, "apnsDeviceToken": "cd" * 32}),
             ("15", android | {"fcm_token": "fcm:token"}),
         ):
-            answer = rest(user).put("/api/me/devices", device)
-            assert answer.status_code == 200, answer.text
+            response = rest(user).put("/api/me/devices", device)
+            assert response.status_code == 200, response.text
         assert rest("24").post("/api/logout-all", {}).status_code == 200
         taro = self.ring("c-ringing", "11", "10", displayName="Taro", room="p2p:11-10")
         self.candidates(taro, "c-ringing", 3)
@@ -135,8 +137,8 @@ class Story:
         self.candidates(one, "c-answered", 2)
         self.candidates(other, "c-answered", 2)
         one, other = self.meet("c-active", "16", "17")
-        for phone in (one, other):
-            phone.ask(type="connected", callId="c-active")
+        for connection in (one, other):
+            connection.ask(type="connected", callId="c-active")
         one.ask(type="offer", callId="c-active", id="c-active-second", sdp=description("second offer"))
         other.ask(type="answer", callId="c-active", id="c-active-reply", sdp=description("second answer"))
         # Neither of these offers rings a device: the first has the callId of a live call between other users, the
@@ -162,7 +164,7 @@ def write(folder: pathlib.Path):
         world = people(server, time.time())
         Story(world).live()
         assert fake.wait_for_push(IPHONE, timeout=5)
-        # Acknowledged signals are committed. APNs' answer to the push is not acknowledged, so wait for it.
+        # Acknowledged signals are committed. APNs' response to the push is not acknowledged, so wait for it.
         wait_for(world, "c-ringing", "accepted")
         server.kill()
         moment = time.time()
@@ -220,8 +222,8 @@ def answers(world: World, moment: float) -> dict[str, object]:
             if call_id == "19-18":
                 paths += [f"/api/calls/19-18/timeline?epoch={epoch}" for epoch in (1, 2)]
             for path in paths:
-                answer = rest.request("GET", path)
-                told[f"{user} GET {path}"] = {"status": answer.status_code, "body": before(moment, answer.json())}
+                response = rest.request("GET", path)
+                told[f"{user} GET {path}"] = {"status": response.status_code, "body": before(moment, response.json())}
     for user in ("10", "15", "22"):
         told[f"{user} devices"] = before(moment, world.rest(user).get("/api/me/devices").json())
         told[f"{user} blocks"] = before(moment, world.rest(user).get("/api/blocks").json())

@@ -34,7 +34,7 @@ def _loop() -> _Loop:
 
 
 class OneThreadSocket:
-    """The part of a connection that `Phone` needs, with the names and errors of `websockets.sync`."""
+    """The part of a connection that `Connection` needs, with the names and errors of `websockets.sync`."""
 
     def __init__(self, url: str, **options):
         async def open_it():

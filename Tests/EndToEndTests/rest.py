@@ -14,13 +14,15 @@ class Rest:
         self.http = httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=40)
 
     def request(self, method: str, path: str, **options) -> httpx.Response:
-        answer = self.http.request(method, path, **options)
-        assert self.allow_5xx or answer.status_code < 500, f"{method} {path}: {answer.status_code} {answer.text}"
-        if answer.status_code >= 400 and method != "HEAD":
-            assert answer.headers.get("content-type", "").split(";")[0] == PROBLEM, f"{answer.headers} {answer.text}"
-            problem = answer.json()
+        response = self.http.request(method, path, **options)
+        assert self.allow_5xx or response.status_code < 500, f"{method} {path}: {response.status_code} {response.text}"
+        if response.status_code >= 400 and method != "HEAD":
+            assert response.headers.get("content-type", "").split(";")[0] == PROBLEM, (
+                f"{response.headers} {response.text}"
+            )
+            problem = response.json()
             assert isinstance(problem.get("code"), str) and isinstance(problem.get("message"), str), problem
-        return answer
+        return response
 
     def get(self, path: str, **params) -> httpx.Response:
         return self.request("GET", path, params=params)
@@ -48,14 +50,14 @@ class Rest:
 
     def log(self, call_id: str, **params) -> dict:
         """Sends `GET /api/calls/signal/{callId}`, which must succeed; returns the body."""
-        answer = self.get(f"/api/calls/signal/{call_id}", **params)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
+        response = self.get(f"/api/calls/signal/{call_id}", **params)
+        assert response.status_code == 200, response.text
+        return response.json()
 
     def close(self):
         self.http.close()
 
 
-def code(answer: httpx.Response) -> tuple[int, str]:
+def code(response: httpx.Response) -> tuple[int, str]:
     """Returns the status and the code of a refusal."""
-    return answer.status_code, answer.json().get("code")
+    return response.status_code, response.json().get("code")

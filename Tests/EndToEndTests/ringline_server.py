@@ -145,6 +145,6 @@ class Server:
         return self.process.wait(seconds)
 
     def metrics_text(self) -> str:
-        answer = httpx.get(self.admin_url + "/metrics", trust_env=False, timeout=5)
-        assert answer.status_code == 200, answer.text
-        return answer.text
+        response = httpx.get(self.admin_url + "/metrics", trust_env=False, timeout=5)
+        assert response.status_code == 200, response.text
+        return response.text

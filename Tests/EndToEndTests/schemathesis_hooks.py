@@ -54,14 +54,14 @@ def ring(callee: str) -> str:
     number = next(_calls)
     # A caller may begin at most 30 new calls a minute.
     caller = f"caller-{number // 25}"
-    answer = _session.post(
+    response = _session.post(
         f"{URL}/api/calls/signal",
         json={"callId": f"live-{number}", "action": "offer", "to": callee, "data": {"sdp": SDP}},
         headers={"Authorization": f"Bearer {token(caller)}"},
         timeout=5,
     )
-    assert answer.status_code == 200, answer.text
-    return answer.json()["callId"]
+    assert response.status_code == 200, response.text
+    return response.json()["callId"]
 
 
 @schemathesis.auth(refresh_interval=None)
@@ -182,10 +182,10 @@ def after_call(_context, case, response):
     if user is None or response.status_code != 200 or case.method not in ("POST", "PUT"):
         return
     try:
-        answer = response.json()
+        body = response.json()
     except ValueError:
         return
-    if isinstance(answer, dict):
+    if isinstance(body, dict):
         for name in ("callId", "id", "user_id"):
-            if isinstance(answer.get(name), str) and set(answer[name]) <= set(string.printable):
-                _owners[answer[name]] = user
+            if isinstance(body.get(name), str) and set(body[name]) <= set(string.printable):
+                _owners[body[name]] = user

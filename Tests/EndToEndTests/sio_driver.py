@@ -30,7 +30,7 @@ def main():
     def connect():
         # The app registers on every connect and reconnect, too.
         if config["register"] is not None:
-            client.emit("register", {"userId": config["register"]}, callback=lambda answer: say(registered=answer))
+            client.emit("register", {"userId": config["register"]}, callback=lambda reply: say(registered=reply))
         say(connected=client.transport())
 
     @client.event
@@ -55,7 +55,7 @@ def main():
         command = json.loads(line)
         if "emit" in command:
             number = command.get("ack")
-            callback = None if number is None else (lambda *answer, number=number: say(ack=number, data=list(answer)))
+            callback = None if number is None else (lambda *reply, number=number: say(ack=number, data=list(reply)))
             try:
                 client.emit(command["emit"], command["data"], callback=callback)
             except socketio.exceptions.SocketIOError as error:

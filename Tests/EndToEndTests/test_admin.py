@@ -43,8 +43,8 @@ def test_a_running_server_is_healthy_and_ready(server, path):
 def test_metrics_are_prometheus_text(world):
     taro, hanako = world.call("c-1")
     taro.ask(type="end", callId="c-1")
-    answer = get(world.server, "/metrics")
-    assert answer.headers["content-type"].startswith("text/plain")
+    response = get(world.server, "/metrics")
+    assert response.headers["content-type"].startswith("text/plain")
     found = families(world.server)
     assert found
     for family in found.values():
@@ -64,13 +64,13 @@ def test_there_are_metrics_of_sessions_calls_signals_acks_pushes_and_the_store(w
 
 
 def test_sessions_are_counted_up_and_down(world):
-    phone = world.phone("11")
+    connection = world.connect("11")
     one = total(world.server, "sessions")
-    other = world.phone("10")
+    other = world.connect("10")
     assert total(world.server, "sessions") > one
     other.close()
     eventually(lambda: total(world.server, "sessions") <= one + 1)
-    assert phone.fence() == []
+    assert connection.fence() == []
 
 
 def test_histograms_are_consistent(world):

@@ -10,8 +10,8 @@ import re
 
 import pytest
 import samples
+from connection import Connection
 from jsonschema import Draft7Validator
-from phone import Phone
 from raw_socket import BINARY, TEXT, RawSocket
 from ringline_server import ROOT
 from test_openapi import codes_in_sources, load
@@ -197,13 +197,13 @@ class Stage:
 
     def __init__(self, world):
         self.world = world
-        self.phones: list[Phone] = []
-        self.taro = self.phone("11", "iphone-a", name="Taro", rooms=["room:lobby"])
-        self.hanako = self.phone("10", "iphone-h", name="Hanako", rooms=["room:lobby"])
+        self.connections: list[Connection] = []
+        self.taro = self.connect("11", "iphone-a", name="Taro", rooms=["room:lobby"])
+        self.hanako = self.connect("10", "iphone-h", name="Hanako", rooms=["room:lobby"])
 
-    def phone(self, user: str, device: str, **claims) -> Phone:
-        self.phones.append(self.world.phone(user, device, claims=claims))
-        return self.phones[-1]
+    def connect(self, user: str, device: str, **claims) -> Connection:
+        self.connections.append(self.world.connect(user, device, claims=claims))
+        return self.connections[-1]
 
     def ring(self):
         self.taro.ring(self.hanako, "c-1", id="0")
@@ -215,32 +215,32 @@ class Stage:
         self.taro.expect(type="call", state="answered")
 
 
-def alone(stage: Stage) -> Phone:
+def alone(stage: Stage) -> Connection:
     return stage.taro
 
 
-def called(stage: Stage) -> Phone:
+def called(stage: Stage) -> Connection:
     stage.ring()
     return stage.hanako
 
 
-def calling(stage: Stage) -> Phone:
+def calling(stage: Stage) -> Connection:
     stage.ring()
     return stage.taro
 
 
-def talking(stage: Stage) -> Phone:
+def talking(stage: Stage) -> Connection:
     stage.talk()
     return stage.taro
 
 
-def present(stage: Stage) -> Phone:
-    for phone in (stage.hanako, stage.taro):
-        phone.ask(type="join", room="p2p:11-10")
+def present(stage: Stage) -> Connection:
+    for connection in (stage.hanako, stage.taro):
+        connection.ask(type="join", room="p2p:11-10")
     return stage.taro
 
 
-def together(stage: Stage) -> Phone:
+def together(stage: Stage) -> Connection:
     """Lets Hanako join both rooms; returns Taro's client."""
     stage.hanako.ask(type="join", room="p2p:11-10")
     stage.hanako.ask(type="join", room="room:lobby")
@@ -277,16 +277,16 @@ def replay(stage: Stage, key: str, name: str, payload: dict):
     """Sends one example in its situation; the server must accept it and relay it unchanged."""
     sender = PLACES[key][name](stage)
     other = stage.hanako if sender is stage.taro else stage.taro
-    for phone in stage.phones:
-        phone.fence()
-        phone.inbox.clear()
+    for connection in stage.connections:
+        connection.fence()
+        connection.inbox.clear()
     frame = copy.deepcopy(payload)
     if key == "clientAuth":
         frame["token"] = stage.world.token("11")
     sender.send_raw(json.dumps(frame))
     if "id" in frame:
-        answer = sender.answer_to(frame["id"])
-        assert answer["type"] == "ack", answer
+        reply = sender.reply_to(frame["id"])
+        assert reply["type"] == "ack", reply
     sender.fence()
     assert not [each for each in sender.inbox if each["type"] == "error"], sender.inbox
     if frame["type"] in SIGNALS | {"message"}:
@@ -306,7 +306,7 @@ def replay(stage: Stage, key: str, name: str, payload: dict):
 
 def more(stage: Stage):
     """Causes the server frames that the examples do not cause: refusals, a second device, glare, and a waiting call."""
-    tablet = stage.phone("10", "ipad-h")
+    tablet = stage.connect("10", "ipad-h")
     stage.ring()
     stage.taro.refused(type="dtmf", callId="c-1", digits="x", id="6")
     stage.taro.send_raw("{")
@@ -319,7 +319,7 @@ def more(stage: Stage):
     stage.hanako.ask(type="ringing", callId="c-1")
     stage.taro.ask(type="connected", callId="c-1")
     stage.hanako.expect(type="call", state="active")
-    third = stage.phone("12", "pixel-j", name="Jiro")
+    third = stage.connect("12", "pixel-j", name="Jiro")
     third.ring("10", "c-2")
     stage.hanako.expect(type="offer", waiting=True)
     third.ask(type="end", callId="c-2")
@@ -331,11 +331,11 @@ def more(stage: Stage):
     stage.hanako.expect(type="call", callId="c-4", reason="glare", replacedBy="c-3")
     stage.hanako.ring("11", "c-5")
     stage.taro.ask(type="presence", userId="10")
-    for phone in stage.phones:
-        phone.fence()
+    for connection in stage.connections:
+        connection.fence()
     stage.world.server.terminate()
-    for phone in stage.phones:
-        assert phone.close_code() == 1001
+    for connection in stage.connections:
+        assert connection.close_code() == 1001
 
 
 @pytest.mark.timeout(180)
@@ -353,8 +353,8 @@ def test_the_server_accepts_every_example_and_sends_only_documented_frames(make_
         world = make_world(server)
         stage = Stage(world)
         what(stage)
-        for phone in stage.phones:
-            heard.extend(phone.heard)
+        for connection in stage.connections:
+            heard.extend(connection.heard)
         world.close()
         server.kill()
 
@@ -387,17 +387,17 @@ def test_each_close_code_is_sent_for_the_documented_reason(make_server, make_wor
     assert raw(BINARY, b"{}") == "1003" and "binary" in closes["1003"].lower()
     assert raw(TEXT, b'{"type":"\xff"}') == "1007" and "UTF-8" in closes["1007"]
     assert raw(TEXT, b'"' + b"x" * 70_000 + b'"') == "1009" and "64 KiB" in closes["1009"]
-    phone = world.phone("11", "d-1")
-    world.phone("11", "d-1")
-    assert phone.close_code() == 4409 and "same device" in closes["4409"]
-    phone = world.phone("12")
+    connection = world.connect("11", "d-1")
+    world.connect("11", "d-1")
+    assert connection.close_code() == 4409 and "same device" in closes["4409"]
+    connection = world.connect("12")
     for _ in range(10):
-        phone.send_raw("{")
-    assert phone.close_code() == 4400 and "Ten" in closes["4400"]
-    phone = Phone(world.server.ws_url, welcome=False, subprotocols=["ringline.v1", "bearer.x"])
-    assert phone.close_code() == 4401 and "token" in closes["4401"]
-    crowd = [world.phone("13", f"d-{number}") for number in range(16)]
-    late = Phone(world.server.ws_url, world.token("13"), device="d-16", welcome=False)
+        connection.send_raw("{")
+    assert connection.close_code() == 4400 and "Ten" in closes["4400"]
+    connection = Connection(world.server.ws_url, welcome=False, subprotocols=["ringline.v1", "bearer.x"])
+    assert connection.close_code() == 4401 and "token" in closes["4401"]
+    crowd = [world.connect("13", f"d-{number}") for number in range(16)]
+    late = Connection(world.server.ws_url, world.token("13"), device="d-16", welcome=False)
     assert late.close_code() == 4429 and "17th" in closes["4429"]
     world.server.terminate()
     assert crowd[0].close_code() == 1001 and "shuts down" in closes["1001"]

@@ -75,8 +75,8 @@ def test_a_forged_token_is_logged_wherever_it_is_used(audited, where):
     elif where == "request":
         assert world.rest(token=forged).get("/api/me/devices").status_code == 401
     elif where == "auth":
-        phone = world.phone("10")
-        phone.refused(type="auth", token=forged)
+        connection = world.connect("10")
+        connection.refused(type="auth", token=forged)
     else:
         url = f"{audited.server.url}/socket.io/?EIO=4&transport=polling&token={forged}"
         assert httpx.get(url, trust_env=False).status_code == 200, "the token is refused later, at the namespace"
@@ -152,8 +152,8 @@ def test_a_revocation_by_the_user_is_logged(audited):
 
 
 def test_a_revocation_by_a_service_is_logged_with_the_services_name(audited):
-    answer = audited.world.rest("backend", scope="server").post("/api/logout-all", {"userId": "10"})
-    assert answer.status_code == 200
+    response = audited.world.rest("backend", scope="server").post("/api/logout-all", {"userId": "10"})
+    assert response.status_code == 200
     assert audited.expect(event="revoked") == {"user": "10", "by": "service", "service": "backend"}
 
 

@@ -7,9 +7,9 @@ import time
 import jwt
 import pytest
 import samples
+from connection import Connection
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from phone import Phone
 from raw_socket import RawSocket
 from rest import Rest, code
 from tokens import mint
@@ -32,7 +32,7 @@ def later() -> int:
 
 def upgrade_status(url: str, token: str | None = None, **options) -> int:
     with pytest.raises(InvalidStatus) as refusal:
-        Phone(url, token, **options)
+        Connection(url, token, **options)
     return refusal.value.response.status_code
 
 
@@ -40,47 +40,47 @@ def upgrade_status(url: str, token: str | None = None, **options) -> int:
 
 
 def test_a_bearer_header_lets_a_socket_in(world):
-    assert world.phone("11").user == "11"
+    assert world.connect("11").user == "11"
 
 
 def test_a_browser_offers_its_token_as_a_subprotocol(world):
-    phone = Phone(world.server.ws_url, subprotocols=["ringline.v1", "bearer." + world.token("11")])
-    assert phone.user == "11"
-    assert phone.socket.subprotocol == "ringline.v1", "the token is never echoed"
-    phone.close()
+    connection = Connection(world.server.ws_url, subprotocols=["ringline.v1", "bearer." + world.token("11")])
+    assert connection.user == "11"
+    assert connection.socket.subprotocol == "ringline.v1", "the token is never echoed"
+    connection.close()
 
 
 def test_a_token_in_the_query_lets_a_socket_in(world):
-    phone = Phone(world.server.ws_url + "?token=" + world.token("11"))
-    assert phone.user == "11"
-    phone.close()
+    connection = Connection(world.server.ws_url + "?token=" + world.token("11"))
+    assert connection.user == "11"
+    connection.close()
 
 
 def test_the_query_may_name_the_device_beside_the_token(world):
-    phone = Phone(world.server.ws_url + "?token=" + world.token("11") + "&device=d-1")
-    assert (phone.user, phone.device) == ("11", "d-1")
-    phone.close()
+    connection = Connection(world.server.ws_url + "?token=" + world.token("11") + "&device=d-1")
+    assert (connection.user, connection.device) == ("11", "d-1")
+    connection.close()
 
 
 def test_a_large_token_is_read(world):
-    assert world.phone("11", claims={"padding": "x" * 4000}).user == "11"
+    assert world.connect("11", claims={"padding": "x" * 4000}).user == "11"
     assert world.rest("11", padding="x" * 4000).get("/api/me/devices").status_code == 200
 
 
 def test_the_user_is_the_subject_else_uid(world):
-    assert world.phone(token=mint(world.server.secret, None, uid="77")).user == "77"
-    assert world.phone(token=mint(world.server.secret, "78", uid="77")).user == "78"
+    assert world.connect(token=mint(world.server.secret, None, uid="77")).user == "77"
+    assert world.connect(token=mint(world.server.secret, "78", uid="77")).user == "78"
 
 
 @pytest.mark.parametrize("claims", [{"uid": 11}, {"sub": 11}])
 def test_an_integer_user_claim_is_the_user_of_that_name(world, claims):
     token = jwt.encode({"exp": later()} | claims, world.server.secret, algorithm="HS256")
-    assert world.phone(token=token).user == "11"
+    assert world.connect(token=token).user == "11"
 
 
 def test_another_claim_may_name_the_user(make_server, make_world):
     world = make_world(make_server("--jwt-user-claim", "account"))
-    assert world.phone(token=mint(world.server.secret, None, account="a1")).user == "a1"
+    assert world.connect(token=mint(world.server.secret, None, account="a1")).user == "a1"
 
 
 # Refused tokens
@@ -129,8 +129,8 @@ def test_a_bad_token_gets_401_everywhere(world, name):
     assert upgrade_status(url, token) == 401
     if token:
         assert upgrade_status(url + "?token=" + token) == 401
-        phone = Phone(url, subprotocols=["ringline.v1", "bearer." + token], welcome=False)
-        assert phone.close_code() == 4401, "browsers cannot see a 401"
+        connection = Connection(url, subprotocols=["ringline.v1", "bearer." + token], welcome=False)
+        assert connection.close_code() == 4401, "browsers cannot see a 401"
     rest = world.rest(token=token or "-")
     if token is None:
         rest = Rest(world.server.url, None)
@@ -141,8 +141,8 @@ def test_the_refusal_of_an_expired_token_says_that_it_expired(world):
     token = world.token("11", ttl=-LEEWAY - 5)
     assert upgrade_status(world.server.ws_url, token) == 401
     assert code(world.rest(token=token).get("/api/me/devices")) == (401, "token_expired")
-    phone = Phone(world.server.ws_url, subprotocols=["ringline.v1", "bearer." + token], welcome=False)
-    assert phone.close_code() == 4401
+    connection = Connection(world.server.ws_url, subprotocols=["ringline.v1", "bearer." + token], welcome=False)
+    assert connection.close_code() == 4401
 
 
 def test_a_token_expired_within_the_leeway_is_good(world):
@@ -150,7 +150,7 @@ def test_a_token_expired_within_the_leeway_is_good(world):
 
 
 def test_not_before_within_the_leeway_is_good(world):
-    assert world.phone("11", claims={"nbf": int(time.time()) + 20}).user == "11"
+    assert world.connect("11", claims={"nbf": int(time.time()) + 20}).user == "11"
 
 
 def test_a_refused_token_changes_nothing(world):
@@ -163,30 +163,30 @@ def test_a_refused_token_changes_nothing(world):
 
 
 def test_at_expiry_the_socket_gets_an_error_and_is_closed_with_4401(world):
-    phone = world.phone("11", claims={"exp": int(time.time()) - LEEWAY + 3})
-    assert phone.expect(type="error", seconds=10)["code"] == "token_expired"
-    assert phone.close_code() == 4401
+    connection = world.connect("11", claims={"exp": int(time.time()) - LEEWAY + 3})
+    assert connection.expect(type="error", seconds=10)["code"] == "token_expired"
+    assert connection.close_code() == 4401
 
 
 def test_a_renewed_token_keeps_the_socket_open(world):
     ends = int(time.time()) - LEEWAY + 3
-    phone = world.phone("11", claims={"exp": ends})
-    phone.ask(type="auth", token=world.token("11"))
-    bystander = world.phone("10", claims={"exp": ends + 1})
+    connection = world.connect("11", claims={"exp": ends})
+    connection.ask(type="auth", token=world.token("11"))
+    bystander = world.connect("10", claims={"exp": ends + 1})
     assert bystander.close_code(10) == 4401, "by now the first token has expired, too"
-    assert phone.fence() == []
+    assert connection.fence() == []
 
 
 def test_renewal_with_a_bad_token_is_refused(world):
-    phone = world.phone("11")
-    assert phone.refused(type="auth", token="nonsense")["code"] == "unauthenticated"
+    connection = world.connect("11")
+    assert connection.refused(type="auth", token="nonsense")["code"] == "unauthenticated"
 
 
 def test_renewal_does_not_change_the_user(world):
-    phone = world.phone("11")
-    phone.refused(type="auth", token=world.token("12"))
-    hanako = world.phone("10")
-    phone.ring(hanako, "c-1")
+    connection = world.connect("11")
+    connection.refused(type="auth", token=world.token("12"))
+    hanako = world.connect("10")
+    connection.ring(hanako, "c-1")
     assert hanako.expect(type="offer")["from"] == "11"
 
 
@@ -194,11 +194,11 @@ def test_renewal_does_not_change_the_user(world):
 
 
 def test_a_client_without_an_origin_is_not_a_browser_and_is_accepted(world):
-    assert world.phone("11").user == "11"
+    assert world.connect("11").user == "11"
 
 
 def test_a_page_of_the_same_host_is_let_in(world):
-    assert world.phone("11", origin=world.server.url).user == "11"
+    assert world.connect("11", origin=world.server.url).user == "11"
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null"])
@@ -208,7 +208,7 @@ def test_a_page_from_elsewhere_is_forbidden(world, origin):
 
 def test_an_allowed_origin_is_let_in(make_server, make_world):
     world = make_world(make_server("--allow-origin", "https://app.example"))
-    assert world.phone("11", origin="https://app.example").user == "11"
+    assert world.connect("11", origin="https://app.example").user == "11"
     assert upgrade_status(world.server.ws_url, world.token(), origin="https://other.example") == 403
 
 
@@ -218,7 +218,7 @@ def test_an_allowed_origin_is_let_in(make_server, make_world):
 def test_issuer_and_audience_are_checked_when_configured(make_server, make_world):
     world = make_world(make_server("--jwt-issuer", "chat.example", "--jwt-audience", "calls"))
     for claims in ({"aud": "calls"}, {"aud": ["other", "calls"]}):
-        assert world.phone("11", claims={"iss": "chat.example"} | claims).user == "11"
+        assert world.connect("11", claims={"iss": "chat.example"} | claims).user == "11"
     for claims in (
         {},
         {"iss": "chat.example"},
@@ -231,7 +231,7 @@ def test_issuer_and_audience_are_checked_when_configured(make_server, make_world
 
 def test_a_token_without_expiry_is_good_when_that_is_configured(make_server, make_world):
     world = make_world(make_server("--jwt-require-expiry", "false"))
-    assert world.phone("11", claims={"exp": None}).user == "11"
+    assert world.connect("11", claims={"exp": None}).user == "11"
     assert upgrade_status(world.server.ws_url, world.token("11", ttl=-LEEWAY - 5)) == 401, (
         "an expired token is still refused"
     )
@@ -255,9 +255,9 @@ def test_a_public_key_file_lets_its_own_tokens_in_and_nothing_else(make_server, 
     path = tmp_path / "key.pem"
     path.write_bytes(pem(key))
     server = make_server("--jwt-public-key-file", path)
-    phone = Phone(server.ws_url, mint(key, "11", algorithm=algorithm))
-    assert phone.user == "11"
-    phone.close()
+    connection = Connection(server.ws_url, mint(key, "11", algorithm=algorithm))
+    assert connection.user == "11"
+    connection.close()
     other = "ES256" if algorithm == "RS256" else "RS256"
     assert upgrade_status(server.ws_url, mint(KEYS[other], "11", algorithm=other)) == 401
     fresh = (
@@ -298,9 +298,9 @@ def test_a_jwks_file_holds_several_keys_told_apart_by_kid(make_server, tmp_path)
     path.write_text(json.dumps({"keys": [rsa_jwk, ec_jwk]}))
     server = make_server("--jwks-file", path)
     for algorithm, kid in (("RS256", "r"), ("ES256", "e")):
-        phone = Phone(server.ws_url, mint(KEYS[algorithm], "11", algorithm=algorithm, headers={"kid": kid}))
-        assert phone.user == "11"
-        phone.close()
+        connection = Connection(server.ws_url, mint(KEYS[algorithm], "11", algorithm=algorithm, headers={"kid": kid}))
+        assert connection.user == "11"
+        connection.close()
     assert upgrade_status(server.ws_url, mint(RSA_KEY, "11", algorithm="RS256", headers={"kid": "e"})) == 401
     assert upgrade_status(server.ws_url, mint(RSA_KEY, "11", algorithm="RS256", headers={"kid": "x"})) == 401
 
@@ -311,9 +311,9 @@ def test_a_secret_file_is_used_raw_but_for_one_trailing_newline(make_server, tmp
     path = tmp_path / "secret"
     path.write_bytes(secret + ending)
     server = make_server("--jwt-secret-file", path)
-    phone = Phone(server.ws_url, mint(secret, "11"))
-    assert phone.user == "11"
-    phone.close()
+    connection = Connection(server.ws_url, mint(secret, "11"))
+    assert connection.user == "11"
+    connection.close()
 
 
 # Tokens of a service
@@ -321,17 +321,17 @@ def test_a_secret_file_is_used_raw_but_for_one_trailing_newline(make_server, tmp
 
 def test_a_service_may_name_any_user(world):
     service = world.rest("backend", scope="server")
-    hanako = world.phone("10")
-    answer = service.post(
+    hanako = world.connect("10")
+    response = service.post(
         "/api/calls/signal",
         {"from": "11", "callId": "c-1", "action": "offer", "to": "10", "data": {"sdp": samples.OFFER}},
     )
-    assert answer.status_code == 200, answer.text
+    assert response.status_code == 200, response.text
     assert hanako.expect(type="offer")["from"] == "11"
 
 
 def test_other_tokens_may_not_name_another_user(world):
-    rest, hanako = world.rest("12"), world.phone("10")
+    rest, hanako = world.rest("12"), world.connect("10")
     rest.post(
         "/api/calls/signal",
         {"from": "11", "callId": "c-1", "action": "offer", "to": "10", "data": {"sdp": samples.OFFER}},
@@ -343,8 +343,8 @@ def test_other_tokens_may_not_name_another_user(world):
 def test_tokens_never_show_in_the_log(world):
     token = world.token("11")
     RawSocket(world.server.port, token).close()
-    world.phone(token=token)
-    Phone(world.server.ws_url + "?token=" + token).close()
+    world.connect(token=token)
+    Connection(world.server.ws_url + "?token=" + token).close()
     world.rest(token=token).get("/api/me/devices", token=token)
     assert token not in world.server.errors()
     assert token.rsplit(".", 1)[1] not in world.server.errors()

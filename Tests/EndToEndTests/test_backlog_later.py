@@ -9,7 +9,7 @@ pytestmark = pytest.mark.later
 def test_a_second_offer_to_somebody_in_a_call_is_marked_as_waiting(world):
     taro, hanako = world.call("c-1")
     taro.ask(type="connected", callId="c-1")
-    world.phone("12").ring("10", "c-2")
+    world.connect("12").ring("10", "c-2")
     assert hanako.expect(type="offer", callId="c-2")["waiting"] is True
 
 
@@ -19,7 +19,7 @@ def test_the_act_of_a_push_fetches_and_declines_that_call_alone(push_world):
 
     world, fake = push_world
     device = register(world)
-    taro = world.phone("11")
+    taro = world.connect("11")
     taro.ring("10", "c-1")
     act = pushed(fake, device)["payload"]["act"]
     woken = Rest(world.server.url, None)

@@ -101,44 +101,46 @@ def test_a_bad_field_is_refused_over_rest_and_nothing_is_relayed(world, name):
     fields, codes = BAD_FIELDS[name]
     taro, hanako = world.call("c-1")
     data = {key: value for key, value in fields.items() if key != "type"}
-    answer = world.rest("11", device="phone-11").post("/api/calls/signal/c-1", {"action": fields["type"], "data": data})
-    assert answer.json()["code"] in codes, answer.text
-    assert answer.status_code == STATUS[answer.json()["code"]]
+    response = world.rest("11", device="phone-11").post(
+        "/api/calls/signal/c-1", {"action": fields["type"], "data": data}
+    )
+    assert response.json()["code"] in codes, response.text
+    assert response.status_code == STATUS[response.json()["code"]]
     assert hanako.fence() == [] and taro.fence() == []
     undisturbed(world)
 
 
 @pytest.mark.parametrize("text", BAD_JSON)
 def test_bad_json_on_the_socket_is_invalid_json_and_the_socket_stays(world, text):
-    phone = world.phone("11")
-    phone.send_raw(text)
-    assert phone.expect(type="error")["code"] == "invalid_json"
-    assert phone.fence() == []
+    connection = world.connect("11")
+    connection.send_raw(text)
+    assert connection.expect(type="error")["code"] == "invalid_json"
+    assert connection.fence() == []
 
 
 @pytest.mark.parametrize("text", NOT_OBJECTS)
 def test_json_other_than_an_object_is_refused_on_the_socket(world, text):
-    phone = world.phone("11")
-    phone.send_raw(text)
-    assert phone.expect(type="error")["code"] in ("invalid_json", "invalid_field")
-    assert phone.fence() == []
+    connection = world.connect("11")
+    connection.send_raw(text)
+    assert connection.expect(type="error")["code"] in ("invalid_json", "invalid_field")
+    assert connection.fence() == []
 
 
 def test_ten_frames_of_bad_json_in_a_row_close_with_4400(world):
-    phone = world.phone("11")
+    connection = world.connect("11")
     for _ in range(10):
-        phone.send_raw("{")
-    assert phone.close_code() == 4400
-    assert len([message for message in phone.heard if message.get("code") == "invalid_json"]) >= 9
+        connection.send_raw("{")
+    assert connection.close_code() == 4400
+    assert len([message for message in connection.heard if message.get("code") == "invalid_json"]) >= 9
 
 
 def test_a_good_frame_resets_the_count_of_bad_frames(world):
-    phone = world.phone("11")
+    connection = world.connect("11")
     for _ in range(3):
         for _ in range(9):
-            phone.send_raw("{")
-        phone.fence()
-    assert phone.fence() is not None
+            connection.send_raw("{")
+        connection.fence()
+    assert connection.fence() is not None
 
 
 def nested(depth: int) -> str:
@@ -153,7 +155,7 @@ def test_json_nested_too_deep_is_refused(world):
     taro.send_raw('{"type":"info","id":"x","callId":"c-1","data":' + nested(20000) + "}")
     assert taro.expect(type="error")
     taro.send_raw('{"type":"info","id":"fine","callId":"c-1","data":' + nested(20) + "}")
-    assert taro.answer_to("fine")["type"] == "ack"
+    assert taro.reply_to("fine")["type"] == "ack"
     hanako.fence()
     assert [message["data"] for message in hanako.heard if message["type"] == "info"] == [json.loads(nested(20))]
 
@@ -171,56 +173,56 @@ IDS = ["a b", "", "a" * 129, "a/b", "日本", "a\n", "a\u0000b"]
 
 @pytest.mark.parametrize("call_id", IDS)
 def test_a_call_id_out_of_its_alphabet_is_an_invalid_field(world, call_id):
-    phone = world.phone("11")
-    assert phone.refused(type="offer", callId=call_id, to="10", sdp=samples.OFFER)["code"] == "invalid_field"
-    answer = world.rest("11").post(
+    connection = world.connect("11")
+    assert connection.refused(type="offer", callId=call_id, to="10", sdp=samples.OFFER)["code"] == "invalid_field"
+    response = world.rest("11").post(
         "/api/calls/signal", {"callId": call_id, "action": "offer", "to": "10", "data": {"sdp": samples.OFFER}}
     )
-    assert code(answer) == (400, "invalid_field")
+    assert code(response) == (400, "invalid_field")
 
 
 @pytest.mark.parametrize("user", [*IDS, -1, 1.5, True, [], {}])
 def test_a_user_id_out_of_its_alphabet_is_an_invalid_field(world, user):
-    phone = world.phone("11")
-    assert phone.refused(type="offer", callId="c-1", to=user, sdp=samples.OFFER)["code"] == "invalid_field"
+    connection = world.connect("11")
+    assert connection.refused(type="offer", callId="c-1", to=user, sdp=samples.OFFER)["code"] == "invalid_field"
     assert world.rest("11").get("/api/calls/signal/c-1").status_code == 404
 
 
 @pytest.mark.parametrize("size", [1, 128])
 def test_ids_of_1_and_of_128_characters_are_good(world, size):
     call_id, user = ("aZ9._:-" * 20)[:size], ("aZ9._@:+-" * 20)[:size]
-    world.phone("11").ring(user, call_id)
-    assert world.phone(user).expect(type="offer")["callId"] == call_id
+    world.connect("11").ring(user, call_id)
+    assert world.connect(user).expect(type="offer")["callId"] == call_id
 
 
 @pytest.mark.parametrize(
     "room", ["p2p:12-13", "p2p:110-10", "p2p:1-110", "p2p:-", "p2p:11", "p2p:11-", "p2p:-11", "p2p:12-1"]
 )
 def test_a_room_of_others_is_forbidden(world, room):
-    phone = world.phone("11")
-    assert phone.refused(type="offer", callId="c-1", room=room, sdp=samples.OFFER)["code"] in (
+    connection = world.connect("11")
+    assert connection.refused(type="offer", callId="c-1", room=room, sdp=samples.OFFER)["code"] in (
         "forbidden",
         "invalid_field",
     )
-    answer = world.rest("11").signal("offer", "c-1", sdp=samples.OFFER, top={"room": room})
-    assert code(answer) in ((403, "forbidden"), (400, "invalid_field"))
+    response = world.rest("11").signal("offer", "c-1", sdp=samples.OFFER, top={"room": room})
+    assert code(response) in ((403, "forbidden"), (400, "invalid_field"))
 
 
 def test_an_offer_to_a_room_of_others_is_forbidden_and_rings_no_device(world):
-    ichiro, jiro, stranger = world.phone("12"), world.phone("13"), world.phone("11")
-    assert stranger.refused(type="offer", callId="c-1", room="p2p:12-13", sdp=samples.OFFER)["code"] == "forbidden"
+    ichiro, jiro, third = world.connect("12"), world.connect("13"), world.connect("11")
+    assert third.refused(type="offer", callId="c-1", room="p2p:12-13", sdp=samples.OFFER)["code"] == "forbidden"
     assert ichiro.fence() == [] and jiro.fence() == []
 
 
 def test_a_signal_for_an_unknown_call_is_not_found(world):
-    phone = world.phone("11")
+    connection = world.connect("11")
     for fields in (
         {"type": "ice", "candidate": None},
         {"type": "end"},
         {"type": "answer", "sdp": samples.ANSWER},
         {"type": "ringing"},
     ):
-        assert phone.refused(callId="c-unknown", **fields)["code"] == "not_found"
+        assert connection.refused(callId="c-unknown", **fields)["code"] == "not_found"
 
 
 # REST
@@ -230,41 +232,41 @@ def test_a_signal_for_an_unknown_call_is_not_found(world):
 def test_bad_json_in_a_body_is_invalid_json(world, text):
     rest = world.rest("11")
     for method, path in (("POST", "/api/calls/signal"), ("PUT", "/api/me/devices")):
-        answer = rest.request(method, path, content=text.encode(), headers={"Content-Type": "application/json"})
-        assert code(answer) == (400, "invalid_json")
+        response = rest.request(method, path, content=text.encode(), headers={"Content-Type": "application/json"})
+        assert code(response) == (400, "invalid_json")
 
 
 @pytest.mark.parametrize("text", NOT_OBJECTS)
 def test_a_body_other_than_an_object_is_refused(world, text):
-    answer = world.rest("11").request(
+    response = world.rest("11").request(
         "POST", "/api/calls/signal", content=text, headers={"Content-Type": "application/json"}
     )
-    assert answer.status_code == 400 and answer.json()["code"] in ("invalid_json", "invalid_field")
+    assert response.status_code == 400 and response.json()["code"] in ("invalid_json", "invalid_field")
 
 
 def test_a_body_that_is_not_utf8_is_invalid_json(world):
     body = b'{"callId":"c-1","action":"offer","to":"10","data":{"sdp":"v=0\xff"}}'
-    answer = world.rest("11").request(
+    response = world.rest("11").request(
         "POST", "/api/calls/signal", content=body, headers={"Content-Type": "application/json"}
     )
-    assert code(answer) == (400, "invalid_json")
+    assert code(response) == (400, "invalid_json")
 
 
 @pytest.mark.parametrize("size", [65537, 300_000])
 def test_a_body_over_64_kib_is_too_large(world, size):
-    answer = world.rest("11").request(
+    response = world.rest("11").request(
         "POST",
         "/api/calls/signal",
         content=b'{"x":"' + b"x" * (size - 8) + b'"}',
         headers={"Content-Type": "application/json"},
     )
-    assert code(answer) == (413, "too_large")
+    assert code(response) == (413, "too_large")
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonp"])
 def test_another_content_type_is_415(world, kind):
-    answer = world.rest("11").request("POST", "/api/calls/signal", content=b"{}", headers={"Content-Type": kind})
-    assert answer.status_code == 415
+    response = world.rest("11").request("POST", "/api/calls/signal", content=b"{}", headers={"Content-Type": kind})
+    assert response.status_code == 415
 
 
 @pytest.mark.parametrize(
@@ -288,9 +290,9 @@ def test_a_bad_query_value_is_an_invalid_field(world, query):
 
 
 def test_a_bad_field_is_named(world):
-    answer = world.rest("11").signal("offer", "c-1", sdp=samples.OFFER, hasVideo="no", to="10")
-    assert code(answer) == (400, "invalid_field")
-    assert "hasVideo" in answer.text
+    response = world.rest("11").signal("offer", "c-1", sdp=samples.OFFER, hasVideo="no", to="10")
+    assert code(response) == (400, "invalid_field")
+    assert "hasVideo" in response.text
 
 
 def test_an_action_that_is_missing_or_unknown_is_400(world):
@@ -300,12 +302,12 @@ def test_an_action_that_is_missing_or_unknown_is_400(world):
         {"callId": "c-1", "action": "dance", "data": {}},
         {"callId": "c-1", "action": 5, "data": {}},
     ):
-        answer = rest.post("/api/calls/signal", body)
-        assert answer.status_code == 400 and answer.json()["code"] in ("invalid_field", "unknown_type")
+        response = rest.post("/api/calls/signal", body)
+        assert response.status_code == 400 and response.json()["code"] in ("invalid_field", "unknown_type")
 
 
 def test_a_refused_offer_changes_nothing(world):
-    hanako = world.phone("10")
+    hanako = world.connect("10")
     rest = world.rest("11")
     rest.signal("offer", "c-1", sdp="hello", to="10")
     rest.signal("offer", "c-1", sdp=samples.OFFER, hasVideo=7, to="10")

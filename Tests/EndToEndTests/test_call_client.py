@@ -68,7 +68,7 @@ def client(world):
 
 def test_two_terminals_set_up_a_call(world, client):
     answering = client("answer", "10")
-    watcher = world.phone("10", "watcher")
+    watcher = world.connect("10", "watcher")
     calling = client("call", "11", "--to", "10")
     watcher.expect(type="offer", **{"from": "11"})
     calling.says("answer")
@@ -77,16 +77,16 @@ def test_two_terminals_set_up_a_call(world, client):
 
 
 def test_the_calling_client_sends_a_real_offer(world, client):
-    hanako = world.phone("10")
+    hanako = world.connect("10")
     client("call", "11", "--to", "10")
     offer = hanako.expect(type="offer")
     assert offer["sdp"].startswith("v=0\r\n") and "m=audio" in offer["sdp"]
     hanako.ask(type="answer", callId=offer["callId"], sdp=samples.ANSWER)
 
 
-def test_the_answering_client_answers_a_phone(world, client):
+def test_the_answering_client_answers_a_device(world, client):
     client("answer", "10")
-    taro = world.phone("11")
+    taro = world.connect("11")
     taro.ring("10", "c-1")
     answer = taro.expect(type="answer")
     assert answer["sdp"].startswith("v=0\r\n") and answer["from"] == "10"

@@ -5,7 +5,7 @@ Each test runs with both Engine.IO versions, with WebSocket only and with pollin
 
 import pytest
 import samples
-from sio_phone import POLLING, WAYS, App
+from sio_app import POLLING, WAYS, App
 from test_push import pushed, register
 
 WAY = pytest.mark.parametrize("way", WAYS)

@@ -242,7 +242,7 @@ def test_the_version_is_printed():
 def test_the_environment_configures_and_options_override_it(make_server, make_world):
     def ring_seconds(*options, **environment) -> float:
         world = make_world(make_server(*options, environment=environment))
-        world.phone("11").ring("10", "c-1")
+        world.connect("11").ring("10", "c-1")
         return round(world.rest("10").log("c-1")["ringUntil"] / 1000 - time.time())
 
     assert abs(ring_seconds() - 45) <= 1
@@ -256,7 +256,7 @@ def test_the_environment_overrides_a_settings_file_which_overrides_the_defaults(
 
     def ring_seconds(*options, **environment) -> float:
         world = make_world(make_server("--config", file, *options, environment=environment))
-        world.phone("11").ring("10", "c-1")
+        world.connect("11").ring("10", "c-1")
         return round(world.rest("10").log("c-1")["ringUntil"] / 1000 - time.time())
 
     assert abs(ring_seconds() - 30) <= 1
@@ -364,9 +364,9 @@ def test_a_token_lets_its_user_in(world):
     token = run(
         "token", "--data", world.server.data, "--user", "11", "--name", "山田太郎", "--ttl", "5m"
     ).stdout.strip()
-    phone = world.phone(token=token)
-    assert phone.user == "11"
-    phone.ring("10", "c-1")
+    connection = world.connect(token=token)
+    assert connection.user == "11"
+    connection.ring("10", "c-1")
     assert world.rest("10").log("c-1")["offer"]["displayName"] == "山田太郎"
 
 
@@ -374,7 +374,7 @@ def test_a_token_made_before_the_first_start_is_accepted_too(make_server, make_w
     token = run("token", "--data", tmp_path / "data-0", "--user", "11").stdout.strip()
     assert token
     world = make_world(make_server(data=tmp_path / "data-0"))
-    assert world.phone(token=token).user == "11"
+    assert world.connect(token=token).user == "11"
 
 
 @pytest.mark.parametrize(
@@ -414,8 +414,8 @@ def test_health_finds_a_server_by_name_and_treats_an_empty_variable_as_unset(ser
 
 
 @contextlib.contextmanager
-def listener(answer):
-    """Listens in place of a Ringline server and handles each connection with `answer`; yields the port."""
+def listener(response):
+    """Listens in place of a Ringline server and handles each connection with `response`; yields the port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve_all():
@@ -427,7 +427,7 @@ def listener(answer):
         def serve_one(connection):
             with connection, contextlib.suppress(OSError):
                 connection.recv(4096)
-                answer(connection)
+                response(connection)
 
         threading.Thread(target=serve_all, daemon=True).start()
         yield listening.getsockname()[1]
@@ -453,9 +453,9 @@ def hangs_up(connection):
     pass
 
 
-@pytest.mark.parametrize("answer", [silent, drips, rubbish, hangs_up])
-def test_a_server_that_is_not_ringline_is_reported_in_one_line_within_seconds(answer, tmp_path):
-    with listener(answer) as port:
+@pytest.mark.parametrize("response", [silent, drips, rubbish, hangs_up])
+def test_a_server_that_is_not_ringline_is_reported_in_one_line_within_seconds(response, tmp_path):
+    with listener(response) as port:
         began = time.monotonic()
         result = run("health", "--admin", f"http://127.0.0.1:{port}")
         one_clear_line(result, "no answer", str(port))
@@ -474,11 +474,11 @@ def pauses(connection):
 def test_health_ends_before_the_timeout_of_the_images_health_check():
     text = (pathlib.Path(__file__).parents[2] / "Deploy/Dockerfile").read_text()
     limit = min(int(seconds) for seconds in re.findall(r"^HEALTHCHECK .*--timeout=(\d+)s", text, re.M))
-    for answer in (silent, drips, pauses):
-        with listener(answer) as port:
+    for response in (silent, drips, pauses):
+        with listener(response) as port:
             began = time.monotonic()
             one_clear_line(run("health", "--admin", f"http://127.0.0.1:{port}"), "no answer")
-            assert time.monotonic() - began < limit, answer.__name__
+            assert time.monotonic() - began < limit, response.__name__
 
 
 def test_sigterm_ends_a_client_that_waits_for_an_answer(tmp_path):
@@ -529,7 +529,7 @@ def test_a_callers_name_cannot_control_the_callees_terminal(world):
     token = world.token("10")
     command = [str(binary()), "answer", "--url", world.server.ws_url, "--token", token, "--once"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=clean_environment()) as process:
-        taro = world.phone("11")
+        taro = world.connect("11")
         for line in process.stdout:
             assert "\x1b" not in line
             if "waiting for calls" in line:

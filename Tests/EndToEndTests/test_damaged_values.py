@@ -48,7 +48,7 @@ def filled(tmp_path_factory):
     taro, _ = world.call("c-0")
     taro.ask(type="end", callId="c-0")
     world.call("c-1")
-    world.phone("12", "phone-12").ring("13", "c-2")
+    world.connect("12", "phone-12").ring("13", "c-2")
     world.close()
     server.terminate()
     assert server.exit_code() == 0
@@ -79,7 +79,7 @@ def commands(folder, tmp_path, where: str):
 
 
 def a_call_goes_through(world, call_id: str, caller: str, callee: str):
-    one, other = world.phone(caller, f"new-{caller}"), world.phone(callee, f"new-{callee}")
+    one, other = world.connect(caller, f"new-{caller}"), world.connect(callee, f"new-{callee}")
     one.ring(other, call_id)
     other.expect(type="offer", callId=call_id)
     other.ask(type="answer", callId=call_id, sdp=samples.ANSWER)

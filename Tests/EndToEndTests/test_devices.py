@@ -7,9 +7,9 @@ VOIP, ALERT = "a" * 64, "b" * 64
 
 
 def devices(rest) -> list[dict]:
-    answer = rest.get("/api/me/devices")
-    assert answer.status_code == 200, answer.text
-    body = answer.json()
+    response = rest.get("/api/me/devices")
+    assert response.status_code == 200, response.text
+    body = response.json()
     return body if isinstance(body, list) else body["devices"]
 
 
@@ -19,9 +19,9 @@ def body(**fields) -> dict:
 
 def test_a_registered_device_is_listed(world):
     rest = world.rest("10")
-    answer = rest.put("/api/me/devices", body(voipDeviceToken=VOIP, deviceId="d-1"))
-    assert answer.status_code == 200
-    assert answer.json() == answer.json() | {"deviceId": "d-1", "bundleId": "com.example.chat", "platform": "ios"}
+    response = rest.put("/api/me/devices", body(voipDeviceToken=VOIP, deviceId="d-1"))
+    assert response.status_code == 200
+    assert response.json() == response.json() | {"deviceId": "d-1", "bundleId": "com.example.chat", "platform": "ios"}
     assert [device["deviceId"] for device in devices(rest)] == ["d-1"]
 
 
@@ -110,9 +110,9 @@ def test_another_users_devices_are_neither_seen_nor_removed(world):
 def test_a_registration_with_a_bad_field_is_refused_by_name_and_changes_nothing(world, fields):
     rest = world.rest("10")
     whole = {key: value for key, value in (body(voipDeviceToken=VOIP) | fields).items() if value is not None}
-    answer = rest.put("/api/me/devices", whole)
-    assert code(answer) == (400, "invalid_field")
-    assert next(iter(fields)) in answer.text
+    response = rest.put("/api/me/devices", whole)
+    assert code(response) == (400, "invalid_field")
+    assert next(iter(fields)) in response.text
     assert devices(rest) == []
 
 

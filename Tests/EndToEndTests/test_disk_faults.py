@@ -16,7 +16,7 @@ import time
 import httpx
 import pytest
 import samples
-from phone import Refused
+from connection import Refused
 from websockets.exceptions import ConnectionClosed
 
 SETTINGS = int(os.environ.get("RINGLINE_DISK_FAULTS", "8"))
@@ -101,21 +101,21 @@ def settings() -> list[tuple[str, int, int, int]]:
     return every[:SETTINGS]
 
 
-def acked_marks(phone, call_id: str, marks: list[str]) -> set[str]:
-    """Sends a signal for each mark; returns the marks that were acked before the answers stopped for 1.5 s."""
+def acked_marks(connection, call_id: str, marks: list[str]) -> set[str]:
+    """Sends a signal for each mark; returns the marks that were acked before the replies stopped for 1.5 s."""
     for number, mark in enumerate(marks):
         try:
-            phone.send(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
+            connection.send(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
         except ConnectionClosed:
             break
     acked = set()
     for _ in marks:
         try:
-            answer = phone.wait(lambda message: message["type"] in ("ack", "error"), 1.5)
+            reply = connection.wait(lambda message: message["type"] in ("ack", "error"), 1.5)
         except AssertionError:
             break
-        if answer["type"] == "ack":
-            acked.add(answer["id"])
+        if reply["type"] == "ack":
+            acked.add(reply["id"])
     return acked
 
 
@@ -157,13 +157,13 @@ def test_a_failing_disk_loses_nothing_that_was_acked(make_server, make_world, tm
     assert failed_at_all > len(settings()) / 8, "hardly any setting caused a fault: the run proved nothing"
 
 
-def ask_until_taken(phone, mark: str, where: str, **signal):
+def ask_until_taken(connection, mark: str, where: str, **signal):
     """Resends a signal under the same `id` until it is acked, as a client does after `store_unavailable`."""
     deadline = time.monotonic() + 15
     while time.monotonic() < deadline:
         try:
             ice = {"type": "ice", "callId": "c-1", "candidate": samples.candidate(1)}
-            phone.ask(id=mark, **(signal or ice))
+            connection.ask(id=mark, **(signal or ice))
             return
         except Refused as refused:
             assert refused.code == "store_unavailable", f"{where}: {refused}"
@@ -180,17 +180,18 @@ def test_an_end_by_request_gets_its_response_at_once_while_the_disk_is_full(make
     app = world.rest("11", device="phone-11", allow_5xx=True)
     setting.write_text(f"pwrite {errno.ENOSPC} 1 1000000")
     began = time.monotonic()
-    answer = app.delete("/api/calls/signal/c-1")
+    response = app.delete("/api/calls/signal/c-1")
     assert time.monotonic() - began < 1, f"it waited {time.monotonic() - began:.2f} s"
-    assert answer.status_code == 503 and answer.json()["code"] == "store_unavailable", answer.text
-    assert "retry-after" in answer.headers
+    assert response.status_code == 503 and response.json()["code"] == "store_unavailable", response.text
+    assert "retry-after" in response.headers
     # The peer receives the end although the store cannot write. A repeated request is answered without delay, too.
     hanako.expect(type="end", callId="c-1")
     began = time.monotonic()
     assert app.delete("/api/calls/signal/c-1").json()["code"] in ("call_ended", "store_unavailable")
     assert time.monotonic() - began < 1
     setting.unlink()
-    ask_until_taken(world.phone("21", "phone-21"), "later", "the disk is whole again", type="offer", to="20", sdp=samples.OFFER)
+    caller = world.connect("21", "phone-21")
+    ask_until_taken(caller, "later", "the disk is whole again", type="offer", to="20", sdp=samples.OFFER)
     server.kill()
     server.start()
     assert world.rest("10", device="phone-10").log("c-1")["state"] == "ended"

@@ -137,7 +137,7 @@ def test_an_audit_log_that_cannot_be_written_is_an_error(tmp_path):
     assert doctor(tmp_path, "--audit-log", tmp_path / "none/audit", code=1)["audit log"][0] == "error"
 
 
-def test_too_few_descriptors_for_the_wanted_sessions_are_an_error(tmp_path):
+def test_too_few_descriptors_for_the_wanted_connections_are_an_error(tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
 

@@ -24,17 +24,17 @@ def ices(rest, call_id: str) -> list[dict]:
     return [signal for signal in rest.log(call_id)["signals"] if signal["type"] == "ice"]
 
 
-def next_answer(phone) -> dict | None:
+def next_reply(connection) -> dict | None:
     """Returns the next ack or error, or None if the connection has closed or no message comes for 2 s."""
     try:
-        return phone.wait(lambda message: message["type"] in ("ack", "error"), 2)
+        return connection.wait(lambda message: message["type"] in ("ack", "error"), 2)
     except AssertionError:
         return None
 
 
-def read_to_the_end(phone):
+def read_to_the_end(connection):
     try:
-        phone.close_code(5)
+        connection.close_code(5)
     except AssertionError:
         pass
 
@@ -55,8 +55,8 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
 
     for round_number in range(KILLS):
         caller, callee, call_id = f"c{round_number}", f"b{round_number}", f"call-{round_number}"
-        hanako = world.phone(callee, "listener")
-        taro = world.phone(caller, "phone")
+        hanako = world.connect(callee, "listener")
+        taro = world.connect(caller, "phone")
         ack = taro.ring(callee, call_id)
         deadlines[call_id] = hanako.expect(type="offer", callId=call_id)["ringUntil"]
         acked[call_id] = []
@@ -65,11 +65,11 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
         moment, killer = chance.randrange(1, SIGNALS), threading.Timer(chance.uniform(0, 0.01), server.kill)
 
         def hears_an_ack(taro=taro, call_id=call_id) -> bool:
-            if (answer := next_answer(taro)) is None:
+            if (reply := next_reply(taro)) is None:
                 return False
-            assert answer["type"] == "ack", answer
-            acked[call_id].append((answer["seq"], answer["id"]))
-            given(call_id, answer["seq"], answer["id"])
+            assert reply["type"] == "ack", reply
+            acked[call_id].append((reply["seq"], reply["id"]))
+            given(call_id, reply["seq"], reply["id"])
             return True
 
         try:
@@ -103,13 +103,13 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
             given(call_id, seq, mark)
 
         # The sender reconnects and resends everything under the same ids. The log then has each signal once, in order.
-        taro = world.phone(caller, "phone")
+        taro = world.connect(caller, "phone")
         for mark, number in marks.items():
             taro.send(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
         for mark in marks:
-            answer = taro.answer_to(mark)
-            assert answer["type"] == "ack", answer
-            given(call_id, answer["seq"], mark)
+            reply = taro.reply_to(mark)
+            assert reply["type"] == "ack", reply
+            given(call_id, reply["seq"], mark)
         kept = ices(rest, call_id)
         assert sorted(signal["id"] for signal in kept) == sorted(marks)
         assert strictly_growing([signal["seq"] for signal in kept])
@@ -135,7 +135,7 @@ def test_an_answered_call_continues_after_a_kill(world):
     taro.ask(type="connected", callId="c-1")
     world.server.kill()
     world.server.start()
-    taro, hanako = world.phone("11", "phone-11"), world.phone("10", "phone-10")
+    taro, hanako = world.connect("11", "phone-11"), world.connect("10", "phone-10")
     assert world.rest("11", device="phone-11").log("c-1")["state"] == "active"
     taro.ask(type="info", callId="c-1", data="still here")
     assert hanako.expect(type="info")["data"] == "still here"
@@ -150,7 +150,7 @@ def test_an_ended_call_stays_ended_after_a_kill(world):
     world.server.start()
     log = world.rest("10", device="phone-10").log("c-1")
     assert (log["state"], log["reason"]) == ("ended", "hangup")
-    assert world.phone("10", "phone-10").refused(type="info", callId="c-1", data=1)["code"] == "call_ended"
+    assert world.connect("10", "phone-10").refused(type="info", callId="c-1", data=1)["code"] == "call_ended"
 
 
 def test_a_call_answered_before_a_kill_is_not_answered_again_after_it(world):
@@ -158,7 +158,7 @@ def test_a_call_answered_before_a_kill_is_not_answered_again_after_it(world):
     world.server.kill()
     world.server.start()
     assert (
-        world.phone("10", "tablet").refused(type="answer", callId="c-1", sdp=samples.changed(samples.ANSWER, "t"))[
+        world.connect("10", "tablet").refused(type="answer", callId="c-1", sdp=samples.changed(samples.ANSWER, "t"))[
             "code"
         ]
         == "already_answered"
@@ -167,7 +167,7 @@ def test_a_call_answered_before_a_kill_is_not_answered_again_after_it(world):
 
 def test_a_ring_that_ran_out_while_the_server_was_down_is_unanswered(make_server, make_world):
     world = make_world(make_server("--ring-timeout", 2))
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     until = world.rest("10").log("c-1")["ringUntil"]
     world.server.kill()
     while time.time() * 1000 <= until:
@@ -182,11 +182,11 @@ def test_a_ring_that_ran_out_while_the_server_was_down_is_unanswered(make_server
 
 def test_the_original_ring_deadline_holds_after_a_restart(make_server, make_world):
     world = make_world(make_server("--ring-timeout", 4))
-    world.phone("11", "a").ring("10", "c-1")
+    world.connect("11", "a").ring("10", "c-1")
     until = world.rest("10").log("c-1")["ringUntil"]
     world.server.kill()
     world.server.start()
-    taro = world.phone("11", "a")
+    taro = world.connect("11", "a")
     ended = taro.expect(type="call", state="ended", seconds=8)
     assert ended["reason"] == "unanswered"
     assert -100 <= time.time() * 1000 - until < 1500
@@ -197,7 +197,7 @@ def test_seq_continues_above_the_values_from_before_the_kill(world):
     before = taro.ask(type="info", callId="c-1", data=1)["seq"]
     world.server.kill()
     world.server.start()
-    assert world.phone("11", "phone-11").ask(type="info", callId="c-1", data=2)["seq"] > before
+    assert world.connect("11", "phone-11").ask(type="info", callId="c-1", data=2)["seq"] > before
 
 
 def test_the_history_survives_a_kill(world):

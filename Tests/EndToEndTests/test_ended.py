@@ -14,7 +14,7 @@ def test_a_call_at_rest_is_fetched_as_before_and_its_call_id_can_be_used_again(w
     for number in range(5):
         taro.ask(type="ice", callId="11-10", candidate=samples.candidate(number))
     end = taro.send(type="end", callId="11-10")
-    ack = taro.answer_to(end)
+    ack = taro.reply_to(end)
     hanako.drop()
     taro.close()
     before = world.rest("10", device="phone-10").log("11-10")
@@ -25,10 +25,10 @@ def test_a_call_at_rest_is_fetched_as_before_and_its_call_id_can_be_used_again(w
     assert len(before["candidates"]) == 5 and before["reason"] == "hangup"
     assert world.rest("10").get("/api/calls/11-10/timeline").json() == timeline
     assert code(world.rest("12").get("/api/calls/signal/11-10")) == (404, "not_found")
-    back = world.phone("10", "phone-10")
+    back = world.connect("10", "phone-10")
     assert back.expect(type="call", callId="11-10", state="ended")["reason"] == "hangup"
-    again = world.phone("11", "phone-11")
-    assert again.answer_to(again.send(type="end", callId="11-10", id=end)) == ack, "the same id gets the same ack"
+    again = world.connect("11", "phone-11")
+    assert again.reply_to(again.send(type="end", callId="11-10", id=end)) == ack, "the same id gets the same ack"
     assert again.refused(type="ice", callId="11-10", candidate=None)["code"] == "call_ended"
     assert again.ring(back, "11-10")["epoch"] == 2
     assert back.expect(type="offer", callId="11-10")["epoch"] == 2

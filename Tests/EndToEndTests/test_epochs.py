@@ -49,8 +49,8 @@ def test_each_use_of_a_call_id_has_its_own_record_and_timeline(world):
     taro.signal("offer", "11-10", to="10", sdp=AGAIN)
 
     def told(path, **query):
-        answer = hanako.get(f"/api/calls/11-10{path}", **query)
-        return answer.status_code, answer.json().get("epoch"), answer.json().get("field")
+        response = hanako.get(f"/api/calls/11-10{path}", **query)
+        return response.status_code, response.json().get("epoch"), response.json().get("field")
 
     for path in ("", "/timeline"):
         assert told(path) == told(path, epoch=2) == told(path, peer="11") == (200, 2, None)
@@ -94,7 +94,7 @@ def test_a_late_end_of_the_earlier_epoch_does_not_end_the_new_call(world):
 
 
 def test_a_new_description_during_the_ring_replaces_the_old_one_without_a_second_ring(world):
-    taro = world.phone("11", "d-1")
+    taro = world.connect("11", "d-1")
     first = taro.ring("10", "c-1")
     second = taro.ring("10", "c-1", sdp=AGAIN)
     assert second["epoch"] == first["epoch"] == 1
@@ -103,7 +103,7 @@ def test_a_new_description_during_the_ring_replaces_the_old_one_without_a_second
 
 def test_an_offer_from_another_device_of_the_caller_replaces_an_answered_call(world):
     taro, hanako = world.call("11-10")
-    tablet = world.phone("11", "tablet")
+    tablet = world.connect("11", "tablet")
     tablet.fence()
     ack = tablet.ring(hanako, "11-10", sdp=AGAIN)
     assert ack["epoch"] == 2
@@ -125,4 +125,4 @@ def test_epochs_continue_after_a_restart(world):
     taro.ask(type="end", callId="11-10")
     world.server.kill()
     world.server.start()
-    assert world.phone("11").ring("10", "11-10")["epoch"] == 2
+    assert world.connect("11").ring("10", "11-10")["epoch"] == 2

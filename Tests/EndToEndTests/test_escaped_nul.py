@@ -23,21 +23,21 @@ from tokens import mint
 )
 def test_a_nul_in_an_address_is_refused_and_the_field_is_named(world, field, path):
     """The library once ended the connection without a response, or cut the text there and accepted it."""
-    answer = talk(world.server.port, request("GET", path, f"Authorization: Bearer {world.token()}"))
-    head, _, body = answer.partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 400 "), answer
+    response = talk(world.server.port, request("GET", path, f"Authorization: Bearer {world.token()}"))
+    head, _, body = response.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 "), response
     assert json.loads(body)["field"] == field
 
 
 def test_a_nul_in_an_address_is_refused_over_tls_too(make_server, certificate):  # noqa: F811
     server = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem")
     headers = {"Authorization": f"Bearer {mint(server.secret, '11')}"}
-    answer = httpx.get(server.url + "/api/calls/signal?callId=%00", headers=headers, verify=False, trust_env=False)
-    assert (answer.status_code, answer.json()["field"]) == (400, "callId")
+    response = httpx.get(server.url + "/api/calls/signal?callId=%00", headers=headers, verify=False, trust_env=False)
+    assert (response.status_code, response.json()["field"]) == (400, "callId")
 
 
 def test_an_escaped_nul_in_a_body_or_a_message_is_unchanged(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     text = "GET /%00 HTTP/1.1"
     taro.ask(type="message", to="10", body=text)
     assert hanako.expect(type="message")["body"] == text

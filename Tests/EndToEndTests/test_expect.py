@@ -49,11 +49,11 @@ def request(world, line: str, body: str = "", more: str = "") -> bytes:
     return f"{head}{length}\r\n{body}".encode()
 
 
-def read(plain: socket.socket, answers: int, seconds: float = 4) -> bytes:
+def read(plain: socket.socket, responses: int, seconds: float = 4) -> bytes:
     """Reads until this number of responses has come or the time is over; returns the bytes that came."""
     plain.settimeout(0.1)
     got, deadline = b"", time.monotonic() + seconds
-    while got.count(b"HTTP/1.1 ") < answers and time.monotonic() < deadline:
+    while got.count(b"HTTP/1.1 ") < responses and time.monotonic() < deadline:
         try:
             got += plain.recv(65536)
         except TimeoutError:

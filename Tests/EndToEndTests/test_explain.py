@@ -70,7 +70,7 @@ def short(apns, make_server, make_world):
 
 def test_a_call_that_rang_by_socket(push_world):
     world, _ = push_world
-    taro, hanako = world.phone("11", "iphone-t", claims={"name": "Taro"}), world.phone("10", "iphone-h")
+    taro, hanako = world.connect("11", "iphone-t", claims={"name": "Taro"}), world.connect("10", "iphone-h")
     taro.ring(hanako, "c-1")
     hanako.expect(type="offer")
     hanako.ask(type="ringing", callId="c-1")
@@ -84,10 +84,10 @@ def test_a_call_that_rang_by_socket(push_world):
 def test_a_call_that_rang_by_push(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
-    taro = world.phone("11", "iphone-t", claims={"name": "Taro"})
+    taro = world.connect("11", "iphone-t", claims={"name": "Taro"})
     taro.ring("10", "c-1")
     pushed(fake, device)
-    hanako = world.phone("10", "iphone-h")
+    hanako = world.connect("10", "iphone-h")
     hanako.expect(type="offer")
     hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
     taro.expect(type="answer")
@@ -96,17 +96,17 @@ def test_a_call_that_rang_by_push(push_world):
     assert "10's iPhone iphone-h was pushed at" in text and "it came back at" in text
 
 
-def test_a_phone_that_never_came_back_after_its_push(short):
+def test_a_device_that_never_came_back_after_its_push(short):
     world, fake = short
     register(world, deviceId="iphone-h")
-    world.phone("11", "iphone-t").ring("10", "c-1")
+    world.connect("11", "iphone-t").ring("10", "c-1")
     text = until(world, "c-1", "ended: unanswered", title="Pushed, accepted, and never heard of again")
     assert "the device never came back" in text and "Nobody answered within 1.00 s" in text
 
 
 def test_no_device_to_ring(short):
     world, _ = short
-    world.phone("11", "iphone-t").ring("10", "c-1")
+    world.connect("11", "iphone-t").ring("10", "c-1")
     text = until(world, "c-1", "ended: unanswered", title="No device")
     assert "no device registered for pushes: nothing could ring" in text
 
@@ -115,7 +115,7 @@ def test_a_push_refused_by_its_topic(short):
     world, fake = short
     fake.script(token(1), [{"status": 400, "reason": "DeviceTokenNotForTopic"}])
     register(world, deviceId="iphone-h")
-    world.phone("11", "iphone-t").ring("10", "c-1")
+    world.connect("11", "iphone-t").ring("10", "c-1")
     text = until(world, "c-1", "ended: unanswered", title="Push refused: the topic")
     assert "400 DeviceTokenNotForTopic: the token belongs to another app" in text
     kept = world.rest("10").get("/api/me/devices").json()[0]["voipDeviceToken"]
@@ -126,7 +126,7 @@ def test_a_push_refused_by_its_token(short):
     world, fake = short
     fake.script(token(1), [{"status": 410, "reason": "Unregistered", "timestamp": int(time.time() * 1000) + 60_000}])
     register(world, deviceId="iphone-h")
-    world.phone("11", "iphone-t").ring("10", "c-1")
+    world.connect("11", "iphone-t").ring("10", "c-1")
     text = until(world, "c-1", "ended: unanswered", title="Push refused: the token")
     assert "410 Unregistered" in text
     assert world.rest("10").get("/api/me/devices").json() == [], "a dead token is forgotten"
@@ -138,7 +138,7 @@ def test_a_socket_that_was_dead(short):
     corpse = RawSocket(world.server.port, world.token("10"), path="/ws?device=iphone-h")
     assert corpse.status == 101
     began = time.monotonic()
-    world.phone("11", "iphone-t").ring("10", "c-1")
+    world.connect("11", "iphone-t").ring("10", "c-1")
     assert fake.wait_for_push(device, timeout=5)
     assert time.monotonic() - began < 0.3 + 0.5, "within the probe timeout and half a second"
     text = until(world, "c-1", "ended: unanswered", title="The socket was dead: probe failed, then pushed")
@@ -148,8 +148,8 @@ def test_a_socket_that_was_dead(short):
 def test_a_blocked_caller(short):
     world, _ = short
     world.rest("10").post("/api/blocks", {"userId": "11"})
-    hanako = world.phone("10", "iphone-h")
-    taro = world.phone("11", "iphone-t")
+    hanako = world.connect("10", "iphone-h")
+    taro = world.connect("11", "iphone-t")
     taro.ring("10", "c-1")
     assert taro.expect(type="call", state="ended")["reason"] == "unanswered"
     assert hanako.fence() == []
@@ -161,7 +161,7 @@ def test_do_not_disturb(short):
     world, fake = short
     register(world, deviceId="iphone-h")
     world.rest("10").put("/api/me/dnd", {"until": int(time.time() * 1000) + 60_000})
-    world.phone("11", "iphone-t").ring("10", "c-1")
+    world.connect("11", "iphone-t").ring("10", "c-1")
     text = until(world, "c-1", "ended: unanswered", title="Do not disturb")
     assert "had do-not-disturb on" in text
     assert fake.pushes() == []
@@ -171,7 +171,7 @@ def test_do_not_disturb_while_it_rings(short):
     world, fake = short
     fake.script(token(1), [{"status": 503, "reason": "ServiceUnavailable"}] * 20)
     register(world, deviceId="iphone-h")
-    world.phone("11", "iphone-t").ring("10", "c-1")
+    world.connect("11", "iphone-t").ring("10", "c-1")
     wait_for(world, "c-1", "503")
     world.rest("10").put("/api/me/dnd", {"until": int(time.time() * 1000) + 60_000})
     tries = len(fake.pushes())
@@ -183,7 +183,7 @@ def test_do_not_disturb_while_it_rings(short):
 def test_a_caller_who_gave_up_first(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
-    taro = world.phone("11", "iphone-t")
+    taro = world.connect("11", "iphone-t")
     taro.ring("10", "c-1")
     pushed(fake, device)
     taro.ask(type="end", callId="c-1")
@@ -194,13 +194,13 @@ def test_a_caller_who_gave_up_first(push_world):
 def test_a_server_that_was_restarted_while_it_rang(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
-    world.phone("11", "iphone-t").ring("10", "c-1")
+    world.connect("11", "iphone-t").ring("10", "c-1")
     pushed(fake, device)
     # If the server were killed before it has stored the result of the push, the explanation would not show "200".
     wait_for(world, "c-1", "200")
     world.server.kill()
     world.server.start()
-    hanako = world.phone("10", "iphone-h")
+    hanako = world.connect("10", "iphone-h")
     hanako.expect(type="offer")
     hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
     hanako.ask(type="end", callId="c-1")
@@ -210,7 +210,7 @@ def test_a_server_that_was_restarted_while_it_rang(push_world):
 
 def test_explain_reads_the_folder_of_a_stopped_server_too(push_world):
     world, _ = push_world
-    world.phone("11", "iphone-t").ring("10", "c-1")
+    world.connect("11", "iphone-t").ring("10", "c-1")
     world.server.terminate()
     assert world.server.exit_code() == 0
     command = [str(binary()), "explain", "c-1", "--data", str(world.server.data)]
@@ -224,10 +224,10 @@ def test_an_unknown_call_is_reported_in_one_line_and_fails(world):
     assert run.returncode != 0 and len(run.stderr.strip().splitlines()) == 1 and "nowhere" in run.stderr
 
 
-def test_a_phone_that_was_pushed_and_did_not_come_while_the_tablet_rang(push_world):
+def test_a_device_that_was_pushed_and_did_not_come_while_the_tablet_rang(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
-    tablet, taro = world.phone("10", "tablet-h"), world.phone("11", "iphone-t")
+    tablet, taro = world.connect("10", "tablet-h"), world.connect("11", "iphone-t")
     taro.ring("10", "c-1")
     pushed(fake, device)
     tablet.ask(type="ringing", callId="c-1")
@@ -239,7 +239,7 @@ def test_a_phone_that_was_pushed_and_did_not_come_while_the_tablet_rang(push_wor
 def test_a_server_that_was_stopped_while_it_rang(short):
     world, _ = short
     register(world, deviceId="iphone-h")
-    world.phone("11", "iphone-t").ring("10", "c-1")
+    world.connect("11", "iphone-t").ring("10", "c-1")
     wait_for(world, "c-1", "200")
     world.server.kill()
     wait_for(world, "c-1", "rang when the server stopped or was killed")
@@ -266,11 +266,11 @@ def test_an_answered_call_of_a_server_that_was_killed(world):
 
 
 def test_one_call_id_used_by_several_pairs_and_several_times(world):
-    taro, hanako = world.phone("11", "iphone-t"), world.phone("10", "iphone-h")
+    taro, hanako = world.connect("11", "iphone-t"), world.connect("10", "iphone-h")
     for number in range(3):
         taro.ring("10", "c-1", sdp=samples.changed(samples.OFFER, str(number)))
         hanako.ask(type="end", callId="c-1")
-    world.phone("12", "phone-i").ring("13", "c-1")
+    world.connect("12", "phone-i").ring("13", "c-1")
     text = until(world, "c-1", "12 calls 13", title="One name, several calls")
     assert text.count("11 calls 10, declined: --user 11 --user 10 --epoch ") == 3
     for options, title in [

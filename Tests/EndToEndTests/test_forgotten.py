@@ -13,7 +13,7 @@ def found(data) -> list[str]:
 
 
 def test_the_log_of_a_call_is_overwritten_when_it_is_forgotten(world):
-    taro, hanako = world.phone("11", "a-1"), world.phone("10", "b-1")
+    taro, hanako = world.connect("11", "a-1"), world.connect("10", "b-1")
     taro.ring(hanako, "c-1", sdp=samples.OFFER + f"a=x:{MARK}\r\n")
     taro.ask(type="end", callId="c-1")
     world.server.terminate()

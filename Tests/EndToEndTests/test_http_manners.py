@@ -44,9 +44,9 @@ def test_head_is_refused_as_get_is(world):
     ],
 )
 def test_a_method_that_a_path_does_not_allow_is_405_with_the_allowed_methods(world, method, path, allowed):
-    answer = world.rest("11").request(method, path)
-    assert code(answer) == (405, "method_not_allowed")
-    assert answer.headers["allow"] == allowed
+    response = world.rest("11").request(method, path)
+    assert code(response) == (405, "method_not_allowed")
+    assert response.headers["allow"] == allowed
 
 
 def test_an_upgrade_to_http_2_is_ignored(world):
@@ -59,8 +59,8 @@ def test_an_upgrade_to_http_2_is_ignored(world):
     body = {"callId": "c-1", "action": "offer", "to": "10", "data": {"sdp": samples.OFFER}}
     rest = world.rest("11")
     assert rest.request("POST", "/api/calls/signal", json=body, headers=offer).status_code == 200
-    answer = rest.request("GET", "/api/calls/signal/c-1", headers=offer)
-    assert answer.http_version == "HTTP/1.1" and answer.json()["state"] == "ringing"
+    response = rest.request("GET", "/api/calls/signal/c-1", headers=offer)
+    assert response.http_version == "HTTP/1.1" and response.json()["state"] == "ringing"
     assert httpx.get(world.server.admin_url + "/healthz", headers=offer, trust_env=False).status_code == 200
 
 
@@ -68,21 +68,21 @@ def test_the_admin_listener_has_get_and_head(server):
     for path in ("/healthz", "/readyz", "/metrics"):
         head = httpx.head(server.admin_url + path, trust_env=False)
         assert (head.status_code, head.content) == (200, b"")
-        answer = httpx.post(server.admin_url + path, trust_env=False)
-        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+        response = httpx.post(server.admin_url + path, trust_env=False)
+        assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD")
 
 
 def test_a_browsers_preflight_is_accepted_only_for_an_allowed_origin(make_server, make_world):
     world = make_world(make_server("--allow-origin", ORIGIN))
     asks = {"Access-Control-Request-Method": "DELETE", "Access-Control-Request-Headers": "authorization,content-type"}
-    answer = httpx.options(
+    response = httpx.options(
         world.server.url + "/api/calls/signal/c-1", headers=asks | {"Origin": ORIGIN}, trust_env=False
     )
-    assert answer.status_code == 204 and not answer.content
-    assert answer.headers["access-control-allow-origin"] == ORIGIN and answer.headers["vary"] == "Origin"
-    assert "DELETE" in answer.headers["access-control-allow-methods"]
+    assert response.status_code == 204 and not response.content
+    assert response.headers["access-control-allow-origin"] == ORIGIN and response.headers["vary"] == "Origin"
+    assert "DELETE" in response.headers["access-control-allow-methods"]
     assert {"authorization", "content-type"} <= {
-        name.strip().lower() for name in answer.headers["access-control-allow-headers"].split(",")
+        name.strip().lower() for name in response.headers["access-control-allow-headers"].split(",")
     }
     refused = httpx.options(
         world.server.url + "/api/calls", headers=asks | {"Origin": "https://evil.example"}, trust_env=False
@@ -93,8 +93,8 @@ def test_a_browsers_preflight_is_accepted_only_for_an_allowed_origin(make_server
 def test_a_page_may_read_retry_after_and_www_authenticate(make_server, make_world):
     world = make_world(make_server("--allow-origin", ORIGIN))
     for rest in (world.rest("11"), world.rest(token="none")):
-        answer = rest.request("GET", "/api/calls", headers={"Origin": ORIGIN})
-        assert answer.headers["access-control-allow-origin"] == ORIGIN
-        exposed = {name.strip() for name in answer.headers["access-control-expose-headers"].split(",")}
+        response = rest.request("GET", "/api/calls", headers={"Origin": ORIGIN})
+        assert response.headers["access-control-allow-origin"] == ORIGIN
+        exposed = {name.strip() for name in response.headers["access-control-expose-headers"].split(",")}
         assert exposed == {"Retry-After", "WWW-Authenticate"}
     assert "access-control-expose-headers" not in world.rest("11").get("/api/calls").headers

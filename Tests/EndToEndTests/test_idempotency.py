@@ -13,9 +13,9 @@ FIELDS = {
 }
 
 
-def count(phone, kind: str) -> int:
-    phone.fence()
-    return len([message for message in phone.heard if message["type"] == kind])
+def count(connection, kind: str) -> int:
+    connection.fence()
+    return len([message for message in connection.heard if message["type"] == kind])
 
 
 @pytest.mark.parametrize("kind", FIELDS)
@@ -28,7 +28,7 @@ def test_the_same_id_gets_the_same_ack_and_is_relayed_once(world, kind):
 
 
 def test_the_same_offer_id_rings_once(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     assert taro.ring(hanako, "c-1", id="o") == taro.ring(hanako, "c-1", id="o")
     assert count(hanako, "offer") == 1
 
@@ -49,7 +49,7 @@ def test_the_same_answer_again_under_another_id_is_the_same_answer(world):
 
 def test_the_same_answer_by_socket_and_by_rest_is_one_answer(world):
     claims = {"device": "iphone"}
-    taro, hanako = world.phone("11"), world.phone("10", claims=claims)
+    taro, hanako = world.connect("11"), world.connect("10", claims=claims)
     taro.ring(hanako, "c-1")
     first = hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
     again = world.rest("10", **claims).signal("answer", "c-1", sdp=samples.ANSWER)
@@ -59,16 +59,16 @@ def test_the_same_answer_by_socket_and_by_rest_is_one_answer(world):
 
 
 def test_the_same_id_over_rest_is_one_signal(world):
-    taro, hanako = world.phone("11"), world.rest("10")
+    taro, hanako = world.connect("11"), world.rest("10")
     taro.ring("10", "c-1")
-    answers = [hanako.signal("info", "c-1", top={"id": "same"}, data=1).json() for _ in range(3)]
-    assert answers[0] == answers[1] == answers[2]
+    bodies = [hanako.signal("info", "c-1", top={"id": "same"}, data=1).json() for _ in range(3)]
+    assert bodies[0] == bodies[1] == bodies[2]
     assert count(taro, "info") == 1
 
 
 def test_the_same_id_by_socket_and_by_rest_of_one_device_is_one_signal(world):
     claims = {"device": "iphone"}
-    taro, hanako = world.phone("11", claims=claims), world.phone("10")
+    taro, hanako = world.connect("11", claims=claims), world.connect("10")
     taro.ring(hanako, "c-1")
     ack = taro.ask(type="info", callId="c-1", id="same", data=1)
     assert world.rest("11", **claims).signal("info", "c-1", top={"id": "same"}, data=1).json()["seq"] == ack["seq"]
@@ -87,7 +87,7 @@ def test_ids_are_remembered_over_a_reconnect(world):
     taro, hanako = world.call("c-1")
     first = taro.ask(type="info", callId="c-1", id="same", data=1)
     taro.close()
-    again = world.phone("11", "phone-11")
+    again = world.connect("11", "phone-11")
     assert again.ask(type="info", callId="c-1", id="same", data=1)["seq"] == first["seq"]
     assert count(hanako, "info") == 1
 
@@ -98,7 +98,7 @@ def test_ids_are_remembered_over_a_crash(world, kind):
     first = taro.ask(type=kind, callId="c-1", id="same", **FIELDS[kind])
     world.server.kill()
     world.server.start()
-    again = world.phone("11", "phone-11").ask(type=kind, callId="c-1", id="same", **FIELDS[kind])
+    again = world.connect("11", "phone-11").ask(type=kind, callId="c-1", id="same", **FIELDS[kind])
     assert (again["seq"], again["epoch"]) == (first["seq"], first["epoch"])
     log = world.rest("10", device="phone-10").log("c-1")
     assert len([signal for signal in log["signals"] if signal["type"] == kind]) == 1
@@ -112,7 +112,7 @@ def test_the_same_end_id_after_the_end_gets_the_same_ack_and_another_id_is_refus
 
 
 def test_the_same_offer_again_under_another_id_is_not_relayed(world):
-    taro, hanako = world.phone("11", "d"), world.phone("10")
+    taro, hanako = world.connect("11", "d"), world.connect("10")
     first = taro.ring(hanako, "c-1")
     assert taro.ring(hanako, "c-1")["seq"] == first["seq"]
     assert count(hanako, "offer") == 1
@@ -135,22 +135,22 @@ def test_an_id_of_64_characters_is_good_and_a_longer_one_is_not(world):
 
 
 def test_an_offer_without_a_call_id_that_comes_again_is_the_same_call(world):
-    hanako = world.phone("10", "iphone-h")
-    taro = world.phone("11", "iphone-t")
+    hanako = world.connect("10", "iphone-h")
+    taro = world.connect("11", "iphone-t")
     first = taro.ask(type="offer", id="once", to="10", sdp=samples.OFFER)
     assert taro.ask(type="offer", id="once", to="10", sdp=samples.OFFER) == first
     taro.close()
-    taro = world.phone("11", "iphone-t")
+    taro = world.connect("11", "iphone-t")
     assert taro.ask(type="offer", id="once", to="10", sdp=samples.OFFER) == first, (
         "the ack is the same after a reconnect"
     )
     assert count(hanako, "offer") == 1
     world.server.kill()
     world.server.start()
-    assert world.phone("11", "iphone-t").ask(type="offer", id="once", to="10", sdp=samples.OFFER) == first, (
+    assert world.connect("11", "iphone-t").ask(type="offer", id="once", to="10", sdp=samples.OFFER) == first, (
         "the ack is the same after a kill"
     )
-    hanako = world.phone("10", "iphone-h")
+    hanako = world.connect("10", "iphone-h")
     assert count(hanako, "offer") == 1, "replayed once to a new connection"
     rest = world.rest("12")
     one = rest.signal("offer", top={"id": "z", "to": "10"}, sdp=samples.OFFER).json()

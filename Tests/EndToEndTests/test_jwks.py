@@ -6,8 +6,8 @@ import time
 
 import httpx
 import pytest
+from connection import Connection
 from jwks_server import Issuer
-from phone import Phone
 from rest import code
 from test_admin import eventually, get
 from test_auth import upgrade_status
@@ -36,7 +36,7 @@ def test_tokens_of_published_keys_are_let_in(issuer, make_server, make_world):
     server = make_server(*issuer.options)
     ready(server)
     world = make_world(server)
-    assert world.phone(token=token(issuer)).user == "11"
+    assert world.connect(token=token(issuer)).user == "11"
     assert world.rest(token=token(issuer, user="10")).get("/api/me/devices").status_code == 200
     assert issuer.fetches == 1
     assert sample(server, "ringline_jwks_keys") == 1
@@ -50,8 +50,8 @@ def test_a_new_key_is_fetched_when_a_token_names_it(issuer, make_server, make_wo
     ready(server)
     issuer.add("two")
     rest = make_world(server).rest(token=token(issuer, "two"), allow_5xx=True)
-    answer = rest.get("/api/me/devices")
-    assert code(answer) == (503, "keys_unavailable") and answer.headers["retry-after"] == "1"
+    response = rest.get("/api/me/devices")
+    assert code(response) == (503, "keys_unavailable") and response.headers["retry-after"] == "1"
     eventually(lambda: rest.get("/api/me/devices").status_code == 200)
     assert issuer.fetches == 2
     assert sample(server, "ringline_jwks_keys") == 2
@@ -93,13 +93,13 @@ def test_without_a_key_set_the_server_is_not_ready_and_refuses_tokens_with_503(i
         "redirect": (302, b""),
         "secret": (200, b'{"keys":[{"kty":"oct","kid":"one","k":"' + b"c" * 43 + b'"}]}'),
     }
-    issuer.answer = body.get(fault, "stall")
+    issuer.response = body.get(fault, "stall")
     if fault == "redirect":
         issuer.headers["Location"] = issuer.url
     server = make_server(*issuer.options)
     eventually(lambda: issuer.fetches > 0)
-    answer = get(server, "/readyz")
-    assert (answer.status_code, answer.json()["status"]) == (503, "keys unavailable")
+    response = get(server, "/readyz")
+    assert (response.status_code, response.json()["status"]) == (503, "keys unavailable")
     assert get(server, "/healthz").status_code == 200
     assert upgrade_status(server.ws_url, token(issuer)) == 503
     refused = httpx.get(
@@ -110,13 +110,13 @@ def test_without_a_key_set_the_server_is_not_ready_and_refuses_tokens_with_503(i
     if fault != "stall":
         eventually(lambda: sample(server, "ringline_jwks_failures_total") > 0)
         assert "the key set cannot be fetched" in server.errors() and issuer.url in server.errors()
-    issuer.answer = None
+    issuer.response = None
     if fault == "stall":
         issuer.released.set()
     ready_at = time.monotonic() + 20
     while get(server, "/readyz").status_code != 200:
         assert time.monotonic() < ready_at, server.errors()
-    assert Phone(server.ws_url, token(issuer)).user == "11"
+    assert Connection(server.ws_url, token(issuer)).user == "11"
     server.terminate()
     assert server.exit_code() == 0
 
@@ -129,17 +129,17 @@ def test_the_last_good_key_set_stays_in_force(issuer, make_server, make_world, f
     if fault == "gone":
         issuer.close()
     else:
-        issuer.answer = (500, b"{}") if fault == "error" else (200, b"noise")
+        issuer.response = (500, b"{}") if fault == "error" else (200, b"noise")
     os.kill(server.pid, signal.SIGHUP)
     eventually(lambda: sample(server, "ringline_jwks_failures_total") > 0)
-    assert make_world(server).phone(token=token(issuer)).user == "11"
+    assert make_world(server).connect(token=token(issuer)).user == "11"
     assert get(server, "/readyz").status_code == 200
     assert sample(server, "ringline_jwks_keys") == 1
     issuer.released.set()
 
 
 def test_after_failures_the_key_set_is_fetched_less_and_less_often(issuer, make_server):
-    issuer.answer = (500, b"{}")
+    issuer.response = (500, b"{}")
     make_server(*issuer.options)
     time.sleep(9)
     # The fetches come after 0, 2 and 6 s, each up to one second late.
@@ -155,24 +155,24 @@ def test_a_key_server_with_an_untrusted_certificate_is_refused(issuer, make_serv
 
 def test_keys_from_files_hold_beside_the_key_set_and_before_its_first_fetch(issuer, make_server, make_world, tmp_path):
     (tmp_path / "jwt").write_bytes(b"a" * 40)
-    issuer.answer = (500, b"{}")
+    issuer.response = (500, b"{}")
     server = make_server("--jwt-secret-file", tmp_path / "jwt", *issuer.options)
     world = make_world(server)
-    assert world.phone(token=mint(b"a" * 40, "11")).user == "11"
+    assert world.connect(token=mint(b"a" * 40, "11")).user == "11"
     assert upgrade_status(server.ws_url, token(issuer)) == 503
-    issuer.answer = None
+    issuer.response = None
     ready(server)
-    assert world.phone("10", token=token(issuer, user="10")).user == "10"
+    assert world.connect("10", token=token(issuer, user="10")).user == "10"
     assert upgrade_status(server.ws_url, mint(b"b" * 40, "11")) == 401
 
 
-def test_a_session_that_renews_its_token_gets_keys_unavailable(issuer, make_server, make_world):
+def test_a_connection_that_renews_its_token_gets_keys_unavailable(issuer, make_server, make_world):
     server = make_server(*issuer.options)
     ready(server)
-    phone = make_world(server).phone(token=token(issuer))
+    connection = make_world(server).connect(token=token(issuer))
     issuer.add("two")
-    assert phone.refused(type="auth", token=token(issuer, "two"))["code"] == "keys_unavailable"
-    eventually(lambda: phone.answer_to(phone.send(type="auth", token=token(issuer, "two")))["type"] == "ack")
+    assert connection.refused(type="auth", token=token(issuer, "two"))["code"] == "keys_unavailable"
+    eventually(lambda: connection.reply_to(connection.send(type="auth", token=token(issuer, "two")))["type"] == "ack")
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_the_doctor_fetches_the_key_set(issuer, tmp_path):
     options = ["doctor", "--data", tmp_path / "data", *issuer.options]
     result = run(*options)
     assert f"JWKS {issuer.url}: 1 keys (ES256)" in result.stdout, result.stdout
-    issuer.answer = (200, b"noise")
+    issuer.response = (200, b"noise")
     result = run(*options)
     assert result.returncode == 1 and f"error    JWKS {issuer.url}: " in result.stdout, result.stdout
     assert "JWKS" not in run(*options, "--offline").stdout

@@ -39,7 +39,7 @@ def test_the_server_reports_nothing_wrong_with_the_folder(kept):
 
 
 def test_a_ringing_call_rings_on_and_is_answered(kept):
-    taro, hanako = kept.phone("11", "phone-11"), kept.phone("10", "iphone-10")
+    taro, hanako = kept.connect("11", "phone-11"), kept.connect("10", "iphone-10")
     offer = hanako.expect(type="offer", callId="c-ringing")
     assert offer["sdp"] == description("offer of c-ringing") and offer["displayName"] == "Taro"
     assert offer["ringUntil"] == TOLD["10 GET /api/calls/signal/c-ringing"]["body"]["ringUntil"]
@@ -50,7 +50,7 @@ def test_a_ringing_call_rings_on_and_is_answered(kept):
 
 
 def test_an_active_call_continues_with_seqs_that_were_never_used(kept):
-    one, other = kept.phone("16", "phone-16"), kept.phone("17", "phone-17")
+    one, other = kept.connect("16", "phone-16"), kept.connect("17", "phone-17")
     before = [signal["seq"] for signal in TOLD["17 GET /api/calls/signal/c-active"]["body"]["signals"]]
     one.ask(type="offer", callId="c-active", sdp=description("third offer"))
     offer = other.wait(lambda each: each["type"] == "offer" and each["sdp"] == description("third offer"))
@@ -60,7 +60,7 @@ def test_an_active_call_continues_with_seqs_that_were_never_used(kept):
 
 
 def test_a_signal_resent_after_the_kill_gets_the_same_ack(kept):
-    one, caller = kept.phone("14", "phone-14"), kept.phone("30", "phone-30")
+    one, caller = kept.connect("14", "phone-14"), kept.connect("30", "phone-30")
     rest = kept.rest("14", device="phone-14").log("c-answered")
     (seq,) = [signal["seq"] for signal in rest["signals"] if signal.get("id") == "c-answered-15-1"]
     assert seq > 0
@@ -72,15 +72,15 @@ def test_a_signal_resent_after_the_kill_gets_the_same_ack(kept):
 
 
 def test_a_call_id_used_three_times_gets_epoch_4(kept):
-    one, other = kept.phone("18", "phone-18"), kept.phone("19", "phone-19")
+    one, other = kept.connect("18", "phone-18"), kept.connect("19", "phone-19")
     assert one.ring("19", "19-18", room="p2p:19-18")["epoch"] == 4
     assert other.expect(type="offer", callId="19-18")["epoch"] == 4
 
 
 def test_blocks_do_not_disturb_and_revocations_still_hold(kept):
-    blocked, quiet = kept.phone("22", "phone-22"), kept.phone("23", "phone-23")
-    kept.phone("21", "phone-21").ring("22", "b-1")
-    kept.phone("30", "phone-30").ring("23", "d-1")
+    blocked, quiet = kept.connect("22", "phone-22"), kept.connect("23", "phone-23")
+    kept.connect("21", "phone-21").ring("22", "b-1")
+    kept.connect("30", "phone-30").ring("23", "d-1")
     assert [each for each in blocked.fence() + quiet.fence() if each["type"] == "offer"] == []
     assert kept.rest("24").get("/api/me/devices").status_code == 401
 

@@ -14,13 +14,13 @@ from rest import code
 def test_above_200_at_once_signals_are_rate_limited_and_an_end_is_not(world):
     taro, hanako = world.call("c-1")
     marks = [taro.send(type="ice", callId="c-1", candidate=samples.candidate(number)) for number in range(400)]
-    answers = [taro.answer_to(mark) for mark in marks]
-    refused = [answer for answer in answers if answer["type"] == "error"]
-    assert {answer["code"] for answer in refused} == {"rate_limited"}
+    replies = [taro.reply_to(mark) for mark in marks]
+    refused = [reply for reply in replies if reply["type"] == "error"]
+    assert {reply["code"] for reply in refused} == {"rate_limited"}
     assert 50 <= len(refused) <= 202, "a burst of 200 (the offer was one), then 50 a second"
     taro.ask(type="end", callId="c-1")
     hanako.fence()
-    accepted = [answer["seq"] for answer in answers if answer["type"] == "ack"]
+    accepted = [reply["seq"] for reply in replies if reply["type"] == "ack"]
     assert [message["seq"] for message in hanako.heard if message["type"] == "ice"] == accepted
 
 
@@ -38,14 +38,14 @@ def test_a_thousand_refused_frames_close_with_4429(world):
 def test_the_31st_new_call_in_a_minute_is_rate_limited(world):
     rest = world.rest("11")
     began = time.monotonic()
-    answers = [rest.signal("offer", f"c-{number}", sdp=samples.OFFER, to=f"b{number}") for number in range(36)]
+    responses = [rest.signal("offer", f"c-{number}", sdp=samples.OFFER, to=f"b{number}") for number in range(36)]
     more = int((time.monotonic() - began) / 2)  # one more call for every two seconds that it took
     assert more < 4, "the machine is too slow for this test"
-    accepted = sum(answer.status_code == 200 for answer in answers)
+    accepted = sum(response.status_code == 200 for response in responses)
     assert 30 <= accepted <= 30 + more
-    assert [answer.status_code for answer in answers[:30]] == [200] * 30
-    assert code(answers[35]) == (429, "rate_limited")
-    assert int(answers[35].headers["retry-after"]) >= 1
+    assert [response.status_code for response in responses[:30]] == [200] * 30
+    assert code(responses[35]) == (429, "rate_limited")
+    assert int(responses[35].headers["retry-after"]) >= 1
     assert rest.signal("end", "c-0").status_code == 200, "a hang-up always gets through"
     assert world.rest("12").signal("offer", "c-1", sdp=samples.OFFER, to="13").status_code == 200, (
         "the limit does not concern another user"
@@ -55,9 +55,9 @@ def test_the_31st_new_call_in_a_minute_is_rate_limited(world):
 def test_a_log_holds_64_signals_before_the_answer_and_the_answer_still_fits(world):
     taro, hanako = world.call("c-1", answer=False)
     marks = [taro.send(type="ice", callId="c-1", candidate=samples.candidate(number)) for number in range(66)]
-    answers = [taro.answer_to(mark) for mark in marks]
-    assert [answer["type"] for answer in answers] == ["ack"] * 64 + ["error"] * 2
-    assert {answer["code"] for answer in answers[64:]} == {"log_full"}
+    replies = [taro.reply_to(mark) for mark in marks]
+    assert [reply["type"] for reply in replies] == ["ack"] * 64 + ["error"] * 2
+    assert {reply["code"] for reply in replies[64:]} == {"log_full"}
     hanako.ask(type="ringing", callId="c-1")
     hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
     taro.ask(type="ice", callId="c-1", candidate=samples.candidate(70))
@@ -66,7 +66,7 @@ def test_a_log_holds_64_signals_before_the_answer_and_the_answer_still_fits(worl
 def test_a_log_holds_64_kib_before_the_answer(world):
     taro, hanako = world.call("c-1", answer=False)
     accepted = 0
-    while taro.answer_to(taro.send(type="info", callId="c-1", data="x" * 16000))["type"] == "ack":
+    while taro.reply_to(taro.send(type="info", callId="c-1", data="x" * 16000))["type"] == "ack":
         accepted += 1
         assert accepted < 6
     assert accepted == 4
@@ -76,22 +76,24 @@ def test_a_log_holds_64_kib_before_the_answer(world):
 
 def test_a_log_holds_512_signals_then_it_is_full_and_the_end_still_fits(world):
     taro, hanako = world.call("c-1")
-    answers = []
+    replies = []
     # Every new connection may send 200 signals at once, so the rate limit refuses none of these.
     for start in (0, 300):
-        for phone, first in ((taro, start), (hanako, start + 150)):
+        for connection, first in ((taro, start), (hanako, start + 150)):
             numbers = range(first, first + 150)
-            marks = [phone.send(type="ice", callId="c-1", candidate=samples.candidate(number)) for number in numbers]
-            answers += [phone.answer_to(mark) for mark in marks]
-        for phone in (taro, hanako):
-            phone.close()
-        taro, hanako = world.phone("11", "phone-11"), world.phone("10", "phone-10")
-    acked = [answer["seq"] for answer in answers if answer["type"] == "ack"]
-    assert acked == [answer["seq"] for answer in answers[: len(acked)]], "once the log is full, no signal fits"
+            marks = [
+                connection.send(type="ice", callId="c-1", candidate=samples.candidate(number)) for number in numbers
+            ]
+            replies += [connection.reply_to(mark) for mark in marks]
+        for connection in (taro, hanako):
+            connection.close()
+        taro, hanako = world.connect("11", "phone-11"), world.connect("10", "phone-10")
+    acked = [reply["seq"] for reply in replies if reply["type"] == "ack"]
+    assert acked == [reply["seq"] for reply in replies[: len(acked)]], "once the log is full, no signal fits"
     assert 500 <= len(acked) and acked[-1] == 512, "the server's own entries count too"
-    assert {answer["code"] for answer in answers[len(acked) :]} == {"log_full"}
-    for phone in (taro, hanako):
-        assert phone.refused(type="ice", callId="c-1", candidate=None)["code"] == "log_full"
+    assert {reply["code"] for reply in replies[len(acked) :]} == {"log_full"}
+    for connection in (taro, hanako):
+        assert connection.refused(type="ice", callId="c-1", candidate=None)["code"] == "log_full"
     taro.ask(type="end", callId="c-1")
     assert hanako.expect(type="call", state="ended")["reason"] == "hangup"
 
@@ -100,7 +102,7 @@ def test_a_log_holds_512_kib(world):
     taro, hanako = world.call("c-1")
     large = "x" * 16000
     accepted = 0
-    while taro.answer_to(taro.send(type="info", callId="c-1", data=large))["type"] == "ack":
+    while taro.reply_to(taro.send(type="info", callId="c-1", data=large))["type"] == "ack":
         accepted += 1
         assert accepted < 40
     assert 28 <= accepted <= 33
@@ -109,15 +111,15 @@ def test_a_log_holds_512_kib(world):
     assert hanako.expect(type="call", state="ended")
 
 
-def test_the_17th_session_of_a_user_is_closed_with_4429(world):
-    phones = [world.phone("11", f"d-{number}") for number in range(16)]
-    from phone import Phone
+def test_the_17th_connection_of_a_user_is_closed_with_4429(world):
+    connections = [world.connect("11", f"d-{number}") for number in range(16)]
+    from connection import Connection
 
-    extra = Phone(world.server.ws_url, world.token("11"), device="d-16", welcome=False)
+    extra = Connection(world.server.ws_url, world.token("11"), device="d-16", welcome=False)
     assert extra.close_code() == 4429
-    for phone in phones:
-        assert phone.fence() == []
-    assert world.phone("10").fence() == [], "the limit does not concern another user"
+    for connection in connections:
+        assert connection.fence() == []
+    assert world.connect("10").fence() == [], "the limit does not concern another user"
 
 
 def test_a_flood_is_refused_to_its_sender_and_the_reader_that_stops_is_not_closed(make_server, make_world):
@@ -128,12 +130,12 @@ def test_a_flood_is_refused_to_its_sender_and_the_reader_that_stops_is_not_close
     assert stuck.status == 101
     large = "x" * 8000
     for user in range(3):
-        sender = world.phone(f"c{user}")
+        sender = world.connect(f"c{user}")
         accepted = 0
-        while (answer := sender.answer_to(sender.send(type="message", to="10", body=large)))["type"] == "ack":
+        while (reply := sender.reply_to(sender.send(type="message", to="10", body=large)))["type"] == "ack":
             accepted += 1
             assert accepted < 100
-        assert answer["code"] == "rate_limited"
+        assert reply["code"] == "rate_limited"
         assert accepted <= 40, "all senders share 256 KiB"
         # A call and its end still get through.
         sender.ask(type="offer", callId=f"c{user}", to="10", sdp=samples.OFFER)
@@ -147,12 +149,12 @@ def test_a_flood_is_refused_to_its_sender_and_the_reader_that_stops_is_not_close
 
 def test_a_victim_of_large_ringing_logs_connects_and_answers(make_server, make_world):
     world = make_world(make_server("--probe-timeout", 60))
-    callers = [world.phone(f"c{number}") for number in range(5)]
+    callers = [world.connect(f"c{number}") for number in range(5)]
     for caller in callers:
         caller.ring("10", caller.user)
-        while caller.answer_to(caller.send(type="info", callId=caller.user, data="x" * 15000))["type"] == "ack":
+        while caller.reply_to(caller.send(type="info", callId=caller.user, data="x" * 15000))["type"] == "ack":
             pass
-    victim = world.phone("10", "victim")
+    victim = world.connect("10", "victim")
     victim.expect(type="info", callId="c4")
     victim.ask(type="answer", callId="c4", sdp=samples.ANSWER)
     assert callers[4].expect(type="answer")["fromDevice"] == "victim"
@@ -164,13 +166,13 @@ def test_a_user_who_connects_too_often_gets_429_with_retry_after(make_server, ma
     heads = [RawSocket(world.server.port, token).head for _ in range(4)]
     assert [head.split(" ")[1] for head in heads] == ["101", "101", "101", "429"]
     assert "retry-after: 20" in heads[3].lower() or "retry-after: 19" in heads[3].lower()
-    answer = httpx.get(
+    response = httpx.get(
         world.server.url + "/socket.io/",
         params={"EIO": 4, "transport": "polling", "token": token},
         trust_env=False,
     )
-    assert (answer.status_code, answer.json()["code"]) == (429, "rate_limited")
-    assert int(answer.headers["retry-after"]) >= 1
+    assert (response.status_code, response.json()["code"]) == (429, "rate_limited")
+    assert int(response.headers["retry-after"]) >= 1
     assert RawSocket(world.server.port, world.token("12")).status == 101, "the limit does not concern another user"
     assert 'ringline_limited_total{limit="connects"} 2' in world.server.metrics_text()
 
@@ -179,14 +181,14 @@ def test_a_socketio_client_with_its_token_in_connect_has_the_same_limit(make_ser
     """Such a handshake has no token. It was once not counted, so a user could connect without a limit."""
     world = make_world(make_server("--connects-per-minute", 3))
     token = world.token(None, uid=11)
-    answers = []
+    replies = []
     for _ in range(5):
         raw = RawSocket(world.server.port, path="/socket.io/?EIO=4&transport=websocket")
         raw.read_until(TEXT)
         raw.frame(TEXT, b'40{"token":"' + token.encode() + b'"}')
-        answers.append(raw.read_until(TEXT).decode())
-    assert [answer[:2] for answer in answers] == ["40", "40", "40", "44", "44"]
-    assert '"code":"rate_limited"' in answers[4]
+        replies.append(raw.read_until(TEXT).decode())
+    assert [reply[:2] for reply in replies] == ["40", "40", "40", "44", "44"]
+    assert '"code":"rate_limited"' in replies[4]
     assert 'ringline_limited_total{limit="connects"} 2' in world.server.metrics_text()
 
 
@@ -216,7 +218,7 @@ def test_a_flood_of_pings_or_pongs_closes_with_4429(world, kind):
                 break
         reading.result()
     assert closed == [4429]
-    assert world.phone("12").fence() == []
+    assert world.connect("12").fence() == []
 
 
 def test_the_fifth_long_poll_of_a_call_is_429(world):
@@ -234,9 +236,9 @@ def test_the_fifth_long_poll_of_a_call_is_429(world):
 def test_a_user_over_the_daily_quota_may_only_end_calls(make_server, make_world):
     world = make_world(make_server("--kept-bytes-per-day", 100_000))
     taro, hanako = world.call("c-1")
-    while (answer := taro.answer_to(taro.send(type="info", callId="c-1", data="x" * 9000)))["type"] == "ack":
+    while (reply := taro.reply_to(taro.send(type="info", callId="c-1", data="x" * 9000)))["type"] == "ack":
         pass
-    assert answer["code"] == "rate_limited"
+    assert reply["code"] == "rate_limited"
     refused = world.rest("11").signal("offer", "c-2", sdp=samples.OFFER, to="12")
     assert code(refused) == (429, "rate_limited")
     assert int(refused.headers["retry-after"]) > 1
@@ -253,11 +255,11 @@ def test_connections_that_come_and_go_leave_nothing_behind(make_server, make_wor
 
         return len(os.listdir(f"/proc/{world.server.pid}/fd"))
 
-    world.phone("11", "a").close()
+    world.connect("11", "a").close()
     before = descriptors()
     for number in range(connections):
-        phone = world.phone("11", f"d-{number % 8}")
-        phone.close() if number % 2 else phone.drop()
+        connection = world.connect("11", f"d-{number % 8}")
+        connection.close() if number % 2 else connection.drop()
     deadline = time.monotonic() + 10
     while descriptors() > before + 10 and time.monotonic() < deadline:
         time.sleep(0.05)

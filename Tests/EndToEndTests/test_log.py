@@ -56,7 +56,7 @@ def make_calls(world, count: int):
     """Begins and ends this number of calls, with enough callers that each stays below its rate limit."""
     for number in range(count):
         if number % 25 == 0:
-            caller = world.phone(f"u{number}")
+            caller = world.connect(f"u{number}")
         caller.ask(type="offer", to="10", callId=f"{NAME}-{number}", sdp="v=0\r\n")
         caller.ask(type="end", callId=f"{NAME}-{number}")
 

@@ -11,11 +11,11 @@ class Polling:
     """A long poll on a separate thread."""
 
     def __init__(self, rest, call_id: str, **params):
-        self.answer = None
+        self.response = None
         self.began = time.monotonic()
 
         def poll():
-            self.answer = rest.get(f"/api/calls/signal/{call_id}", **params)
+            self.response = rest.get(f"/api/calls/signal/{call_id}", **params)
             self.seconds = time.monotonic() - self.began
 
         self.thread = threading.Thread(target=poll, daemon=True)
@@ -23,13 +23,13 @@ class Polling:
 
     def result(self, seconds=10) -> dict:
         self.thread.join(seconds)
-        assert self.answer is not None, "the poll still waits"
-        assert self.answer.status_code == 200
-        return self.answer.json()
+        assert self.response is not None, "the poll still waits"
+        assert self.response.status_code == 200
+        return self.response.json()
 
 
 def test_a_poll_is_answered_as_soon_as_there_is_a_new_entry(world):
-    taro, hanako = world.phone("11"), world.rest("10")
+    taro, hanako = world.connect("11"), world.rest("10")
     taro.ring("10", "c-1")
     polling = Polling(hanako, "c-1", since=hanako.log("c-1")["next"], wait=20)
     taro.ask(type="ice", callId="c-1", candidate=samples.CANDIDATES[0])
@@ -39,7 +39,7 @@ def test_a_poll_is_answered_as_soon_as_there_is_a_new_entry(world):
 
 
 def test_a_poll_is_answered_at_once_if_there_is_a_new_entry(world):
-    taro, hanako = world.phone("11"), world.rest("10")
+    taro, hanako = world.connect("11"), world.rest("10")
     taro.ring("10", "c-1")
     polling = Polling(hanako, "c-1", since=0, wait=20)
     assert polling.result()["offer"]["sdp"] == samples.OFFER
@@ -47,7 +47,7 @@ def test_a_poll_is_answered_at_once_if_there_is_a_new_entry(world):
 
 
 def test_a_poll_is_answered_empty_when_its_time_is_over(world):
-    taro, hanako = world.phone("11"), world.rest("10")
+    taro, hanako = world.connect("11"), world.rest("10")
     taro.ring("10", "c-1")
     cursor = hanako.log("c-1")["next"]
     polling = Polling(hanako, "c-1", since=cursor, wait=1)
@@ -89,7 +89,7 @@ def test_a_poll_of_an_unknown_call_does_not_wait(world):
 
 
 def test_many_polls_wait_at_once(world):
-    callers = [world.phone(f"c{number}") for number in range(5)]
+    callers = [world.connect(f"c{number}") for number in range(5)]
     polls = []
     for caller in callers:
         caller.ring("10", caller.user)

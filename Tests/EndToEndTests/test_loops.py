@@ -9,7 +9,7 @@ import time
 import httpx
 import pytest
 import samples
-from phone import Phone, signals
+from connection import Connection, signals
 from raw_socket import RawSocket
 from rest import Rest
 from test_admin import eventually, families, total
@@ -35,21 +35,21 @@ def worked(server) -> dict[str, int]:
     return found
 
 
-def sessions(server) -> int:
+def connections(server) -> int:
     return int(families(server)["ringline_sessions"].samples[0].value)
 
 
-def open_phones(world, pairs: int) -> list[tuple[Phone, Phone]]:
+def open_connections(world, pairs: int) -> list[tuple[Connection, Connection]]:
     # The kernel spreads connections by a hash of their ports. The probability that 2 × 20 of them are all on one of two
     # event loops is about 10⁻¹².
-    return [(world.phone(f"a{pair}", "p"), world.phone(f"b{pair}", "p")) for pair in range(pairs)]
+    return [(world.connect(f"a{pair}", "p"), world.connect(f"b{pair}", "p")) for pair in range(pairs)]
 
 
 def test_a_hundred_pairs_call_each_other_in_order_and_nothing_is_lost(world):
     # A thread sets its name when it first runs.
     eventually(lambda: sorted(worked(world.server)) == ["loop 1", "owner"])
     before = worked(world.server)
-    pairs, each = open_phones(world, 100), 20
+    pairs, each = open_connections(world, 100), 20
     for number, (caller, callee) in enumerate(pairs):
         caller.send(type="offer", callId=f"c-{number}", to=callee.user, sdp=samples.OFFER)
     for number, (_, callee) in enumerate(pairs):
@@ -58,30 +58,30 @@ def test_a_hundred_pairs_call_each_other_in_order_and_nothing_is_lost(world):
     # All send at the same time, so that many messages are on their way between the event loops.
     for candidate in range(each):
         for number, pair in enumerate(pairs):
-            for phone in pair:
-                phone.send(type="ice", callId=f"c-{number}", candidate=samples.candidate(candidate))
+            for connection in pair:
+                connection.send(type="ice", callId=f"c-{number}", candidate=samples.candidate(candidate))
     expected = [samples.candidate(candidate) for candidate in range(each)]
     for pair in pairs:
-        for phone in pair:
+        for connection in pair:
             for _ in range(each + 1):
-                phone.expect(type="ack")
+                connection.expect(type="ack")
     for number, pair in enumerate(pairs):
-        for phone in pair:
-            phone.fence()
-            heard = signals(phone.heard, f"c-{number}")
+        for connection in pair:
+            connection.fence()
+            heard = signals(connection.heard, f"c-{number}")
             assert [message["candidate"] for message in heard if message["type"] == "ice"] == expected
             seen = [message["seq"] for message in heard]
             assert seen == sorted(set(seen)), "a receiver's seq only grows"
-            assert not [message for message in phone.heard if message["type"] == "error"]
-            acks = [message["seq"] for message in phone.heard if message["type"] == "ack" and "seq" in message]
+            assert not [message for message in connection.heard if message["type"] == "error"]
+            acks = [message["seq"] for message in connection.heard if message["type"] == "ack" and "seq" in message]
             assert len(acks) == each + 1 and acks == sorted(acks)
     after = worked(world.server)
     assert all(after[name] > before[name] + 50 for name in before), f"{before} {after}"
     assert total(world.server, "connections") >= 200
 
 
-def test_requests_and_sessions_on_different_loops_reach_each_other(world):
-    pairs = open_phones(world, 10)
+def test_requests_and_connections_on_different_loops_reach_each_other(world):
+    pairs = open_connections(world, 10)
     for number, (caller, callee) in enumerate(pairs):
         # Each request has a separate connection, which may be on either event loop.
         posted = Rest(world.server.url, world.token(caller.user))
@@ -89,17 +89,17 @@ def test_requests_and_sessions_on_different_loops_reach_each_other(world):
         posted.close()
         callee.expect(type="offer", callId=f"c-{number}")
         waiting = Rest(world.server.url, world.token(caller.user))
-        since, answers = waiting.log(f"c-{number}")["next"], []
+        since, responses = waiting.log(f"c-{number}")["next"], []
 
-        def poll(rest=waiting, call_id=f"c-{number}", since=since, answers=answers):
-            answers.append(rest.log(call_id, since=since, wait=20)["signals"])
+        def poll(rest=waiting, call_id=f"c-{number}", since=since, responses=responses):
+            responses.append(rest.log(call_id, since=since, wait=20)["signals"])
 
         polling = threading.Thread(target=poll)
         polling.start()
         callee.ask(type="answer", callId=f"c-{number}", sdp=samples.ANSWER)
         polling.join(10)
         waiting.close()
-        assert answers[0][0]["type"] == "answer"
+        assert responses[0][0]["type"] == "answer"
 
 
 def test_an_unauthorised_client_is_refused_on_every_loop(world):
@@ -112,7 +112,7 @@ def test_an_unauthorised_client_is_refused_on_every_loop(world):
 
 
 def test_an_abandoned_long_poll_is_forgotten(world):
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     cursor = world.rest("10").log("c-1")["next"]
     for _ in range(20):
         with pytest.raises(httpx.ReadTimeout):
@@ -129,14 +129,14 @@ def test_an_abandoned_long_poll_is_forgotten(world):
 def test_on_every_loop_a_reader_that_stops_reading_is_closed_and_its_sender_refused(world):
     port, token = world.server.port, world.token("10")
     stuck = [RawSocket(port, token, path=f"/ws?device=d{n}", receive_buffer=4096) for n in range(12)]
-    sender = world.phone("11")
+    sender = world.connect("11")
     accepted = 0
-    while (answer := sender.answer_to(sender.send(type="message", to="10", body="x" * 8000)))["type"] == "ack":
+    while (reply := sender.reply_to(sender.send(type="message", to="10", body="x" * 8000)))["type"] == "ack":
         accepted += 1
         assert accepted < 100
-    assert answer["code"] == "rate_limited"
+    assert reply["code"] == "rate_limited"
     # The stuck connections do not answer pings either, so the server closes them.
-    eventually(lambda: sessions(world.server) == 1, 10)
+    eventually(lambda: connections(world.server) == 1, 10)
     for each in stuck:
         each.socket.close()
 
@@ -169,22 +169,22 @@ def test_an_unknown_socketio_session_is_refused_on_every_loop(world):
 
 def test_socketio_and_websocket_call_each_other(world):
     for user in range(11, 21):
-        app, phone = Raw(world, user=user), world.phone(f"b{user}")
+        app, connection = Raw(world, user=user), world.connect(f"b{user}")
         assert app.hear().startswith("0")
         app.say("40")
         assert app.hear().startswith("40")
-        phone.ring(str(user), f"c-{user}")
+        connection.ring(str(user), f"c-{user}")
         while f"c-{user}" not in app.hear():
             pass
         app.socket.close()
 
 
 def test_every_client_is_closed_with_1001_when_the_server_stops(world):
-    phones = [world.phone(f"u{number}") for number in range(40)]
+    connections = [world.connect(f"u{number}") for number in range(40)]
     stuck = [RawSocket(world.server.port, world.token(f"s{n}"), receive_buffer=4096) for n in range(10)]
     began = time.monotonic()
     world.server.terminate()
-    assert [phone.close_code() for phone in phones] == [1001] * 40
+    assert [connection.close_code() for connection in connections] == [1001] * 40
     for each in stuck:
         each.socket.close()
     assert world.server.exit_code(10) == 0
@@ -199,15 +199,15 @@ def test_a_server_without_clients_stops_at_once(world):
 
 
 def test_a_waiting_long_poll_does_not_delay_the_stop(world):
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     cursor = world.rest("10").log("c-1")["next"]
     statuses = []
 
     def poll():
         with Rest(world.server.url, world.token("10"), allow_5xx=True).http as client:
             try:
-                answer = client.get("/api/calls/signal/c-1", params={"since": cursor, "wait": 30})
-                statuses.append(answer.status_code)
+                response = client.get("/api/calls/signal/c-1", params={"since": cursor, "wait": 30})
+                statuses.append(response.status_code)
             except httpx.TransportError as error:
                 statuses.append(error)
 
@@ -224,19 +224,19 @@ def test_a_waiting_long_poll_does_not_delay_the_stop(world):
 
 def test_acked_signals_survive_kill_9(world):
     for life in range(5):
-        phones = open_phones(world, 10)
+        connections = open_connections(world, 10)
         acked: dict[str, list[int]] = {}
-        for number, (caller, callee) in enumerate(phones):
+        for number, (caller, callee) in enumerate(connections):
             call_id = f"c-{life}-{number}"
             caller.ring(callee, call_id)
             for candidate in range(40):
                 caller.send(type="ice", callId=call_id, candidate=samples.candidate(candidate))
-        for number, (caller, _) in enumerate(phones):
+        for number, (caller, _) in enumerate(connections):
             # At the kill, some signals are acked and others are on their way.
             for _ in range(4 * number):
                 caller.wait(lambda message: message["type"] == "ack")
         world.server.kill()
-        for number, (caller, _) in enumerate(phones):
+        for number, (caller, _) in enumerate(connections):
             try:
                 caller.close_code(3)
             except AssertionError:

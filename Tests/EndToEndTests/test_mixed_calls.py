@@ -6,7 +6,7 @@ import time
 import pytest
 import samples
 import socketio
-from sio_phone import App
+from sio_app import App
 
 
 class SocketIO:
@@ -44,35 +44,35 @@ class WebSocket:
     """A client of Ringline's own protocol."""
 
     def __init__(self, world, user):
-        self.phone = world.phone(str(user), f"phone-{user}")
+        self.connection = world.connect(str(user), f"phone-{user}")
         self.user, self.call = user, None
 
     def offer(self, to, sdp):
         self.call = f"{self.user}-{to}"
-        self.phone.ask(type="offer", to=str(to), callId=self.call, sdp=sdp)
+        self.connection.ask(type="offer", to=str(to), callId=self.call, sdp=sdp)
 
     def answer(self, _, sdp):
-        self.phone.ask(type="answer", callId=self.call, sdp=sdp)
+        self.connection.ask(type="answer", callId=self.call, sdp=sdp)
 
     def ice(self, _, candidate):
-        self.phone.ask(type="ice", callId=self.call, candidate=candidate)
+        self.connection.ask(type="ice", callId=self.call, candidate=candidate)
 
     def end(self, _):
-        self.phone.ask(type="end", callId=self.call)
+        self.connection.ask(type="end", callId=self.call)
 
     def hears_offer(self):
-        offer = self.phone.expect(type="offer")
+        offer = self.connection.expect(type="offer")
         self.call = offer["callId"]
         return offer["sdp"]
 
     def hears_answer(self):
-        return self.phone.expect(type="answer")["sdp"]
+        return self.connection.expect(type="answer")["sdp"]
 
     def hears_candidate(self):
-        return self.phone.expect(type="ice")["candidate"]
+        return self.connection.expect(type="ice")["candidate"]
 
     def hears_end(self):
-        return self.phone.expect(type="call", state="ended")["reason"]
+        return self.connection.expect(type="call", state="ended")["reason"]
 
 
 class Polling:
@@ -83,8 +83,8 @@ class Polling:
         self.user, self.call, self.seen = user, None, 0
 
     def _post(self, action, **data):
-        answer = self.rest.signal(action, self.call, path_id=True, **data)
-        assert answer.status_code == 200, answer.text
+        response = self.rest.signal(action, self.call, path_id=True, **data)
+        assert response.status_code == 200, response.text
 
     def offer(self, to, sdp):
         self.call = f"{self.user}-{to}"
@@ -102,8 +102,8 @@ class Polling:
     def _next(self, wanted, seconds=8):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            answer = self.rest.get(f"/api/calls/signal/{self.call}", since=self.seen, wait=1)
-            for signal in answer.json().get("signals", []) if answer.status_code == 200 else []:
+            response = self.rest.get(f"/api/calls/signal/{self.call}", since=self.seen, wait=1)
+            for signal in response.json().get("signals", []) if response.status_code == 200 else []:
                 if signal["seq"] > self.seen and wanted(signal):
                     self.seen = signal["seq"]
                     return signal

@@ -68,7 +68,7 @@ def page(world) -> str:
     taro.refused(type="dtmf", callId="c-1", digits="x")
     world.rest("12").put("/api/me/devices", {"voipDeviceToken": "ab" * 32, "bundleId": "a.b", "platform": "ios"})
     taro.ring("12", "c-2")
-    world.phone("10", hanako.device)
+    world.connect("10", hanako.device)
     return world.server.metrics_text()
 
 
@@ -152,7 +152,7 @@ def test_the_process_is_described(world):
     before = sample(server, "process_open_fds")
     assert before == pytest.approx(len(list(pathlib.Path(f"/proc/{server.pid}/fd").iterdir())), abs=3)
     for number in range(30):
-        world.phone(str(number))
+        world.connect(str(number))
     assert 30 <= sample(server, "process_open_fds") - before <= 33
     assert sample(server, "process_max_fds") > 100
     spent = sample(server, "process_cpu_seconds_total")
@@ -169,7 +169,7 @@ def test_a_connection_that_reads_too_slowly_is_closed_and_counted_as_a_queue_dro
     while not sample(world.server, "ringline_queue_drops_total"):
         assert time.monotonic() < deadline
         # When a connection does not keep up, the server refuses most signals to it. It never refuses a renegotiation.
-        caller = world.phone(f"c{number}")
+        caller = world.connect(f"c{number}")
         caller.ring("10", f"c{number}")
         stuck.frame(raw_socket.TEXT, json.dumps({"type": "answer", "callId": f"c{number}", "sdp": samples.ANSWER}).encode())
         caller.expect(type="answer")

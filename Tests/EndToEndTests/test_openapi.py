@@ -181,7 +181,7 @@ def test_the_document_has_every_code_of_the_server_with_its_status_and_no_other(
 # Against the running server
 
 
-def relay_options(folder) -> list[str]:
+def turn_options(folder) -> list[str]:
     secret = folder / "turn-secret"
     secret.write_text("north\n")
     return ["--turn-secret-file", secret, "--turn-url", "turn:turn.example.com:3478?transport=udp"]
@@ -190,7 +190,7 @@ def relay_options(folder) -> list[str]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_schemathesis_finds_no_failure_over_the_whole_document(make_server, tmp_path, name):
-    server = make_server(*relay_options(tmp_path))
+    server = make_server(*turn_options(tmp_path))
     here = os.path.dirname(__file__)
     environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")} | {
         "ST_URL": server.url,
@@ -221,19 +221,19 @@ def test_the_examples_have_the_members_that_the_server_sends(make_server, make_w
 
     The examples were copied from an earlier run. Since then the server may have gained or lost members.
     """
-    world = make_world(make_server(*relay_options(tmp_path), "--stun-url", "stun:stun.example.com:3478"))
+    world = make_world(make_server(*turn_options(tmp_path), "--stun-url", "stun:stun.example.com:3478"))
     api = document()
     taro, hanako = world.rest("11", name="Taro"), world.rest("10", device="iphone-h")
     seen = set()
 
     def story(rest, method: str, path: str, described: str, example=None, **options):
-        answer = rest.request(method, path, **options)
-        assert answer.status_code == 200, answer.text
-        response = resolved(api, api["paths"][described][method.lower()]["responses"]["200"])
-        media = response["content"]["application/json"]
-        check(api, media["schema"], answer.json(), f"{method} {path}")
+        response = rest.request(method, path, **options)
+        assert response.status_code == 200, response.text
+        shape = resolved(api, api["paths"][described][method.lower()]["responses"]["200"])
+        media = shape["content"]["application/json"]
+        check(api, media["schema"], response.json(), f"{method} {path}")
         shown = media["examples"][example]["value"] if example else media["example"]
-        assert members(answer.json()) == members(shown), f"{method} {path}"
+        assert members(response.json()) == members(shown), f"{method} {path}"
         seen.add((method, described))
 
     def members(value):
@@ -244,10 +244,10 @@ def test_the_examples_have_the_members_that_the_server_sends(make_server, make_w
 
     signal, one = "/api/calls/signal", "/api/calls/signal/{callId}"
     body = api["paths"][signal]["post"]["requestBody"]["content"]["application/json"]["examples"]
-    phone = api["paths"]["/api/me/devices"]["put"]["requestBody"]["content"]["application/json"]["examples"]
-    story(hanako, "PUT", "/api/me/devices", "/api/me/devices", json=phone["iphone"]["value"])
+    devices = api["paths"]["/api/me/devices"]["put"]["requestBody"]["content"]["application/json"]["examples"]
+    story(hanako, "PUT", "/api/me/devices", "/api/me/devices", json=devices["iphone"]["value"])
     unnamed = world.rest("10")
-    story(unnamed, "POST", "/api/me/devices", "/api/me/devices", json=phone["android"]["value"])
+    story(unnamed, "POST", "/api/me/devices", "/api/me/devices", json=devices["android"]["value"])
     story(taro, "POST", signal, signal, "begun", json=body["offer"]["value"])
     story(taro, "POST", signal, signal, "begun", json=body["ice"]["value"])
     story(hanako, "GET", f"{signal}?callId=c-1", signal, "object")
@@ -280,12 +280,12 @@ def test_every_example_of_a_request_body_is_accepted(world):
     taro, hanako = world.rest("11"), world.rest("10")
     for name, example in examples["/api/calls/signal"].items():
         rest = hanako if name in ("ringing", "answer") else taro
-        answer = rest.post("/api/calls/signal", example["value"])
-        assert answer.status_code == 200, f"{name}: {answer.text}"
+        response = rest.post("/api/calls/signal", example["value"])
+        assert response.status_code == 200, f"{name}: {response.text}"
     for name, example in examples["/api/calls/signal/{callId}"].items():
         rest = taro if name == "offer" else hanako
-        answer = rest.post("/api/calls/signal/c-2", example["value"])
-        assert answer.status_code == 200, f"{name}: {answer.text}"
+        response = rest.post("/api/calls/signal/c-2", example["value"])
+        assert response.status_code == 200, f"{name}: {response.text}"
     assert hanako.log("c-2")["reason"] == "declined"
 
 
@@ -317,7 +317,7 @@ def test_a_push_capability_allows_the_documented_requests(push_world):
             "/api/logout-all": {},
         }
         body = {"json": bodies[path]} if method in ("POST", "PUT") else {}
-        answer = world.rest(token="none").request(method, address, headers=ring, **body)
-        assert answer.status_code == (200 if {"ring": []} in operation.get("security", []) else 403), (method, path)
+        response = world.rest(token="none").request(method, address, headers=ring, **body)
+        assert response.status_code == (200 if {"ring": []} in operation.get("security", []) else 403), (method, path)
         # The number of callers that ring one callee at a time is limited.
         world.rest(f"caller-{number}").signal("end", call)

@@ -47,7 +47,7 @@ def test_every_command_explains_itself(command):
 
 def test_live_calls_are_listed_with_their_users_and_states(world):
     taro, hanako = world.call("c-1")
-    world.phone("21", "phone-21").ring("20", "c-2")
+    world.connect("21", "phone-21").ring("20", "c-2")
     result = wait_for(world, "calls", holds="c-2")
     found = {row[0]: row for row in rows(result)}
     assert found["c-1"][1:6] == ["1", "11", "10", "audio", "answered"]
@@ -89,7 +89,7 @@ def test_devices_are_listed_with_the_results_of_their_pushes(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
     fake.script(device, [{"status": 400, "reason": "DeviceTokenNotForTopic", "always": True}])
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     result = wait_for(world, "devices", "--user", "10", holds="DeviceTokenNotForTopic")
     assert "iphone-h" in result.stdout and "com.example.chat" in result.stdout
     assert "the token belongs to another app" in result.stdout, "the reason is explained in words"
@@ -121,10 +121,10 @@ def test_a_test_push_is_a_real_voip_push(push_world):
     assert payload["callUUID"] == payload["callId"] and payload["ringUntil"] > payload["sentAt"]
     # The woken app fetches a call that does not exist, with the push's `act`.
     rest = world.rest("10")
-    answer = rest.http.get(
+    response = rest.http.get(
         f"/api/calls/signal/{payload['callId']}", headers={"Authorization": f"Ring {payload['act']}"}
     )
-    assert answer.status_code == 404, answer.text
+    assert response.status_code == 404, response.text
 
 
 def test_push_test_finds_out_the_environment_of_a_token(push_world):
@@ -139,7 +139,7 @@ def test_push_test_finds_out_the_environment_of_a_token(push_world):
 
 
 @pytest.mark.parametrize(
-    "answer, words",
+    "response, words",
     [
         (
             {"status": 410, "reason": "Unregistered", "timestamp": 1700000000000},
@@ -150,10 +150,10 @@ def test_push_test_finds_out_the_environment_of_a_token(push_world):
         ({"drop": True}, ["gave no answer"]),
     ],
 )
-def test_a_refusal_is_reported_in_words_and_by_the_exit_code(push_world, answer, words):
+def test_a_refusal_is_reported_in_words_and_by_the_exit_code(push_world, response, words):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
-    fake.script(device, [answer | {"always": True}])
+    fake.script(device, [response | {"always": True}])
     result = push_test(world, fake)
     assert result.returncode == 1
     for word in words:
@@ -226,7 +226,7 @@ def test_restore_replaces_the_database_and_keeps_the_old_one(world, tmp_path, ho
     wait_for(world, "calls", holds="answered")
     copy = tmp_path / "copy.sqlite"
     assert run("backup", copy, "--data", server.data).returncode == 0
-    world.phone("21", "phone-21").ring("20", "c-2")
+    world.connect("21", "phone-21").ring("20", "c-2")
     wait_for(world, "calls", holds="c-2")
     getattr(server, how)()
     server.process.wait(10)
@@ -295,7 +295,7 @@ def test_a_crash_during_restore_leaves_the_old_or_the_new_database_complete(worl
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "death.c", "-ldl"], check=True)
     copy, before = tmp_path / "copy.sqlite", tmp_path / "before"
     assert run("backup", copy, "--data", world.server.data).returncode == 0
-    world.phone("21", "phone-21").ring("20", "c-2")
+    world.connect("21", "phone-21").ring("20", "c-2")
     wait_for(world, "calls", holds="c-2")
     world.server.kill()
     world.server.process.wait(10)

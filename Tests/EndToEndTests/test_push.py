@@ -20,8 +20,8 @@ def token(number: int) -> str:
 def register(world, user="10", number=1, bundle="com.example.chat", **fields) -> str:
     """Registers a device for VoIP pushes; returns its token."""
     body = {"voipDeviceToken": token(number), "bundleId": bundle, "platform": "ios"} | fields
-    answer = world.rest(user).put("/api/me/devices", body)
-    assert answer.status_code == 200, answer.text
+    response = world.rest(user).put("/api/me/devices", body)
+    assert response.status_code == 200, response.text
     return token(number)
 
 
@@ -42,7 +42,7 @@ def test_an_offline_callee_gets_a_voip_push_with_everything_that_it_needs(push_w
     device = register(world)
     before = int(time.time() * 1000)
     call_id = str(uuid.uuid4())
-    world.phone("11", claims={"name": "Taro"}).ring(
+    world.connect("11", claims={"name": "Taro"}).ring(
         "10", call_id, sdp=samples.VIDEO_OFFER, displayName="山田太郎", room="p2p:11-10"
     )
     push = pushed(fake, device)
@@ -71,7 +71,7 @@ def test_an_offline_callee_gets_a_voip_push_with_everything_that_it_needs(push_w
 def test_a_push_has_the_headers_that_apple_demands(push_world):
     world, fake = push_world
     device = register(world, bundle="com.example.chat")
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     push = pushed(fake, device)
     headers = push["headers"]
     assert push["path"] == f"/3/device/{device}"
@@ -86,7 +86,7 @@ def test_a_push_has_the_headers_that_apple_demands(push_world):
 def test_an_offer_that_does_not_fit_is_left_out_and_nothing_else(push_world):
     world, fake = push_world
     device = register(world)
-    world.phone("11").ring("10", "c-1", sdp=samples.padded(samples.VIDEO_OFFER, 40 * 1024), displayName="山" * 256)
+    world.connect("11").ring("10", "c-1", sdp=samples.padded(samples.VIDEO_OFFER, 40 * 1024), displayName="山" * 256)
     payload = pushed(fake, device)["payload"]
     assert "offer" not in payload
     assert payload["callId"] == "c-1" and payload["ringUntil"] and payload["act"]
@@ -96,16 +96,16 @@ def test_every_devices_own_bundle_id_makes_its_topic(push_world):
     world, fake = push_world
     one = register(world, number=1, bundle="com.example.one", deviceId="d-1")
     two = register(world, number=2, bundle="com.example.two", deviceId="d-2")
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     assert pushed(fake, one)["headers"]["apns-topic"] == "com.example.one.voip"
     assert pushed(fake, two)["headers"]["apns-topic"] == "com.example.two.voip"
     assert pushed(fake, one)["headers"]["apns-id"] != pushed(fake, two)["headers"]["apns-id"]
 
 
-def test_the_woken_phone_fetches_the_offer_answers_over_rest_and_the_caller_hears_it(push_world):
+def test_the_woken_device_fetches_the_offer_answers_over_rest_and_the_caller_hears_it(push_world):
     world, fake = push_world
     device = register(world)
-    taro = world.phone("11")
+    taro = world.connect("11")
     taro.ring("10", "11-10", sdp=samples.VIDEO_OFFER)
     for candidate in samples.CANDIDATES[:3]:
         taro.ask(type="ice", callId="11-10", candidate=candidate)
@@ -123,11 +123,11 @@ def test_the_woken_phone_fetches_the_offer_answers_over_rest_and_the_caller_hear
     assert taro.expect(type="ice")["candidate"] == samples.CANDIDATES[4]
 
 
-def test_a_callee_with_a_live_session_of_that_device_is_not_pushed(push_world):
+def test_a_callee_with_a_live_connection_of_that_device_is_not_pushed(push_world):
     world, fake = push_world
     silent = register(world, "10", number=1, deviceId="d-1")
     asleep = register(world, "20", number=2)
-    hanako, taro = world.phone("10", "d-1"), world.phone("11")
+    hanako, taro = world.connect("10", "d-1"), world.connect("11")
     taro.ring(hanako, "c-1")
     hanako.expect(type="offer")
     taro.ring("20", "c-2")
@@ -135,19 +135,19 @@ def test_a_callee_with_a_live_session_of_that_device_is_not_pushed(push_world):
     assert fake.pushes(silent) == []
 
 
-def test_a_callee_whose_session_has_gone_is_pushed(push_world):
+def test_a_callee_whose_connection_has_gone_is_pushed(push_world):
     world, fake = push_world
     device = register(world, deviceId="d-1")
-    hanako = world.phone("10", "d-1")
+    hanako = world.connect("10", "d-1")
     hanako.close()
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     assert pushed(fake, device)["payload"]["callId"] == "c-1"
 
 
 def test_the_same_offer_twice_is_one_call_one_ring_and_one_push(push_world):
     world, fake = push_world
     device, fence = register(world, "10", number=1), register(world, "20", number=2)
-    rest, taro = world.rest("11"), world.phone("11")
+    rest, taro = world.rest("11"), world.connect("11")
     first = rest.post(
         "/api/calls/signal", {"callId": "11-10", "action": "offer", "data": {"sdp": samples.OFFER, "type": "offer"}}
     ).json()
@@ -162,7 +162,7 @@ def test_the_same_offer_twice_is_one_call_one_ring_and_one_push(push_world):
 def test_a_new_epoch_of_a_call_id_is_pushed_again_under_another_apns_id(push_world):
     world, fake = push_world
     device = register(world)
-    taro = world.phone("11")
+    taro = world.connect("11")
     taro.ring("10", "11-10")
     first = pushed(fake, device)
     taro.ask(type="end", callId="11-10")
@@ -178,7 +178,7 @@ def test_a_token_belongs_to_the_user_who_registered_it_last(push_world):
     device = register(world, "10", number=1)
     register(world, "20", number=1)
     register(world, "10", number=3)
-    taro = world.phone("11")
+    taro = world.connect("11")
     taro.ring("10", "c-1")
     pushed(fake, token(3))
     taro.ring("20", "c-2")
@@ -190,7 +190,7 @@ def test_a_removed_device_is_not_pushed(push_world):
     world, fake = push_world
     gone, stays = register(world, number=1, deviceId="d-1"), register(world, number=2, deviceId="d-2")
     assert world.rest("10").delete("/api/me/devices/d-1").status_code in (200, 204)
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     pushed(fake, stays)
     assert fake.pushes(gone) == []
 
@@ -198,7 +198,7 @@ def test_a_removed_device_is_not_pushed(push_world):
 def test_many_pushes_share_one_connection_and_one_provider_token(push_world):
     world, fake = push_world
     devices = [register(world, number=number, deviceId=f"d-{number}") for number in range(1, 21)]
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     for device in devices:
         pushed(fake, device)
     stats = fake.stats()
@@ -209,7 +209,7 @@ def test_many_pushes_share_one_connection_and_one_provider_token(push_world):
 def test_the_production_environment_is_used_when_configured(apns, make_server, make_world):
     world = make_world(make_server(*push_options(apns, "production")))
     device = register(world)
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     assert pushed(apns, device)["environment"] == "production"
 
 
@@ -217,13 +217,13 @@ def test_apples_last_response_is_shown_with_the_device(push_world):
     world, fake = push_world
     device = register(world)
     fake.script(device, [{"status": 400, "reason": "DeviceTokenNotForTopic", "always": True}])
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     assert fake.wait_for_push(device, after=0, timeout=8) is not None
     deadline = time.monotonic() + 8
     text = ""
     while time.monotonic() < deadline and "DeviceTokenNotForTopic" not in text:
         text = world.rest("10").get("/api/me/devices").text
-    assert "DeviceTokenNotForTopic" in text, "the device is not listed with this answer"
+    assert "DeviceTokenNotForTopic" in text, "the device is not listed with this response"
 
 
 @pytest.mark.parametrize("trouble", [{"hang": True, "always": True}, {"delay": 5, "always": True}])
@@ -231,7 +231,7 @@ def test_a_slow_apns_never_delays_relaying(push_world, trouble):
     world, fake = push_world
     device = register(world)
     fake.script("*", [trouble])
-    taro = world.phone("11")
+    taro = world.connect("11")
     taro.ring("10", "c-1")
     assert fake.wait_for_push(device, after=0, timeout=8) is not None
     one, other = world.call("c-2", "21", "20")
@@ -248,7 +248,7 @@ def test_a_dead_apns_never_delays_relaying(apns, make_server, make_world):
     world = make_world(make_server(*options))
     register(world)
     began = time.monotonic()
-    taro = world.phone("11")
+    taro = world.connect("11")
     taro.ring("10", "c-1")
     one, other = world.call("c-2", "21", "20")
     one.ask(type="info", callId="c-2", data=1)
@@ -262,7 +262,7 @@ def test_a_server_with_an_untrusted_certificate_gets_no_push(apns, make_server, 
     at = options.index("--apns-ca-file")
     world = make_world(make_server(*options[:at], *options[at + 2 :]))
     register(world)
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     one, other = world.call("c-2", "21", "20")
     one.ask(type="info", callId="c-2", data=1)
     assert apns.pushes() == []
@@ -270,6 +270,6 @@ def test_a_server_with_an_untrusted_certificate_gets_no_push(apns, make_server, 
 
 def test_without_keys_the_server_runs_and_says_that_pushes_are_only_logged(world):
     register(world)
-    assert world.phone("11").ring("10", "c-1")["type"] == "ack"
+    assert world.connect("11").ring("10", "c-1")["type"] == "ack"
     eventually(lambda: "push" in world.server.errors().lower())
     assert token(1) not in world.server.errors(), "the log must not contain device tokens"

@@ -15,19 +15,19 @@ def talk(port: int, data: bytes, seconds: float = 5) -> bytes:
             plain.sendall(data)
         except OSError:
             pass  # The server closed while the test was still sending.
-        answer = b""
+        response = b""
         try:
             while more := plain.recv(65536):
-                answer += more
-                if b"\r\n\r\n" in answer and len(answer) >= whole(answer):
+                response += more
+                if b"\r\n\r\n" in response and len(response) >= whole(response):
                     break
         except OSError:
             pass
-        return answer
+        return response
 
 
-def whole(answer: bytes) -> int:
-    head, _, _ = answer.partition(b"\r\n\r\n")
+def whole(response: bytes) -> int:
+    head, _, _ = response.partition(b"\r\n\r\n")
     for line in head.lower().split(b"\r\n"):
         if line.startswith(b"content-length:"):
             return len(head) + 4 + int(line.split(b":")[1])
@@ -63,19 +63,19 @@ def alive(world):
     ids=["chunked", "chunked-and-length", "negative", "letters", "huge", "twice"],
 )
 def test_a_body_of_unclear_length_is_refused_and_answered_once(world, headers, body):
-    answer = post(world.server, headers, body)
-    assert answer.count(b"HTTP/1.1 ") <= 1
-    if answer:
-        assert answer.startswith(b"HTTP/1.1 4"), answer[:80]
+    response = post(world.server, headers, body)
+    assert response.count(b"HTTP/1.1 ") <= 1
+    if response:
+        assert response.startswith(b"HTTP/1.1 4"), response[:80]
     alive(world)
 
 
 def test_a_request_hidden_in_a_body_is_not_answered(world):
     hidden = b"GET /api/calls HTTP/1.1\r\nHost: x\r\n\r\n"
-    answer = post(
+    response = post(
         world.server, f"Transfer-Encoding: chunked\r\nContent-Length: {len(hidden)}\r\n", b"0\r\n\r\n" + hidden
     )
-    assert answer.count(b"HTTP/1.1 ") <= 1
+    assert response.count(b"HTTP/1.1 ") <= 1
     alive(world)
 
 
@@ -93,9 +93,9 @@ def test_a_request_hidden_in_a_body_is_not_answered(world):
     ids=["tls", "no-version", "nulls", "endless-line", "endless-header", "http2-preface", "endless-path"],
 )
 def test_noise_ends_only_the_connection_it_came_on(world, data):
-    phone = world.phone("10")
+    connection = world.connect("10")
     assert b"HTTP/1.1 5" not in talk(world.server.port, data, 3)
-    assert phone.fence() == []
+    assert connection.fence() == []
     alive(world)
 
 
@@ -107,7 +107,7 @@ def test_hundreds_of_half_open_handshakes_keep_no_client_out(world):
             plain.sendall(b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n")
             idle.append(plain)
         began = time.monotonic()
-        assert world.phone("11").fence() == []
+        assert world.connect("11").fence() == []
         assert time.monotonic() - began < 5
     finally:
         for plain in idle:
@@ -136,14 +136,14 @@ def test_a_line_break_in_the_address_is_refused_with_400(world, escape):
 
     schemathesis found this.
     """
-    answer = talk(world.server.port, f"GET /api/calls?limit=1{escape}X HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-    assert answer.startswith(b"HTTP/1.1 400 ") and b'"bad_request"' in answer
+    response = talk(world.server.port, f"GET /api/calls?limit=1{escape}X HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    assert response.startswith(b"HTTP/1.1 400 ") and b'"bad_request"' in response
     alive(world)
 
 
 @pytest.mark.parametrize("line", ["TRACE / HTTP/1.1", "GET /%zz HTTP/1.1", "OPTIONS * HTTP/1.1", "GET http://x/ HTTP/1.1"])
 def test_an_unreadable_request_line_gets_a_400_problem(world, line):
-    answer = talk(world.server.port, f"{line}\r\nHost: x\r\n\r\n".encode())
-    head, _, body = answer.partition(b"\r\n\r\n")
+    response = talk(world.server.port, f"{line}\r\nHost: x\r\n\r\n".encode())
+    head, _, body = response.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400 ") and b"application/problem+json" in head
     assert json.loads(body)["code"] == "bad_request"

@@ -6,11 +6,11 @@ import uuid
 
 import pytest
 import samples
-from phone import signals
+from connection import signals
 
 
 def test_a_whole_call_over_the_websocket_in_room_p2p_11_10(world):
-    taro, hanako = world.phone("11", "iphone-a", claims={"name": "Taro"}), world.phone("10", "iphone-b")
+    taro, hanako = world.connect("11", "iphone-a", claims={"name": "Taro"}), world.connect("10", "iphone-b")
     began = int(time.time() * 1000)
     ack = taro.ask(type="offer", callId="c-1", room="p2p:11-10", sdp=samples.VIDEO_OFFER, displayName="山田太郎")
     offer = hanako.expect(type="offer")
@@ -45,39 +45,39 @@ def test_a_whole_call_over_the_websocket_in_room_p2p_11_10(world):
     ended = taro.expect(type="call", state="ended")
     assert ended["reason"] == "hangup"
     assert hanako.expect(type="call", state="ended")["reason"] == "hangup"
-    for phone in (taro, hanako):
-        seen = [message["seq"] for message in signals(phone.heard, "c-1")]
+    for connection in (taro, hanako):
+        seen = [message["seq"] for message in signals(connection.heard, "c-1")]
         assert seen == sorted(set(seen)), "a receiver's seq only grows"
 
 
 def test_acks_carry_id_call_seq_and_epoch(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     ack = taro.ring(hanako, "c-1", id="my-id")
     assert ack == ack | {"type": "ack", "id": "my-id", "callId": "c-1", "seq": 1, "epoch": 1}
 
 
 def test_the_server_makes_a_call_id_when_there_is_none(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     ack = taro.ring(hanako)
     assert ack["callId"]
     assert hanako.expect(type="offer")["callId"] == ack["callId"]
 
 
 def test_a_call_by_to_has_the_room_of_caller_and_callee(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.ring(hanako, "c-1")
     assert hanako.expect(type="offer")["room"] == "p2p:11-10"
 
 
 def test_a_call_keeps_the_room_name_that_its_caller_used(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.ring(hanako, "c-1", room="p2p:10-11")
     assert hanako.expect(type="offer")["room"] == "p2p:10-11"
 
 
 @pytest.mark.parametrize("caller, callee", [("a-b", "c"), ("c", "a-b"), ("user-1", "user-2")])
 def test_user_ids_may_contain_a_dash(world, caller, callee):
-    one, other = world.phone(caller), world.phone(callee)
+    one, other = world.connect(caller), world.connect(callee)
     one.ring(other, "c-1", room=f"p2p:{caller}-{callee}")
     offer = other.expect(type="offer")
     assert (offer["from"], offer["room"]) == (caller, f"p2p:{caller}-{callee}")
@@ -86,19 +86,20 @@ def test_user_ids_may_contain_a_dash(world, caller, callee):
 def test_a_room_that_could_be_split_in_two_ways_is_forbidden(world):
     # The name can mean `a` and `b-a`, or `a-b` and `a`. The authenticated user `a` is at both ends of it.
     assert (
-        world.phone("a").refused(type="offer", callId="c-1", room="p2p:a-b-a", sdp=samples.OFFER)["code"] == "forbidden"
+        world.connect("a").refused(type="offer", callId="c-1", room="p2p:a-b-a", sdp=samples.OFFER)["code"]
+        == "forbidden"
     )
 
 
 def test_an_integer_user_id_in_json_is_the_same_user_and_answered_as_a_string(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.ask(type="offer", callId="c-1", to=10, sdp=samples.OFFER)
     assert hanako.expect(type="offer")["from"] == "11"
 
 
 @pytest.mark.parametrize("size", [40 * 1024, 48 * 1024])
 def test_a_large_description_arrives_byte_for_byte(world, size):
-    taro, hanako = world.phone("11", "phone-11"), world.phone("10", "phone-10")
+    taro, hanako = world.connect("11", "phone-11"), world.connect("10", "phone-10")
     offer = samples.padded(samples.VIDEO_OFFER, size)
     taro.ring(hanako, "c-1", sdp=offer)
     assert hanako.expect(type="offer")["sdp"] == offer
@@ -127,12 +128,12 @@ def test_a_description_with_any_text_arrives_byte_for_byte(world, name):
     base = json.dumps(samples.OFFER)[1:-1]
     description = f"{base}a=x-text:{written}end\\r\\n"
     wanted = json.loads(f'"{description}"')
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.send_raw(f'{{"type":"offer","id":"o","callId":"c-1","to":"10","sdp":"{description}"}}')
-    assert taro.answer_to("o")["type"] == "ack"
+    assert taro.reply_to("o")["type"] == "ack"
     assert hanako.expect(type="offer")["sdp"] == wanted
     assert world.rest("10").log("c-1")["offer"]["sdp"] == wanted
-    late = world.phone("10", "late")
+    late = world.connect("10", "late")
     assert late.expect(type="offer")["sdp"] == wanted, "a replay must not change the description either"
 
 
@@ -140,7 +141,7 @@ def test_payload_bytes_are_relayed_and_not_re_encoded(world):
     taro, hanako = world.call("c-1")
     data = r'{"n":1.50e+3,"big":123456789012345678901234567890,"t":"\u0041\/é","a":[ 1 , {"deep":[null,true]} ],"e":{}}'
     taro.send_raw('{"type":"info","id":"i","callId":"c-1","data":' + data + "}")
-    assert taro.answer_to("i")["type"] == "ack"
+    assert taro.reply_to("i")["type"] == "ack"
     assert hanako.expect(type="info")["data"] == json.loads(data)
     assert data in hanako.raw[-1]
 
@@ -149,13 +150,13 @@ def test_payload_bytes_are_relayed_and_not_re_encoded(world):
 def test_info_carries_any_json(world, data):
     taro, hanako = world.call("c-1")
     taro.send_raw('{"type":"info","id":"i","callId":"c-1","data":' + data + "}")
-    assert taro.answer_to("i")["type"] == "ack"
+    assert taro.reply_to("i")["type"] == "ack"
     message = hanako.expect(type="info")
     assert "data" in message and message["data"] == json.loads(data)
 
 
 def test_unknown_fields_are_relayed_untouched(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.ring(hanako, "c-1", x={"mine": [1, "two", None]}, **{"日本": "語"})
     offer = hanako.expect(type="offer")
     assert offer["x"] == {"mine": [1, "two", None]} and offer["日本"] == "語"
@@ -207,10 +208,10 @@ def test_hundreds_of_signals_both_ways_arrive_once_and_in_order(world):
         taro.send(type="ice", callId="c-1", candidate=samples.candidate(number))
         hanako.send(type="ice", callId="c-1", candidate=samples.candidate(1000 + number))
     # The first two fences wait until the server has received all signals, the other two until each client has them.
-    for phone in (taro, hanako, taro, hanako):
-        phone.fence()
-    for phone, first in ((hanako, 0), (taro, 1000)):
-        heard = [message for message in phone.heard if message["type"] == "ice"]
+    for connection in (taro, hanako, taro, hanako):
+        connection.fence()
+    for connection, first in ((hanako, 0), (taro, 1000)):
+        heard = [message for message in connection.heard if message["type"] == "ice"]
         assert [message["candidate"] for message in heard] == [samples.candidate(first + n) for n in range(count)]
         numbers = [message["seq"] for message in heard]
         assert numbers == sorted(set(numbers))
@@ -227,32 +228,32 @@ def test_hundreds_of_signals_both_ways_arrive_once_and_in_order(world):
     ids=["audio", "video", "video-rejected", "firefox-video"],
 )
 def test_has_video_is_read_from_the_description_when_the_offer_does_not_say(world, description, wanted):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.ring(hanako, "c-1", sdp=description)
     assert hanako.expect(type="offer")["hasVideo"] is wanted
 
 
 @pytest.mark.parametrize("said", [True, False])
 def test_has_video_is_taken_from_the_offer(world, said):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.ring(hanako, "c-1", sdp=samples.OFFER if said else samples.VIDEO_OFFER, hasVideo=said)
     assert hanako.expect(type="offer")["hasVideo"] is said
 
 
 def test_the_callers_name_comes_from_the_token_when_the_offer_has_none(world):
-    taro, hanako = world.phone("11", claims={"name": "山田太郎"}), world.phone("10")
+    taro, hanako = world.connect("11", claims={"name": "山田太郎"}), world.connect("10")
     taro.ring(hanako, "c-1")
     assert hanako.expect(type="offer")["displayName"] == "山田太郎"
 
 
 def test_a_display_name_over_256_characters_is_cut_at_a_character(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.ring(hanako, "c-1", displayName="山" * 400)
     assert hanako.expect(type="offer")["displayName"] == "山" * 256
 
 
 def test_a_relayed_offer_says_until_when_it_rings(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     before = time.time() * 1000
     taro.ring(hanako, "c-1", ringTimeout=60)
     until = hanako.expect(type="offer")["ringUntil"]
@@ -260,7 +261,7 @@ def test_a_relayed_offer_says_until_when_it_rings(world):
 
 
 def test_a_ring_lasts_45_seconds_unless_told_otherwise(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     before = time.time() * 1000
     taro.ring(hanako, "c-1")
     until = hanako.expect(type="offer")["ringUntil"]
@@ -268,7 +269,7 @@ def test_a_ring_lasts_45_seconds_unless_told_otherwise(world):
 
 
 def test_the_call_uuid_is_the_call_id_when_that_is_a_uuid(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     call_id = str(uuid.uuid4()).upper()
     taro.ring(hanako, call_id)
     offer = hanako.expect(type="offer")
@@ -277,7 +278,7 @@ def test_the_call_uuid_is_the_call_id_when_that_is_a_uuid(world):
 
 
 def test_any_other_call_id_is_hashed_into_a_version_5_uuid(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.ring(hanako, "11-10")
     assert hanako.expect(type="offer")["callUUID"] == str(uuid.uuid5(uuid.NAMESPACE_URL, "ringline:11-10/1"))
 
@@ -300,10 +301,10 @@ def test_two_calls_of_different_people_do_not_mix(world):
     ichiro.ask(type="info", callId="c-2", data="two")
     assert hanako.expect(type="info")["data"] == "one"
     assert jiro.expect(type="info")["data"] == "two"
-    for phone in (taro, hanako, ichiro, jiro):
-        others = {"c-1": "c-2", "c-2": "c-1"}["c-1" if phone in (taro, hanako) else "c-2"]
-        phone.fence()
-        assert not signals(phone.heard, others)
+    for connection in (taro, hanako, ichiro, jiro):
+        others = {"c-1": "c-2", "c-2": "c-1"}["c-1" if connection in (taro, hanako) else "c-2"]
+        connection.fence()
+        assert not signals(connection.heard, others)
 
 
 def test_the_reason_of_an_end_fits_role_and_state(world):
@@ -334,11 +335,11 @@ def test_a_reason_that_does_not_fit_becomes_the_default(world, who, claimed, wan
 def test_nothing_is_accepted_after_the_end(world):
     taro, hanako = world.call("c-1")
     taro.ask(type="end", callId="c-1")
-    for phone in (taro, hanako):
+    for connection in (taro, hanako):
         for fields in (
             {"type": "ice", "candidate": None},
             {"type": "end"},
             {"type": "info", "data": 1},
             {"type": "connected"},
         ):
-            assert phone.refused(callId="c-1", **fields)["code"] == "call_ended"
+            assert connection.refused(callId="c-1", **fields)["code"] == "call_ended"

@@ -88,7 +88,7 @@ def start(make_server, place, *more):
 @pytest.mark.parametrize("loops", [1, 2])
 def test_sighup_serves_a_renewed_certificate_and_closes_no_connection(make_server, make_world, place, issued, loops):
     world = make_world(start(make_server, place, "--loops", loops))
-    taro, hanako = (world.phone(user, "p", ssl=client()) for user in ("11", "10"))
+    taro, hanako = (world.connect(user, "p", ssl=client()) for user in ("11", "10"))
     taro.ring(hanako, "c-1")
     hanako.expect(type="offer")
     for name, kind in (("second", "ec"), ("third", "rsa"), ("fourth", "ec")):
@@ -104,20 +104,22 @@ def test_sighup_serves_a_renewed_certificate_and_closes_no_connection(make_serve
     hanako.ask(type="ringing", callId="c-1")
     taro.expect(type="ringing")
     taro.ask(type="end", callId="c-1")
-    assert world.phone("12", "p", ssl=client()).user == "12"
+    assert world.connect("12", "p", ssl=client()).user == "12"
 
 
-def test_a_phone_over_tls_reads_and_writes_its_ssl_object_from_one_thread(make_server, make_world, place):
+def test_the_tests_client_over_tls_reads_and_writes_its_ssl_object_from_one_thread(make_server, make_world, place):
     """With two threads, tests sometimes failed because of the client itself; one_thread.py explains why."""
     world = make_world(start(make_server, place))
-    taro, hanako = (world.phone(user, "p", ssl=client()) for user in ("11", "10"))
+    taro, hanako = (world.connect(user, "p", ssl=client()) for user in ("11", "10"))
     taro.ring(hanako, "c-1")
     # The call is answered, because before the answer a log can hold only 64 signals.
     hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
     assert [thread.name for thread in threading.enumerate() if "recv_events" in thread.name] == []
-    marks = [phone.send(type="info", callId="c-1", data=number) for number in range(80) for phone in (taro, hanako)]
+    marks = [
+        connection.send(type="info", callId="c-1", data=number) for number in range(80) for connection in (taro, hanako)
+    ]
     for number, mark in enumerate(marks):
-        assert (taro, hanako)[number % 2].answer_to(mark)["type"] == "ack"
+        assert (taro, hanako)[number % 2].reply_to(mark)["type"] == "ack"
 
 
 @pytest.mark.parametrize("loops", [1, 2])
@@ -173,7 +175,7 @@ def test_an_unusable_certificate_is_reported_and_the_old_one_stays_in_use(
     make_server, make_world, place, issued, fault
 ):
     world = make_world(start(make_server, place))
-    phone = world.phone("11", "p", ssl=client())
+    connection = world.connect("11", "p", ssl=client())
     if fault == "noise":
         (place / "c.pem").write_text("noise")
     elif fault == "other-key":
@@ -185,15 +187,15 @@ def test_an_unusable_certificate_is_reported_and_the_old_one_stays_in_use(
     assert served(world.server) == der(issued("first"))
     renew(place, issued("third"))
     eventually(lambda: served(world.server) == der(issued("third")), seconds=10)
-    assert phone.fence() == []
+    assert connection.fence() == []
 
 
 def test_sighup_without_a_certificate_changes_nothing(make_server, make_world):
     world = make_world(make_server())
-    phone = world.phone("11")
+    connection = world.connect("11")
     os.kill(world.server.pid, signal.SIGHUP)
     eventually(lambda: "SIGHUP: no certificate is configured" in world.server.errors())
-    assert phone.fence() == []
+    assert connection.fence() == []
 
 
 def test_sigusr1_and_sigusr2_change_the_log_level(make_server, make_world):
@@ -204,13 +206,13 @@ def test_sigusr1_and_sigusr2_change_the_log_level(make_server, make_world):
         return [line.rpartition("log.level=")[2] for line in lines]
 
     world = make_world(server)
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     assert "call began" not in server.errors()
     wanted = ["warning", "notice", "info", "debug", "trace", "trace"]
     for count in range(1, len(wanted) + 1):
         os.kill(server.pid, signal.SIGUSR1)
         eventually(lambda wanted=count: len(levels()) == wanted)
-    world.phone("11", "other").ring("10", "c-2")
+    world.connect("11", "other").ring("10", "c-2")
     eventually(lambda: "call began" in server.errors())
     for count in range(7, 10):
         os.kill(server.pid, signal.SIGUSR2)
@@ -248,7 +250,7 @@ def test_a_key_written_long_before_its_certificate_is_used_once_both_match(make_
 
 def test_many_sighups_during_calls_disturb_no_client(make_server, make_world, place, issued):
     world = make_world(start(make_server, place, "--loops", 2))
-    taro, hanako = (world.phone(user, "p", ssl=client()) for user in ("11", "10"))
+    taro, hanako = (world.connect(user, "p", ssl=client()) for user in ("11", "10"))
     taro.ring(hanako, "c-1")
     # The call is answered, because before the answer a log can hold only 64 signals.
     hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)

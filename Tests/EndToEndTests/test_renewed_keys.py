@@ -39,13 +39,13 @@ def test_another_jwt_secret_holds_from_sighup_on_and_connections_stay_open(make_
     path.write_bytes(b"a" * 40)
     server = make_server("--jwt-secret-file", path)
     world = make_world(server)
-    phone = world.phone(token=mint(b"a" * 40, "11"))
+    connection = world.connect(token=mint(b"a" * 40, "11"))
     path.write_bytes(b"b" * 40)
     assert upgrade_status(server.ws_url, mint(b"b" * 40, "10")) == 401
     hang_up(server, "jwt")
-    assert world.phone("10", token=mint(b"b" * 40, "10")).user == "10"
+    assert world.connect("10", token=mint(b"b" * 40, "10")).user == "10"
     assert upgrade_status(server.ws_url, mint(b"a" * 40, "10")) == 401
-    assert phone.fence() == []
+    assert connection.fence() == []
 
 
 @pytest.mark.parametrize("algorithm", sorted(KEYS))
@@ -55,7 +55,7 @@ def test_another_public_key_holds_from_sighup_on(make_server, make_world, tmp_pa
     server = make_server("--jwt-public-key-file", path)
     path.write_bytes(pem(KEYS[algorithm]))
     hang_up(server, "jwt")
-    assert make_world(server).phone(token=mint(KEYS[algorithm], "11", algorithm=algorithm)).user == "11"
+    assert make_world(server).connect(token=mint(KEYS[algorithm], "11", algorithm=algorithm)).user == "11"
 
 
 def test_another_key_set_holds_from_sighup_on(make_server, make_world, tmp_path):
@@ -71,7 +71,7 @@ def test_another_key_set_holds_from_sighup_on(make_server, make_world, tmp_path)
     token = mint(EC_KEY, "11", algorithm="ES256", headers={"kid": "two"})
     assert upgrade_status(server.ws_url, token) == 401
     hang_up(server, "jwt")
-    assert make_world(server).phone(token=token).user == "11"
+    assert make_world(server).connect(token=token).user == "11"
 
 
 @pytest.mark.parametrize("fault", ["gone", "empty", "a-key-set-in-the-place-of-a-secret"])
@@ -84,7 +84,7 @@ def test_a_broken_jwt_file_is_reported_and_the_previous_key_stays_in_force(make_
     else:
         path.write_text("" if fault == "empty" else '{"keys": []}')
     assert str(path) in hang_up(server, "jwt", is_refused=True)
-    assert make_world(server).phone(token=mint(b"a" * 40, "11")).user == "11"
+    assert make_world(server).connect(token=mint(b"a" * 40, "11")).user == "11"
 
 
 def test_the_settings_file_is_reread_for_keys(make_server, make_world, tmp_path):
@@ -96,12 +96,12 @@ def test_the_settings_file_is_reread_for_keys(make_server, make_world, tmp_path)
     settings.write_text(f"jwt-secret-file = {tmp_path}/b\n")
     hang_up(server, "jwt")
     world = make_world(server)
-    assert world.phone(token=mint(b"b" * 40, "11")).user == "11"
+    assert world.connect(token=mint(b"b" * 40, "11")).user == "11"
     settings.write_text("jwt-secret-fil = x\n")
     os.kill(server.pid, signal.SIGHUP)
     eventually(lambda: "the settings cannot be reloaded" in server.errors())
     assert str(settings) in server.errors()
-    assert world.phone(token=mint(b"b" * 40, "10")).user == "10"
+    assert world.connect(token=mint(b"b" * 40, "10")).user == "10"
 
 
 def test_if_the_settings_no_longer_name_a_key_the_previous_one_stays_in_force(make_server, make_world, tmp_path):
@@ -115,7 +115,7 @@ def test_if_the_settings_no_longer_name_a_key_the_previous_one_stays_in_force(ma
     server = make_server("--config", settings)
     settings.write_text("")
     hang_up(server, "jwt", is_refused=True)
-    assert make_world(server).phone(token=mint(b"a" * 40, "11")).user == "11"
+    assert make_world(server).connect(token=mint(b"a" * 40, "11")).user == "11"
 
 
 def test_another_turn_secret_holds_from_sighup_on_and_a_broken_file_changes_nothing(make_server, make_world, tmp_path):
@@ -150,7 +150,7 @@ def test_another_apns_key_holds_from_sighup_on_and_a_broken_file_changes_nothing
     server = make_server("--config", settings, *options[4:])
     world = make_world(server)
     device = register(world)
-    caller = world.phone("11")
+    caller = world.connect("11")
     caller.ring("10", "c-1")
     eventually(lambda: any(push["answer"]["status"] == 403 for push in apns.pushes(device)))
     caller.ask(type="end", callId="c-1")
@@ -192,7 +192,7 @@ def test_the_key_of_act_is_replaced_after_a_day_and_earlier_acts_stay_valid(push
     world, apns = push_world
     server, path = world.server, world.server.data / "server-key"
     device = register(world)
-    caller = world.phone("11", "a-1")
+    caller = world.connect("11", "a-1")
     caller.ring("10", "c-1")
     act = pushed(apns, device)["payload"]["act"]
     (line,) = path.read_text().splitlines()
@@ -220,7 +220,7 @@ def test_the_key_of_act_is_replaced_after_a_day_and_earlier_acts_stay_valid(push
 def test_removing_the_key_of_act_voids_all_acts(push_world):
     world, apns = push_world
     device = register(world)
-    world.phone("11", "a-1").ring("10", "c-1")
+    world.connect("11", "a-1").ring("10", "c-1")
     act = pushed(apns, device)["payload"]["act"]
     (world.server.data / "server-key").unlink()
     hang_up(world.server, "act")

@@ -7,9 +7,9 @@ import time
 
 import pytest
 import samples
-from sio_phone import WAYS, App
+from sio_app import WAYS, App
 from test_chutalk import talk
-from test_chutalk_sufferings import put
+from test_chutalk_pushes import put
 from test_push import pushed, token
 
 WAY = pytest.mark.parametrize("way", WAYS)

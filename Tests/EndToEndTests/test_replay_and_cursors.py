@@ -1,15 +1,15 @@
 """A reconnect, a cold start and a second device all read the log from a cursor (protocol, sections 0, 3 and 5)."""
 
 import samples
-from phone import signals
+from connection import signals
 
 
 def test_an_offer_sent_while_the_callee_was_away_is_replayed_after_the_welcome(world):
-    taro = world.phone("11")
+    taro = world.connect("11")
     taro.ring("10", "c-1", sdp=samples.VIDEO_OFFER)
     for candidate in samples.CANDIDATES:
         taro.ask(type="ice", callId="c-1", candidate=candidate)
-    hanako = world.phone("10")
+    hanako = world.connect("10")
     hanako.fence()
     assert hanako.heard[0]["type"] == "welcome"
     assert hanako.expect(type="offer")["sdp"] == samples.VIDEO_OFFER
@@ -19,43 +19,43 @@ def test_an_offer_sent_while_the_callee_was_away_is_replayed_after_the_welcome(w
 
 
 def test_an_answer_sent_while_the_caller_was_away_is_replayed(world):
-    taro, hanako = world.phone("11", "iphone-a"), world.phone("10")
+    taro, hanako = world.connect("11", "iphone-a"), world.connect("10")
     taro.ring(hanako, "c-1")
     taro.close()
     hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
     hanako.ask(type="ice", callId="c-1", candidate=samples.CANDIDATES[0])
-    again = world.phone("11", "iphone-a")
+    again = world.connect("11", "iphone-a")
     assert again.expect(type="answer")["sdp"] == samples.ANSWER
     assert again.expect(type="ice")["candidate"] == samples.CANDIDATES[0]
 
 
 def test_a_replayed_signal_is_the_same_object_as_the_live_one(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.ring(hanako, "c-1", x="mine")
     live = hanako.expect(type="offer")
-    assert world.phone("10").expect(type="offer") == live
+    assert world.connect("10").expect(type="offer") == live
 
 
 def test_an_ended_call_is_not_replayed(world):
-    taro = world.phone("11")
+    taro = world.connect("11")
     taro.ring("10", "c-1")
     taro.ask(type="end", callId="c-1")
-    hanako = world.phone("10")
+    hanako = world.connect("10")
     hanako.fence()
     assert not [message for message in hanako.heard if message["type"] == "offer"]
 
 
 def test_only_the_users_own_live_calls_are_replayed(world):
-    world.phone("11").ring("10", "c-1")
-    world.phone("12").ring("10", "c-2")
-    world.phone("13").ring("14", "c-3")
-    hanako = world.phone("10")
+    world.connect("11").ring("10", "c-1")
+    world.connect("12").ring("10", "c-2")
+    world.connect("13").ring("14", "c-3")
+    hanako = world.connect("10")
     hanako.fence()
     assert {message["callId"] for message in hanako.heard if message["type"] == "offer"} == {"c-1", "c-2"}
 
 
 def test_sync_replays_from_the_cursors_given(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.ring(hanako, "c-1")
     acks = [taro.ask(type="ice", callId="c-1", candidate=samples.candidate(n)) for n in range(6)]
     hanako.fence()
@@ -68,7 +68,7 @@ def test_sync_replays_from_the_cursors_given(world):
 
 
 def test_sync_takes_a_cursor_with_its_epoch(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.ring(hanako, "c-1")
     acks = [taro.ask(type="ice", callId="c-1", candidate=samples.candidate(n)) for n in range(3)]
     hanako.fence()
@@ -80,25 +80,25 @@ def test_sync_takes_a_cursor_with_its_epoch(world):
     assert len([m for m in hanako.heard if m["type"] == "ice"]) == 3, "a cursor of another epoch counts as 0"
 
 
-def test_sync_by_an_outsider_shows_nothing(world):
-    world.phone("11").ring("10", "c-1")
-    stranger = world.phone("12")
-    stranger.send(type="sync", id="s", calls={"c-1": 0, "c-unknown": 0})
-    stranger.answer_to("s")
-    assert not signals(stranger.heard, "c-1")
+def test_sync_by_a_third_party_shows_nothing(world):
+    world.connect("11").ring("10", "c-1")
+    third = world.connect("12")
+    third.send(type="sync", id="s", calls={"c-1": 0, "c-unknown": 0})
+    third.reply_to("s")
+    assert not signals(third.heard, "c-1")
 
 
 def test_a_second_device_that_comes_late_rings_too(world):
-    taro, hanako = world.phone("11"), world.phone("10", "phone")
+    taro, hanako = world.connect("11"), world.connect("10", "phone")
     taro.ring(hanako, "c-1")
-    tablet = world.phone("10", "tablet")
+    tablet = world.connect("10", "tablet")
     assert tablet.expect(type="offer")["callId"] == "c-1"
 
 
 def test_a_device_that_did_not_answer_is_not_shown_the_answered_legs_signals(world):
     taro, hanako = world.call("c-1")
     taro.ask(type="ice", callId="c-1", candidate=samples.CANDIDATES[0])
-    tablet = world.phone("10", "tablet")
+    tablet = world.connect("10", "tablet")
     tablet.fence()
     assert not [message for message in tablet.heard if message["type"] in ("ice", "answer")]
 
@@ -113,7 +113,7 @@ def test_no_signal_is_lost_between_two_connections_of_one_device(world):
         heard += [message["seq"] for message in hanako.heard if message["type"] == "ice"]
         hanako.drop()
         taro.ask(type="ice", callId="c-1", candidate=samples.candidate(10 * round_number + 9))
-        hanako = world.phone("10", "phone-10")
+        hanako = world.connect("10", "phone-10")
     hanako.fence()
     wanted = [samples.candidate(10 * r + n) for r in range(5) for n in (0, 1, 2, 3, 9)]
     assert [message["candidate"] for message in hanako.heard if message["type"] == "ice"] == wanted
@@ -124,6 +124,6 @@ def test_each_state_change_is_a_log_entry_with_a_seq(world):
     taro.ask(type="connected", callId="c-1")
     hanako.expect(type="call", state="active")
     taro.fence()
-    for phone in (taro, hanako):
-        numbers = [(message["epoch"], message["seq"]) for message in signals(phone.heard, "c-1")]
+    for connection in (taro, hanako):
+        numbers = [(message["epoch"], message["seq"]) for message in signals(connection.heard, "c-1")]
         assert numbers == sorted(set(numbers))

@@ -9,11 +9,11 @@ from rest import code
 
 
 def test_an_offer_over_rest_rings_the_callee(world):
-    taro, hanako = world.rest("11"), world.phone("10")
-    answer = taro.signal("offer", "c-1", sdp=samples.OFFER, top={"to": "10"})
-    assert answer.status_code == 200
-    assert answer.headers["content-type"].split(";")[0] == "application/json"
-    body = answer.json()
+    taro, hanako = world.rest("11"), world.connect("10")
+    response = taro.signal("offer", "c-1", sdp=samples.OFFER, top={"to": "10"})
+    assert response.status_code == 200
+    assert response.headers["content-type"].split(";")[0] == "application/json"
+    body = response.json()
     assert body == body | {"ok": True, "callId": "c-1", "seq": 1, "epoch": 1, "state": "ringing"}
     offer = hanako.expect(type="offer")
     assert (offer["sdp"], offer["from"], offer["callId"]) == (samples.OFFER, "11", "c-1")
@@ -21,10 +21,10 @@ def test_an_offer_over_rest_rings_the_callee(world):
 
 @pytest.mark.parametrize("name", ["action", "type", "signalType"])
 def test_the_action_may_be_called_type_or_signal_type(world, name):
-    answer = world.rest("11").post(
+    response = world.rest("11").post(
         "/api/calls/signal", {"callId": "c-1", name: "offer", "to": "10", "data": {"sdp": samples.OFFER}}
     )
-    assert answer.status_code == 200, answer.text
+    assert response.status_code == 200, response.text
     assert world.rest("10").log("c-1")["offer"]["sdp"] == samples.OFFER
 
 
@@ -44,7 +44,7 @@ def test_the_callee_may_be_named_by_the_room(world):
 
 
 def test_a_call_id_of_the_form_me_peer_names_the_callee(world):
-    taro, hanako = world.rest("11"), world.phone("10")
+    taro, hanako = world.rest("11"), world.connect("10")
     assert taro.signal("offer", "11-10", sdp=samples.OFFER, type="offer").status_code == 200
     assert hanako.expect(type="offer")["callId"] == "11-10"
 
@@ -54,11 +54,11 @@ def test_an_offer_without_a_callee_is_an_invalid_field(world):
 
 
 def test_the_server_makes_a_call_id_when_there_is_none(world):
-    answer = world.rest("11").signal("offer", sdp=samples.OFFER, to="10").json()
-    assert world.rest("10").log(answer["callId"])["state"] == "ringing"
+    response = world.rest("11").signal("offer", sdp=samples.OFFER, to="10").json()
+    assert world.rest("10").log(response["callId"])["state"] == "ringing"
 
 
-def test_a_woken_phone_gets_everything_in_one_round_trip(world):
+def test_a_woken_device_gets_everything_in_one_round_trip(world):
     taro = world.rest("11", name="山田太郎")
     before = time.time() * 1000
     taro.signal("offer", "c-1", sdp=samples.VIDEO_OFFER, to="10")
@@ -96,11 +96,11 @@ def test_the_call_id_may_stand_in_the_query(world):
 
 
 def test_the_answer_by_rest_reaches_the_callers_socket(world):
-    taro, hanako = world.phone("11"), world.rest("10")
+    taro, hanako = world.connect("11"), world.rest("10")
     taro.ring("10", "c-1")
-    answer = hanako.signal("answer", "c-1", path_id=True, sdp=samples.ANSWER)
-    assert answer.status_code == 200
-    assert answer.json()["state"] in ("answered", "active")
+    response = hanako.signal("answer", "c-1", path_id=True, sdp=samples.ANSWER)
+    assert response.status_code == 200
+    assert response.json()["state"] in ("answered", "active")
     heard = taro.expect(type="answer")
     assert (heard["sdp"], heard["from"]) == (samples.ANSWER, "10")
     assert taro.expect(type="call", state="answered")["answeredBy"]["user"] == "10"
@@ -156,7 +156,7 @@ def test_the_log_shows_only_what_is_addressed_to_the_asking_user(world):
 def test_replay_and_get_show_the_same_log(world):
     world.rest("11").signal("offer", "c-1", sdp=samples.OFFER, to="10")
     world.rest("11").signal("ice", "c-1", candidate=samples.CANDIDATES[0])
-    late = world.phone("10")
+    late = world.connect("10")
     replayed = [message for message in late.fence() if message.get("callId") == "c-1"]
     assert [m for m in replayed if m["type"] != "call"] == [
         s for s in world.rest("10").log("c-1")["signals"] if s["type"] != "call"
@@ -166,10 +166,10 @@ def test_replay_and_get_show_the_same_log(world):
 @pytest.mark.parametrize(
     "method, path", [("GET", "/api/calls/signal/{}"), ("DELETE", "/api/calls/signal/{}"), ("GET", "/api/calls/{}")]
 )
-def test_an_outsider_gets_the_response_for_an_unknown_call(world, method, path):
+def test_a_third_party_gets_the_response_for_an_unknown_call(world, method, path):
     world.rest("11").signal("offer", "c-1", sdp=samples.OFFER, to="10")
-    stranger = world.rest("12")
-    seen, unknown = stranger.request(method, path.format("c-1")), stranger.request(method, path.format("c-2"))
+    third = world.rest("12")
+    seen, unknown = third.request(method, path.format("c-1")), third.request(method, path.format("c-2"))
     assert code(seen) == code(unknown) == (404, "not_found")
     assert seen.text.replace("c-1", "c-2") == unknown.text
     assert world.rest("10").log("c-1")["state"] == "ringing"
@@ -179,11 +179,11 @@ def test_an_outsider_gets_the_response_for_an_unknown_call(world, method, path):
     "action, data",
     [("ice", {"candidate": None}), ("answer", {"sdp": samples.ANSWER}), ("end", {}), ("info", {"data": 1})],
 )
-def test_an_outsiders_signals_are_not_found_and_change_nothing(world, action, data):
-    taro = world.phone("11")
+def test_a_third_partys_signals_are_not_found_and_change_nothing(world, action, data):
+    taro = world.connect("11")
     taro.ring("10", "c-1")
     assert code(world.rest("12").signal(action, "c-1", **data)) == (404, "not_found")
-    assert world.phone("12").refused(type=action, callId="c-1", **data)["code"] == "not_found"
+    assert world.connect("12").refused(type=action, callId="c-1", **data)["code"] == "not_found"
     assert world.rest("10").log("c-1")["state"] == "ringing"
     assert not [
         message for message in taro.fence() if message["type"] in (action, "call") and message.get("state") != "ringing"
@@ -204,7 +204,7 @@ def test_a_call_id_in_use_between_others_is_free_for_everybody_else(world):
 def test_delete_ends_the_call_by_role_and_state(world, who, answered, reason):
     devices = {user: {"device": f"phone-{user}"} for user in ("10", "11")}
     taro, hanako = world.rest("11", **devices["11"]), world.rest("10", **devices["10"])
-    listener = world.phone("10" if who == "11" else "11", claims=devices["10" if who == "11" else "11"])
+    listener = world.connect("10" if who == "11" else "11", claims=devices["10" if who == "11" else "11"])
     taro.signal("offer", "c-1", sdp=samples.OFFER, to="10")
     if answered:
         hanako.signal("answer", "c-1", sdp=samples.ANSWER)
@@ -272,10 +272,10 @@ def test_a_calls_record_shows_its_state(world):
 def test_a_body_may_use_whitespace_escapes_and_integers_as_json_allows(world):
     written = json.dumps(samples.OFFER)[1:-1] + r"a=x:\u5c71\/\ud83d\ude00\r\n"
     body = '\n{ "action" : "offer","callId":"c-1","to":10 ,"data":{"sdp":"' + written + '"}}\t'
-    answer = world.rest("11").request(
+    response = world.rest("11").request(
         "POST", "/api/calls/signal", content=body.encode(), headers={"Content-Type": "application/json; charset=utf-8"}
     )
-    assert answer.status_code == 200, answer.text
+    assert response.status_code == 200, response.text
     assert world.rest("10").log("c-1")["offer"]["sdp"] == samples.OFFER + "a=x:山/😀\r\n"
 
 

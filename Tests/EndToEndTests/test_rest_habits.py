@@ -29,9 +29,9 @@ def app(world, user: int, **claims) -> Rest:
 def offer(rest: Rest, sdp=samples.OFFER, call_id="11-10") -> dict:
     """Posts an offer as the app does; returns the body of the response, which must be 200."""
     body = {"callId": call_id, "action": "offer", "data": {"sdp": sdp, "type": "offer"}}
-    answer = rest.post("/api/calls/signal", body)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    response = rest.post("/api/calls/signal", body)
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
 def answer(rest: Rest, sdp=samples.ANSWER, call_id="11-10", caller=TARO, callee=HANAKO):
@@ -48,7 +48,7 @@ def test_the_offer_by_rest_and_by_socket_is_one_call_one_ring_and_one_push(push_
     world, fake = push_world
     device, fence = register(world, "10", number=1), register(world, "20", number=2)
     token = app_token(world, TARO)
-    rest, socket, hanako = world.rest(token=token), world.phone(token=token), world.phone("10", "tablet")
+    rest, socket, hanako = world.rest(token=token), world.connect(token=token), world.connect("10", "tablet")
 
     def by_socket():
         # The copy that comes by the socket has more members than the one by REST.
@@ -69,7 +69,7 @@ def test_the_offer_by_rest_and_by_socket_is_one_call_one_ring_and_one_push(push_
 
 def test_an_answer_finds_the_caller_whichever_copy_began_the_call(world):
     token = app_token(world, TARO)
-    rest, socket = world.rest(token=token), world.phone(token=token)
+    rest, socket = world.rest(token=token), world.connect(token=token)
     offer(rest)
     socket.ask(type="offer", callId="11-10", to="10", sdp=samples.OFFER)
     assert answer(app(world, HANAKO)).status_code == 200
@@ -81,7 +81,7 @@ def test_an_answer_finds_the_caller_whichever_copy_began_the_call(world):
 
 
 def test_a_call_id_that_begins_with_the_users_own_id_names_the_callee(world):
-    hanako = world.phone("10")
+    hanako = world.connect("10")
     assert offer(app(world, TARO))["callId"] == "11-10"
     heard = hanako.expect(type="offer")
     assert (heard["callId"], heard["from"], heard["room"]) == ("11-10", "11", "p2p:11-10")
@@ -95,7 +95,7 @@ def test_a_call_id_that_does_not_begin_with_the_users_own_id_names_no_callee(wor
 
 
 def test_from_and_to_inside_an_answer_are_ignored(world):
-    taro = world.phone("11")
+    taro = world.connect("11")
     taro.ring("10", "11-10")
     assert answer(app(world, HANAKO), caller=99, callee=98).status_code == 200
     heard = taro.expect(type="answer")
@@ -143,7 +143,7 @@ def test_an_offer_over_an_answered_call_that_was_never_hung_up_begins_a_new_call
 # Both forms of GET
 
 
-def test_both_forms_of_get_show_a_woken_phone_the_offer(world):
+def test_both_forms_of_get_show_a_woken_device_the_offer(world):
     offer(app(world, TARO), samples.VIDEO_OFFER)
     hanako = app(world, HANAKO)
     shown = hanako.log("11-10")["offer"]
@@ -336,8 +336,8 @@ VOIP, ALERT = "a" * 64, "b" * 64
 def test_tokens_of_one_installation_are_one_device_in_any_order(world, steps):
     hanako = app(world, HANAKO)
     for step in steps:
-        answer = hanako.put("/api/me/devices", {"platform": "ios", "bundleId": "com.example.chutalk"} | step)
-        assert answer.status_code == 200 and isinstance(answer.json(), dict)
+        response = hanako.put("/api/me/devices", {"platform": "ios", "bundleId": "com.example.chutalk"} | step)
+        assert response.status_code == 200 and isinstance(response.json(), dict)
     (device,) = hanako.get("/api/me/devices").json()
     wanted = {key: value for step in steps for key, value in step.items()}
     assert {key: device[key] for key in wanted} == wanted

@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from phone import Phone
+from connection import Connection
 from rest import code
 from test_auth import upgrade_status
 from test_command_line import one_clear_line, run
@@ -14,9 +14,9 @@ from test_push import pushed, register
 
 
 def log_out(rest, **body):
-    answer = rest.post("/api/logout-all", body)
-    assert answer.status_code == 200, answer.text
-    return answer.json()["before"]
+    response = rest.post("/api/logout-all", body)
+    assert response.status_code == 200, response.text
+    return response.json()["before"]
 
 
 def fresh(world, user="10", *, after: int) -> str:
@@ -32,15 +32,15 @@ def test_tokens_from_before_a_revocation_are_refused_everywhere(world):
     assert abs(before / 1000 - time.time()) < 5
     url = world.server.ws_url
     assert upgrade_status(url, old) == 401
-    browser = Phone(url, subprotocols=["ringline.v1", "bearer." + old], welcome=False)
+    browser = Connection(url, subprotocols=["ringline.v1", "bearer." + old], welcome=False)
     assert browser.close_code() == 4401, "browsers cannot see a 401"
-    answer = world.rest(token=old).get("/api/me/devices")
-    assert code(answer) == (401, "unauthenticated")
-    assert answer.headers["www-authenticate"].startswith("Bearer")
+    response = world.rest(token=old).get("/api/me/devices")
+    assert code(response) == (401, "unauthenticated")
+    assert response.headers["www-authenticate"].startswith("Bearer")
     assert world.rest("11").get("/api/me/devices").status_code == 200, "another user's token is still accepted"
     new = fresh(world, after=before)
     assert world.rest(token=new).get("/api/me/devices").status_code == 200
-    assert world.phone(token=new).user == "10"
+    assert world.connect(token=new).user == "10"
     assert sample(world.server, "ringline_revocations_total") == 1
 
 
@@ -52,19 +52,19 @@ def test_a_token_without_iat_is_accepted_only_until_a_revocation(world):
 
 
 def test_every_connection_of_the_user_is_closed_with_4401(world):
-    phones = [world.phone("10", "b-1"), world.phone("10", "b-2")]
-    other = world.phone("11", "a-1")
+    connections = [world.connect("10", "b-1"), world.connect("10", "b-2")]
+    other = world.connect("11", "a-1")
     log_out(world.rest("10"))
-    for phone in phones:
-        assert phone.expect(type="error")["code"] == "unauthenticated"
-        assert phone.close_code() == 4401
+    for connection in connections:
+        assert connection.expect(type="error")["code"] == "unauthenticated"
+        assert connection.close_code() == 4401
     assert other.fence() == []
 
 
-def test_the_act_of_a_push_is_void_and_the_phone_is_not_pushed_again(push_world):
+def test_the_act_of_a_push_is_void_and_the_device_is_not_pushed_again(push_world):
     world, apns = push_world
     device = register(world)
-    caller = world.phone("11", "a-1")
+    caller = world.connect("11", "a-1")
     caller.ring("10", "c-1")
     act = pushed(apns, device)["payload"]["act"]
     ring = world.rest(token="-")
@@ -96,10 +96,10 @@ def test_a_revocation_holds_over_restarts(world, how):
 def test_only_a_service_may_revoke_another_users_tokens(world):
     refused = world.rest("11").post("/api/logout-all", {"userId": "10"})
     assert code(refused) == (403, "forbidden") and refused.json()["field"] == "userId"
-    phone = world.phone("10")
+    connection = world.connect("10")
     service = world.rest("backend", scope="server")
     log_out(service, userId="10")
-    assert phone.close_code() == 4401
+    assert connection.close_code() == 4401
     assert service.get("/api/me/devices").status_code == 200
 
 
@@ -117,10 +117,10 @@ def test_a_live_call_ends_for_the_peer_as_disconnected(make_server, make_world):
 
 def test_the_operator_revokes_tokens_while_the_server_runs(world):
     old = world.token("10")
-    phone = world.phone("10")
+    connection = world.connect("10")
     result = run("revoke", "--user", "10", "--data", world.server.data)
     assert (result.returncode, result.stdout) == (0, "10 is logged out everywhere\n"), result.stderr
-    assert phone.close_code() == 4401
+    assert connection.close_code() == 4401
     assert upgrade_status(world.server.ws_url, old) == 401
     assert not list(world.server.data.glob("revoke-*"))
     world.server.kill()

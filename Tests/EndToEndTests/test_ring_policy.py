@@ -1,4 +1,4 @@
-"""Each call is delivered or pushed, and one device answers, with the real binary (protocol, sections 6 and 7)."""
+"""Each call is delivered or pushed, and one device accepted, with the real binary (protocol, sections 6 and 7)."""
 
 import threading
 import time
@@ -33,7 +33,7 @@ def test_a_half_open_socket_is_pushed_within_the_probe_timeout_and_half_a_second
     corpse = RawSocket(world.server.port, world.token("10"), path="/ws?device=iphone-h")
     assert corpse.status == 101
     began = time.monotonic()
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     assert fake.wait_for_push(device, timeout=5)
     assert 1.9 < time.monotonic() - began < 2.5
 
@@ -42,7 +42,7 @@ def test_a_socket_that_drops_before_it_answers_its_ping_is_pushed_at_once(push_w
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
     corpse = RawSocket(world.server.port, world.token("10"), path="/ws?device=iphone-h")
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     began = time.monotonic()
     corpse.socket.close()
     assert fake.wait_for_push(device, timeout=5)
@@ -51,28 +51,28 @@ def test_a_socket_that_drops_before_it_answers_its_ping_is_pushed_at_once(push_w
 
 @pytest.mark.parametrize("round_number", range(20))
 def test_two_devices_that_answer_in_the_same_instant_over_two_transports_have_one_winner(world, round_number):
-    taro = world.phone("11", "iphone-t")
-    one, two, three = (world.phone("10", f"d-{number}") for number in (1, 2, 3))
+    taro = world.connect("11", "iphone-t")
+    one, two, three = (world.connect("10", f"d-{number}") for number in (1, 2, 3))
     taro.ring("10", "c-1")
-    for phone in (one, two, three):
-        phone.expect(type="offer")
-    rest, barrier, answers = world.rest("10", device="d-2"), threading.Barrier(2), {}
+    for connection in (one, two, three):
+        connection.expect(type="offer")
+    rest, barrier, accepted = world.rest("10", device="d-2"), threading.Barrier(2), {}
 
     def by_socket():
         barrier.wait()
-        answers["d-1"] = one.answer_to(one.send(type="answer", callId="c-1", sdp=samples.ANSWER))["type"] == "ack"
+        accepted["d-1"] = one.reply_to(one.send(type="answer", callId="c-1", sdp=samples.ANSWER))["type"] == "ack"
 
     def by_rest():
         barrier.wait()
-        answers["d-2"] = rest.signal("answer", "c-1", sdp=samples.VIDEO_ANSWER).status_code == 200
+        accepted["d-2"] = rest.signal("answer", "c-1", sdp=samples.VIDEO_ANSWER).status_code == 200
 
     threads = [threading.Thread(target=each) for each in (by_socket, by_rest)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(10)
-    assert sorted(answers.values()) == [False, True]
-    winner = next(device for device, won in answers.items() if won)
+    assert sorted(accepted.values()) == [False, True]
+    winner = next(device for device, won in accepted.items() if won)
     assert taro.expect(type="call", state="answered")["answeredBy"] == {"user": "10", "device": winner}
     assert three.expect(type="call", state="ended")["reason"] == "answered_elsewhere"
     assert taro.expect(type="answer")["fromDevice"] == winner
@@ -82,7 +82,7 @@ def test_two_devices_that_answer_in_the_same_instant_over_two_transports_have_on
 
 @pytest.mark.parametrize("ids", [("a", "b"), ("b", "a")])
 def test_glare_over_both_transports_leaves_one_call_with_both_users_in_it(world, ids):
-    taro, hanako = world.phone("11", "iphone-t"), world.phone("10", "iphone-h")
+    taro, hanako = world.connect("11", "iphone-t"), world.connect("10", "iphone-h")
     rest, barrier, said = world.rest("10", device="iphone-h"), threading.Barrier(2), {}
 
     def by_socket():
@@ -99,22 +99,22 @@ def test_glare_over_both_transports_leaves_one_call_with_both_users_in_it(world,
     for thread in threads:
         thread.join(10)
     assert said["rest"].status_code == 200
-    loser, winner_phone, loser_phone = ("b", taro, hanako) if ids[0] == "a" else ("b", hanako, taro)
-    lost = loser_phone.expect(type="call", callId=loser, state="ended")
+    loser, winner_connection, loser_connection = ("b", taro, hanako) if ids[0] == "a" else ("b", hanako, taro)
+    lost = loser_connection.expect(type="call", callId=loser, state="ended")
     assert (lost["reason"], lost["replacedBy"]) == ("glare", "a")
-    loser_phone.expect(type="offer", callId="a")
-    loser_phone.ask(type="answer", callId="a", sdp=samples.ANSWER)
-    winner_phone.expect(type="answer", callId="a")
+    loser_connection.expect(type="offer", callId="a")
+    loser_connection.ask(type="answer", callId="a", sdp=samples.ANSWER)
+    winner_connection.expect(type="answer", callId="a")
 
 
 def test_a_token_of_the_other_environment_is_found_out_once_and_remembered(push_world):
     world, fake = push_world
     fake.device(token(1), environment="production")
     device = register(world, deviceId="iphone-h")
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     wait_until(lambda: [push["environment"] for push in fake.pushes(device)] == ["sandbox", "production"])
     wait_until(lambda: world.rest("10").get("/api/me/devices").json()[0]["environment"] == "production")
-    world.phone("12").ring("10", "c-2")
+    world.connect("12").ring("10", "c-2")
     wait_until(lambda: len(fake.pushes(device)) == 3)
     assert fake.pushes(device)[2]["environment"] == "production", "the environment was remembered"
 
@@ -123,7 +123,7 @@ def test_a_token_that_is_bad_in_both_environments_is_forgotten(push_world):
     world, fake = push_world
     fake.script(token(1), [{"status": 400, "reason": "BadDeviceToken"}] * 2)
     register(world, deviceId="iphone-h")
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     wait_until(lambda: world.rest("10").get("/api/me/devices").json() == [])
 
 
@@ -131,7 +131,7 @@ def test_a_device_that_registered_after_apples_timestamp_keeps_its_token(push_wo
     world, fake = push_world
     fake.script(token(1), [{"status": 410, "reason": "Unregistered", "timestamp": 1_000}])
     register(world, deviceId="iphone-h")
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     last = wait_until(lambda: world.rest("10").get("/api/me/devices").json()[0]["lastPush"])
     assert last["status"] == 410
     assert world.rest("10").get("/api/me/devices").json()[0]["voipDeviceToken"] == token(1)
@@ -142,7 +142,7 @@ def test_a_push_that_fails_temporarily_is_tried_again_under_the_same_apns_id(pus
     world, fake = push_world
     fake.script(token(1), [trouble, trouble])
     device = register(world, deviceId="iphone-h")
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     taken = wait_until(lambda: [push for push in fake.pushes(device) if push["accepted"]])
     assert len(taken) == 1
     assert len({push["headers"]["apns-id"] for push in fake.pushes(device)}) == 1
@@ -152,7 +152,7 @@ def test_no_push_is_sent_after_the_call_has_ended(push_world):
     world, fake = push_world
     fake.script(token(1), [{"status": 503, "reason": "ServiceUnavailable"}] * 8)
     device = register(world, deviceId="iphone-h")
-    taro = world.phone("11")
+    taro = world.connect("11")
     taro.ring("10", "c-1")
     wait_until(lambda: fake.pushes(device))
     taro.ask(type="end", callId="c-1")
@@ -165,7 +165,7 @@ def test_no_push_is_sent_after_the_call_has_ended(push_world):
 def test_the_act_of_a_push_allows_fetching_ringing_and_declining_without_a_token(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
-    taro = world.phone("11")
+    taro = world.connect("11")
     taro.ring("10", "c-1")
     act = pushed(fake, device)["payload"]["act"]
     woken = Rest(world.server.url, None)
@@ -189,7 +189,7 @@ def test_the_act_of_a_push_allows_fetching_ringing_and_declining_without_a_token
 def test_a_missed_call_is_announced_by_an_alert_push_to_the_devices_that_rang(short):
     world, fake = short
     register(world, deviceId="iphone-h", apnsDeviceToken=ALERT)
-    world.phone("11", claims={"name": "Taro"}).ring("10", "c-1")
+    world.connect("11", claims={"name": "Taro"}).ring("10", "c-1")
     push = fake.wait_for_push(ALERT, timeout=5)
     assert push["headers"]["apns-push-type"] == "alert" and push["headers"]["apns-topic"] == "com.example.chat"
     payload = push["payload"]
@@ -200,7 +200,7 @@ def test_a_missed_call_is_announced_by_an_alert_push_to_the_devices_that_rang(sh
 def test_after_three_pushes_without_a_sign_of_life_a_device_gets_alerts_until_it_connects(short):
     world, fake = short
     register(world, deviceId="iphone-h", apnsDeviceToken=ALERT)
-    taro = world.phone("11")
+    taro = world.connect("11")
     for number in range(3):
         taro.ring("10", f"c-{number}")
         taro.expect(type="call", callId=f"c-{number}", state="ended")
@@ -209,7 +209,7 @@ def test_after_three_pushes_without_a_sign_of_life_a_device_gets_alerts_until_it
     incoming = wait_until(lambda: [push for push in fake.pushes(ALERT) if push["payload"]["type"] == "call.incoming"])
     assert incoming[0]["payload"]["callId"] == "c-3" and len(fake.pushes(token(1))) == 3
     taro.expect(type="call", callId="c-3", state="ended")
-    world.phone("10", "iphone-h").close()
+    world.connect("10", "iphone-h").close()
     taro.ring("10", "c-4")
     wait_until(lambda: len(fake.pushes(token(1))) == 4)
 
@@ -217,7 +217,7 @@ def test_after_three_pushes_without_a_sign_of_life_a_device_gets_alerts_until_it
 def test_a_ring_that_outlives_a_restart_is_pushed_once(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     pushed(fake, device)
     wait_until(lambda: world.rest("10", allow_5xx=True).get("/api/me/devices").json()[0]["lastPush"])
     world.server.kill()
@@ -228,8 +228,8 @@ def test_a_ring_that_outlives_a_restart_is_pushed_once(push_world):
 def test_a_device_that_does_not_reconnect_after_a_restart_is_pushed(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
-    hanako = world.phone("10", "iphone-h")
-    world.phone("11").ring("10", "c-1")
+    hanako = world.connect("10", "iphone-h")
+    world.connect("11").ring("10", "c-1")
     hanako.expect(type="offer")
     world.server.kill()
     world.server.start()

@@ -12,11 +12,11 @@ def world(make_server, make_world):
 
 
 def test_an_unanswered_call_ends_as_unanswered_for_both_sides(world):
-    taro, hanako, tablet = world.phone("11"), world.phone("10", "phone"), world.phone("10", "tablet")
+    taro, hanako, tablet = world.connect("11"), world.connect("10", "phone"), world.connect("10", "tablet")
     began = time.monotonic()
     taro.ring("10", "c-1")
-    for phone in (taro, hanako, tablet):
-        ended = phone.expect(type="call", state="ended", callId="c-1", seconds=5)
+    for connection in (taro, hanako, tablet):
+        ended = connection.expect(type="call", state="ended", callId="c-1", seconds=5)
         assert ended["reason"] == "unanswered"
     assert 0.9 <= time.monotonic() - began < 3
     assert world.rest("11").log("c-1")["reason"] == "unanswered"
@@ -31,7 +31,7 @@ def test_a_call_rung_over_rest_ends_too(world):
 
 
 def test_an_answer_after_the_ring_timeout_is_refused(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.ring("10", "c-1")
     hanako.expect(type="call", state="ended")
     assert hanako.refused(type="answer", callId="c-1", sdp=samples.ANSWER)["code"] == "call_ended"
@@ -48,7 +48,7 @@ def test_the_ring_timeout_does_not_end_an_answered_call(world):
 
 
 def test_an_offer_may_set_its_own_ring_time(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     before = time.time() * 1000
     taro.ring("10", "c-1", ringTimeout=30)
     assert hanako.expect(type="offer")["ringUntil"] >= before + 29_000
@@ -66,7 +66,7 @@ def test_a_side_that_reconnects_within_its_grace_stays_in_the_call(make_server, 
     taro, hanako = world.call("c-1")
     for _ in range(3):
         hanako.close()
-        hanako = world.phone("10", "phone-10")
+        hanako = world.connect("10", "phone-10")
     began = time.monotonic()
     while time.monotonic() - began < 3.5:
         taro.ask(type="info", callId="c-1", data=1)
@@ -76,7 +76,7 @@ def test_a_side_that_reconnects_within_its_grace_stays_in_the_call(make_server, 
 
 
 def test_a_side_that_polls_over_rest_is_not_gone(world):
-    taro = world.phone("11")
+    taro = world.connect("11")
     hanako = world.rest("10")
     taro.ring("10", "c-1")
     hanako.signal("answer", "c-1", sdp=samples.ANSWER)

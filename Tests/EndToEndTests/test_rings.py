@@ -13,18 +13,18 @@ from test_push import register
 def test_thirty_rings_of_one_pair_are_limited_and_so_are_their_pushes(apns, make_server, make_world):
     world = make_world(make_server(*push_options(apns), "--rings-per-pair", 6, "--rings-per-callee", 30))
     device = register(world)
-    taro = world.phone("11")
-    answers = []
+    taro = world.connect("11")
+    replies = []
     for number in range(30):
-        answers.append(taro.answer_to(taro.send(type="offer", callId=f"c-{number}", to="10", sdp=samples.OFFER)))
-        if answers[-1]["type"] == "ack":
+        replies.append(taro.reply_to(taro.send(type="offer", callId=f"c-{number}", to="10", sdp=samples.OFFER)))
+        if replies[-1]["type"] == "ack":
             taro.ask(type="end", callId=f"c-{number}")
         time.sleep(0.05)
-    taken = [answer for answer in answers if answer["type"] == "ack"]
-    assert [answer["type"] for answer in answers[:6]] == ["ack"] * 6
+    taken = [reply for reply in replies if reply["type"] == "ack"]
+    assert [reply["type"] for reply in replies[:6]] == ["ack"] * 6
     assert len(taken) <= 7, "six rings at once, then one in ten seconds"
-    assert {answer["code"] for answer in answers if answer["type"] == "error"} == {"rate_limited"}
-    assert 1 <= answers[-1]["retryAfter"] <= 10
+    assert {reply["code"] for reply in replies if reply["type"] == "error"} == {"rate_limited"}
+    assert 1 <= replies[-1]["retryAfter"] <= 10
     assert len(apns.pushes(device)) <= len(taken)
     refused = world.rest("11").signal("offer", "c-rest", sdp=samples.OFFER, to="10")
     assert code(refused) == (429, "rate_limited")
@@ -44,9 +44,9 @@ def test_rings_a_minute_to_a_callee_are_limited_over_all_callers(make_server, ma
     world = make_world(make_server("--rings-per-callee", 3))
     rests = [world.rest(f"c{number}") for number in range(5)]
     # Each caller uses a different callId, because an offer under a callId in use rings no device.
-    answers = [rest.signal("offer", f"x{number}", sdp=samples.OFFER, to="10") for number, rest in enumerate(rests)]
-    assert [answer.status_code for answer in answers] == [200] * 3 + [429] * 2
-    assert 1 <= int(answers[-1].headers["retry-after"]) <= 20
+    responses = [rest.signal("offer", f"x{number}", sdp=samples.OFFER, to="10") for number, rest in enumerate(rests)]
+    assert [response.status_code for response in responses] == [200] * 3 + [429] * 2
+    assert 1 <= int(responses[-1].headers["retry-after"]) <= 20
     events = world.rest("10").get("/api/calls/x2/timeline", peer="c2").json()["events"]
     refused = [event for event in events if event["event"] == "ring.refused"]
     assert [(event["from"], event["count"]) for event in refused] == [("c3", 1), ("c4", 2)]
@@ -56,8 +56,8 @@ def test_rings_a_minute_to_a_callee_are_limited_over_all_callers(make_server, ma
 
 
 def test_the_sixth_caller_at_once_is_told_busy(world):
-    hanako = world.phone("10")
-    callers = [world.phone(f"c{number}") for number in range(6)]
+    hanako = world.connect("10")
+    callers = [world.connect(f"c{number}") for number in range(6)]
     for caller in callers[:5]:
         assert "state" not in caller.ring(hanako, caller.user)
     ack = callers[5].ring(hanako, "c5")
@@ -72,12 +72,12 @@ def test_the_sixth_caller_at_once_is_told_busy(world):
 
 
 def test_a_newer_call_of_the_same_pair_replaces_the_ringing_one(world):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.connect("11"), world.connect("10")
     taro.ring(hanako, "c-1")
     hanako.expect(type="offer", callId="c-1")
     taro.ring(hanako, "c-2")
-    for phone in (taro, hanako):
-        ended = phone.expect(type="call", callId="c-1", state="ended")
+    for connection in (taro, hanako):
+        ended = connection.expect(type="call", callId="c-1", state="ended")
         assert (ended["reason"], ended["replacedBy"]) == ("replaced", "c-2")
     hanako.expect(type="offer", callId="c-2")
     assert hanako.refused(type="answer", callId="c-1", sdp=samples.ANSWER)["code"] == "call_ended"

@@ -22,7 +22,7 @@ from tokens import mint
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-SESSIONS = 1_000
+CONNECTIONS = 1_000
 CALLS = 200
 
 
@@ -155,7 +155,7 @@ def metrics(server) -> dict:
 
 
 async def restart(old, new, new_url: str) -> list[Client]:
-    clients = [Client(number, old.secret) for number in range(SESSIONS)]
+    clients = [Client(number, old.secret) for number in range(CONNECTIONS)]
     callers, callees = clients[:CALLS], clients[CALLS : 2 * CALLS]
     await in_batches(client.open(old.url) for client in clients)
     lives = [asyncio.create_task(client.live(old.url, new_url)) for client in clients]
@@ -192,7 +192,7 @@ async def restart(old, new, new_url: str) -> list[Client]:
     stop.set()
     await asyncio.gather(*talks)
     counts = metrics(new)
-    assert counts["ringline_sessions",] == SESSIONS
+    assert counts["ringline_sessions",] == CONNECTIONS
     assert counts["ringline_calls", "ringing"] == CALLS, "every call still rings"
 
     async def finish(number: int):
@@ -208,7 +208,7 @@ async def restart(old, new, new_url: str) -> list[Client]:
 
     await in_batches(finish(number) for number in range(CALLS))
     assert metrics(new)["ringline_calls_ended_total", "hangup"] == CALLS
-    print(f"the old one was gone after {away:.2f} s, the last session back after {back:.2f} s")
+    print(f"the old one was gone after {away:.2f} s, the last connection back after {back:.2f} s")
     for task in lives:
         task.cancel()
     await asyncio.gather(*lives, return_exceptions=True)
@@ -245,7 +245,7 @@ def test_1000_connections_and_200_ringing_calls_survive_a_rolling_restart(make_s
     assert max(talking) <= min(client.pause_ms for client in clients[2 * CALLS :])
     assert all(client.returned >= client.pause for client in clients)
     windows = Counter(int(client.returned * 4) for client in clients)
-    print("sessions back in each quarter of a second:", [windows[key] for key in sorted(windows)])
+    print("connections back in each quarter of a second:", [windows[key] for key in sorted(windows)])
 
 
 def test_a_server_that_waits_for_its_data_is_stopped_by_sigterm(make_server):

@@ -5,7 +5,7 @@ import samples
 
 def three(world, call_id="c-1"):
     """Rings the two devices of a callee; returns (caller, device, device)."""
-    taro, phone, tablet = world.phone("11"), world.phone("10", "phone"), world.phone("10", "tablet")
+    taro, phone, tablet = world.connect("11"), world.connect("10", "phone"), world.connect("10", "tablet")
     taro.ring("10", call_id)
     phone.expect(type="offer")
     tablet.expect(type="offer")
@@ -67,8 +67,8 @@ def test_after_the_answer_the_call_is_between_two_devices(world):
 
 
 def test_the_answer_goes_only_to_the_callers_device_that_called(world):
-    mobile, desktop = world.phone("11", "mobile"), world.phone("11", "desktop")
-    hanako = world.phone("10")
+    mobile, desktop = world.connect("11", "mobile"), world.connect("11", "desktop")
+    hanako = world.connect("10")
     mobile.ring("10", "c-1")
     hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
     assert mobile.expect(type="answer")["sdp"] == samples.ANSWER

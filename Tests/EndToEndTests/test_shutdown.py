@@ -12,25 +12,28 @@ from rest import Rest
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_sessions_are_closed_with_1001_and_the_exit_is_clean(world, number):
-    phones = [world.phone(user, f"d-{user}") for user in ("10", "11", "12")]
+def test_connections_are_closed_with_1001_and_the_exit_is_clean(world, number):
+    connections = [world.connect(user, f"d-{user}") for user in ("10", "11", "12")]
     began = time.monotonic()
     os.kill(world.server.pid, number)
-    assert [phone.close_code() for phone in phones] == [1001] * 3
+    assert [connection.close_code() for connection in connections] == [1001] * 3
     assert world.server.exit_code(10) == 0
     assert time.monotonic() - began < 10
 
 
-def test_every_session_learns_when_to_reconnect_from_a_frame_and_from_the_close_reason(world):
-    phones = [world.phone(str(user), "d") for user in range(40)]
-    phones[38].ring("39", "c-1")
+def test_every_connection_learns_when_to_reconnect_from_a_frame_and_from_the_close_reason(world):
+    connections = [world.connect(str(user), "d") for user in range(40)]
+    connections[38].ring("39", "c-1")
     world.server.terminate()
     pauses = []
-    for phone in phones:
-        assert phone.close_code() == 1001
-        frame = phone.heard[-1]
+    for connection in connections:
+        assert connection.close_code() == 1001
+        frame = connection.heard[-1]
         assert frame["type"] == "draining", "draining is the last frame"
-        assert phone.socket.close_reason == f"the server is shutting down; reconnectAfterMs={frame['reconnectAfterMs']}"
+        assert (
+            connection.socket.close_reason
+            == f"the server is shutting down; reconnectAfterMs={frame['reconnectAfterMs']}"
+        )
         pauses.append(frame["reconnectAfterMs"])
     # The 40 connections are spread over one second, one in each 25 ms, and the two in the call come first.
     assert sorted((pause - 500) // 25 for pause in pauses) == list(range(40))
@@ -50,20 +53,20 @@ def test_new_clients_are_refused_while_draining(world):
     from raw_socket import RawSocket
 
     stuck = RawSocket(world.server.port, world.token("11"), receive_buffer=4096)
-    phone = world.phone("12")
+    connection = world.connect("12")
     world.server.terminate()
-    assert phone.close_code() == 1001
+    assert connection.close_code() == 1001
     with pytest.raises((httpx.TransportError, OSError)):
         Rest(world.server.url, None).get("/api/me/devices")
     with pytest.raises(OSError):
-        world.phone("13")
+        world.connect("13")
     assert world.server.process.poll() is None, "the server is still up"
     stuck.close()
     assert world.server.exit_code(10) == 0
 
 
 def test_a_waiting_long_poll_does_not_delay_the_stop(world):
-    world.phone("11").ring("10", "c-1")
+    world.connect("11").ring("10", "c-1")
     rest = world.rest("10", allow_5xx=True)
     cursor = rest.log("c-1")["next"]
     outcome = []
@@ -97,7 +100,7 @@ def test_a_client_that_does_not_read_does_not_delay_the_stop(world):
 
 
 def test_acked_signals_are_in_the_log_after_the_next_start(world):
-    taro = world.phone("11")
+    taro = world.connect("11")
     taro.ring("10", "c-1")
     for number in range(50):
         taro.ask(type="ice", callId="c-1", candidate=samples.candidate(number))
@@ -114,13 +117,13 @@ def test_a_call_continues_over_a_restart(world):
     world.server.terminate()
     assert world.server.exit_code(10) == 0
     world.server.start()
-    taro, hanako = world.phone("11", "phone-11"), world.phone("10", "phone-10")
+    taro, hanako = world.connect("11", "phone-11"), world.connect("10", "phone-10")
     taro.ask(type="info", callId="c-1", data="again")
     assert hanako.expect(type="info")["data"] == "again"
 
 
 def test_a_second_sigterm_does_no_harm(world):
-    world.phone("11")
+    world.connect("11")
     world.server.terminate()
     try:
         world.server.terminate()

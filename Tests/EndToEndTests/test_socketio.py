@@ -7,8 +7,8 @@ import httpx
 import pytest
 import samples
 from raw_socket import BINARY, PING, PONG, TEXT, RawSocket
-from sio_phone import POLLING, WAYS, App
-from test_chutalk_sufferings import ALERT, put
+from sio_app import POLLING, WAYS, App
+from test_chutalk_pushes import ALERT, put
 from test_push import token
 from test_ring_policy import wait_until
 
@@ -153,8 +153,8 @@ def test_ids_are_written_as_the_token_writes_them(world):
 @WAY
 def test_an_event_with_an_acknowledgement_function_is_answered(world, way):
     taro = App(world, 11, way)
-    answer = taro.ask("offer", {"to": 10, "sdp": samples.OFFER})
-    assert answer == {"ok": True, "callId": "11-10", "epoch": 1, "seq": 1}
+    reply = taro.ask("offer", {"to": 10, "sdp": samples.OFFER})
+    assert reply == {"ok": True, "callId": "11-10", "epoch": 1, "seq": 1}
     refused = taro.ask("answer", {"to": 12, "sdp": samples.ANSWER})
     assert (refused["ok"], refused["code"]) == (False, "not_found")
     refused = taro.ask("offer", {"to": 10, "sdp": "nonsense", "callId": "x"})
@@ -221,7 +221,7 @@ def test_ten_packets_that_are_nonsense_end_the_session(world):
 
 @WAY
 def test_a_text_is_relayed_to_an_online_user(world, way):
-    taro, hanako, ws = App(world, 11, way), App(world, 10, way), world.phone("10", "laptop")
+    taro, hanako, ws = App(world, 11, way), App(world, 10, way), world.connect("10", "laptop")
     assert taro.ask("message", {"to": 10, "body": "Hallo 😀", "displayName": "Taro"}) == {"ok": True, "online": True}
     text = hanako.expect("message")
     assert (text["from"], text["body"], text["displayName"]) == (11, "Hallo 😀", "Taro")
@@ -300,9 +300,9 @@ def test_a_pong_to_the_newest_ping_confirms_all_texts_before_it(push_world):
 
 def ask_raw(socket, message) -> dict:
     socket.frame(TEXT, json.dumps(message).encode())
-    while (answer := json.loads(socket.read_until(TEXT))).get("id") != message["id"]:
+    while (reply := json.loads(socket.read_until(TEXT))).get("id") != message["id"]:
         pass
-    return answer
+    return reply
 
 
 def test_texts_of_a_blocked_user_are_not_delivered(push_world):
@@ -321,7 +321,7 @@ def test_texts_of_a_blocked_user_are_not_delivered(push_world):
 # Engine.IO's 45 s.
 @pytest.mark.parametrize("way", WAYS)
 def test_presence_goes_only_to_users_who_asked_or_share_a_call(world, way):
-    curious, taro, stranger = App(world, 12, way), App(world, 11, way), App(world, 13, way)
+    curious, taro, third = App(world, 12, way), App(world, 11, way), App(world, 13, way)
     curious.ask("message", {"to": 10, "body": "hello"})
     assert curious.ask("is-online", {"userId": 10}) == {"ok": True, "online": False}
     assert curious.expect("user-offline") == {"userId": 10}
@@ -332,8 +332,8 @@ def test_presence_goes_only_to_users_who_asked_or_share_a_call(world, way):
     hanako.leave()
     assert curious.expect("user-offline") == {"userId": 10}
     assert taro.expect("user-offline") == {"userId": 10}
-    stranger.fence()
-    assert [said for said in stranger.heard if said.get("event") == "user-online" and said["data"]["userId"] == 10] == []
+    third.fence()
+    assert [said for said in third.heard if said.get("event") == "user-online" and said["data"]["userId"] == 10] == []
 
 
 # Sessions
@@ -388,9 +388,9 @@ def test_a_client_that_answers_no_ping_is_closed_when_the_ping_times_out(world):
 
 @pytest.mark.parametrize("path", PATHS)
 def test_socketio_is_served_at_both_paths_with_and_without_the_slash(world, path):
-    answer = get(world, path)
-    assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/plain")
-    assert answer.text.startswith('0{"sid":"')
+    response = get(world, path)
+    assert response.status_code == 200 and response.headers["content-type"].startswith("text/plain")
+    assert response.text.startswith('0{"sid":"')
     raw = RawSocket(world.server.port, path=f"{path}?EIO=4&transport=websocket")
     assert raw.status == 101 and raw.read_until(TEXT).startswith(b'0{"sid":"')
 
@@ -407,13 +407,13 @@ def test_socketio_is_served_at_both_paths_with_and_without_the_slash(world, path
     ],
 )
 def test_invalid_requests_get_the_codes_and_messages_of_engine_io(world, params, status, code, message):
-    answer = get(world, **params)
-    assert (answer.status_code, answer.json()) == (status, {"code": code, "message": message})
+    response = get(world, **params)
+    assert (response.status_code, response.json()) == (status, {"code": code, "message": message})
 
 
 def test_a_session_begins_with_get(world):
-    answer = httpx.post(world.server.url + "/socket.io/?EIO=4&transport=polling", content="40", trust_env=False)
-    assert (answer.status_code, answer.json()["code"]) == (400, 2)
+    response = httpx.post(world.server.url + "/socket.io/?EIO=4&transport=polling", content="40", trust_env=False)
+    assert (response.status_code, response.json()["code"]) == (400, 2)
 
 
 def test_other_methods_and_foreign_origins_are_refused(world):
@@ -424,21 +424,21 @@ def test_other_methods_and_foreign_origins_are_refused(world):
 
 def test_a_browser_of_an_allowed_origin_may_read_the_response(make_server, make_world):
     world = make_world(make_server("--allow-origin", "https://app.example"))
-    answer = httpx.get(
+    response = httpx.get(
         world.server.url + "/socket.io/?EIO=4&transport=polling", headers={"Origin": "https://app.example"}, trust_env=False
     )
-    assert answer.headers["access-control-allow-origin"] == "https://app.example"
+    assert response.headers["access-control-allow-origin"] == "https://app.example"
 
 
 def test_two_polls_at_a_time_end_the_session(world):
     import threading
 
     sid, first = joined(world), {}
-    thread = threading.Thread(target=lambda: first.update(answer=get(world, sid=sid)))
+    thread = threading.Thread(target=lambda: first.update(response=get(world, sid=sid)))
     thread.start()
     wait_until(lambda: get(world, sid=sid).status_code == 400)
     thread.join(10)
-    assert first["answer"].status_code == 400
+    assert first["response"].status_code == 400
     assert get(world, sid=sid).json()["code"] == 1
 
 
@@ -446,11 +446,11 @@ def test_a_poll_waits_until_there_is_a_packet(world):
     import threading
 
     sid, heard = joined(world, 10), {}
-    thread = threading.Thread(target=lambda: heard.update(answer=get(world, sid=sid)))
+    thread = threading.Thread(target=lambda: heard.update(response=get(world, sid=sid)))
     thread.start()
     App(world, 11).emit("message", {"to": 10, "body": "wake up"})
     thread.join(10)
-    text = heard["answer"].text
+    text = heard["response"].text
     while text == "2":
         # The first ping of a session comes at a random moment.
         post(world, sid, "3")
@@ -480,10 +480,10 @@ def test_an_upgrade_ends_the_waiting_poll_and_continues_on_the_websocket(world):
     sid, heard = joined(world, 10), {}
 
     def poll():
-        heard["answer"] = get(world, sid=sid)
+        heard["response"] = get(world, sid=sid)
         # A ping may come before the packet `6`: the server sends one after the packets of the join.
-        while heard["answer"].text == "2":
-            heard["answer"] = get(world, sid=sid)
+        while heard["response"].text == "2":
+            heard["response"] = get(world, sid=sid)
 
     thread = threading.Thread(target=poll)
     thread.start()
@@ -491,7 +491,7 @@ def test_an_upgrade_ends_the_waiting_poll_and_continues_on_the_websocket(world):
     raw.frame(TEXT, b"2probe")
     assert raw.read_until(TEXT) == b"3probe"
     thread.join(10)
-    assert heard["answer"].text == "6"
+    assert heard["response"].text == "6"
     App(world, 11).ask("message", {"to": 10, "body": "meanwhile"})
     raw.frame(TEXT, b"5")
     # The event that the sender is online comes before the text, and so may a ping.
@@ -504,7 +504,7 @@ def test_an_upgrade_ends_the_waiting_poll_and_continues_on_the_websocket(world):
 def test_the_connection_of_a_slow_reader_is_closed(world):
     reader = Raw(world, user=10)
     reader.hear(), reader.say("40"), reader.hear()
-    taro = world.phone("11", "a")
+    taro = world.connect("11", "a")
     for _ in range(190):
         taro.send(type="message", to="10", body="x" * 15_000)
     wait_until(lambda: not taro.ask(type="presence", userId="10")["online"], seconds=5)

@@ -8,7 +8,7 @@ import httpx
 import pytest
 import samples
 from raw_socket import BINARY, TEXT, RawSocket
-from sio_phone import POLLING, WAYS, App
+from sio_app import POLLING, WAYS, App
 from test_chutalk import talk
 from test_ring_policy import wait_until
 from test_socketio import Raw, get, joined, post
@@ -25,8 +25,8 @@ def entered(world, version=4) -> Raw:
     return raw
 
 
-def answer(raw: Raw, number: int) -> str:
-    """Reads until the answer with this number; returns all packets read, joined."""
+def reply(raw: Raw, number: int) -> str:
+    """Reads until the ack with this number; returns all packets read, joined."""
     said = ""
     while not (heard := raw.hear()).startswith(f"43{number}["):
         said += heard
@@ -42,21 +42,21 @@ def test_after_a_reconnect_the_end_of_another_call_does_not_look_like_the_live_c
     When another device of the peer then cancelled a call, the server reported that as the end of the live call, and
     the app hung up.
     """
-    taro, hanako = entered(world), world.phone("10", "iphone-h")
+    taro, hanako = entered(world), world.connect("10", "iphone-h")
     taro.say(f'421["offer",{{"to":10,"sdp":{json.dumps(samples.OFFER)}}}]')
     hanako.expect(type="offer", callId="11-10")
     hanako.ask(type="answer", callId="11-10", sdp=samples.ANSWER)
     heard = ""
     while not ('"answer"' in heard and "431[" in heard):
         heard += taro.hear()
-    # The client's answers to pings confirm that everything has arrived.
+    # The client's pongs confirm that everything has arrived.
     for number in (2, 3, 4):
         taro.say(f'42{number}{ASK}')
-        answer(taro, number)
+        reply(taro, number)
         time.sleep(0.1)
     taro.socket.close()
     taro = entered(world)
-    ipad = world.phone("10", "ipad-h")
+    ipad = world.connect("10", "ipad-h")
     ipad.ring("11", "other", sdp=samples.VIDEO_OFFER)
     ipad.ask(type="end", callId="other")
     heard = ""
@@ -141,7 +141,7 @@ def test_too_many_events_by_polling_are_refused_as_on_ws(world):
 
 
 def test_the_session_of_a_client_that_polls_too_slowly_is_closed(world):
-    sid, taro = joined(world, 10), world.phone("11", "a")
+    sid, taro = joined(world, 10), world.connect("11", "a")
     for _ in range(190):
         taro.send(type="message", to="10", body="x" * 15_000)
     wait_until(lambda: not taro.ask(type="presence", userId="10")["online"], seconds=5)
@@ -166,7 +166,7 @@ def test_the_seventeenth_session_of_a_user_is_closed_with_4429(world):
         raws[-1].hear(), raws[-1].say("40"), raws[-1].hear()
     assert raws[16].hear() == "41" and raws[16].close_code() == 4429
     raws[0].say(f"427{ASK}")
-    assert '"ok":true' in answer(raws[0], 7)
+    assert '"ok":true' in reply(raws[0], 7)
 
 
 @pytest.mark.parametrize("version", [3, 4])
@@ -174,7 +174,7 @@ def test_binary_is_refused_in_both_versions(world, version):
     raw = entered(world, version)
     for packet in ('451-7["blob",{"_placeholder":true,"num":0}]', '461-7[{"_placeholder":true,"num":0}]'):
         raw.say(packet)
-        assert json.loads(answer(raw, 7)[3:])[0]["code"] == "unsupported_media_type"
+        assert json.loads(reply(raw, 7)[3:])[0]["code"] == "unsupported_media_type"
     raw.frame(BINARY, b"\x04abc")
     assert raw.close_code() == 1003
     raw = entered(world, version)
@@ -214,12 +214,12 @@ def test_malformed_packets_are_refused_and_the_session_continues(world, version)
         raw.say(packet)
         # Ack numbers beyond 32 bits are returned unchanged.
         raw.say(f"42{7_777_777_777 + number}{ASK}")
-        said = answer(raw, 7_777_777_777 + number)
+        said = reply(raw, 7_777_777_777 + number)
         assert f'"code":"{code}"' in said, packet[:60]
     for packet in ("43[]", "430[]", "44", "6", "5", "3", "43/nsp,1[]", "41/nsp,", "40"):
         raw.say(packet)
     raw.say(f"421{ASK}")
-    assert '"code"' not in answer(raw, 1)
+    assert '"code"' not in reply(raw, 1)
 
 
 @pytest.mark.parametrize("scheme", ["wss", "ws", "https"])

@@ -130,7 +130,7 @@ class Tally:
 
 async def talk(url: str, token: str, user: str, device: str, frames: Frames, tally: Tally, where: str):
     """Opens one connection, sends its share of the frames, and checks every frame that it receives."""
-    expected, answers = collections.Counter(), collections.Counter()
+    expected, replies = collections.Counter(), collections.Counter()
     last_seq: dict[tuple, int] = {}
     asked_again = False
 
@@ -143,7 +143,7 @@ async def talk(url: str, token: str, user: str, device: str, frames: Frames, tal
                 tally.codes[message["code"]] += 1
                 assert message["code"] != "internal_error", f"{where}: {message}"
             if "id" in message:
-                answers[message["id"]] += 1
+                replies[message["id"]] += 1
         elif "seq" in message:
             tally.relayed += 1
             # A user receives only frames of calls that it takes part in, even if it knows other callIds.
@@ -167,7 +167,7 @@ async def talk(url: str, token: str, user: str, device: str, frames: Frames, tal
                     expected[mark] += 1
                 if frames.chance.random() < 0.1:
                     await asyncio.sleep(0)
-            while missing := expected - answers:
+            while missing := expected - replies:
                 try:
                     hear(await asyncio.wait_for(socket.recv(), 30))
                 except TimeoutError:
@@ -202,7 +202,7 @@ def test_frames_with_any_contents_are_answered_and_reach_no_other_user(make_serv
     asyncio.run(everything())
     with capsys.disabled():
         print(
-            f"\n{tally.sent} frames (seed {SEED}): {tally.answered} answers, {tally.relayed} relayed,"
+            f"\n{tally.sent} frames (seed {SEED}): {tally.answered} replies, {tally.relayed} relayed,"
             f" refused {dict(tally.codes.most_common())}, closed {dict(tally.closes)}"
         )
     assert httpx.get(server.admin_url + "/readyz", trust_env=False).status_code == 200

@@ -10,7 +10,7 @@ import httpx
 import pytest
 import samples
 from conftest import push_options
-from phone import Phone
+from connection import Connection
 from raw_socket import TEXT, RawSocket
 from test_admin import eventually
 from test_auth import forged, later, upgrade_status
@@ -65,14 +65,14 @@ def way(lines: list[dict], *names: str) -> list[tuple]:
 
 
 def test_a_calls_whole_way_is_found_by_its_id(tracing):
-    taro, hanako = tracing.phone("11", "phone-11"), tracing.phone("10", "iphone-10")
+    taro, hanako = tracing.connect("11", "phone-11"), tracing.connect("10", "iphone-10")
     taro.ring(hanako, "c-1", sdp=samples.OFFER)
     offer = hanako.expect(type="offer", callId="c-1")
     hanako.ask(type="ringing", callId="c-1")
     hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
     taro.ask(type="ice", callId="c-1", candidate=samples.CANDIDATES[0])
     again = taro.send(type="offer", callId="c-1", sdp=samples.VIDEO_OFFER)
-    assert taro.answer_to(again)["type"] == "ack"
+    assert taro.reply_to(again)["type"] == "ack"
     taro.ask(type="end", callId="c-1")
     end = int(found(tracing.server, message="an entry was relayed", call_id="c-1", call_state="ended")[0]["call.seq"])
     found(tracing.server, call_id="c-1", message="an event is in the timeline", event_name="ended")
@@ -125,7 +125,7 @@ def test_a_refused_signal_and_a_call_that_ends_at_once_are_in_the_calls_way(trac
     ]
     assert found(tracing.server, call_id="c-1", offer_meaning="refused")
     # Both users call each other: the two calls cross, and one of them continues.
-    two, other = tracing.phone("12", "phone-12"), tracing.phone("13", "phone-13")
+    two, other = tracing.connect("12", "phone-12"), tracing.connect("13", "phone-13")
     two.ring(other, "a-1")
     other.ring(two, "b-1")
     assert [line["call.start"] for line in found(tracing.server, call_id="b-1", message="a call is begun")] == ["glare"]
@@ -135,7 +135,7 @@ def test_a_push_a_fetch_and_an_end_by_request_are_in_the_calls_way(apns, make_se
     server = make_server(*push_options(apns), "--log-level", "trace", "--log-format", "json")
     world = make_world(server)
     device = register(world)
-    world.phone("11").ring("10", "c-1", sdp=samples.OFFER)
+    world.connect("11").ring("10", "c-1", sdp=samples.OFFER)
     act = pushed(apns, device)["payload"]["act"]
     rest = world.rest("10")
     rest.log("c-1")
@@ -278,9 +278,9 @@ def test_a_refused_request_shows_why(debugging):
 
 def test_a_connection_shows_its_beginning_and_its_end(debugging):
     world = debugging()
-    phone = world.phone("11", "d-1")
-    world.phone("11", "d-1").close()
-    assert phone.close_code() == 4409
+    connection = world.connect("11", "d-1")
+    world.connect("11", "d-1").close()
+    assert connection.close_code() == 4409
     found(world.server, 2, message="a connection has ended")
     names = ("connection.code", "connection.transport", "user.id", "device.id")
     lines = [line for line in log(world.server) if "connection.id" in line]
@@ -291,7 +291,7 @@ def test_a_connection_shows_its_beginning_and_its_end(debugging):
         ("a connection was opened", "websocket", "11", "d-1"),
         ("a connection has ended", "1000", "websocket", "11", "d-1"),
     ]
-    assert lines[0]["connection.id"] == lines[2]["connection.id"] == phone.welcome["session"]
+    assert lines[0]["connection.id"] == lines[2]["connection.id"] == connection.welcome["session"]
     assert all(int(line["connection.seconds"]) < 30 for line in lines if line["message"] == "a connection has ended")
 
 
@@ -306,7 +306,7 @@ def test_a_slow_reader_shows_how_much_waits_for_it(debugging):
     while not having(world.server, **too_slowly):
         assert time.monotonic() < deadline
         # The server never refuses a renegotiation, however much waits for its receiver.
-        caller = world.phone(f"c{number}")
+        caller = world.connect(f"c{number}")
         caller.ring("10", f"c{number}")
         stuck.frame(TEXT, json.dumps({"type": "answer", "callId": f"c{number}", "sdp": samples.ANSWER}).encode())
         caller.expect(type="answer")
@@ -322,7 +322,7 @@ def test_a_slow_reader_shows_how_much_waits_for_it(debugging):
 
 def test_shutting_down_shows_how_many_connections_are_left(debugging):
     world = debugging()
-    world.phone("11")
+    world.connect("11")
     # This client never answers the server's close.
     silent = RawSocket(world.server.port, world.token("10"))
     world.server.terminate()
@@ -337,6 +337,6 @@ def test_shutting_down_shows_how_many_connections_are_left(debugging):
 def test_a_log_at_info_contains_none_of_these_lines(make_server, make_world):
     world = make_world(make_server("--log-level", "info", "--log-format", "json"))
     upgrade_status(world.server.ws_url, "nonsense")
-    Phone(world.server.ws_url, world.token("11")).close()
+    Connection(world.server.ws_url, world.token("11")).close()
     world.call("c-1")
     assert {line["level"] for line in log(world.server)} <= {"info", "notice", "warning"}

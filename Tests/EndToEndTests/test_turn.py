@@ -120,8 +120,8 @@ def turn_world(coturn, secret_file, make_server, make_world):
     return make_world(make_server("--turn-secret-file", secret_file, "--turn-url", url)), coturn
 
 
-def relayed(port: int, username: str, credential: str) -> tuple[bool, str]:
-    """Tries to relay packets between allocations of two clients with this credential; returns (success, output)."""
+def exchanges_packets(port: int, username: str, credential: str) -> tuple[bool, str]:
+    """Tries to exchange packets between allocations of two clients with this credential; returns (success, output)."""
     command = ["turnutils_uclient", "-v", "-y", "-c", "-m", "1", "-n", "3", "-p", str(port)]
     try:
         result = subprocess.run(
@@ -140,9 +140,9 @@ def relayed(port: int, username: str, credential: str) -> tuple[bool, str]:
 
 
 def credential(rest) -> dict:
-    answer = rest.get("/api/turn-cred")
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    response = rest.get("/api/turn-cred")
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
 def signed(username: str, secret=SECRET) -> str:
@@ -153,7 +153,7 @@ def test_coturn_gives_an_allocation_for_the_credential_and_relays(turn_world):
     world, port = turn_world
     given = credential(app(world, 11))
     assert given["urls"] == [f"turn:127.0.0.1:{port}?transport=udp"]
-    works, said = relayed(port, given["username"], given["credential"])
+    works, said = exchanges_packets(port, given["username"], given["credential"])
     assert works, said[-3000:]
 
 
@@ -175,7 +175,7 @@ def test_coturn_refuses_an_expired_or_forged_credential(turn_world, fault):
             password = signed(username, "guessed")
         case "noise":
             password = "AAAAAAAAAAAAAAAAAAAAAAAAAAA="
-    works, said = relayed(port, username, password)
+    works, said = exchanges_packets(port, username, password)
     assert not works and not ALLOCATED.search(said), said[-3000:]
     assert "Cannot complete Allocation" in said, said[-3000:]
 
@@ -212,7 +212,7 @@ def test_every_turn_setting_can_come_from_the_environment(make_server, make_worl
 def test_welcome_and_a_fetched_call_name_the_turn_server_with_a_credential(turn_world):
     world, _ = turn_world
     offer(app(world, 11))
-    for servers in (world.phone("11").welcome["iceServers"], app(world, 10).log("11-10")["iceServers"]):
+    for servers in (world.connect("11").welcome["iceServers"], app(world, 10).log("11-10")["iceServers"]):
         (server,) = servers
         assert server["credential"] == signed(server["username"])
     assert app(world, 10).log("11-10")["iceServers"][0]["username"].endswith(":10")

@@ -27,14 +27,14 @@ def test_a_wall_clock_a_day_ahead_for_a_second_and_a_half_disconnects_no_client(
         if time.monotonic() >= ends:
             break
         # The server uses its own clock meanwhile, so it accepts the tokens of new clients.
-        visitor = world.phone(f"visitor-{number}")
+        visitor = world.connect(f"visitor-{number}")
         visitor.fence()
         assert world.rest("11").get("/api/calls").status_code == 200
     clock.set(0)
     hanako.ask(type="ringing", callId="c-1")
     taro.expect(type="ringing")
     for number in range(3):
-        late = world.phone("13", f"p-{number}")
+        late = world.connect("13", f"p-{number}")
         late.fence()
         assert late.ask(type="offer", to="14", callId=f"d-{number}", sdp="v=0\r\n")["type"] == "ack"
     visitor.fence()
@@ -80,8 +80,8 @@ def test_a_wall_clock_40_days_ahead_for_little_more_than_a_second_deletes_no_his
         taro.ask(type="offer", to="15", callId=f"d-{number}", sdp="v=0\r\n")
         taro.ask(type="end", callId=f"d-{number}")
     assert ("c-1",) in kept_calls(world.server)
-    answer = world.rest("11").get("/api/calls/c-1")
-    assert answer.status_code == 200, answer.text
+    response = world.rest("11").get("/api/calls/c-1")
+    assert response.status_code == 200, response.text
     assert "c-1" in [call["callId"] for call in world.rest("10").get("/api/calls").json()]
 
 

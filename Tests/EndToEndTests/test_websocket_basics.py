@@ -5,14 +5,14 @@ import socket
 
 import pytest
 import raw_socket
-from phone import Phone
+from connection import Connection
 from raw_socket import RawSocket
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 
 def test_the_welcome_comes_first_and_names_user_device_and_limits(world):
-    phone = world.phone("11", "iphone-a")
-    welcome = phone.heard[0]
+    connection = world.connect("11", "iphone-a")
+    welcome = connection.heard[0]
     assert welcome["type"] == "welcome"
     assert welcome["v"] == 1
     assert welcome["user"] == "11"
@@ -25,28 +25,28 @@ def test_the_welcome_comes_first_and_names_user_device_and_limits(world):
 
 
 def test_each_socket_that_names_no_device_gets_another_device_id(world):
-    one, other = world.phone("11"), world.phone("11")
+    one, other = world.connect("11"), world.connect("11")
     assert one.device and other.device
     assert one.device != other.device
 
 
 def test_the_device_claim_names_the_device(world):
-    assert world.phone("11", claims={"device": "tablet"}).device == "tablet"
+    assert world.connect("11", claims={"device": "tablet"}).device == "tablet"
 
 
-def test_two_connections_have_two_sessions(world):
-    assert world.phone("11", "a").welcome["session"] != world.phone("11", "b").welcome["session"]
+def test_two_connections_have_different_session_ids(world):
+    assert world.connect("11", "a").welcome["session"] != world.connect("11", "b").welcome["session"]
 
 
 def test_the_subprotocol_is_selected_when_it_is_offered(world):
-    phone = world.phone("11", subprotocols=["ringline.v1"])
-    assert phone.socket.subprotocol == "ringline.v1"
+    connection = world.connect("11", subprotocols=["ringline.v1"])
+    assert connection.socket.subprotocol == "ringline.v1"
 
 
 def test_a_binary_frame_closes_with_1003(world):
-    phone = world.phone()
-    phone.socket.send(b"{}")
-    assert phone.close_code() == 1003
+    connection = world.connect()
+    connection.socket.send(b"{}")
+    assert connection.close_code() == 1003
 
 
 @pytest.mark.parametrize(
@@ -80,28 +80,28 @@ def test_a_character_split_over_fragments_is_one_character(world):
 
 
 def test_a_frame_of_exactly_64_kib_is_read(world):
-    phone = world.phone()
+    connection = world.connect()
     frame = {"type": "sync", "id": "big", "calls": {}, "x": ""}
     frame["x"] = "x" * (65536 - len(json.dumps(frame)))
     text = json.dumps(frame)
     assert len(text) == 65536
-    phone.send_raw(text)
-    assert phone.answer_to("big")["type"] == "ack"
+    connection.send_raw(text)
+    assert connection.reply_to("big")["type"] == "ack"
 
 
 def test_a_frame_over_64_kib_closes_with_1009(world):
-    phone = world.phone()
-    phone.send_raw(json.dumps({"type": "sync", "id": "big", "x": "x" * 65536}))
-    assert phone.close_code() == 1009
+    connection = world.connect()
+    connection.send_raw(json.dumps({"type": "sync", "id": "big", "x": "x" * 65536}))
+    assert connection.close_code() == 1009
 
 
 def test_a_fragmented_message_over_64_kib_closes_with_1009(world):
-    phone = world.phone()
+    connection = world.connect()
     try:
-        phone.socket.send(["x" * 1000] * 70)
+        connection.socket.send(["x" * 1000] * 70)
     except ConnectionClosed:
         pass  # The server closed before the last fragment was sent, which is correct, too.
-    assert phone.close_code() == 1009
+    assert connection.close_code() == 1009
 
 
 def test_a_frame_that_announces_2_to_the_62_bytes_is_refused_without_waiting_for_them(world):
@@ -115,10 +115,10 @@ def test_a_frame_that_announces_2_to_the_62_bytes_is_refused_without_waiting_for
 
 
 def test_a_message_in_many_fragments_is_one_message(world):
-    phone = world.phone()
+    connection = world.connect()
     text = json.dumps({"type": "sync", "id": "parts", "calls": {}})
-    phone.socket.send(list(text))
-    assert phone.answer_to("parts")["type"] == "ack"
+    connection.socket.send(list(text))
+    assert connection.reply_to("parts")["type"] == "ack"
 
 
 def test_a_ping_between_fragments_is_answered_and_does_not_disturb_them(world):
@@ -162,25 +162,25 @@ def test_many_messages_in_one_segment_are_all_answered_in_order(world):
         raw.frame(raw_socket.TEXT, json.dumps({"type": "sync", "id": f"n{number}", "calls": {}}).encode())
     raw.socket = real
     real.sendall(b"".join(sent))
-    answers = [json.loads(raw.read_until(raw_socket.TEXT))["id"] for _ in range(40)]
-    assert answers == [f"n{number}" for number in range(40)]
+    replies = [json.loads(raw.read_until(raw_socket.TEXT))["id"] for _ in range(40)]
+    assert replies == [f"n{number}" for number in range(40)]
 
 
 def test_a_close_is_answered(world):
-    phone = world.phone()
-    phone.socket.close(1000)
-    assert phone.socket.close_code == 1000
+    connection = world.connect()
+    connection.socket.close(1000)
+    assert connection.socket.close_code == 1000
 
 
 def test_the_same_device_connecting_again_replaces_the_older_socket_with_4409(world):
-    old = world.phone("11", "iphone-a")
-    new = world.phone("11", "iphone-a")
+    old = world.connect("11", "iphone-a")
+    new = world.connect("11", "iphone-a")
     assert old.close_code() == 4409
     assert new.fence() == []
 
 
 def test_the_same_device_name_of_another_user_is_another_device(world):
-    one, other = world.phone("11", "iphone"), world.phone("10", "iphone")
+    one, other = world.connect("11", "iphone"), world.connect("10", "iphone")
     assert one.fence() == [] and other.fence() == []
 
 
@@ -196,5 +196,5 @@ def test_another_websocket_version_is_answered_426(world, header, value):
 
 def test_an_upgrade_elsewhere_than_ws_is_not_found(world):
     with pytest.raises(InvalidStatus) as refusal:
-        Phone(world.server.url.replace("http", "ws") + "/elsewhere", world.token())
+        Connection(world.server.url.replace("http", "ws") + "/elsewhere", world.token())
     assert refusal.value.response.status_code == 404

@@ -10,17 +10,17 @@ from test_explain import wait_for
 from test_push import pushed, register
 
 
-def ring_of_a_stranger(world, call_id="c-1", to="10"):
-    stranger = world.phone("66", "iphone-x")
-    assert stranger.ring(to, call_id, sdp=samples.FIREFOX_OFFER)["seq"]
-    assert stranger.expect(type="call", callId=call_id)["state"] == "ringing"
-    return stranger
+def ring_of_a_third_party(world, call_id="c-1", to="10"):
+    third = world.connect("66", "iphone-x")
+    assert third.ring(to, call_id, sdp=samples.FIREFOX_OFFER)["seq"]
+    assert third.expect(type="call", callId=call_id)["state"] == "ringing"
+    return third
 
 
 @pytest.mark.parametrize("way", ["socket", "rest"])
 def test_an_answer_without_a_peer_goes_to_the_true_caller(world, way):
     taro, hanako = world.call(answer=False)
-    stranger = ring_of_a_stranger(world)
+    third = ring_of_a_third_party(world)
     assert hanako.fence() == []
     rest = world.rest("10")
     log = rest.log("c-1")
@@ -30,17 +30,17 @@ def test_an_answer_without_a_peer_goes_to_the_true_caller(world, way):
     else:
         assert rest.signal("answer", "c-1", sdp=samples.ANSWER, top={"deviceId": "phone-10"}).status_code == 200
     assert taro.expect(type="answer", callId="c-1")["from"] == "10"
-    assert stranger.fence() == []
+    assert third.fence() == []
     assert world.rest("66").log("c-1")["answer"] is None
-    stranger.ask(type="end", callId="c-1")
+    third.ask(type="end", callId="c-1")
     assert rest.get("/api/calls/c-1").json()["state"] == "answered"
 
 
-def test_an_outsider_sees_an_ordinary_unanswered_ring(make_server, make_world):
+def test_a_third_party_sees_an_ordinary_unanswered_ring(make_server, make_world):
     world = make_world(make_server("--ring-timeout", 1))
     taro, hanako = world.call()
-    stranger = ring_of_a_stranger(world)
-    assert stranger.expect(type="call", state="ended")["reason"] == "unanswered"
+    third = ring_of_a_third_party(world)
+    assert third.expect(type="call", state="ended")["reason"] == "unanswered"
     assert hanako.fence() == [] and taro.fence() == []
     events = world.rest("66").get("/api/calls/c-1/timeline").json()["events"]
     assert {each["event"] for each in events} == {"offer", "ended"}
@@ -51,37 +51,37 @@ def test_an_outsider_sees_an_ordinary_unanswered_ring(make_server, make_world):
     assert "was in a call with this callId with another user" in said
 
 
-def test_an_outsider_cannot_keep_two_users_apart_by_using_their_call_id_first(world):
-    hanako = world.phone("10", "phone-10")
-    stranger = ring_of_a_stranger(world, "11-10")
+def test_a_third_party_cannot_keep_two_users_apart_by_using_their_call_id_first(world):
+    hanako = world.connect("10", "phone-10")
+    third = ring_of_a_third_party(world, "11-10")
     hanako.expect(type="offer")
-    taro = world.phone("11", "phone-11")
+    taro = world.connect("11", "phone-11")
     taro.ask(type="offer", callId="11-10", sdp=samples.OFFER)
     assert hanako.expect(type="offer")["from"] == "11"
     hanako.ask(type="answer", callId="11-10", sdp=samples.ANSWER)
     taro.expect(type="answer", callId="11-10")
-    assert stranger.fence() == []
+    assert third.fence() == []
 
 
-def test_late_signals_of_a_call_do_not_reach_an_outsider_with_the_same_call_id(world):
+def test_late_signals_of_a_call_do_not_reach_a_third_party_with_the_same_call_id(world):
     taro, hanako = world.call(answer=False)
     taro.ask(type="end", callId="c-1")
-    stranger = ring_of_a_stranger(world)
+    third = ring_of_a_third_party(world)
     assert hanako.expect(type="offer")["from"] == "66"
     assert hanako.refused(type="answer", callId="c-1", sdp=samples.ANSWER)["code"] == "call_ended"
-    assert stranger.fence() == []
+    assert third.fence() == []
     hanako.ask(type="answer", callId="c-1", to="66", sdp=samples.ANSWER)
-    stranger.expect(type="answer", callId="c-1")
+    third.expect(type="answer", callId="c-1")
 
 
 def test_the_act_of_a_push_is_valid_for_no_other_call_of_that_call_id(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
-    taro = world.phone("11", "iphone-t")
+    taro = world.connect("11", "iphone-t")
     taro.ring("10", "c-1")
     act = pushed(fake, device)["payload"]["act"]
     # Hanako (10) herself calls Jiro under the same callId.
-    hanako, jiro = world.phone("10", "ipad-h"), world.phone("12", "pixel-j")
+    hanako, jiro = world.connect("10", "ipad-h"), world.connect("12", "pixel-j")
     hanako.expect(type="offer", callId="c-1")
     hanako.ring("12", "c-1", sdp=samples.VIDEO_OFFER)
     jiro.expect(type="offer")
@@ -102,7 +102,7 @@ def test_the_act_of_a_push_is_valid_for_no_other_call_of_that_call_id(push_world
 
 def test_a_delete_that_names_the_peer_ends_the_call_with_that_peer(world):
     taro, hanako = world.call("n")
-    jiro = world.phone("12", "pixel-j")
+    jiro = world.connect("12", "pixel-j")
     hanako.ring("12", "n", sdp=samples.VIDEO_OFFER)
     jiro.expect(type="offer")
     jiro.ask(type="answer", callId="n", sdp=samples.VIDEO_ANSWER)
@@ -118,7 +118,7 @@ def test_a_delete_that_names_the_peer_ends_the_call_with_that_peer(world):
 def test_the_act_of_a_push_deletes_no_call_with_another_peer(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
-    taro = world.phone("11", "iphone-t")
+    taro = world.connect("11", "iphone-t")
     taro.ring("10", "c-1")
     rest = world.rest("10")
     rest.http.headers["Authorization"] = f"Ring {pushed(fake, device)['payload']['act']}"
@@ -138,7 +138,7 @@ def test_a_resent_end_does_not_end_the_next_call(world, restart):
     if restart:
         world.server.kill()
         world.server.start()
-        taro, hanako = world.phone("11", "phone-11"), world.phone("10", "phone-10")
+        taro, hanako = world.connect("11", "phone-11"), world.connect("10", "phone-10")
     again = hanako.ask(type="end", callId="11-10", id="e")
     assert again == first
     by_rest = world.rest("10").signal("end", "11-10", top={"id": "e", "deviceId": "phone-10"}).json()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A fake of Apple's push service, with real HTTP/2 over real TLS, Apple's checks and answers, and a control port.
+"""A fake of Apple's push service, with real HTTP/2 over real TLS, Apple's checks and responses, and a control port.
 
 Run it (`fake_apns.py --help`), or use `FakeAPNs` in a Python test, which runs it as a child process:
 
@@ -7,7 +7,7 @@ Run it (`fake_apns.py --help`), or use `FakeAPNs` in a Python test, which runs i
         apns.script(token, [{"status": 410, "reason": "Unregistered", "timestamp": 1700000000000}])
         push = apns.wait_for_push(token=token)
 
-It listens on 127.0.0.1 only. README.md in this folder lists the answers, checks and control calls.
+It listens on 127.0.0.1 only. README.md in this folder lists the responses, checks and control calls.
 """
 
 import argparse
@@ -130,13 +130,13 @@ def from_base64url(text):
 
 
 class Refusal(Exception):
-    """An error answer as Apple gives it."""
+    """An error response as Apple gives it."""
 
     def __init__(self, status, reason, timestamp=None):
         super().__init__(reason)
-        self.answer = {"status": status, "reason": reason}
+        self.response = {"status": status, "reason": reason}
         if timestamp is not None:
-            self.answer["timestamp"] = timestamp
+            self.response["timestamp"] = timestamp
 
 
 class Apple:
@@ -240,24 +240,24 @@ class Apple:
             raise Refusal(400, "PayloadNotJSON")
 
     async def receive(self, environment, connection, stream, header_list, body):
-        """Records a push; returns its record and the answer to give. README.md describes the answer's fields."""
+        """Records a push; returns its record and the response to give. README.md describes the response's fields."""
         headers = dict(header_list)
         path = headers.get(":path", "")
         token = path.rpartition("/")[2].lower()
         try:
             self.check(environment, headers, body)
-            answer = {"status": 200}
+            response = {"status": 200}
         except Refusal as refusal:
-            answer = refusal.answer
-        refused = answer["status"] != 200
+            response = refusal.response
+        refused = response["status"] != 200
         script = self.scripts.get(token) or self.scripts.get("*")
         if script:
             step = script[0] if script[0].get("always") else script.popleft()
             if any(key in step for key in ("status", "goaway", "drop", "reset", "hang", "raw")):
                 # A push that Apple would refuse stays refused, so that a script cannot hide a fault of the sender.
-                answer = dict(step) if not refused else answer
+                response = dict(step) if not refused else response
             else:
-                answer |= {"delay": step.get("delay", 0)}
+                response |= {"delay": step.get("delay", 0)}
         try:
             payload = json.loads(body)
         except ValueError:
@@ -265,12 +265,12 @@ class Apple:
         record = {
             "index": len(self.pushes) + 1, "at": int(time.time() * 1000), "environment": environment, "path": path,
             "token": token, "headers": headers, "headerList": header_list, "payload": payload, "body": base64.b64encode(body).decode(),
-            "connection": connection, "stream": stream, "refused": refused, "answer": answer, "accepted": False,
+            "connection": connection, "stream": stream, "refused": refused, "answer": response, "accepted": False,
         }
         self.pushes.append(record)
         async with self.condition:
             self.condition.notify_all()
-        return record, answer
+        return record, response
 
 
 # --- HTTP/2 ------------------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ class Connection(asyncio.Protocol):
                 stream.body += event.data
         elif isinstance(event, h2.events.StreamEnded):
             if event.stream_id in self.streams:
-                task = asyncio.ensure_future(self.answer(event.stream_id, self.streams[event.stream_id]))
+                task = asyncio.ensure_future(self.respond(event.stream_id, self.streams[event.stream_id]))
                 self.tasks.add(task)
                 task.add_done_callback(self.tasks.discard)
         elif isinstance(event, h2.events.StreamReset):
@@ -355,39 +355,39 @@ class Connection(asyncio.Protocol):
             self.flush()
             self.transport.close()
 
-    async def answer(self, stream_id, stream):
-        record, answer = await self.apple.receive(
+    async def respond(self, stream_id, stream):
+        record, response = await self.apple.receive(
             self.environment, self.number, stream_id, stream.list, bytes(stream.body)
         )
-        if answer.get("delay"):
-            await asyncio.sleep(answer["delay"])
+        if response.get("delay"):
+            await asyncio.sleep(response["delay"])
         if stream_id not in self.streams:
             return
-        if answer.get("hang"):
+        if response.get("hang"):
             return
-        if answer.get("drop"):
+        if response.get("drop"):
             self.transport.abort()
             return
-        if answer.get("goaway"):
+        if response.get("goaway"):
             self.forget(stream_id)
-            self.go_away(stream_id if answer.get("processed") else stream_id - 2)
+            self.go_away(stream_id if response.get("processed") else stream_id - 2)
             return
-        if answer.get("reset"):
-            code = h2.errors.ErrorCodes.REFUSED_STREAM if answer["reset"] == "refused" else h2.errors.ErrorCodes.INTERNAL_ERROR
+        if response.get("reset"):
+            code = h2.errors.ErrorCodes.REFUSED_STREAM if response["reset"] == "refused" else h2.errors.ErrorCodes.INTERNAL_ERROR
             self.h2.reset_stream(stream_id, code)
             self.forget(stream_id)
             self.flush()
             return
-        status = answer.get("status", 200)
+        status = response.get("status", 200)
         headers = [(":status", str(status)), ("apns-id", stream.headers.get("apns-id") or str(uuid.uuid4()))]
         if self.apple.sends_date:
             headers.append(("date", email.utils.formatdate(time.time() + self.apple.clock_offset, usegmt=True)))
-        if "raw" in answer:
-            body = answer["raw"].encode()
+        if "raw" in response:
+            body = response["raw"].encode()
         elif status == 200:
             body = b""
         else:
-            body = json.dumps({key: answer[key] for key in ("reason", "timestamp") if key in answer}).encode()
+            body = json.dumps({key: response[key] for key in ("reason", "timestamp") if key in response}).encode()
         record["accepted"] = status == 200
         if status == 200 and not self.trusted:
             self.trusted = True
@@ -429,7 +429,7 @@ class Connection(asyncio.Protocol):
 
 
 class OldConnection(asyncio.Protocol):
-    """A connection of a server that only supports HTTP/1.1 and answers everything with 200 (`--no-h2`)."""
+    """A connection of a server that only supports HTTP/1.1 and responds to everything with 200 (`--no-h2`)."""
 
     def __init__(self, apple):
         self.apple = apple
@@ -462,10 +462,10 @@ class Control:
 
     async def serve(self, reader, writer):
         try:
-            status, answer = await self.answer(reader)
+            status, response = await self.respond(reader)
         except (ValueError, KeyError, TypeError, asyncio.IncompleteReadError) as error:
-            status, answer = 400, {"error": f"{type(error).__name__}: {error}"}
-        body = json.dumps(answer).encode()
+            status, response = 400, {"error": f"{type(error).__name__}: {error}"}
+        body = json.dumps(response).encode()
         head = f"HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
         try:
             writer.write(head.encode() + body)
@@ -473,9 +473,9 @@ class Control:
             writer.close()
             await writer.wait_closed()
         except ConnectionError:
-            pass  # The test has not waited for the answer.
+            pass  # The test has not waited for the response.
 
-    async def answer(self, reader):
+    async def respond(self, reader):
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         method, target, _ = head.split("\r\n", 1)[0].split(" ")
         length = re.search(r"(?im)^content-length: *(\d+)", head)
@@ -604,7 +604,7 @@ def main():
     parser.add_argument(
         "--initial-streams", type=int, default=1, help="as Apple: until a connection's first good push; 0: no such limit"
     )
-    parser.add_argument("--no-h2", action="store_true", help="speak only HTTP/1.1 and answer everything with 200")
+    parser.add_argument("--no-h2", action="store_true", help="speak only HTTP/1.1 and respond to everything with 200")
     parser.add_argument("--until-stdin-closes", action="store_true", help="end when standard input does")
     options = parser.parse_args()
     if bool(options.cert) != bool(options.key):
@@ -660,9 +660,9 @@ class FakeAPNs:
         with opener.open(request, timeout=timeout) as response:
             return json.load(response)
 
-    def script(self, token, answers, replace=False):
-        """Queues answers for the next pushes to this token; "*" is for tokens without a script of their own."""
-        self.call("POST", "/script", {"token": token, "answers": answers, "replace": replace})
+    def script(self, token, responses, replace=False):
+        """Queues responses for the next pushes to this token; "*" is for tokens without a script of their own."""
+        self.call("POST", "/script", {"token": token, "answers": responses, "replace": replace})
 
     def device(self, token, **facts):
         """Sets the facts about a token: topics, environment, unregisteredAt."""

@@ -22,15 +22,15 @@ def resident(server) -> float:
 def test_unauthenticated_socketio_clients_cost_little_memory(world):
     """The server once echoed the namespace's name through a queue of 1 MiB; 200 such clients took 198 MB."""
     before = resident(world.server)
-    strangers = []
+    clients = []
     for _ in range(200):
         one = socket.create_connection(("127.0.0.1", world.server.port), timeout=10)
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
         one.sendall(request("GET", "/socket.io/?EIO=4&transport=websocket", *UPGRADE))
         assert one.recv(15).startswith(b"HTTP/1.1 101 ")
-        strangers.append(one)
+        clients.append(one)
     text = RawSocket._framed(TEXT, b"40/" + b"n" * 12_000 + b",")
-    for one in strangers:
+    for one in clients:
         # The server closes each connection at some point.
         with contextlib.suppress(OSError):
             for _ in range(40):
@@ -42,7 +42,7 @@ def test_unauthenticated_socketio_clients_cost_little_memory(world):
 
     eventually(lambda: refused() >= 200 * 10, seconds=20)
     assert refused() == 200 * 10, "each packet is counted, and the tenth ends its connection"
-    for one in strangers:
+    for one in clients:
         one.close()
     world.call("c-1")
 

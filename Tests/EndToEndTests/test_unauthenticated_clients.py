@@ -62,11 +62,11 @@ def dropped(server, reason: str) -> float:
 @pytest.mark.parametrize("addresses", [["127.0.0.1"], ["127.0.0.2"], [f"127.0.0.{last}" for last in range(2, 12)]])
 def test_twelve_thousand_half_requests_keep_no_client_out(world, addresses):
     """A client that connected after such a crowd once waited 8 to 11 s."""
-    phone = world.phone("11")
+    connection = world.connect("11")
     with crowd(world.server.port, 12_000, addresses):
         for address in ("127.0.0.1", "127.0.0.2", "127.0.0.99"):
             assert honest(world.server.port, address) < 5
-        assert phone.fence() == [], "an open session is not disturbed"
+        assert connection.fence() == [], "an open connection is not disturbed"
         assert sum(dropped(world.server, reason) for reason in ("handshakes", "slow")) > 8_000
         assert sample(world.server, "ringline_connections") < 4_000
 
@@ -83,16 +83,16 @@ def test_a_slow_client_of_another_address_is_not_dropped(world):
 
 def test_unauthenticated_sockets_make_room_for_new_clients(make_server, make_world):
     world = make_world(make_server("--max-connections", 20))
-    phones = [world.phone(f"u{number}") for number in range(5)]
+    connections = [world.connect(f"u{number}") for number in range(5)]
     client = httpx.Client(
         base_url=world.server.url, trust_env=False, headers={"Authorization": f"Bearer {world.token()}"}
     )
     assert client.get("/api/calls").status_code == 200
     with crowd(world.server.port, 100, ["127.0.0.2"], b""):
         assert honest(world.server.port, "127.0.0.3") < 2
-        phones.append(world.phone("late"))
-        for phone in phones:
-            assert phone.fence() == []
+        connections.append(world.connect("late"))
+        for connection in connections:
+            assert connection.fence() == []
         assert client.get("/api/calls").status_code == 200
         connection = client._transport._pool.connections[0]
         assert "Request Count: 2" in connection.info(), "its authenticated connection was kept"

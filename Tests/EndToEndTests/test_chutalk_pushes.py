@@ -8,7 +8,7 @@ import time
 import pytest
 import samples
 from conftest import push_options
-from sio_phone import WAYS, App
+from sio_app import WAYS, App
 from test_push import pushed, register, token
 from test_ring_policy import wait_until
 
@@ -18,13 +18,13 @@ ALERT = "cd" * 32
 
 def put(app: App, **body) -> dict:
     """Registers the app's push tokens as the app does, without a device id."""
-    answer = app.rest.put("/api/me/devices", {"platform": "ios", "bundleId": "com.example.chat"} | body)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    response = app.rest.put("/api/me/devices", {"platform": "ios", "bundleId": "com.example.chat"} | body)
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
 @WAY
-def test_suffering_01_a_suspended_app_is_detected_and_pushed(push_world, way):
+def test_a_suspended_app_is_detected_and_pushed(push_world, way):
     world, fake = push_world
     taro, hanako = App(world, 11, way), App(world, 10, way)
     put(hanako, voipDeviceToken=token(1))
@@ -36,7 +36,7 @@ def test_suffering_01_a_suspended_app_is_detected_and_pushed(push_world, way):
     hanako.resume()
 
 
-def test_suffering_01_a_killed_app_is_pushed_at_once(push_world):
+def test_a_killed_app_is_pushed_at_once(push_world):
     world, fake = push_world
     taro, hanako = App(world, 11), App(world, 10)
     put(hanako, voipDeviceToken=token(1))
@@ -48,7 +48,7 @@ def test_suffering_01_a_killed_app_is_pushed_at_once(push_world):
 
 
 @pytest.mark.parametrize("way", ["eio4-polling", "eio3-polling"])
-def test_suffering_01_a_suspended_app_that_polls_is_pushed_too(push_world, way):
+def test_a_suspended_app_that_polls_is_pushed_too(push_world, way):
     world, fake = push_world
     taro, hanako = App(world, 11), App(world, 10, way)
     put(hanako, voipDeviceToken=token(1))
@@ -58,7 +58,7 @@ def test_suffering_01_a_suspended_app_that_polls_is_pushed_too(push_world, way):
     hanako.resume()
 
 
-def test_suffering_01_a_connected_app_is_not_pushed(push_world):
+def test_a_connected_app_is_not_pushed(push_world):
     world, fake = push_world
     taro = App(world, 11)
     for number, way in enumerate([*WAYS, "eio4-polling", "eio3-polling"]):
@@ -77,7 +77,7 @@ def test_suffering_01_a_connected_app_is_not_pushed(push_world):
     assert len(fake.pushes()) == 1
 
 
-def test_suffering_02_the_woken_app_can_fetch_the_offer(push_world):
+def test_the_woken_app_can_fetch_the_offer(push_world):
     world, fake = push_world
     taro, hanako = App(world, 11), App(world, 10, online=False)
     put(hanako, voipDeviceToken=token(1))
@@ -87,7 +87,7 @@ def test_suffering_02_the_woken_app_can_fetch_the_offer(push_world):
     assert (offer["sdp"], offer["type"]) == (samples.VIDEO_OFFER, "offer")
 
 
-def test_suffering_03_an_answer_before_the_socket_is_up_is_not_lost(push_world):
+def test_an_answer_before_the_socket_is_up_is_not_lost(push_world):
     world, fake = push_world
     taro, hanako = App(world, 11), App(world, 10, online=False)
     put(hanako, voipDeviceToken=token(1))
@@ -99,7 +99,7 @@ def test_suffering_03_an_answer_before_the_socket_is_up_is_not_lost(push_world):
 
 
 @WAY
-def test_suffering_04_candidates_sent_while_the_callee_wakes_up_arrive(push_world, way):
+def test_candidates_sent_while_the_callee_wakes_up_arrive(push_world, way):
     world, fake = push_world
     taro, hanako = App(world, 11, way), App(world, 10, way, online=False)
     put(hanako, voipDeviceToken=token(1))
@@ -114,7 +114,7 @@ def test_suffering_04_candidates_sent_while_the_callee_wakes_up_arrive(push_worl
     assert len(hanako.events("ice")) == 5, "each candidate comes once"
 
 
-def test_suffering_05_the_topic_is_the_devices_own(push_world):
+def test_the_topic_is_the_devices_own(push_world):
     world, fake = push_world
     taro = App(world, 11)
     for number, bundle in enumerate(["com.example.one", "com.example.two"]):
@@ -125,9 +125,7 @@ def test_suffering_05_the_topic_is_the_devices_own(push_world):
 
 
 @pytest.mark.parametrize(("configured", "own"), [("sandbox", "production"), ("production", "sandbox")])
-def test_suffering_06_a_token_of_the_other_environment_is_tried_there_and_remembered(
-    apns, make_server, make_world, configured, own
-):
+def test_a_token_of_the_other_environment_is_tried_there_and_remembered(apns, make_server, make_world, configured, own):
     world, fake = make_world(make_server(*push_options(apns, configured))), apns
     fake.device(token(1), environment=own)
     taro, hanako = App(world, 11), App(world, 10, online=False)
@@ -141,7 +139,7 @@ def test_suffering_06_a_token_of_the_other_environment_is_tried_there_and_rememb
     assert fake.pushes(token(1))[2]["environment"] == own
 
 
-def test_suffering_07_the_payload_has_both_pairs_of_keys(push_world):
+def test_the_payload_has_both_pairs_of_keys(push_world):
     world, fake = push_world
     taro, hanako = App(world, 11), App(world, 10, online=False)
     put(hanako, voipDeviceToken=token(1))
@@ -151,7 +149,7 @@ def test_suffering_07_the_payload_has_both_pairs_of_keys(push_world):
     assert (payload["fromUserId"], payload["fromDisplayName"]) == ("11", "山田太郎")
 
 
-def test_suffering_08_an_offer_with_m_video_0_begins_a_voice_call(push_world):
+def test_an_offer_with_m_video_0_begins_a_voice_call(push_world):
     world, fake = push_world
     taro, hanako, asleep = App(world, 11), App(world, 10), App(world, 12, online=False)
     put(asleep, voipDeviceToken=token(1))
@@ -163,7 +161,7 @@ def test_suffering_08_an_offer_with_m_video_0_begins_a_voice_call(push_world):
 
 
 @pytest.mark.parametrize("has_video", [True, False])
-def test_suffering_09_has_video_reaches_the_callee_unchanged(push_world, has_video):
+def test_has_video_reaches_the_callee_unchanged(push_world, has_video):
     world, fake = push_world
     taro, hanako, asleep = App(world, 11), App(world, 10), App(world, 12, online=False)
     put(asleep, voipDeviceToken=token(1))
@@ -176,7 +174,7 @@ def test_suffering_09_has_video_reaches_the_callee_unchanged(push_world, has_vid
     assert pushed(fake, token(1))["payload"]["hasVideo"] is has_video
 
 
-def test_suffering_10_after_the_token_expired_the_phone_still_rings(push_world):
+def test_after_the_token_expired_the_device_still_rings(push_world):
     """Registrations remain after the token has expired, so the device is pushed.
 
     The refusal of the connection names the reason. The push's `act` authorises the requests that the call needs.
@@ -202,7 +200,7 @@ def test_suffering_10_after_the_token_expired_the_phone_still_rings(push_world):
     taro.expect("answer")
 
 
-def test_suffering_11_no_push_for_a_call_that_has_ended(push_world):
+def test_no_push_for_a_call_that_has_ended(push_world):
     world, fake = push_world
     fake.script(token(1), [{"status": 503, "reason": "ServiceUnavailable"}] * 8)
     device = register(world, "20", number=2)
@@ -223,7 +221,7 @@ def timeline(app: App, call_id="11-10") -> list[dict]:
     return app.rest.get(f"/api/calls/{call_id}/timeline").json()["events"]
 
 
-def test_suffering_12_the_timeline_shows_why_a_phone_did_not_ring(push_world):
+def test_the_timeline_shows_why_a_device_did_not_ring(push_world):
     world, fake = push_world
     fake.script(token(1), [{"status": 400, "reason": "DeviceTokenNotForTopic", "always": True}])
     taro, hanako = App(world, 11), App(world, 10)

@@ -13,7 +13,7 @@ import time
 
 import recording
 import samples
-from phone import brief
+from connection import brief
 from rest import Rest
 from ringline_server import ROOT
 
@@ -158,17 +158,17 @@ class App:
     def fence(self):
         """Reads everything that the server sent before this call, and makes sure that its pings are answered."""
         # Another thread of the client sends the pongs. When the second question is sent, that thread has answered
-        # every ping that came before the answer to the first question.
+        # every ping that came before the ack of the first question.
         for _ in range(2):
             self.ask("is-online", {"userId": self.user})
         self.inbox = [said for said in self.inbox if said.get("event") != "user-online"]
 
     def emit(self, event: str, data):
-        """Sends an event as the app does, without asking for an answer."""
+        """Sends an event as the app does, without asking for an ack."""
         self._command(emit=event, data=data)
 
     def ask(self, event: str, data, seconds: float = SECONDS) -> dict:
-        """Sends an event and waits for its answer."""
+        """Sends an event and waits for its ack; returns the payload."""
         number = next(_numbers)
         self._command(emit=event, data=data, ack=number)
         deadline = time.monotonic() + seconds
@@ -215,24 +215,24 @@ class App:
     def call(self, to: int, sdp: str = samples.OFFER, **more) -> dict:
         """Begins a call as the app does, over REST and then by the socket; returns the response to the REST offer."""
         body = {"callId": f"{self.user}-{to}", "action": "offer", "data": {"sdp": sdp, "type": "offer"}}
-        answer = self.rest.post("/api/calls/signal", body)
-        assert answer.status_code == 200, answer.text
+        response = self.rest.post("/api/calls/signal", body)
+        assert response.status_code == 200, response.text
         self.emit("offer", {"to": to, "sdp": sdp, "displayName": f"User {self.user}"} | more)
-        return answer.json()
+        return response.json()
 
     def poll(self, call_id: str, what: str, tries: int = 40) -> dict:
         """Polls until the call has an offer or an answer (`what`), and returns the description."""
         for _ in range(tries):
-            answer = self.rest.get(f"/api/calls/signal/{call_id}")
-            if answer.status_code == 200 and (answer.json().get(what) or {}).get("sdp"):
-                return answer.json()[what]
+            response = self.rest.get(f"/api/calls/signal/{call_id}")
+            if response.status_code == 200 and (response.json().get(what) or {}).get("sdp"):
+                return response.json()[what]
             time.sleep(0.05)
         raise AssertionError(f"{call_id} has no {what}")
 
     def answer_by_rest(self, call_id: str, to: int, sdp: str = samples.ANSWER):
         body = {"action": "answer", "data": {"sdp": sdp, "from": self.user, "to": to}}
-        answer = self.rest.post(f"/api/calls/signal/{call_id}", body)
-        assert answer.status_code == 200, answer.text
+        response = self.rest.post(f"/api/calls/signal/{call_id}", body)
+        assert response.status_code == 200, response.text
 
     def answer(self, to: int, sdp: str = samples.ANSWER):
         """Answers as the app does, by the socket and over REST."""

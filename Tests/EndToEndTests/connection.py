@@ -14,7 +14,7 @@ _numbers = itertools.count(1)
 
 
 class Refused(Exception):
-    """Raised when the server answers with an `error`."""
+    """Raised when the server replies with an `error`."""
 
     def __init__(self, message: dict):
         super().__init__(f"{message.get('code')}: {message.get('message')}")
@@ -22,8 +22,8 @@ class Refused(Exception):
         self.code = message.get("code")
 
 
-class Phone:
-    """One connection. `heard` holds every message received, `inbox` those that the test has not taken yet."""
+class Connection:
+    """One connection of a device. `heard` holds every message received, `inbox` those that the test has not taken yet."""
 
     def __init__(
         self, url: str, token: str | None = None, *, device: str | None = None, welcome: bool = True, **options
@@ -119,26 +119,26 @@ class Phone:
     def send_raw(self, text: str):
         self.socket.send(text)
 
-    def answer_to(self, mark: str) -> dict:
+    def reply_to(self, mark: str) -> dict:
         """Waits for the `ack` or `error` of the message with this `id` and returns it."""
         return self.wait(lambda message: message.get("type") in ("ack", "error") and message.get("id") == mark)
 
     def ask(self, **fields) -> dict:
-        """Sends a message and returns its ack; raises `Refused` if the answer is an error."""
-        answer = self.answer_to(self.send(**fields))
-        if answer["type"] == "error":
-            raise Refused(answer)
-        return answer
+        """Sends a message and returns its ack; raises `Refused` if the reply is an error."""
+        reply = self.reply_to(self.send(**fields))
+        if reply["type"] == "error":
+            raise Refused(reply)
+        return reply
 
     def refused(self, **fields) -> dict:
         """Sends a message that the server must refuse; returns the error."""
-        answer = self.answer_to(self.send(**fields))
-        assert answer["type"] == "error", f"accepted: {brief(answer)}"
-        return answer
+        reply = self.reply_to(self.send(**fields))
+        assert reply["type"] == "error", f"accepted: {brief(reply)}"
+        return reply
 
     # Calls
 
-    def ring(self, to: "Phone | str", call_id: str | None = None, **fields) -> dict:
+    def ring(self, to: "Connection | str", call_id: str | None = None, **fields) -> dict:
         """Offers a call and returns the ack."""
         import samples
 

@@ -2,7 +2,6 @@
 
 import pathlib
 import re
-import socket
 import ssl
 import sys
 
@@ -18,12 +17,6 @@ def swift_packages() -> dict[str, str]:
     found = dict(re.findall(r'^ +dependency\("(.*)", "(.*)"\),$', (ROOT / "Package.swift").read_text(), re.M))
     assert len(found) == 3, "the pattern does not find the packages"
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def replaced(text: str, *pairs: tuple[str, str]) -> str:

@@ -13,11 +13,12 @@ import uuid
 import httpx
 import pytest
 import samples
-from conftest import free_port, swift_packages
+from conftest import swift_packages
 from connection import Connection
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from rest import Rest
+from ringline_server import free_port
 
 ENGINE = shlex.split(os.environ.get("RINGLINE_ENGINE", "docker"))
 ENGINE_RUN = shlex.split(os.environ.get("RINGLINE_ENGINE_RUN", ""))

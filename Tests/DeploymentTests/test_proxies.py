@@ -11,10 +11,10 @@ import time
 import httpx
 import pytest
 import samples
-from conftest import DEPLOY, free_port, replaced
+from conftest import DEPLOY, replaced
 from connection import Connection
 from rest import Rest
-from ringline_server import Server
+from ringline_server import Server, free_port
 from tokens import mint
 from websockets.exceptions import InvalidStatus
 

@@ -179,3 +179,9 @@ def push_options(fake, environment="sandbox") -> list[str]:
 def push_world(apns, make_server, make_world):
     """A world with a server that pushes to the fake: (world, fake)."""
     return make_world(make_server(*push_options(apns))), apns
+
+
+@pytest.fixture
+def short_rings(apns, make_server, make_world):
+    """A world with pushes in which calls ring for one second: (world, fake)."""
+    return make_world(make_server(*push_options(apns), "--ring-timeout", "1", "--probe-timeout", "0.3")), apns

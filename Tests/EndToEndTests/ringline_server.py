@@ -6,6 +6,7 @@ import queue
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -20,6 +21,18 @@ LAUNCHER = shlex.split(os.environ.get("RINGLINE_LAUNCHER", ""))
 # With `RINGLINE_TRACE_LOGS=FOLDER` every server that no test gives a level logs at `trace`, into that folder. Afterwards
 # secrets_in_logs.py looks there for what no log may contain. Tests/run does that.
 TRACE_LOGS = os.environ.get("RINGLINE_TRACE_LOGS")
+
+
+def free_port() -> int:
+    """Returns a port that is free for both UDP and TCP."""
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, socket.socket() as tcp:
+            udp.bind(("127.0.0.1", 0))
+            try:
+                tcp.bind(("127.0.0.1", udp.getsockname()[1]))
+            except OSError:
+                continue
+            return udp.getsockname()[1]
 
 
 def binary() -> pathlib.Path:

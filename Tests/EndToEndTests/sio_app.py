@@ -16,6 +16,7 @@ import samples
 from connection import brief
 from rest import Rest
 from ringline_server import ROOT
+from waiting import eventually
 
 SECONDS = 10
 DRIVER = pathlib.Path(__file__).with_name("sio_driver.py")
@@ -220,14 +221,15 @@ class App:
         self.emit("offer", {"to": to, "sdp": sdp, "displayName": f"User {self.user}"} | more)
         return response.json()
 
-    def poll(self, call_id: str, what: str, tries: int = 40) -> dict:
+    def poll(self, call_id: str, what: str, seconds: float = 4) -> dict:
         """Polls until the call has an offer or an answer (`what`), and returns the description."""
-        for _ in range(tries):
+
+        def found() -> dict | None:
             response = self.rest.get(f"/api/calls/signal/{call_id}")
-            if response.status_code == 200 and (response.json().get(what) or {}).get("sdp"):
-                return response.json()[what]
-            time.sleep(0.05)
-        raise AssertionError(f"{call_id} has no {what}")
+            description = response.json().get(what) if response.status_code == 200 else None
+            return description if description and description.get("sdp") else None
+
+        return eventually(found, seconds, lambda: f"{call_id} has no {what}")
 
     def answer_by_rest(self, call_id: str, to: int, sdp: str = samples.ANSWER):
         body = {"action": "answer", "data": {"sdp": sdp, "from": self.user, "to": to}}

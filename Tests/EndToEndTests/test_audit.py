@@ -9,12 +9,12 @@ import time
 import httpx
 import pytest
 from conftest import push_options
-from test_admin import eventually
 from test_auth import upgrade_status
 from test_command_line import one_clear_line, run, serve
 from test_monitoring import sample
 from test_push import pushed, register, token
 from tokens import mint
+from waiting import eventually
 
 
 class Audited:

@@ -10,7 +10,7 @@ import samples
 from conftest import push_options
 from sio_app import WAYS, App
 from test_push import pushed, register, token
-from test_ring_policy import wait_until
+from waiting import eventually
 
 WAY = pytest.mark.parametrize("way", WAYS)
 ALERT = "cd" * 32
@@ -83,7 +83,7 @@ def test_the_woken_app_can_fetch_the_offer(push_world):
     put(hanako, voipDeviceToken=token(1))
     taro.call(10, samples.VIDEO_OFFER)
     payload = pushed(fake, token(1))["payload"]
-    offer = hanako.poll(payload["callId"], "offer", tries=1)
+    offer = hanako.poll(payload["callId"], "offer", seconds=0)
     assert (offer["sdp"], offer["type"]) == (samples.VIDEO_OFFER, "offer")
 
 
@@ -95,7 +95,7 @@ def test_an_answer_before_the_socket_is_up_is_not_lost(push_world):
     pushed(fake, token(1))
     hanako.answer_by_rest("11-10", 11)
     assert taro.expect("answer")["sdp"] == samples.ANSWER
-    assert taro.poll("11-10", "answer", tries=1)["sdp"] == samples.ANSWER
+    assert taro.poll("11-10", "answer", seconds=0)["sdp"] == samples.ANSWER
 
 
 @WAY
@@ -131,11 +131,11 @@ def test_a_token_of_the_other_environment_is_tried_there_and_remembered(apns, ma
     taro, hanako = App(world, 11), App(world, 10, online=False)
     put(hanako, voipDeviceToken=token(1))
     taro.call(10)
-    wait_until(lambda: [push["environment"] for push in fake.pushes(token(1))] == [configured, own])
+    eventually(lambda: [push["environment"] for push in fake.pushes(token(1))] == [configured, own])
     taro.hang_up(10)
-    wait_until(lambda: taro.rest.log("11-10")["state"] == "ended")
+    eventually(lambda: taro.rest.log("11-10")["state"] == "ended")
     taro.call(10, samples.FIREFOX_OFFER)
-    wait_until(lambda: len(fake.pushes(token(1))) == 3)
+    eventually(lambda: len(fake.pushes(token(1))) == 3)
     assert fake.pushes(token(1))[2]["environment"] == own
 
 
@@ -207,7 +207,7 @@ def test_no_push_for_a_call_that_has_ended(push_world):
     taro, hanako = App(world, 11), App(world, 10, online=False)
     put(hanako, voipDeviceToken=token(1))
     taro.call(10)
-    wait_until(lambda: fake.pushes(token(1)))
+    eventually(lambda: fake.pushes(token(1)))
     assert taro.ask("call-end", {"to": 10})["ok"]
     count = len([event for event in timeline(hanako) if event["event"] == "push.sent"])
     taro.emit("offer", {"to": 20, "sdp": samples.OFFER})
@@ -228,8 +228,8 @@ def test_the_timeline_shows_why_a_device_did_not_ring(push_world):
     put(hanako, voipDeviceToken=token(1))
     hanako.suspend()
     taro.call(10)
-    wait_until(lambda: fake.pushes(token(1)))
-    wait_until(lambda: any(event["event"] == "push.result" for event in timeline(hanako)))
+    eventually(lambda: fake.pushes(token(1)))
+    eventually(lambda: any(event["event"] == "push.result" for event in timeline(hanako)))
     told = [event["event"] for event in timeline(hanako)]
     for event in ("offer", "delivered.socket", "probe", "probe.failed", "push.sent", "push.result"):
         assert event in told

@@ -17,6 +17,7 @@ import httpx
 import pytest
 import samples
 from connection import Refused
+from waiting import eventually
 from websockets.exceptions import ConnectionClosed
 
 SETTINGS = int(os.environ.get("RINGLINE_DISK_FAULTS", "8"))
@@ -159,16 +160,17 @@ def test_a_failing_disk_loses_nothing_that_was_acked(make_server, make_world, tm
 
 def ask_until_taken(connection, mark: str, where: str, **signal):
     """Resends a signal under the same `id` until it is acked, as a client does after `store_unavailable`."""
-    deadline = time.monotonic() + 15
-    while time.monotonic() < deadline:
+    ice = {"type": "ice", "callId": "c-1", "candidate": samples.candidate(1)}
+
+    def is_taken() -> bool:
         try:
-            ice = {"type": "ice", "callId": "c-1", "candidate": samples.candidate(1)}
             connection.ask(id=mark, **(signal or ice))
-            return
         except Refused as refused:
             assert refused.code == "store_unavailable", f"{where}: {refused}"
-            time.sleep(0.1)
-    raise AssertionError(f"{where}: still refused 15 s after the disk was whole again")
+            return False
+        return True
+
+    eventually(is_taken, 15, lambda: f"{where}: still refused 15 s after the disk was whole again")
 
 
 def test_an_end_by_request_gets_its_response_at_once_while_the_disk_is_full(make_server, make_world, tmp_path, library):

@@ -10,12 +10,11 @@ import re
 import subprocess
 import time
 
-import pytest
 import samples
-from conftest import push_options
 from raw_socket import RawSocket
 from ringline_server import ROOT, binary, clean_environment
 from test_push import pushed, register, token
+from waiting import eventually
 
 PAGE = ROOT / "Sources/ringline/ringline.docc/Explaining.md"
 
@@ -52,20 +51,15 @@ def until(world, call_id: str, *words: str, title: str, seconds=8) -> str:
 
 def wait_for(world, call_id: str, *words: str, seconds=8):
     """Waits until the explanation contains all these words."""
-    deadline = time.monotonic() + seconds
     command = [str(binary()), "explain", call_id, "--data", str(world.server.data)]
-    while True:
+    run = None
+
+    def is_explained() -> bool:
+        nonlocal run
         run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
-        if run.returncode == 0 and all(word in run.stdout for word in words):
-            return
-        assert time.monotonic() < deadline, f"{words} not in:\n{run.stdout}{run.stderr}"
-        time.sleep(0.05)
+        return run.returncode == 0 and all(word in run.stdout for word in words)
 
-
-@pytest.fixture
-def short(apns, make_server, make_world):
-    """A world with pushes in which calls ring for one second: (world, fake)."""
-    return make_world(make_server(*push_options(apns), "--ring-timeout", "1", "--probe-timeout", "0.3")), apns
+    eventually(is_explained, seconds, lambda: f"{words} not in:\n{run.stdout}{run.stderr}")
 
 
 def test_a_call_that_rang_by_socket(push_world):
@@ -96,23 +90,23 @@ def test_a_call_that_rang_by_push(push_world):
     assert "10's iPhone iphone-h was pushed at" in text and "it came back at" in text
 
 
-def test_a_device_that_never_came_back_after_its_push(short):
-    world, fake = short
+def test_a_device_that_never_came_back_after_its_push(short_rings):
+    world, fake = short_rings
     register(world, deviceId="iphone-h")
     world.connect("11", "iphone-t").ring("10", "c-1")
     text = until(world, "c-1", "ended: unanswered", title="Pushed, accepted, and never heard of again")
     assert "the device never came back" in text and "Nobody answered within 1.00 s" in text
 
 
-def test_no_device_to_ring(short):
-    world, _ = short
+def test_no_device_to_ring(short_rings):
+    world, _ = short_rings
     world.connect("11", "iphone-t").ring("10", "c-1")
     text = until(world, "c-1", "ended: unanswered", title="No device")
     assert "no device registered for pushes: nothing could ring" in text
 
 
-def test_a_push_refused_by_its_topic(short):
-    world, fake = short
+def test_a_push_refused_by_its_topic(short_rings):
+    world, fake = short_rings
     fake.script(token(1), [{"status": 400, "reason": "DeviceTokenNotForTopic"}])
     register(world, deviceId="iphone-h")
     world.connect("11", "iphone-t").ring("10", "c-1")
@@ -122,8 +116,8 @@ def test_a_push_refused_by_its_topic(short):
     assert kept == token(1), "the server is at fault, so the token is kept"
 
 
-def test_a_push_refused_by_its_token(short):
-    world, fake = short
+def test_a_push_refused_by_its_token(short_rings):
+    world, fake = short_rings
     fake.script(token(1), [{"status": 410, "reason": "Unregistered", "timestamp": int(time.time() * 1000) + 60_000}])
     register(world, deviceId="iphone-h")
     world.connect("11", "iphone-t").ring("10", "c-1")
@@ -132,8 +126,8 @@ def test_a_push_refused_by_its_token(short):
     assert world.rest("10").get("/api/me/devices").json() == [], "a dead token is forgotten"
 
 
-def test_a_socket_that_was_dead(short):
-    world, fake = short
+def test_a_socket_that_was_dead(short_rings):
+    world, fake = short_rings
     device = register(world, deviceId="iphone-h")
     corpse = RawSocket(world.server.port, world.token("10"), path="/ws?device=iphone-h")
     assert corpse.status == 101
@@ -145,8 +139,8 @@ def test_a_socket_that_was_dead(short):
     assert "no answer" in text and "a connection that did not answer its ping was closed first" in text
 
 
-def test_a_blocked_caller(short):
-    world, _ = short
+def test_a_blocked_caller(short_rings):
+    world, _ = short_rings
     world.rest("10").post("/api/blocks", {"userId": "11"})
     hanako = world.connect("10", "iphone-h")
     taro = world.connect("11", "iphone-t")
@@ -157,8 +151,8 @@ def test_a_blocked_caller(short):
     assert "10 has blocked 11" in text
 
 
-def test_do_not_disturb(short):
-    world, fake = short
+def test_do_not_disturb(short_rings):
+    world, fake = short_rings
     register(world, deviceId="iphone-h")
     world.rest("10").put("/api/me/dnd", {"until": int(time.time() * 1000) + 60_000})
     world.connect("11", "iphone-t").ring("10", "c-1")
@@ -167,8 +161,8 @@ def test_do_not_disturb(short):
     assert fake.pushes() == []
 
 
-def test_do_not_disturb_while_it_rings(short):
-    world, fake = short
+def test_do_not_disturb_while_it_rings(short_rings):
+    world, fake = short_rings
     fake.script(token(1), [{"status": 503, "reason": "ServiceUnavailable"}] * 20)
     register(world, deviceId="iphone-h")
     world.connect("11", "iphone-t").ring("10", "c-1")
@@ -236,8 +230,8 @@ def test_a_device_that_was_pushed_and_did_not_come_while_the_tablet_rang(push_wo
     assert "tablet-h rang over its connection" in text and "but the device had not come back when the ringing stopped" in text
 
 
-def test_a_server_that_was_stopped_while_it_rang(short):
-    world, _ = short
+def test_a_server_that_was_stopped_while_it_rang(short_rings):
+    world, _ = short_rings
     register(world, deviceId="iphone-h")
     world.connect("11", "iphone-t").ring("10", "c-1")
     wait_for(world, "c-1", "200")

@@ -3,7 +3,7 @@
 import sqlite3
 
 import samples
-from test_admin import eventually
+from waiting import eventually
 
 MARK = "203.0.113.77"
 

@@ -8,8 +8,9 @@ import time
 
 import pytest
 from ringline_server import Server
-from test_admin import eventually, get
+from test_admin import get
 from test_monitoring import sample
+from waiting import eventually
 
 # With this callId the log of a call takes about 400 bytes, in two lines.
 NAME = "c" * 110

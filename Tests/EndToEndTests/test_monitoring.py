@@ -19,8 +19,8 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from raw_socket import RawSocket
 from ringline_server import ROOT, Server
-from test_admin import eventually
 from test_command_line import certificate  # noqa: F401 - a fixture
+from waiting import eventually
 
 DASHBOARD = json.loads((ROOT / "Deploy/grafana.json").read_text())
 RULES_PATH = ROOT / "Deploy/alerts.yaml"

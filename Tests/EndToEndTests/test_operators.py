@@ -7,13 +7,13 @@ import signal
 import sqlite3
 import stat
 import subprocess
-import time
 
 import pytest
 from conftest import push_options
 from ringline_server import binary, clean_environment
 from test_command_line import one_clear_line, run
 from test_push import pushed, register, token
+from waiting import eventually
 
 
 def rows(result) -> list[list[str]]:
@@ -24,12 +24,15 @@ def rows(result) -> list[list[str]]:
 
 def wait_for(world, *arguments, holds, seconds=8):
     """Runs a command until its output contains this text, because commits take time; returns the result."""
-    deadline = time.monotonic() + seconds
-    while True:
+    result = None
+
+    def is_shown() -> bool:
+        nonlocal result
         result = run(*arguments, "--data", world.server.data)
-        if holds in result.stdout:
-            return result
-        assert time.monotonic() < deadline, result.stdout + result.stderr
+        return holds in result.stdout
+
+    eventually(is_shown, seconds, lambda: result.stdout + result.stderr)
+    return result
 
 
 COMMANDS = "config doctor calls devices push-test revoke backup restore serve explain health token".split()
@@ -58,9 +61,7 @@ def test_live_calls_are_listed_with_their_users_and_states(world):
         "only the newest call is listed"
     )
     taro.ask(type="end", callId="c-1")
-    deadline = time.monotonic() + 8
-    while "c-1" in run("calls", "--data", world.server.data).stdout:
-        assert time.monotonic() < deadline
+    eventually(lambda: "c-1" not in run("calls", "--data", world.server.data).stdout)
 
 
 def test_without_calls_a_line_says_that_there_are_none(server):

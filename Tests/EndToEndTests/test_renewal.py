@@ -11,8 +11,8 @@ import time
 
 import pytest
 import samples
-from test_admin import eventually
 from test_monitoring import sample
+from waiting import eventually
 
 KINDS = {
     "ec": ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"],

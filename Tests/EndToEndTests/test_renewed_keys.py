@@ -12,11 +12,11 @@ from conftest import push_options
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from rest import code
-from test_admin import eventually
 from test_auth import EC_KEY, KEYS, pem, upgrade_status
 from test_push import pushed, register
 from test_turn import credential, signed
 from tokens import mint
+from waiting import eventually
 
 STAYS = "keys cannot be used; the previous ones stay in use"
 

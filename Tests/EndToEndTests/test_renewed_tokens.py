@@ -50,7 +50,7 @@ def test_offer_and_answer_by_socket_and_then_by_rest_count_once(world):
     hanako.expect("offer")
     assert hanako.ask("answer", {"to": 11, "sdp": samples.ANSWER})["ok"]
     hanako.answer_by_rest("11-10", 11)
-    assert taro.poll("11-10", "answer", tries=1)["sdp"] == samples.ANSWER
+    assert taro.poll("11-10", "answer", seconds=0)["sdp"] == samples.ANSWER
     assert taro.rest.delete("/api/calls/signal/11-10").status_code == 200
     assert hanako.expect("call-ended")["reason"] == "hangup"
 

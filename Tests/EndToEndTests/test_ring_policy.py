@@ -1,30 +1,16 @@
-"""Each call is delivered or pushed, and one device accepted, with the real binary (protocol, sections 6 and 7)."""
+"""Each call is delivered or pushed, and one device answers, with the real binary (protocol, sections 6 and 7)."""
 
 import threading
 import time
 
 import pytest
 import samples
-from conftest import push_options
 from raw_socket import RawSocket
 from rest import Rest
 from test_push import pushed, register, token
+from waiting import eventually
 
 ALERT = "cd" * 32
-
-
-def wait_until(condition, seconds=8):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "the condition did not come true"
-        time.sleep(0.02)
-    return found
-
-
-@pytest.fixture
-def short(apns, make_server, make_world):
-    """A world with pushes in which calls ring for one second: (world, fake)."""
-    return make_world(make_server(*push_options(apns), "--ring-timeout", "1", "--probe-timeout", "0.3")), apns
 
 
 def test_a_half_open_socket_is_pushed_within_the_probe_timeout_and_half_a_second(push_world):
@@ -112,10 +98,10 @@ def test_a_token_of_the_other_environment_is_found_out_once_and_remembered(push_
     fake.device(token(1), environment="production")
     device = register(world, deviceId="iphone-h")
     world.connect("11").ring("10", "c-1")
-    wait_until(lambda: [push["environment"] for push in fake.pushes(device)] == ["sandbox", "production"])
-    wait_until(lambda: world.rest("10").get("/api/me/devices").json()[0]["environment"] == "production")
+    eventually(lambda: [push["environment"] for push in fake.pushes(device)] == ["sandbox", "production"])
+    eventually(lambda: world.rest("10").get("/api/me/devices").json()[0]["environment"] == "production")
     world.connect("12").ring("10", "c-2")
-    wait_until(lambda: len(fake.pushes(device)) == 3)
+    eventually(lambda: len(fake.pushes(device)) == 3)
     assert fake.pushes(device)[2]["environment"] == "production", "the environment was remembered"
 
 
@@ -124,7 +110,7 @@ def test_a_token_that_is_bad_in_both_environments_is_forgotten(push_world):
     fake.script(token(1), [{"status": 400, "reason": "BadDeviceToken"}] * 2)
     register(world, deviceId="iphone-h")
     world.connect("11").ring("10", "c-1")
-    wait_until(lambda: world.rest("10").get("/api/me/devices").json() == [])
+    eventually(lambda: world.rest("10").get("/api/me/devices").json() == [])
 
 
 def test_a_device_that_registered_after_apples_timestamp_keeps_its_token(push_world):
@@ -132,7 +118,7 @@ def test_a_device_that_registered_after_apples_timestamp_keeps_its_token(push_wo
     fake.script(token(1), [{"status": 410, "reason": "Unregistered", "timestamp": 1_000}])
     register(world, deviceId="iphone-h")
     world.connect("11").ring("10", "c-1")
-    last = wait_until(lambda: world.rest("10").get("/api/me/devices").json()[0]["lastPush"])
+    last = eventually(lambda: world.rest("10").get("/api/me/devices").json()[0]["lastPush"])
     assert last["status"] == 410
     assert world.rest("10").get("/api/me/devices").json()[0]["voipDeviceToken"] == token(1)
 
@@ -143,7 +129,7 @@ def test_a_push_that_fails_temporarily_is_tried_again_under_the_same_apns_id(pus
     fake.script(token(1), [trouble, trouble])
     device = register(world, deviceId="iphone-h")
     world.connect("11").ring("10", "c-1")
-    taken = wait_until(lambda: [push for push in fake.pushes(device) if push["accepted"]])
+    taken = eventually(lambda: [push for push in fake.pushes(device) if push["accepted"]])
     assert len(taken) == 1
     assert len({push["headers"]["apns-id"] for push in fake.pushes(device)}) == 1
 
@@ -154,9 +140,9 @@ def test_no_push_is_sent_after_the_call_has_ended(push_world):
     device = register(world, deviceId="iphone-h")
     taro = world.connect("11")
     taro.ring("10", "c-1")
-    wait_until(lambda: fake.pushes(device))
+    eventually(lambda: fake.pushes(device))
     taro.ask(type="end", callId="c-1")
-    events = wait_until(lambda: [e for e in world.rest("10").get("/api/calls/c-1/timeline").json()["events"] if e["event"] == "ended"])
+    events = eventually(lambda: [e for e in world.rest("10").get("/api/calls/c-1/timeline").json()["events"] if e["event"] == "ended"])
     count = len([e for e in world.rest("10").get("/api/calls/c-1/timeline").json()["events"] if e["event"] == "push.sent"])
     assert events and count == len(fake.pushes(device))
     assert fake.wait_for_push(device, after=count, timeout=1.5) is None
@@ -186,8 +172,8 @@ def test_the_act_of_a_push_allows_fetching_ringing_and_declining_without_a_token
     assert woken.get("/api/calls/signal/c-1").status_code == 401
 
 
-def test_a_missed_call_is_announced_by_an_alert_push_to_the_devices_that_rang(short):
-    world, fake = short
+def test_a_missed_call_is_announced_by_an_alert_push_to_the_devices_that_rang(short_rings):
+    world, fake = short_rings
     register(world, deviceId="iphone-h", apnsDeviceToken=ALERT)
     world.connect("11", claims={"name": "Taro"}).ring("10", "c-1")
     push = fake.wait_for_push(ALERT, timeout=5)
@@ -197,8 +183,8 @@ def test_a_missed_call_is_announced_by_an_alert_push_to_the_devices_that_rang(sh
     assert payload["aps"]["sound"] == "default" and "Taro" in payload["aps"]["alert"]["body"]
 
 
-def test_after_three_pushes_without_a_sign_of_life_a_device_gets_alerts_until_it_connects(short):
-    world, fake = short
+def test_after_three_pushes_without_a_sign_of_life_a_device_gets_alerts_until_it_connects(short_rings):
+    world, fake = short_rings
     register(world, deviceId="iphone-h", apnsDeviceToken=ALERT)
     taro = world.connect("11")
     for number in range(3):
@@ -206,12 +192,12 @@ def test_after_three_pushes_without_a_sign_of_life_a_device_gets_alerts_until_it
         taro.expect(type="call", callId=f"c-{number}", state="ended")
     assert len(fake.pushes(token(1))) == 3
     taro.ring("10", "c-3")
-    incoming = wait_until(lambda: [push for push in fake.pushes(ALERT) if push["payload"]["type"] == "call.incoming"])
+    incoming = eventually(lambda: [push for push in fake.pushes(ALERT) if push["payload"]["type"] == "call.incoming"])
     assert incoming[0]["payload"]["callId"] == "c-3" and len(fake.pushes(token(1))) == 3
     taro.expect(type="call", callId="c-3", state="ended")
     world.connect("10", "iphone-h").close()
     taro.ring("10", "c-4")
-    wait_until(lambda: len(fake.pushes(token(1))) == 4)
+    eventually(lambda: len(fake.pushes(token(1))) == 4)
 
 
 def test_a_ring_that_outlives_a_restart_is_pushed_once(push_world):
@@ -219,7 +205,7 @@ def test_a_ring_that_outlives_a_restart_is_pushed_once(push_world):
     device = register(world, deviceId="iphone-h")
     world.connect("11").ring("10", "c-1")
     pushed(fake, device)
-    wait_until(lambda: world.rest("10", allow_5xx=True).get("/api/me/devices").json()[0]["lastPush"])
+    eventually(lambda: world.rest("10", allow_5xx=True).get("/api/me/devices").json()[0]["lastPush"])
     world.server.kill()
     world.server.start()
     assert fake.wait_for_push(device, after=1, timeout=3) is None

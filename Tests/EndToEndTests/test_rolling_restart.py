@@ -8,7 +8,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import threading
 import time
 from collections import Counter
@@ -17,18 +16,14 @@ import httpx
 import pytest
 import samples
 from prometheus_client.parser import text_string_to_metric_families
-from test_ring_policy import wait_until
+from ringline_server import free_port
 from tokens import mint
+from waiting import eventually
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 CONNECTIONS = 1_000
 CALLS = 200
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
 
 
 def waits(server) -> bool:
@@ -173,7 +168,7 @@ async def restart(old, new, new_url: str) -> list[Client]:
 
     # The new server starts before the old one ends, and waits.
     starting = asyncio.create_task(asyncio.to_thread(new.start))
-    await asyncio.to_thread(wait_until, lambda: waits(new) or starting.done(), 10)
+    await asyncio.to_thread(eventually, lambda: waits(new) or starting.done(), 10)
     assert not starting.done(), new.errors()
     assert f"process={old.pid}" in new.errors()
     began = time.monotonic()
@@ -254,7 +249,7 @@ def test_a_server_that_waits_for_its_data_is_stopped_by_sigterm(make_server):
     new.starts = 1
     starting = threading.Thread(target=lambda: pytest.raises(AssertionError, new.start))
     starting.start()
-    wait_until(lambda: waits(new), 10)
+    eventually(lambda: waits(new), 10)
     os.kill(new.pid, signal.SIGTERM)
     assert new.exit_code(5) == 0
     starting.join(5)

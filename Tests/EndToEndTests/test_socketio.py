@@ -10,7 +10,7 @@ from raw_socket import BINARY, PING, PONG, TEXT, RawSocket
 from sio_app import POLLING, WAYS, App
 from test_chutalk_pushes import ALERT, put
 from test_push import token
-from test_ring_policy import wait_until
+from waiting import eventually
 
 WAY = pytest.mark.parametrize("way", WAYS | POLLING)
 PATHS = ["/signal/socket.io/", "/signal/socket.io", "/socket.io/", "/socket.io"]
@@ -293,7 +293,7 @@ def test_a_pong_to_the_newest_ping_confirms_all_texts_before_it(push_world):
         pass
     hanako.socket.close()
     until_gone = {"type": "message", "id": "m", "to": "10", "body": "unseen"}
-    assert wait_until(lambda: not ask_raw(taro, until_gone)["online"])
+    assert eventually(lambda: not ask_raw(taro, until_gone)["online"])
     fake.wait_for_push(ALERT, timeout=5)
     assert {push["payload"]["aps"]["alert"]["body"] for push in fake.pushes(ALERT)} == {"unseen"}
 
@@ -436,7 +436,7 @@ def test_two_polls_at_a_time_end_the_session(world):
     sid, first = joined(world), {}
     thread = threading.Thread(target=lambda: first.update(response=get(world, sid=sid)))
     thread.start()
-    wait_until(lambda: get(world, sid=sid).status_code == 400)
+    eventually(lambda: get(world, sid=sid).status_code == 400)
     thread.join(10)
     assert first["response"].status_code == 400
     assert get(world, sid=sid).json()["code"] == 1
@@ -507,4 +507,4 @@ def test_the_connection_of_a_slow_reader_is_closed(world):
     taro = world.connect("11", "a")
     for _ in range(190):
         taro.send(type="message", to="10", body="x" * 15_000)
-    wait_until(lambda: not taro.ask(type="presence", userId="10")["online"], seconds=5)
+    eventually(lambda: not taro.ask(type="presence", userId="10")["online"], seconds=5)

@@ -10,8 +10,8 @@ import samples
 from raw_socket import BINARY, TEXT, RawSocket
 from sio_app import POLLING, WAYS, App
 from test_chutalk import talk
-from test_ring_policy import wait_until
 from test_socketio import Raw, get, joined, post
+from waiting import eventually
 
 ASK = '["is-online",{"userId":10}]'
 
@@ -144,7 +144,7 @@ def test_the_session_of_a_client_that_polls_too_slowly_is_closed(world):
     sid, taro = joined(world, 10), world.connect("11", "a")
     for _ in range(190):
         taro.send(type="message", to="10", body="x" * 15_000)
-    wait_until(lambda: not taro.ask(type="presence", userId="10")["online"], seconds=5)
+    eventually(lambda: not taro.ask(type="presence", userId="10")["online"], seconds=5)
     assert get(world, sid=sid).json()["code"] == 1
 
 

@@ -14,24 +14,13 @@ import time
 import jwt
 import pytest
 from rest import code
+from ringline_server import free_port
 from test_command_line import one_clear_line, serve
 from test_rest_habits import app, offer
 
 SECRET = "a secret that is coturn's, too"
 SECONDS = 10
 ALLOCATED = re.compile(r"allocate response received:\s*(?:\d+: : )?success")
-
-
-def free_port() -> int:
-    """Returns a port that is free for both UDP and TCP."""
-    while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, socket.socket() as tcp:
-            udp.bind(("127.0.0.1", 0))
-            try:
-                tcp.bind(("127.0.0.1", udp.getsockname()[1]))
-            except OSError:
-                continue
-            return udp.getsockname()[1]
 
 
 def answers_stun(port: int) -> bool:

@@ -12,10 +12,10 @@ import time
 import httpx
 import pytest
 from raw_socket import TEXT, RawSocket
-from test_admin import eventually
 from test_monitoring import sample
 from test_raw_bytes import request
 from test_socketio import get, opened, post
+from waiting import eventually
 
 HALF = b"GET /ws HTTP/1.1\r\nHost: x\r\nUpg"
 

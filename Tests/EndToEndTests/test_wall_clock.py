@@ -5,8 +5,9 @@ import sqlite3
 import time
 
 import pytest
-from test_admin import eventually, get
+from test_admin import get
 from test_monitoring import sample
+from waiting import eventually
 from wall_clock import WallClock
 
 DAY = 86_400

@@ -6,6 +6,7 @@ import pathlib
 import ssl
 import sys
 import threading
+import time
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -23,7 +24,7 @@ class Issuer:
         self.keys: dict[str, ec.EllipticCurvePrivateKey] = {}
         self.headers: dict[str, str] = {}
         self.response: tuple[int, bytes] | str | None = None
-        self.fetches = 0
+        self.fetched_at: list[float] = []
         self.released = threading.Event()
         issuer = self
 
@@ -31,7 +32,7 @@ class Issuer:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):  # noqa: N802
-                issuer.fetches += 1
+                issuer.fetched_at.append(time.monotonic())
                 if issuer.response == "stall":
                     issuer.released.wait(60)
                     self.close_connection = True
@@ -53,6 +54,10 @@ class Issuer:
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.url = f"https://localhost:{self.server.server_port}/jwks.json"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def fetches(self) -> int:
+        return len(self.fetched_at)
 
     def add(self, kid: str):
         self.keys[kid] = ec.generate_private_key(ec.SECP256R1())

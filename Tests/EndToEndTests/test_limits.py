@@ -9,6 +9,8 @@ import raw_socket
 import samples
 from raw_socket import TEXT, RawSocket
 from rest import code
+from waiting import eventually
+from websockets.exceptions import ConnectionClosed
 
 
 def test_above_200_at_once_signals_are_rate_limited_and_an_end_is_not(world):
@@ -29,10 +31,12 @@ def test_a_thousand_refused_frames_close_with_4429(world):
     try:
         for number in range(3000):
             taro.send(type="info", callId="c-1", data=number)
-    except Exception:  # noqa: BLE001 - the server closes while the client still sends, as it should
-        pass
+    except ConnectionClosed:
+        pass  # The server closes while the client still sends, as it should.
     assert taro.close_code() == 4429
-    assert hanako.fence() is not None
+    hanako.fence()
+    relayed = [message["data"] for message in hanako.heard if message["type"] == "info"]
+    assert relayed[:150] == list(range(150)) and len(relayed) < 2000
 
 
 def test_the_31st_new_call_in_a_minute_is_rate_limited(world):
@@ -71,7 +75,7 @@ def test_a_log_holds_64_kib_before_the_answer(world):
         assert accepted < 6
     assert accepted == 4
     taro.ask(type="end", callId="c-1")
-    assert hanako.expect(type="call", state="ended")
+    assert hanako.expect(type="call", state="ended")["reason"] == "cancelled"
 
 
 def test_a_log_holds_512_signals_then_it_is_full_and_the_end_still_fits(world):
@@ -260,7 +264,4 @@ def test_connections_that_come_and_go_leave_nothing_behind(make_server, make_wor
     for number in range(connections):
         connection = world.connect("11", f"d-{number % 8}")
         connection.close() if number % 2 else connection.drop()
-    deadline = time.monotonic() + 10
-    while descriptors() > before + 10 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert descriptors() <= before + 10
+    eventually(lambda: descriptors() <= before + 10, 10)

@@ -89,6 +89,7 @@ def test_the_server_keeps_serving_after_any_bytes(make_server, make_world):
     world = make_world(server)
     kinds = pieces(world.token("11"))
     answered = 0
+    print(f"RINGLINE_SEED={SEED}")
     for number in range(CONNECTIONS):
         chance = random.Random(SEED + number)
         text = b"".join(mutated(chance, chance.choice(kinds)) for _ in range(chance.randint(1, 5)))

@@ -1,7 +1,7 @@
 """A data folder of an earlier build that was killed in the middle of its calls.
 
-It is kept as SQL, together with the answers of the build that wrote it. `test_kept_folder.py` opens it with the current
-build and compares the answers.
+It is kept as SQL, together with the results of queries to the build that wrote it. `test_kept_folder.py` opens it with the current
+build and compares the results.
 
     python Tests/EndToEndTests/kept_folder.py [FOLDER]    writes both anew with the release build, into Tests/Samples/kept
 
@@ -29,7 +29,7 @@ SERVER_KEY = base64.b64encode(bytes(range(32))) + b"\n"
 DATABASE = "ringline.sqlite"
 IPHONE = "ab" * 32
 
-# For each call, the users whose view of it `answers` asks for.
+# For each call, the users whose view of it `results` asks for.
 CALLS = {
     "c-ringing": "11 10 12",
     "c-shown": "12 13",
@@ -149,7 +149,7 @@ class Story:
 
 
 def write(folder: pathlib.Path):
-    """Plays the story, kills the server, and writes its database and the reopened server's answers to the folder."""
+    """Plays the story, kills the server, and writes its database and the reopened server's results to the folder."""
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "FakeAPNs"))
     from fake_apns import FakeAPNs
 
@@ -195,20 +195,20 @@ def lay(data: pathlib.Path, folder: pathlib.Path = FOLDER) -> float:
 
 
 def reopened(place: pathlib.Path, library: pathlib.Path, folder: pathlib.Path = FOLDER) -> dict[str, object]:
-    """Returns the release build's answers about all calls, with the server's clock one second after the kill."""
+    """Returns the release build's results about all calls, with the server's clock one second after the kill."""
     data = place / "data"
     moment = lay(data, folder)
     told = explanations(data)
     clock = WallClock(library, place / "clock", ahead=moment + 1 - time.time())
     server = Server(data, environment=clock.environment).start()
     try:
-        return told | answers(people(server, moment), moment)
+        return told | results(people(server, moment), moment)
     finally:
         server.kill()
 
 
-def answers(world: World, moment: float) -> dict[str, object]:
-    """Returns the answers about every call to each of its users, without the events after the kill."""
+def results(world: World, moment: float) -> dict[str, object]:
+    """Returns the results about every call to each of its users, without the events after the kill."""
     told = {}
     for call_id, users in CALLS.items():
         for user in users.split():

@@ -186,7 +186,7 @@ def test_an_end_by_request_gets_its_response_at_once_while_the_disk_is_full(make
     assert time.monotonic() - began < 1, f"it waited {time.monotonic() - began:.2f} s"
     assert response.status_code == 503 and response.json()["code"] == "store_unavailable", response.text
     assert "retry-after" in response.headers
-    # The peer receives the end although the store cannot write. A repeated request is answered without delay, too.
+    # The peer receives the end although the store cannot write. A repeated request gets its response without delay, too.
     hanako.expect(type="end", callId="c-1")
     began = time.monotonic()
     assert app.delete("/api/calls/signal/c-1").json()["code"] in ("call_ended", "store_unavailable")

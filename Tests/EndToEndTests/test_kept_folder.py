@@ -27,8 +27,8 @@ def kept(make_server, tmp_path, clock_library):
     world.close()
 
 
-def test_every_query_is_answered_as_by_the_earlier_build(kept):
-    told = kept.explanations | kept_folder.answers(kept, kept.moment)
+def test_every_query_has_the_result_of_the_earlier_build(kept):
+    told = kept.explanations | kept_folder.results(kept, kept.moment)
     assert told.keys() == TOLD.keys()
     assert {question for question in TOLD if told[question] != TOLD[question]} == set()
 

@@ -28,7 +28,7 @@ class Polling:
         return self.response.json()
 
 
-def test_a_poll_is_answered_as_soon_as_there_is_a_new_entry(world):
+def test_a_poll_returns_as_soon_as_there_is_a_new_entry(world):
     taro, hanako = world.connect("11"), world.rest("10")
     taro.ring("10", "c-1")
     polling = Polling(hanako, "c-1", since=hanako.log("c-1")["next"], wait=20)
@@ -38,7 +38,7 @@ def test_a_poll_is_answered_as_soon_as_there_is_a_new_entry(world):
     assert polling.seconds < 5
 
 
-def test_a_poll_is_answered_at_once_if_there_is_a_new_entry(world):
+def test_a_poll_returns_at_once_if_there_is_a_new_entry(world):
     taro, hanako = world.connect("11"), world.rest("10")
     taro.ring("10", "c-1")
     polling = Polling(hanako, "c-1", since=0, wait=20)
@@ -46,7 +46,7 @@ def test_a_poll_is_answered_at_once_if_there_is_a_new_entry(world):
     assert polling.seconds < 5
 
 
-def test_a_poll_is_answered_empty_when_its_time_is_over(world):
+def test_a_poll_returns_empty_when_its_time_is_over(world):
     taro, hanako = world.connect("11"), world.rest("10")
     taro.ring("10", "c-1")
     cursor = hanako.log("c-1")["next"]
@@ -56,7 +56,7 @@ def test_a_poll_is_answered_empty_when_its_time_is_over(world):
     assert 0.9 <= polling.seconds < 5
 
 
-def test_a_callers_poll_is_answered_by_the_answer(world):
+def test_a_callers_poll_returns_with_the_answer(world):
     taro, hanako = world.rest("11"), world.rest("10")
     taro.signal("offer", "c-1", sdp=samples.OFFER, to="10")
     polling = Polling(taro, "c-1", since=taro.log("c-1")["next"], wait=20)
@@ -64,7 +64,7 @@ def test_a_callers_poll_is_answered_by_the_answer(world):
     assert polling.result()["answer"]["sdp"] == samples.ANSWER
 
 
-def test_a_poll_is_answered_when_its_call_ends(world):
+def test_a_poll_returns_when_its_call_ends(world):
     taro, hanako = world.rest("11"), world.rest("10")
     taro.signal("offer", "c-1", sdp=samples.OFFER, to="10")
     polling = Polling(hanako, "c-1", since=hanako.log("c-1")["next"], wait=20)
@@ -73,7 +73,7 @@ def test_a_poll_is_answered_when_its_call_ends(world):
     assert (log["state"], log["reason"]) == ("ended", "cancelled")
 
 
-def test_a_poll_is_not_answered_by_a_signal_of_its_own_user(world):
+def test_a_poll_does_not_return_for_a_signal_of_its_own_user(world):
     taro, hanako = world.rest("11"), world.rest("10")
     taro.signal("offer", "c-1", sdp=samples.OFFER, to="10")
     polling = Polling(hanako, "c-1", since=hanako.log("c-1")["next"], wait=2)

@@ -201,7 +201,7 @@ async def one_call(world, number, everybody):
 
 
 def test_two_hundred_calls_at_once_lose_nothing(make_server, make_world):
-    # One Python thread answers the pings of 400 clients. On a busy machine some answers take longer than the default
+    # One Python thread sends the pongs of 400 clients. On a busy machine some pongs take longer than the default
     # probe timeout.
     world = make_world(make_server("--probe-timeout", 20))
 

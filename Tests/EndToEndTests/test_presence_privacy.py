@@ -85,7 +85,7 @@ def test_a_socketio_client_is_sent_its_contacts_presence_unasked(world, way):
     )
 
 
-def test_a_client_that_asks_about_many_users_gets_an_answer_for_each(world):
+def test_a_client_that_asks_about_many_users_gets_a_reply_for_each(world):
     """The server queries the store once. Questions that arrive meanwhile wait for the result."""
     taro, _ = world.call(answer=False)
     world.server.kill()

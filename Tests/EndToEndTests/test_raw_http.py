@@ -120,7 +120,7 @@ def test_hundreds_of_half_open_handshakes_keep_no_client_out(world):
     alive(world)
 
 
-def test_requests_with_bodies_in_one_packet_are_answered_and_delay_no_other_client(world):
+def test_requests_with_bodies_in_one_packet_get_responses_and_delay_no_other_client(world):
     """In an optimized build the library once did not find the server's function, and the library's loop never ended."""
     request = b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
     with socket.create_connection(("127.0.0.1", world.server.port), timeout=5) as raw:

@@ -280,7 +280,7 @@ def test_a_body_may_use_whitespace_escapes_and_integers_as_json_allows(world):
     assert world.rest("10").log("c-1")["offer"]["sdp"] == samples.OFFER + "a=x:山/😀\r\n"
 
 
-def test_many_requests_on_one_connection_are_answered(world):
+def test_many_requests_on_one_connection_get_responses(world):
     rest = world.rest("11")
     rest.signal("offer", "c-1", sdp=samples.OFFER, to="10")
     for _ in range(100):

@@ -151,7 +151,7 @@ def test_ids_are_written_as_the_token_writes_them(world):
 
 
 @WAY
-def test_an_event_with_an_acknowledgement_function_is_answered(world, way):
+def test_an_event_with_an_acknowledgement_function_is_acknowledged(world, way):
     taro = App(world, 11, way)
     reply = taro.ask("offer", {"to": 10, "sdp": samples.OFFER})
     assert reply == {"ok": True, "callId": "11-10", "epoch": 1, "seq": 1}

@@ -50,7 +50,7 @@ def test_unauthenticated_socketio_clients_cost_little_memory(world):
     world.call("c-1")
 
 
-def test_a_packet_for_another_namespace_is_answered_without_its_name(world):
+def test_a_packet_for_another_namespace_is_refused_without_its_name(world):
     raw = Raw(world)
     raw.hear(), raw.say("40/look-for-me,")
     assert raw.hear() == '44{"message":"Invalid namespace"}'

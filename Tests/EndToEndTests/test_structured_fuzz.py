@@ -40,7 +40,7 @@ class Frames:
         self.number = 0
 
     def make(self, user: str) -> tuple[str | bytes, str | None]:
-        """Returns a frame and the `id` with which it must be answered, or None if it may be unreadable."""
+        """Returns a frame and the `id` that its reply must have, or None if it may be unreadable."""
         chance = self.chance
         self.number += 1
         mark = f"m{self.number}" if chance.random() < 0.95 else f"m{chance.randrange(max(1, self.number))}"
@@ -179,7 +179,7 @@ async def talk(url: str, token: str, user: str, device: str, frames: Frames, tal
 
 
 @pytest.mark.timeout(120 + FRAMES // 1000)
-def test_frames_with_any_contents_are_answered_and_reach_no_other_user(make_server, make_world, capsys):
+def test_frames_with_any_contents_get_replies_and_reach_no_other_user(make_server, make_world, capsys):
     server = make_server("--max-connections", 500)
     world = make_world(server)
     tally = Tally()

@@ -23,8 +23,8 @@ SECONDS = 10
 ALLOCATED = re.compile(r"allocate response received:\s*(?:\d+: : )?success")
 
 
-def answers_stun(port: int) -> bool:
-    """Returns whether a STUN Binding request (RFC 8489) to this port is answered."""
+def responds_to_stun(port: int) -> bool:
+    """Returns whether a STUN Binding request (RFC 8489) to this port gets a response."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.settimeout(0.2)
         udp.connect(("127.0.0.1", port))
@@ -76,7 +76,7 @@ def turn_server(folder, certificate=None):
         )
     try:
         deadline = time.monotonic() + SECONDS
-        while not answers_stun(port):
+        while not responds_to_stun(port):
             assert process.poll() is None and time.monotonic() < deadline, (folder / "output").read_text()[-2000:]
         yield port
     finally:

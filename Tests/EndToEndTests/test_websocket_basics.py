@@ -126,7 +126,7 @@ def test_a_ping_between_fragments_is_answered_and_does_not_disturb_them(world):
     raw.frame(raw_socket.PING, b"are you there")
     raw.frame(raw_socket.CONTINUATION, b'"calls":{},', fin=False)
     raw.frame(raw_socket.CONTINUATION, b'"id":"f"}')
-    # The pong may follow the answer to a message that came in the same packet.
+    # The pong may follow the reply to a message that came in the same packet.
     frames = dict(raw.read() for _ in range(2))
     assert frames[raw_socket.PONG] == b"are you there"
     assert json.loads(frames[raw_socket.TEXT])["id"] == "f"
@@ -150,7 +150,7 @@ def test_a_message_byte_by_byte_on_the_wire_is_read(world):
     assert json.loads(raw.read_until(raw_socket.TEXT))["id"] == "slow"
 
 
-def test_many_messages_in_one_segment_are_all_answered_in_order(world):
+def test_many_messages_in_one_segment_get_replies_in_order(world):
     raw = RawSocket(world.server.port, world.token())
     raw.read_until(raw_socket.TEXT)
     sent = []

@@ -1,7 +1,7 @@
 """A data folder of an earlier build that was killed in the middle of its calls.
 
-It is kept as SQL, together with the results of queries to the build that wrote it. `test_kept_folder.py` opens it with the current
-build and compares the results.
+It is kept as SQL, together with the results of queries to the build that wrote it. `test_kept_folder.py` opens it with
+the current build and compares the results.
 
     python Tests/EndToEndTests/kept_folder.py [FOLDER]    writes both anew with the release build, into Tests/Samples/kept
 

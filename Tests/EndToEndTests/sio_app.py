@@ -159,7 +159,7 @@ class App:
     def fence(self):
         """Reads everything that the server sent before this call, and makes sure that its pings are answered."""
         # Another thread of the client sends the pongs. When the second event is sent, that thread has answered
-        # every ping that came before the ack of the first question.
+        # every ping that came before the ack of the first event.
         for _ in range(2):
             self.ask("is-online", {"userId": self.user})
         self.inbox = [said for said in self.inbox if said.get("event") != "user-online"]

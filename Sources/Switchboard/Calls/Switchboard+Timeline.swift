@@ -18,7 +18,9 @@ extension Switchboard {
         write(event, to: call, isCounted: !isLast)
     }
 
-    /// Adds an event to the timeline. Inlined: a call takes 120 more instructions for each event.
+    /// Adds an event to the timeline.
+    ///
+    /// Inlined: a call takes 120 more instructions for each event.
     @inline(__always)
     private mutating func write(_ event: TimelineEvent, to call: Call, isCounted: Bool = false) {
         if !isCounted { call.timeline.wrote() }

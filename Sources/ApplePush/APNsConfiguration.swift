@@ -19,8 +19,8 @@ public struct APNsConfiguration: Sendable {
     public var usesProxyFromEnvironment = true
     /// The wall clock, in milliseconds since 1970: the times in requests to Apple are read from it.
     public let clock: @Sendable () -> Int64
-    /// The clock that `PushOrder.giveUpAt` refers to, in milliseconds since 1970; default ``clock``.
-    public var orderClock: @Sendable () -> Int64
+    /// The clock that `OutgoingPush.expiresAt` refers to, in milliseconds since 1970; default ``clock``.
+    public var expiryClock: @Sendable () -> Int64
     /// A clock that cannot be set, in milliseconds since an unspecified moment.
     ///
     /// It distinguishes a jump of the wall clock from time that passes.
@@ -89,7 +89,7 @@ public struct APNsConfiguration: Sendable {
         self.endpoints = endpoints
         self.caFile = caFile
         self.clock = clock
-        orderClock = clock
+        expiryClock = clock
     }
 
     private static func isAppleID(_ text: String) -> Bool {

@@ -9,7 +9,7 @@ import Threads
 /// the good answer; no device is notified.
 public enum APNsProbe {
     /// The answer to the test request.
-    public struct Answer: Equatable, Sendable {
+    public struct Response: Equatable, Sendable {
         /// The result, in the form that the result of any push has.
         public let result: PushResult
         /// The `date` header of the answer, in seconds since 1970; `nil` if it is missing or invalid.
@@ -32,12 +32,12 @@ public enum APNsProbe {
     ///     token.
     ///   - timeoutMilliseconds: how long to wait at most.
     /// - Returns: Apple's answer; if there was none, its result is `unreachable`.
-    public static func ask(
+    public static func send(
         _ configuration: APNsConfiguration,
         _ environment: APNsEnvironment,
         topic: String?,
         timeoutMilliseconds: Int64 = 8_000
-    ) -> Answer {
+    ) -> Response {
         var http = HTTPClientConfiguration()
         http.caFile = configuration.caFile
         http.usesProxyFromEnvironment = configuration.usesProxyFromEnvironment
@@ -59,24 +59,24 @@ public enum APNsProbe {
             request.requiresHTTP2 = true
             request.bodyLimit = 16 << 10
             request.wantedHeaders = ["date"]
-            let answer = Monitor<Answer?>(nil)
-            client.send(request) { outcome in answer.withLock { $0 = Self.answer(outcome) } }
-            let result = answer.wait { $0 }
+            let response = Monitor<Response?>(nil)
+            client.send(request) { outcome in response.withLock { $0 = Self.response(outcome) } }
+            let result = response.wait { $0 }
             client.shutdown(limitMilliseconds: 500)
             return result
         } catch {
-            return Answer(result: .unreachable("\(error)"), dateSeconds: nil)
+            return Response(result: .unreachable("\(error)"), dateSeconds: nil)
         }
     }
 
-    private static func answer(_ outcome: HTTPClient.Outcome) -> Answer {
+    private static func response(_ outcome: HTTPClient.Outcome) -> Response {
         switch outcome {
         case .success(let response):
-            Answer(
-                result: APNsAnswer.result(of: response),
+            Response(
+                result: APNsResponse.result(of: response),
                 dateSeconds: response.header("date").flatMap(HTTPDate.seconds)
             )
-        case .failure(let failure): Answer(result: .unreachable(failure.description), dateSeconds: nil)
+        case .failure(let failure): Response(result: .unreachable(failure.description), dateSeconds: nil)
         }
     }
 }

@@ -23,10 +23,10 @@ public final class APNsSender: PushSender {
     private let client: HTTPClient
     private let report: @Sendable (PushID, PushResult) -> Void
     private let log: ServerLog
-    /// The orders under way, for ``cancel(_:)``.
-    private let orders = Monitor<[PushID: UnderWay]>([:])
+    /// The pushes under way, for ``cancel(_:)``.
+    private let pushes = Monitor<[PushID: UnderWay]>([:])
 
-    /// An order under way.
+    /// A push under way.
     private struct UnderWay {
         /// The HTTP request of the present attempt; `nil` until it is known.
         var request: HTTPRequestID?
@@ -40,7 +40,7 @@ public final class APNsSender: PushSender {
     /// - Parameters:
     ///   - configuration: key, ids and endpoints.
     ///   - log: where it logs its actions; device tokens are cut to their first six characters.
-    ///   - report: called exactly once for each order, on a thread of the sender's or within ``send(_:)``; it must only
+    ///   - report: called exactly once for each push, on a thread of the sender's or within ``send(_:)``; it must only
     ///     pass the result on, such as to the event loop.
     /// - Throws: ``APNsSenderError`` when libcurl is unusable or the system refuses a thread.
     public init(
@@ -66,28 +66,28 @@ public final class APNsSender: PushSender {
     }
 
     /// Sends one push; its result is reported, even if it could not be sent at all.
-    public func send(_ order: PushOrder) {
-        let isNew = orders.withLock { $0.updateValue(UnderWay(), forKey: order.id) == nil }
+    public func send(_ push: OutgoingPush) {
+        let isNew = pushes.withLock { $0.updateValue(UnderWay(), forKey: push.id) == nil }
         precondition(isNew, "a push was ordered twice under one id")
         log.debug(
             "a push is sent to APNs",
-            fields(of: order) + [.pushKind(OwnWords(order.kind)), .pushBytes(order.payload.count)]
+            fields(of: push) + [.pushKind(ServerText(push.kind)), .pushBytes(push.payload.count)]
         )
-        guard Self.isDeviceToken(order.token) else {
+        guard Self.isDeviceToken(push.token) else {
             // The text would become part of a path. Apple would give the same answer.
-            return finish(order, .answered(status: 400, reason: "BadDeviceToken", timestamp: nil))
+            return finish(push, .response(status: 400, reason: "BadDeviceToken", timestamp: nil))
         }
         do {
-            post(order, providerToken: try providerToken.current(), isSecond: false)
+            post(push, providerToken: try providerToken.current(), isSecond: false)
         } catch {
-            finish(order, .unreachable("the provider token could not be signed"))
+            finish(push, .unreachable("the provider token could not be signed"))
         }
     }
 
     /// Cancels a push that has not been sent on a connection yet; one that was sent continues until it is answered, and
     /// is not sent a second time.
     public func cancel(_ id: PushID) {
-        let request = orders.withLock { orders in
+        let request = pushes.withLock { orders in
             orders[id]?.isCancelled = true
             return orders[id]?.request
         }
@@ -102,54 +102,54 @@ public final class APNsSender: PushSender {
     /// Shuts the sender down, and blocks until that is done.
     ///
     /// Pushes under way have this long to finish; the rest is reported as unreachable. Then the connections are closed.
-    /// Later orders are reported as unreachable.
+    /// Later pushes are reported as unreachable.
     public func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
 
     // MARK: One request
 
-    private func post(_ order: PushOrder, providerToken: String, isSecond: Bool) {
-        let request = client.send(request(for: order, providerToken: providerToken)) { [self] outcome in
+    private func post(_ push: OutgoingPush, providerToken: String, isSecond: Bool) {
+        let request = client.send(request(for: push, providerToken: providerToken)) { [self] outcome in
             switch outcome {
             case .success(let response):
-                let result = APNsAnswer.result(of: response)
-                if !isSecond, case .answered(403, reason: "ExpiredProviderToken", _) = result,
-                    repost(order, insteadOf: providerToken)
+                let result = APNsResponse.result(of: response)
+                if !isSecond, case .response(403, reason: "ExpiredProviderToken", _) = result,
+                    repost(push, insteadOf: providerToken)
                 {
                     return
                 }
-                finish(order, result)
-            case .failure(.cancelled): finish(order, .cancelled)
-            case .failure(let failure): finish(order, .unreachable(failure.description))
+                finish(push, result)
+            case .failure(.cancelled): finish(push, .cancelled)
+            case .failure(let failure): finish(push, .unreachable(failure.description))
             }
         }
-        // The request may be answered already. Then its order is no longer in the table, or is at its second attempt.
-        let isCancelled = orders.withLock { orders in
-            guard orders[order.id]?.isSecond == isSecond else { return false }
-            orders[order.id]?.request = request
-            return orders[order.id]?.isCancelled ?? false
+        // The request may be answered already. Then its push is no longer in the table, or is at its second attempt.
+        let isCancelled = pushes.withLock { orders in
+            guard orders[push.id]?.isSecond == isSecond else { return false }
+            orders[push.id]?.request = request
+            return orders[push.id]?.isCancelled ?? false
         }
-        // The order may have been cancelled between the two attempts.
+        // The push may have been cancelled between the two attempts.
         if isCancelled { client.cancel(request, onlyIfUnsent: true) }
     }
 
     /// Sends the push again under a new provider token, unless it was cancelled; returns false if there is no newer
     /// token.
-    private func repost(_ order: PushOrder, insteadOf refused: String) -> Bool {
+    private func repost(_ push: OutgoingPush, insteadOf refused: String) -> Bool {
         do {
             guard let token = try providerToken.renewed(insteadOf: refused) else {
                 log.error("APNs rejects a fresh provider token as expired; check this machine's clock")
                 return false
             }
             log.notice("APNs rejected the provider token as expired; it was renewed")
-            let isCancelled = orders.withLock { orders in
-                orders[order.id]?.request = nil
-                orders[order.id]?.isSecond = true
-                return orders[order.id]?.isCancelled ?? false
+            let isCancelled = pushes.withLock { orders in
+                orders[push.id]?.request = nil
+                orders[push.id]?.isSecond = true
+                return orders[push.id]?.isCancelled ?? false
             }
             if isCancelled {
-                finish(order, .cancelled)
+                finish(push, .cancelled)
             } else {
-                post(order, providerToken: token, isSecond: true)
+                post(push, providerToken: token, isSecond: true)
             }
             return true
         } catch {
@@ -158,49 +158,49 @@ public final class APNsSender: PushSender {
         }
     }
 
-    private func request(for order: PushOrder, providerToken: String) -> HTTPRequest {
+    private func request(for push: OutgoingPush, providerToken: String) -> HTTPRequest {
         let endpoint =
-            order.environment == .sandbox ? configuration.endpoints.sandbox : configuration.endpoints.production
+            push.environment == .sandbox ? configuration.endpoints.sandbox : configuration.endpoints.production
         let alertExpiry = configuration.clock() / 1_000 + Self.alertLifeSeconds
         var request = HTTPRequest(
             method: "POST",
-            url: endpoint + "/3/device/" + order.token,
+            url: endpoint + "/3/device/" + push.token,
             headers: [
-                HTTPHeader("apns-topic", order.topic),
-                HTTPHeader("apns-push-type", order.kind.rawValue),
+                HTTPHeader("apns-topic", push.topic),
+                HTTPHeader("apns-push-type", push.kind.rawValue),
                 HTTPHeader("apns-priority", "10"),
                 // A call rings now or not at all; an alert may wait until the device is reachable again.
-                HTTPHeader("apns-expiration", order.kind == .voip ? "0" : "\(alertExpiry)"),
-                HTTPHeader("apns-id", order.apnsID),
+                HTTPHeader("apns-expiration", push.kind == .voip ? "0" : "\(alertExpiry)"),
+                HTTPHeader("apns-id", push.apnsID),
                 HTTPHeader("authorization", "bearer " + providerToken),
             ],
-            body: order.payload,
-            timeoutMilliseconds: order.giveUpAt.milliseconds - configuration.orderClock()
+            body: push.payload,
+            timeoutMilliseconds: push.expiresAt.milliseconds - configuration.expiryClock()
         )
         request.requiresHTTP2 = true
         request.bodyLimit = 16 << 10
         return request
     }
 
-    private func finish(_ order: PushOrder, _ result: PushResult) {
-        orders.withLock { orders in _ = orders.removeValue(forKey: order.id) }
+    private func finish(_ push: OutgoingPush, _ result: PushResult) {
+        pushes.withLock { orders in _ = orders.removeValue(forKey: push.id) }
         switch result {
-        case .answered(let status, let reason, _):
+        case .response(let status, let reason, _):
             log.log(
                 level: status == 200 ? .debug : .notice,
                 "APNs answered a push",
-                fields(of: order) + [.apnsStatus(status), reason.map { .apnsReason(ForeignText($0)) }]
+                fields(of: push) + [.apnsStatus(status), reason.map { .apnsReason(ForeignText($0)) }]
             )
         case .unreachable(let why):
-            log.notice("a push got no answer", fields(of: order) + [.error(ForeignText(why))])
+            log.notice("a push got no answer", fields(of: push) + [.error(ForeignText(why))])
         case .cancelled, .onlyLogged:
-            log.debug("a push was cancelled", fields(of: order))
+            log.debug("a push was cancelled", fields(of: push))
         }
-        report(order.id, result)
+        report(push.id, result)
     }
 
-    private func fields(of order: PushOrder) -> [LogField?] {
-        order.logFields + [.pushToken(PushTokenStart(order.token)), .environment(OwnWords(order.environment))]
+    private func fields(of push: OutgoingPush) -> [LogField?] {
+        push.logFields + [.pushToken(PushTokenStart(push.token)), .environment(ServerText(push.environment))]
     }
 
     private static func isDeviceToken(_ text: String) -> Bool {

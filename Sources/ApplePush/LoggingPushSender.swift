@@ -7,29 +7,29 @@ public final class LoggingPushSender: PushSender {
     private let log: ServerLog
     private let report: @Sendable (PushID, PushResult) -> Void
 
-    /// Creates a sender that reports every order as `PushResult.onlyLogged`, within ``send(_:)``.
+    /// Creates a sender that reports every push as `PushResult.onlyLogged`, within ``send(_:)``.
     public init(log: ServerLog, report: @escaping @Sendable (PushID, PushResult) -> Void) {
         self.log = log
         self.report = report
     }
 
     /// Logs one line about the push, without its token, and reports the result.
-    public func send(_ order: PushOrder) {
+    public func send(_ push: OutgoingPush) {
         log.notice(
             "no APNs key is configured: a push was not sent",
-            order.logFields + [
-                .pushKind(OwnWords(order.kind)), .topic(ForeignText(order.topic)),
-                .environment(OwnWords(order.environment)), .pushBytes(order.payload.count),
+            push.logFields + [
+                .pushKind(ServerText(push.kind)), .topic(ForeignText(push.topic)),
+                .environment(ServerText(push.environment)), .pushBytes(push.payload.count),
             ]
         )
-        report(order.id, .onlyLogged)
+        report(push.id, .onlyLogged)
     }
 
-    /// Does nothing: every order is reported immediately.
+    /// Does nothing: every push is reported immediately.
     public func cancel(_ id: PushID) {}
 }
 
-extension PushOrder {
-    /// The fields that every log line about the order has.
+extension OutgoingPush {
+    /// The fields that every log line about the push has.
     var logFields: [LogField?] { [.push(id.rawValue), call.map { .call($0) }, device.map { .device($0) }] }
 }

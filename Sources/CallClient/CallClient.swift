@@ -35,7 +35,7 @@ public import CallCore
 /// }
 ///
 /// handle(.startCall(call))                        // The user dials.
-/// handle(.received(Incoming(Array(frame.utf8))))  // The WebSocket received a text frame.
+/// handle(.received(ServerMessage(Array(frame.utf8))))  // The WebSocket received a text frame.
 /// handle(.pushed(values))                         // PushKit delivered a VoIP push.
 /// ```
 ///
@@ -70,7 +70,7 @@ public struct CallClient: Sendable {
     /// it, even with a larger value.
     var isSkewStale = false
     var outbox: [Unacknowledged] = []
-    var lastName: UInt64 = 0
+    var lastSignalNumber: UInt64 = 0
     var lastFetch: UInt64 = 0
     var lastReport: UInt64 = 0
     var lastCall: UInt64 = 0
@@ -121,8 +121,8 @@ public struct CallClient: Sendable {
         case .pushed(let push): pushed(push, at: now)
         case .deadlineReached: deadlineReached(at: now)
         }
-        comeBack(at: now)
-        pump(at: now)
+        reconnectIfDue(at: now)
+        sendDue(at: now)
         gateAudio()
         trim()
         defer { out = [] }

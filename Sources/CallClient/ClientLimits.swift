@@ -11,7 +11,7 @@ public enum ClientLimits {
     /// A ring whose end is unknown lasts this long.
     public static let longestRing = Moment.Duration.seconds(120)
     /// How long an answered call may wait for the caller's description and for the media engine's answer to it.
-    public static let setup = Moment.Duration.seconds(30)
+    public static let setupTimeout = Moment.Duration.seconds(30)
     /// The time without an ack after which a signal that was sent over the socket is sent by REST too.
     ///
     /// The socket may be half-open by then.
@@ -21,7 +21,7 @@ public enum ClientLimits {
     /// The longest pause before a request is retried.
     public static let longestRetryDelay = Moment.Duration.seconds(8)
     /// The longest time for which a server that shuts down may keep a device from reconnecting.
-    public static let longestReturn = Moment.Duration.seconds(60)
+    public static let longestReconnectDelay = Moment.Duration.seconds(60)
     /// The number of ends that are kept for one call while its epoch is unknown.
     static let earlyEnds = 4
     /// How long `not_found` is not taken as final, because clients may not yet have resent the call to a server that
@@ -43,7 +43,7 @@ public enum ClientLimits {
     /// The largest number of one call's signals that wait for an ack: as many as the server's log holds.
     public static let unacknowledged = Limits.logSignals
     /// The number of signal ids that are remembered for one call: as many as the server's log holds.
-    public static let signalNames = Limits.logSignals
+    public static let signalIDs = Limits.logSignals
     /// The largest number of digits in one `dtmf` signal, which is the wire protocol's limit.
     public static let digits = 128
 }

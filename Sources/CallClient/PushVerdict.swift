@@ -13,7 +13,7 @@ public enum PushVerdict: Equatable, Sendable {
     case attachToExisting(CallUUID)
 
     /// The knowledge of a device when a push arrives.
-    public struct Local: Equatable, Sendable {
+    public struct Context: Equatable, Sendable {
         /// The user of the device.
         public var user: UserID
         /// The calls that the device knows, live or ended, in the order in which they came.
@@ -83,17 +83,17 @@ public enum PushVerdict: Equatable, Sendable {
     /// Returns the verdict on the dictionary of a push.
     ///
     /// There is a verdict on every dictionary, even a broken one, in every state and at every time.
-    public static func of(_ push: [String: PushValue], _ local: Local, at now: Moment) -> PushVerdict {
-        of(IncomingPush(push, for: local.user), local, at: now)
+    public static func of(_ push: [String: PushValue], _ context: Context, at now: Moment) -> PushVerdict {
+        of(IncomingPush(push, for: context.user), context, at: now)
     }
 
     /// Returns the verdict on a push that was read already.
-    public static func of(_ push: IncomingPush, _ local: Local, at now: Moment) -> PushVerdict {
-        guard push.isIncomingCall, let callID = push.callID, let from = push.from, from != local.user else {
+    public static func of(_ push: IncomingPush, _ context: Context, at now: Moment) -> PushVerdict {
+        guard push.isIncomingCall, let callID = push.callID, let from = push.from, from != context.user else {
             return .reportThenEnd(.failed)
         }
-        var isFull = local.isFull
-        for known in local.calls.reversed() where known.callID == callID && known.peer == from {
+        var isFull = context.isFull
+        for known in context.calls.reversed() where known.callID == callID && known.peer == from {
             switch age(of: push, against: known) {
             case .same:
                 switch known.state {
@@ -112,10 +112,10 @@ public enum PushVerdict: Equatable, Sendable {
                 }
             }
         }
-        if isLate(push, local, at: now) { return .reportThenEnd(.unanswered) }
+        if isLate(push, context, at: now) { return .reportThenEnd(.unanswered) }
         // Both users call each other. Only one of the two calls continues, and it is reported under the outgoing call's
         // UUID.
-        if let own = local.calls.last(where: { $0.peer == from && $0.state == .calling }) {
+        if let own = context.calls.last(where: { $0.peer == from && $0.state == .calling }) {
             return .attachToExisting(own.uuid)
         }
         return isFull ? .reportThenEnd(.busy) : .ring
@@ -136,8 +136,8 @@ public enum PushVerdict: Equatable, Sendable {
     }
 
     /// Returns whether ringing has stopped by the time the push arrives.
-    private static func isLate(_ push: IncomingPush, _ local: Local, at now: Moment) -> Bool {
-        var skew = local.clockSkew ?? Moment.Duration.seconds(0)
+    private static func isLate(_ push: IncomingPush, _ context: Context, at now: Moment) -> Bool {
+        var skew = context.clockSkew ?? Moment.Duration.seconds(0)
         // A push arrives after it was sent, so this device's clock is ahead by no more than the difference. A negative
         // difference shows that the clock is behind.
         if let sentAt = push.sentAt { skew = min(skew, now - sentAt) }

@@ -19,8 +19,8 @@ public protocol CallStore: AnyObject, Sendable {
     /// - Returns: `true` when they are durable already, as in a store without a disk; no report follows then.
     func commit(_ changes: [Change], as ticket: Ticket) -> Bool
 
-    /// Queues a query; it sees every change queued before it. ``StoreReport/answered(_:_:)`` follows.
-    func ask(_ query: StoreQuery, as id: StoreQueryID)
+    /// Queues a query; it sees every change queued before it. ``StoreReport/queryResult(_:_:)`` follows.
+    func submit(_ query: StoreQuery, as id: StoreQueryID)
 
     /// Commits all queued changes, marks the store as closed cleanly, and releases it.
     func close()
@@ -38,7 +38,7 @@ public enum StoreReport: Sendable {
     /// An invalid value was read.
     indirect case damaged(DamagedValue)
     /// The answer to a query.
-    indirect case answered(StoreQueryID, StoreResult)
+    indirect case queryResult(StoreQueryID, StoreResult)
 }
 
 /// The number of a commit; grows by one with each.
@@ -108,7 +108,7 @@ public enum StoreQuery: Equatable, Sendable {
     /// A user's calls as caller or callee, newest first, at most `limit`, with numbers below `before`.
     case history(UserID, limit: Int, before: CallNumber?)
     /// A call and its timeline.
-    case timeline(CallChoice)
+    case timeline(CallSelector)
     /// The users with whom a user has had a call, newest first.
     ///
     /// At most `limit` of the user's newest calls as caller are searched, and as many as callee.
@@ -120,7 +120,7 @@ public enum StoreQuery: Equatable, Sendable {
 /// A choice among calls: the newest call that fits.
 ///
 /// A callId alone may fit several calls, because it may be in use with several users and may be used again.
-public struct CallChoice: Equatable, Sendable {
+public struct CallSelector: Equatable, Sendable {
     /// The callId.
     public var id: CallID
     /// The users that take part: empty for any users, one user, or two.
@@ -142,7 +142,7 @@ public struct CallChoice: Equatable, Sendable {
     }
 
     /// Whether a call fits the choice.
-    public func fits(_ call: CallRecord) -> Bool {
+    public func matches(_ call: CallRecord) -> Bool {
         call.id == id && epoch ?? call.epoch == call.epoch
             && users.allSatisfy { call.caller == $0 || call.callee == $0 }
             && viewer.map { call.concerns($0) } ?? true

@@ -48,8 +48,8 @@ public enum PushHint {
     /// Returns the meaning of a push's result and what helps; `nil` where it needs no explanation, or there is none.
     public static func text(for result: PushResult) -> String? {
         switch result {
-        case .answered(200, _, _): nil
-        case .answered(_, let reason, _): reason.flatMap { texts[$0] }
+        case .response(200, _, _): nil
+        case .response(_, let reason, _): reason.flatMap { texts[$0] }
         case .unreachable: "APNs could not be reached: \(network)"
         case .cancelled: nil
         case .onlyLogged: "start the server with --apns-key-file, --apns-key-id and --apns-team-id"

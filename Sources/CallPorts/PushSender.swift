@@ -2,12 +2,12 @@ public import CallCore
 
 /// The port to Apple's push service, which wakes devices.
 ///
-/// Both methods return immediately and may be called on the loop only. Each order gets exactly one report, even an
-/// order that was cancelled too late or could not be sent. The adapter passes the report, on the loop, to the receiver
+/// Both methods return immediately and may be called on the loop only. Each push gets exactly one report, even a
+/// push that was cancelled too late or could not be sent. The adapter passes the report, on the loop, to the receiver
 /// that it was created with.
 public protocol PushSender: AnyObject, Sendable {
-    /// Sends one push; its result comes back as a report with the order's `id`.
-    func send(_ order: PushOrder)
+    /// Sends one push; its result comes back as a report with the push's `id`.
+    func send(_ push: OutgoingPush)
     /// Cancels a push that was not yet handed to the network; it is then reported as ``PushResult/cancelled``.
     func cancel(_ id: PushID)
 }
@@ -23,7 +23,7 @@ public struct PushID: Hashable, Sendable {
 }
 
 /// A push that is ready to be sent: its content, its device, and which of Apple's endpoints to use.
-public struct PushOrder: Equatable, Sendable {
+public struct OutgoingPush: Equatable, Sendable {
     /// The number that the report repeats.
     public var id: PushID
     /// The device's token, lower-case hex.
@@ -40,7 +40,7 @@ public struct PushOrder: Equatable, Sendable {
     public var payload: [UInt8]
     /// The moment after which the push is useless; a request still under way is then given up and reported as
     /// unreachable.
-    public var giveUpAt: Moment
+    public var expiresAt: Moment
     /// The call that the push is for, if it is for one; used only in the log.
     public var call: CallID?
     /// The device that the push goes to; used only in the log.
@@ -54,7 +54,7 @@ public struct PushOrder: Equatable, Sendable {
         case alert
     }
 
-    /// An order with the given members.
+    /// A push with the given members.
     public init(
         id: PushID,
         token: String,
@@ -63,7 +63,7 @@ public struct PushOrder: Equatable, Sendable {
         environment: APNsEnvironment,
         apnsID: String,
         payload: [UInt8],
-        giveUpAt: Moment,
+        expiresAt: Moment,
         call: CallID? = nil,
         device: DeviceID? = nil
     ) {
@@ -74,7 +74,7 @@ public struct PushOrder: Equatable, Sendable {
         self.environment = environment
         self.apnsID = apnsID
         self.payload = payload
-        self.giveUpAt = giveUpAt
+        self.expiresAt = expiresAt
         self.call = call
         self.device = device
     }
@@ -95,7 +95,7 @@ public enum APNsEnvironment: String, Sendable, CaseIterable {
 public enum PushResult: Equatable, Sendable {
     /// APNs answered: 200, or an error with its `reason` ("BadDeviceToken") and, for 410, the `timestamp`
     /// since which the token is invalid.
-    case answered(status: Int, reason: String?, timestamp: Moment?)
+    case response(status: Int, reason: String?, timestamp: Moment?)
     /// No answer, because the connection failed, was lost or timed out; the text says so in plain words, without
     /// addresses.
     case unreachable(String)

@@ -14,7 +14,7 @@ public enum TimelineEvent: Equatable, Sendable {
     /// The call is hidden from its callee, who has a live call under that callId with another user.
     case callIDTaken
     /// So many others ring the callee that the call was refused.
-    case crowded
+    case tooManyCallers
     /// The callee had neither a connection nor a device that can be pushed.
     case noDevice
     /// The offer was sent to a device's connection.
@@ -31,8 +31,8 @@ public enum TimelineEvent: Equatable, Sendable {
     case pushResult(DeviceID, status: Int?, reason: String?, Push, APNsEnvironment)
     /// A push was cancelled before it was sent.
     case pushCancelled(DeviceID)
-    /// The user of that side logged out everywhere.
-    case loggedOut(Side)
+    /// The tokens of that side's user were revoked.
+    case tokensRevoked(Side)
     /// The server was restarted while the call was live.
     case restarted
     /// A further ring of `from` was refused because of a limit; `count` = the refusals so far.
@@ -94,10 +94,10 @@ public enum TimelineEvent: Equatable, Sendable {
     public var audience: Audience {
         switch self {
         case .signal, .restarted, .ended: .both
-        case .doNotDisturb, .crowded, .noDevice, .delivered, .fetched, .probe, .probeFailed, .pushSent, .pushResult,
-            .pushCancelled, .ringRefused, .repeated, .omitted:
+        case .doNotDisturb, .tooManyCallers, .noDevice, .delivered, .fetched, .probe, .probeFailed, .pushSent,
+            .pushResult, .pushCancelled, .ringRefused, .repeated, .omitted:
             .callee
-        case .blocked, .callIDTaken, .loggedOut, .other: .operators
+        case .blocked, .callIDTaken, .tokensRevoked, .other: .operators
         }
     }
 
@@ -108,7 +108,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case .blocked: "blocked"
         case .doNotDisturb: "dnd"
         case .callIDTaken: "name_taken"
-        case .crowded: "crowded"
+        case .tooManyCallers: "crowded"
         case .noDevice: "no_device"
         case .delivered: Repeatable.delivered.rawValue
         case .fetched: Repeatable.fetched.rawValue
@@ -117,7 +117,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case .pushSent: "push.sent"
         case .pushResult: "push.result"
         case .pushCancelled: "push.cancelled"
-        case .loggedOut: "logged_out"
+        case .tokensRevoked: "logged_out"
         case .restarted: "restarted"
         case .ringRefused: "ring.refused"
         case .repeated: "repeated"
@@ -159,7 +159,7 @@ public enum TimelineEvent: Equatable, Sendable {
             if let reason { body("reason", .text(reason)) }
             body("kind", .word(push.rawValue))
             body("environment", .word(environment.rawValue))
-        case .loggedOut(let side): body("side", .word(side.rawValue))
+        case .tokensRevoked(let side): body("side", .word(side.rawValue))
         case .ringRefused(let limit, let caller, let count):
             body("limit", .word(limit.rawValue))
             body("from", .word(caller.text))
@@ -170,7 +170,7 @@ public enum TimelineEvent: Equatable, Sendable {
             body("count", .number(UInt64(max(0, count))))
         case .omitted(let count): body("count", .number(UInt64(max(0, count))))
         case .ended(let reason): body("reason", .word(reason.rawValue))
-        case .blocked, .doNotDisturb, .callIDTaken, .crowded, .noDevice, .restarted, .other: break
+        case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .restarted, .other: break
         }
     }
 }

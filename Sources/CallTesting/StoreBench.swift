@@ -42,45 +42,45 @@ final class StoreBench {
     }
 
     /// Asks a query and waits for the answer.
-    func ask(_ query: StoreQuery) throws -> StoreResult {
-        let id = askLater(query)
-        return try answer(to: id)
+    func query(_ query: StoreQuery) throws -> StoreResult {
+        let id = submit(query)
+        return try result(of: id)
     }
 
     /// Asks a query without waiting.
-    func askLater(_ query: StoreQuery) -> StoreQueryID {
+    func submit(_ query: StoreQuery) -> StoreQueryID {
         lastQuery += 1
         let id = StoreQueryID(rawValue: lastQuery)
-        store?.ask(query, as: id)
+        store?.submit(query, as: id)
         return id
     }
 
     /// Waits for the answer to a query.
-    func answer(to id: StoreQueryID) throws -> StoreResult {
-        let found = try reports.wait("question \(id.rawValue) answered") { $0.answers[id] != nil }
-        guard let answer = found.answers[id] else { throw StoreContract.Violation(description: "no answer") }
-        return answer
+    func result(of id: StoreQueryID) throws -> StoreResult {
+        let found = try reports.wait("question \(id.rawValue) answered") { $0.results[id] != nil }
+        guard let result = found.results[id] else { throw StoreContract.Violation(description: "no answer") }
+        return result
     }
 
     /// Returns a user's history.
     func history(_ user: UserID, limit: Int = 100, before: Int64? = nil) throws -> [CallRecord] {
-        let answer = try ask(.history(user, limit: limit, before: before.map(CallNumber.init(rawValue:))))
-        guard case .history(let calls) = answer else {
-            throw StoreContract.Violation(description: "a question for history was answered by \(answer)")
+        let result = try query(.history(user, limit: limit, before: before.map(CallNumber.init(rawValue:))))
+        guard case .history(let calls) = result else {
+            throw StoreContract.Violation(description: "a question for history was answered by \(result)")
         }
         return calls
     }
 
     /// Returns the timeline of a call.
     func timeline(_ id: CallID, _ user: UserID? = nil) throws -> (CallRecord?, [TimelineRecord]) {
-        try timeline(CallChoice(id, of: user.map { [$0] } ?? []))
+        try timeline(CallSelector(id, of: user.map { [$0] } ?? []))
     }
 
     /// Returns the timeline of a call.
-    func timeline(_ choice: CallChoice) throws -> (CallRecord?, [TimelineRecord]) {
-        let answer = try ask(.timeline(choice))
-        guard case .timeline(let call, let events) = answer else {
-            throw StoreContract.Violation(description: "a question for a timeline was answered by \(answer)")
+    func timeline(_ choice: CallSelector) throws -> (CallRecord?, [TimelineRecord]) {
+        let result = try query(.timeline(choice))
+        guard case .timeline(let call, let events) = result else {
+            throw StoreContract.Violation(description: "a question for a timeline was answered by \(result)")
         }
         return (call, events)
     }
@@ -101,14 +101,14 @@ final class StoreBench {
     }
 
     /// Closes the store if it is still open.
-    func leave() { close() }
+    func closeIfOpen() { close() }
 }
 
 /// The reports of a store so far.
 final class Reports: Sendable {
     struct Found: Sendable {
         var committed: [Ticket] = []
-        var answers: [StoreQueryID: StoreResult] = [:]
+        var results: [StoreQueryID: StoreResult] = [:]
         /// Queries that were answered more than once.
         var repeated: [StoreQueryID] = []
         /// The reports in order: `"committed 1"`, `"answered 1"`, `"stalled"`, `"damaged"`, `"recovered"`.
@@ -124,9 +124,9 @@ final class Reports: Sendable {
         case .committed(let ticket):
             found.committed.append(ticket)
             found.course.append("committed \(ticket.rawValue)")
-        case .answered(let id, let answer):
-            if found.answers[id] != nil { found.repeated.append(id) }
-            found.answers[id] = answer
+        case .queryResult(let id, let result):
+            if found.results[id] != nil { found.repeated.append(id) }
+            found.results[id] = result
             found.course.append("answered \(id.rawValue)")
         case .stalled: found.course.append("stalled")
         case .damaged: found.course.append("damaged")

@@ -60,11 +60,11 @@ extension StoreContract {
         Case("closing commits the queued changes, and reports it") { bench in
             try bench.open()
             for number in 1...200 as ClosedRange<Int64> { bench.commit([.call(Sample.call(number))]) }
-            let query = bench.askLater(.history(Sample.alice, limit: 1, before: nil))
+            let query = bench.submit(.history(Sample.alice, limit: 1, before: nil))
             bench.close()
             let found = bench.reports.now
             try expect(found.committed.last?.rawValue, 200, "the last ticket reported when close() returned")
-            try expect(found.answers[query], .history([Sample.call(200)]), "the question asked before")
+            try expect(found.results[query], .history([Sample.call(200)]), "the question asked before")
             try expect(try bench.open().calls.count, 200, "how many calls were kept")
         },
         Case("closing twice, or a store that was never opened, does no harm") { bench in

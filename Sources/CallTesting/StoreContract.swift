@@ -33,7 +33,7 @@ public enum StoreContract {
         /// - Throws: ``Violation``, or the failure of the store itself.
         public func run(at storage: any Storage) throws {
             let bench = StoreBench(storage: storage)
-            defer { bench.leave() }
+            defer { bench.closeIfOpen() }
             try body(bench)
         }
     }
@@ -45,5 +45,5 @@ public enum StoreContract {
     }
 
     /// All cases.
-    public static let cases: [Case] = keeping + replacing + reporting + forgetting + asking + restarting
+    public static let cases: [Case] = keeping + replacing + reporting + forgetting + querying + restarting
 }

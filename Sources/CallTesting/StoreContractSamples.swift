@@ -94,10 +94,12 @@ enum Sample {
         call.isSilenced = true
         call.pushes = [device("x"): .accepted, device("d-1"): .refused]
         call.ends = [
-            taken(.end(.answeredElsewhere), "a b\nc"), taken(.end(nil), "\u{301} \u{1F4DE}"),
-            taken(.end(.busy), "plain id"),
+            acceptedSignal(.end(.answeredElsewhere), "a b\nc"), acceptedSignal(.end(nil), "\u{301} \u{1F4DE}"),
+            acceptedSignal(.end(.busy), "plain id"),
         ]
-        call.descriptions = [taken(.description(digest: .max), "7"), taken(.description(digest: 0), "\u{7F}00")]
+        call.descriptions = [
+            acceptedSignal(.description(digest: .max), "7"), acceptedSignal(.description(digest: 0), "\u{7F}00"),
+        ]
         return call
     }
 
@@ -105,7 +107,7 @@ enum Sample {
         DeviceIdentity(id: device(id), fingerprint: TokenFingerprint(rawValue: fingerprint))
     }
 
-    private static func taken(_ kind: AcceptedSignal.Kind, _ id: String) -> AcceptedSignal {
+    private static func acceptedSignal(_ kind: AcceptedSignal.Kind, _ id: String) -> AcceptedSignal {
         AcceptedSignal(
             kind: kind,
             user: bob,

@@ -24,7 +24,7 @@ extension Explanation {
         let devices = calleeDevices
         let columns = ["caller \(record.caller.text)", "server", "APNs"] + devices.map { Self.short($0) }
         var lines = [Self.heading(columns)]
-        for (event, count) in rungs {
+        for (event, count) in rows {
             let to = event.device.flatMap { devices.firstIndex(of: $0) }.map { $0 + 3 } ?? 3
             let text =
                 String(repeating: " ", count: max(0, Self.offsetWidth - 1 - offsetText(event).count))
@@ -37,7 +37,7 @@ extension Explanation {
     /// The events as rows.
     ///
     /// Numerous events of little interest share one row for each sender, until another event follows.
-    private var rungs: [(Event, count: Int)] {
+    private var rows: [(Event, count: Int)] {
         var rows: [(Event, count: Int)] = []
         var run: [String: Int] = [:]
         for event in events {
@@ -93,7 +93,7 @@ extension Explanation {
             return .word(at: 1, "ring of \(from.text.printable) refused\(count > 1 ? " ×\(count)" : "")")
         case .noDevice: return .word(at: 1, "no device")
         case .doNotDisturb: return .word(at: 1, "do not disturb")
-        case .blocked, .callIDTaken, .crowded, .loggedOut, .restarted, .other:
+        case .blocked, .callIDTaken, .tooManyCallers, .tokensRevoked, .restarted, .other:
             return .word(at: 1, event.event.name.printable)
         }
     }

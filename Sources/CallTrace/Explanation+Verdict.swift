@@ -9,7 +9,7 @@ extension Explanation {
         if has(.restarted) {
             parts.append("The server was restarted in between; the call went on with its original deadline.")
         }
-        if let event = events.first(where: { if case .loggedOut = $0.event { true } else { false } }) {
+        if let event = events.first(where: { if case .tokensRevoked = $0.event { true } else { false } }) {
             let user = event.side == .caller ? record.caller.text : callee
             parts.append(
                 "\(user) logged out everywhere at \(offset(event.at)): its connections were closed, and its devices are not pushed until they register again."
@@ -63,7 +63,7 @@ extension Explanation {
         case .declined: return "\(callee) declined\(ender?.device.map { " on \($0)" } ?? "") at \(offset(endedAt))."
         case .busy:
             guard let device = ender?.device else {
-                if has(.crowded) {
+                if has(.tooManyCallers) {
                     return "Too many other calls were ringing \(callee); the caller was told busy."
                 }
                 return "\(callee) was in another call; the caller was told busy, as --busy-policy says."
@@ -102,7 +102,7 @@ extension Explanation {
     }
 
     /// The state of a call that was answered and has not ended, as far as the store shows.
-    private var goingOn: String {
+    private var ongoingState: String {
         switch source {
         case .server: return "the call goes on"
         case .noServer:
@@ -132,7 +132,7 @@ extension Explanation {
     }
 
     private var ending: String {
-        guard let endedAt = record.endedAt, let reason = record.reason else { return goingOn }
+        guard let endedAt = record.endedAt, let reason = record.reason else { return ongoingState }
         switch reason {
         case .hangup: return "\(enderName) hung up at \(offset(endedAt))"
         case .disconnected:
@@ -155,7 +155,7 @@ extension Explanation {
         if !lines.isEmpty { return lines }
         guard has(.noDevice) else { return [] }
         let none = "\(callee) had no connection, and no device registered for pushes"
-        if let life = events.first(where: { $0.isLife }) {
+        if let life = events.first(where: { $0.isSignOfLife }) {
             return ["\(none): the call was fetched at \(offset(life.at)) by a device that asked for it."]
         }
         return ["\(none): nothing could ring. The app must PUT /api/me/devices with its VoIP token."]
@@ -166,9 +166,9 @@ extension Explanation {
         let name = "\(callee)'s \(model(of: device))"
         if let push = own.last(where: { $0.isPushResult }) { return name + pushed(push, own) }
         if let push = own.last(where: { $0.isPushSent }) {
-            let fate = whyTakenBack(push, own).map { "the push was cancelled before it was sent, because \($0)" }
+            let fate = cancellationReason(push, own).map { "the push was cancelled before it was sent, because \($0)" }
             return name + " \(verb(push)) at \(offset(push.at)); \(fate ?? "no answer from APNs is recorded")"
-                + "\(cameAllTheSame(own))."
+                + "\(laterSignOfLife(own))."
         }
         return name + bySocket(own)
     }
@@ -176,23 +176,23 @@ extension Explanation {
     /// Returns why a push without an answer was cancelled; `nil` = it was not.
     ///
     /// After a restart, the cancelled push is the next attempt: it is unknown whether the push before it was sent.
-    private func whyTakenBack(_ push: Event, _ own: [Event]) -> String? {
+    private func cancellationReason(_ push: Event, _ own: [Event]) -> String? {
         guard let back = own.first(where: { $0.isPushCancelled && $0.position > push.position }) else {
             return nil
         }
         let before = events.prefix { $0.position < back.position }
         if before.contains(where: { $0.event == .restarted && $0.position > push.position }) { return nil }
         if before.contains(where: { $0.event == .doNotDisturb }) { return "\(callee) turned do-not-disturb on" }
-        if before.contains(where: { $0.event == .loggedOut(.callee) }) {
+        if before.contains(where: { $0.event == .tokensRevoked(.callee) }) {
             return "\(callee) logged out everywhere"
         }
         return "the call no longer rang"
     }
 
     /// Returns when a device came after its first push, if it is unknown whether a push reached it.
-    private func cameAllTheSame(_ own: [Event]) -> String {
+    private func laterSignOfLife(_ own: [Event]) -> String {
         guard let pushed = own.first(where: { $0.isPushSent }),
-            let life = own.first(where: { $0.position > pushed.position && $0.isLife })
+            let life = own.first(where: { $0.position > pushed.position && $0.isSignOfLife })
         else { return "" }
         let rang = own.contains { $0.position >= life.position && $0.signal == .ringing }
         return "; it came back anyway at \(offset(life.at))\(rang ? " and rang" : "")"
@@ -202,7 +202,7 @@ extension Explanation {
         guard let delivered = own.first(where: { $0.isDelivered }) else { return " was not reached." }
         if let failed = own.first(where: { $0.isProbeFailed }) {
             let dead = " looked connected, but its connection was dead (no answer to the ping by \(offset(failed.at)))"
-            if let back = own.first(where: { $0.position > failed.position && $0.isLife }) {
+            if let back = own.first(where: { $0.position > failed.position && $0.isSignOfLife }) {
                 let rang = own.contains { $0.position >= back.position && $0.signal == .ringing }
                 return dead + "; it came back at \(offset(back.at))\(rang ? " and rang" : "")."
             }
@@ -237,7 +237,7 @@ extension Explanation {
         guard status == 200 else {
             let hint = Self.hint(status, reason).map { ": \($0)" } ?? ""
             let said = reason.map(\.printable) ?? "no reason given"
-            let came = cameAllTheSame(own)
+            let came = laterSignOfLife(own)
             if let status {
                 return " \(verb(sent)) at \(offset(sent.at))\(why), and APNs\(service) refused: "
                     + "\(status) \(said)\(hint)\(came)."
@@ -245,7 +245,8 @@ extension Explanation {
             return " was to be pushed at \(offset(sent.at))\(why), but \(said)\(hint)\(came)."
         }
         let taken = " \(verb(sent)) at \(offset(sent.at))\(why), APNs accepted it\(service) at \(offset(push.at)), "
-        if let life = events.first(where: { $0.position > sent.position && $0.isLife && $0.device == push.device }) {
+        if let life = events.first(where: { $0.position > sent.position && $0.isSignOfLife && $0.device == push.device }
+        ) {
             return taken + "and it came back at \(offset(life.at))."
         }
         if let life = nameless(after: sent), let name = life.device {
@@ -306,7 +307,7 @@ extension Explanation {
     private func nameless(after sent: Event) -> Event? {
         let known = Set(events.prefix { $0.position <= sent.position }.map(\.device))
         return events.first {
-            $0.position > sent.position && $0.isLife && !known.contains($0.device)
+            $0.position > sent.position && $0.isSignOfLife && !known.contains($0.device)
                 && $0.device.map { Self.isNameless($0) } ?? false
         }
     }

@@ -39,9 +39,10 @@ public struct Explanation: Sendable {
         /// The side that the event concerns.
         var side: Side? {
             switch event {
-            case .signal(_, let side, _, _), .loggedOut(let side): side
-            case .blocked, .doNotDisturb, .callIDTaken, .crowded, .noDevice, .delivered, .fetched, .probe, .probeFailed,
-                .pushSent, .pushResult, .pushCancelled, .restarted, .ringRefused, .repeated, .omitted, .ended, .other:
+            case .signal(_, let side, _, _), .tokensRevoked(let side): side
+            case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .delivered, .fetched, .probe,
+                .probeFailed, .pushSent, .pushResult, .pushCancelled, .restarted, .ringRefused, .repeated, .omitted,
+                .ended, .other:
                 nil
             }
         }
@@ -53,8 +54,8 @@ public struct Explanation: Sendable {
                 .probeFailed(let device), .pushSent(let device, _, _), .pushResult(let device, _, _, _, _),
                 .pushCancelled(let device), .repeated(_, let device, _):
                 device.text
-            case .blocked, .doNotDisturb, .callIDTaken, .crowded, .noDevice, .loggedOut, .restarted, .ringRefused,
-                .omitted, .ended, .other:
+            case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .tokensRevoked, .restarted,
+                .ringRefused, .omitted, .ended, .other:
                 nil
             }
         }
@@ -80,7 +81,7 @@ public struct Explanation: Sendable {
         var isDelivered: Bool { if case .delivered = event { true } else { false } }
 
         /// Whether the event shows that a device of the callee was there.
-        var isLife: Bool {
+        var isSignOfLife: Bool {
             switch event {
             case .signal(_, let side, _, _): side != .caller
             case .fetched, .delivered: true

@@ -7,12 +7,12 @@ extension Rating {
         let subject = "APNs \(environment.rawValue)" + (topic.map { ", topic \($0)" } ?? "")
         let hint = PushHint.text(for: result)
         switch result {
-        case .answered(200, _, _), .answered(_, "BadDeviceToken", _), .answered(_, "Unregistered", _),
-            .answered(_, "DeviceTokenNotForTopic", _):
+        case .response(200, _, _), .response(_, "BadDeviceToken", _), .response(_, "Unregistered", _),
+            .response(_, "DeviceTokenNotForTopic", _):
             return .ok(subject, "accepts the provider token")
-        case .answered(_, "MissingTopic", _) where topic == nil:
+        case .response(_, "MissingTopic", _) where topic == nil:
             return .ok(subject, "accepts the provider token; without a registered device no topic was checked")
-        case .answered(let status, let reason, _):
+        case .response(let status, let reason, _):
             let said = "answers \(status)\(reason.map { " \($0)" } ?? "")"
             return status >= 500 || status == 429
                 ? .warning(subject, said, fix: hint ?? "try again later")

@@ -80,14 +80,14 @@ package struct TURNProbe {
                 outcome = Outcome(result: .silent("no TLS on \(place)"))
                 continue
             }
-            outcome = Outcome(result: ask(on: socket), certificateFault: socket.certificateFault)
+            outcome = Outcome(result: allocate(on: socket), certificateFault: socket.certificateFault)
             guard case .silent = outcome.result else { break }
         }
         return outcome
     }
 
     /// Sends two requests: the answer to the first one contains the realm and the nonce for the credential.
-    private func ask(on socket: ClientSocket) -> Result {
+    private func allocate(on socket: ClientSocket) -> Result {
         let transport = STUNMessage.Attribute(name: .requestedTransport, value: [17, 0, 0, 0])
         guard let challenge = exchange(STUNMessage(.allocate, [transport]), on: socket) else {
             return .silent("no answer from \(server.host), port \(server.port), \(server.isTCP ? "TCP" : "UDP")")
@@ -102,20 +102,20 @@ package struct TURNProbe {
             .init(name: .username, value: Array(credential.username.utf8)), .init(name: .realm, value: realm),
             .init(name: .nonce, value: nonce),
         ]
-        guard let answer = exchange(STUNMessage(.allocate, [transport] + shown), key: key, on: socket) else {
+        guard let response = exchange(STUNMessage(.allocate, [transport] + shown), key: key, on: socket) else {
             return .silent("no answer to the request with the credential")
         }
-        guard answer.kind == .allocated else { return Self.refusal(answer) }
+        guard response.kind == .allocated else { return Self.refusal(response) }
         // Releases the allocation, so that no port is held for ten minutes. If this is lost, the allocation expires by
         // itself.
         let end = STUNMessage(.refresh, [.init(name: .lifetime, value: [0, 0, 0, 0])] + shown)
         _ = exchange(end, key: key, on: socket)
-        let lifetime = answer[.lifetime].map { $0.reduce(0) { $0 << 8 | Int($1) } }
+        let lifetime = response[.lifetime].map { $0.reduce(0) { $0 << 8 | Int($1) } }
         return .allocated(lifetimeSeconds: lifetime)
     }
 
-    private static func refusal(_ answer: STUNMessage) -> Result {
-        guard let error = answer.error else { return .silent("the answer is not TURN") }
+    private static func refusal(_ response: STUNMessage) -> Result {
+        guard let error = response.error else { return .silent("the answer is not TURN") }
         return .refused(code: error.code, reason: error.reason)
     }
 
@@ -126,7 +126,7 @@ package struct TURNProbe {
             // A late answer to an earlier request may come first.
             for _ in 0..<4 {
                 guard let bytes = receive(on: socket) else { break }
-                if let answer = STUNMessage(bytes), answer.transaction == request.transaction { return answer }
+                if let response = STUNMessage(bytes), response.transaction == request.transaction { return response }
             }
         }
         return nil

@@ -19,7 +19,7 @@ extension Gateway {
         }
         switch head.path {
         case "/healthz": return health(isReady: true)
-        case "/readyz": return health(isReady: obstacle == nil)
+        case "/readyz": return health(isReady: notReadyReason == nil)
         case "/metrics":
             guard let switchboard, let server else { return health(isReady: false) }
             let connections = server.connectionCountOfAllLoops
@@ -35,7 +35,7 @@ extension Gateway {
                     unjoinedRefused: router.connects.unjoined,
                     unauthenticatedDropped: unauthenticatedDroppedByReason(server.dropped),
                     packetsRefused: PacketRefusal.allCases.map { ($0.rawValue, packetsRefused[$0] ?? 0) },
-                    process: ProcessFigures(basis, connections: connections),
+                    process: ProcessFigures(startFigures, connections: connections),
                     droppedLogLines: configuration.droppedLogLines(),
                     keySet: configuration.keySet(),
                     droppedAuditLines: configuration.droppedAuditLines(),
@@ -66,7 +66,7 @@ extension Gateway {
     }
 
     /// The reason why the server should get no traffic; `nil` if it is ready.
-    private var obstacle: String? {
+    private var notReadyReason: String? {
         if isDraining { return "draining" }
         guard let switchboard, !switchboard.metrics.isStalled else { return "store unavailable" }
         if let keySet = configuration.keySet(), keySet.keys == 0 { return "keys unavailable" }
@@ -77,7 +77,7 @@ extension Gateway {
         var json = JSONWriter()
         json.beginObject()
         json.name("status")
-        json.plain(isReady ? "ok" : obstacle ?? "starting")
+        json.plain(isReady ? "ok" : notReadyReason ?? "starting")
         json.name("version")
         json.value(configuration.version)
         json.endObject()

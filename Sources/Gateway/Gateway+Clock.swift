@@ -11,7 +11,7 @@ extension Gateway {
                 "the wall clock leapt; continuing with the boot clock",
                 [.clockAhead(seconds: Self.seconds(milliseconds))]
             )
-            feed(.clockDoubted(true))
+            feed(.clockDoubtChanged(true))
         case .accepted(let milliseconds):
             log.warning(
                 "the wall clock has been steady since its leap; tokens are checked against it again",
@@ -19,7 +19,7 @@ extension Gateway {
             )
         case .agrees:
             log.notice("the wall clock and the server's clock agree again")
-            feed(.clockDoubted(false))
+            feed(.clockDoubtChanged(false))
         }
     }
 

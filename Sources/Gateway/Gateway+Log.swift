@@ -19,20 +19,20 @@ extension Gateway {
                 "a connection was opened",
                 [
                     .connection(socket.logged), .user(user), .device(device),
-                    .transport(OwnWords(transport(of: socket))),
+                    .transport(ServerText(transport(of: socket))),
                 ]
             )
         case .closing(let socket, let code, let reason):
             log.debug(
                 "the server closes a connection",
-                [.connection(socket.logged), .code(code), .closeReason(OwnWords(reason))]
+                [.connection(socket.logged), .code(code), .closeReason(ServerText(reason))]
             )
         case .closed(let socket, let user, let device, let code, let span):
             log.debug(
                 "a connection has ended",
                 [
                     .connection(socket.logged), .user(user), .device(device),
-                    .transport(OwnWords(transport(of: socket))), .seconds(span.milliseconds / 1_000),
+                    .transport(ServerText(transport(of: socket))), .seconds(span.milliseconds / 1_000),
                     code.map { .code($0) },
                 ]
             )
@@ -46,14 +46,14 @@ extension Gateway {
             log.debug(
                 "a frame was refused",
                 [
-                    .connection(socket.logged), .refusal(OwnWords(error.code)), .why(OwnWords(error.message)),
+                    .connection(socket.logged), .refusal(ServerText(error.code)), .why(ServerText(error.message)),
                     call.map { .call($0) },
                 ]
             )
         case .refusedRequest(let request, let error):
             log.debug(
                 "a request was refused",
-                [.request(request.logged), .refusal(OwnWords(error.code)), .why(OwnWords(error.message))]
+                [.request(request.logged), .refusal(ServerText(error.code)), .why(ServerText(error.message))]
             )
         case .unanswered(let failure):
             log.debug("the store cannot answer a question", [.error(ForeignText(failure.message))])
@@ -65,12 +65,12 @@ extension Gateway {
         case .request(let request, let name, let user, let call):
             log.trace(
                 "a request is carried out",
-                [.request(request.logged), .requestName(OwnWords(name)), .user(user), call.map { .call($0) }]
+                [.request(request.logged), .requestName(ServerText(name)), .user(user), call.map { .call($0) }]
             )
         case .begins(let call, let meaning, let caller, _):
             log.trace(
                 "an offer begins a call",
-                [call.map { .call($0) }, .meaning(OwnWords(meaning)), .user(caller)]
+                [call.map { .call($0) }, .meaning(ServerText(meaning)), .user(caller)]
             )
         case .waits(let call, _):
             log.trace("something waits for a call at rest", [call.map { .call($0) }])
@@ -81,10 +81,10 @@ extension Gateway {
     private func write(_ step: Switchboard.CallStep, of call: Switchboard.CallTag) {
         let names: [LogField?] = [.call(call.id), .epoch(call.epoch), .callNumber(call.number)]
         switch step {
-        case .offer(let meaning): log.trace("an offer is for a known call", names + [.meaning(OwnWords(meaning))])
-        case .began(let start): log.trace("a call is begun", names + [.start(OwnWords(start))])
+        case .offer(let meaning): log.trace("an offer is for a known call", names + [.meaning(ServerText(meaning))])
+        case .began(let start): log.trace("a call is begun", names + [.start(ServerText(start))])
         case .input(let input, let device):
-            log.trace("the call gets an input", names + [.input(OwnWords(input)), device.map { .device($0) }])
+            log.trace("the call gets an input", names + [.input(ServerText(input)), device.map { .device($0) }])
         case .relayed(let seq, let kind, let connections):
             let content: LogField =
                 switch kind {
@@ -108,20 +108,20 @@ extension Gateway {
         case .event(let name, let device):
             log.trace(
                 "an event is in the timeline",
-                names + [.event(OwnWords(name)), device.map { .device($0) }]
+                names + [.event(ServerText(name)), device.map { .device($0) }]
             )
         case .timer: log.trace("the call's timer fired", names)
-        case .rested: log.trace("the ended call is only in the store from now on", names)
-        case .takenUp: log.trace("the ended call was read from the store", names)
+        case .putToRest: log.trace("the ended call is only in the store from now on", names)
+        case .loaded: log.trace("the ended call was read from the store", names)
         case .forgotten: log.trace("the ended call can no longer be fetched", names)
-        case .handedOver(let ticket):
+        case .queuedForCommit(let ticket):
             log.trace("changes of the call go to the store", names + [.commit(ticket.rawValue)])
         case .committed(let ticket): log.trace("changes of the call are durable", names + [.commit(ticket.rawValue)])
         }
     }
 
     private func transport(of socket: ConnectionID) -> String {
-        guard SocketIOSessions.mayHold(socket) else { return "websocket" }
+        guard SocketIOSessions.isSocketIO(socket) else { return "websocket" }
         return socketIO.byID[socket]?.socket == nil ? "socketio.polling" : "socketio.websocket"
     }
 

@@ -33,7 +33,7 @@ public final class Gateway: @unchecked Sendable {
     private(set) var ownLoop: WorkerLoop?
     /// The loops on other threads, in order.
     var workers: [WorkerLoopHandle] = []
-    private var inbox = Deque<Switchboard.Input>()
+    private var pendingInputs = Deque<Switchboard.Input>()
     private var outputs: [Switchboard.Output] = []
     private var isBusy = false
     private var timerAt: Moment?
@@ -53,12 +53,12 @@ public final class Gateway: @unchecked Sendable {
     /// The number of packets that Socket.IO sessions refused themselves, by reason.
     var packetsRefused: [PacketRefusal: UInt64] = [:]
     /// The process figures that are read once, at the start.
-    private(set) var basis = ProcessFigures.Basis()
+    private(set) var startFigures = ProcessFigures.StartFigures()
     /// The origins of the requests that are still to be answered.
     var origins: [ExchangeID: String] = [:]
     /// The operator's orders that are not durable yet, each with its completion handler.
-    private var orders: [OrderID: @Sendable () -> Void] = [:]
-    private var lastOrder: UInt64 = 0
+    private var operatorOrders: [OperatorOrderID: @Sendable () -> Void] = [:]
+    private var lastOperatorOrder: UInt64 = 0
 
     /// Creates a gateway that is not open yet.
     public init(configuration: GatewayConfiguration, authenticator: any Authenticator, log: ServerLog) {
@@ -92,7 +92,7 @@ public final class Gateway: @unchecked Sendable {
             log.notice("the last run did not shut down cleanly; continuing with the committed data")
         }
         for (user, moment) in stored.revocations { router.revocations.note(user, before: moment) }
-        basis.ownDescriptors = ProcessFigures.countDescriptors()
+        startFigures.ownDescriptors = ProcessFigures.countDescriptors()
         self.server = server
         ownLoop = WorkerLoop(server, router: router, sessions: socketIO.index, sink: .owner(.passUnretained(self)))
         self.store = store
@@ -148,11 +148,11 @@ public final class Gateway: @unchecked Sendable {
     /// Carries out an operator's order, and calls `done` on the loop when the order is durable.
     ///
     /// It may be called from any thread, once the gateway is open.
-    public func carryOut(_ order: Switchboard.Order, done: @escaping @Sendable () -> Void) {
+    public func carryOut(_ order: Switchboard.OperatorOrder, done: @escaping @Sendable () -> Void) {
         server?.post { [self] in
-            lastOrder += 1
-            let id = OrderID(rawValue: lastOrder)
-            orders[id] = done
+            lastOperatorOrder += 1
+            let id = OperatorOrderID(rawValue: lastOperatorOrder)
+            operatorOrders[id] = done
             feed(.ordered(id, order))
         }
     }
@@ -176,35 +176,35 @@ public final class Gateway: @unchecked Sendable {
 
     /// Passes an input to the switchboard and performs its outputs.
     ///
-    /// Inputs that arrive meanwhile wait in the inbox.
+    /// Inputs that arrive meanwhile wait in `pendingInputs`.
     func feed(_ input: Switchboard.Input) {
-        guard !isBusy, inbox.isEmpty, let switchboard else {
-            inbox.append(input)
-            emptyInbox()
+        guard !isBusy, pendingInputs.isEmpty, let switchboard else {
+            pendingInputs.append(input)
+            handlePendingInputs()
             return
         }
         isBusy = true
-        followLevel(switchboard)
+        updateDetail(switchboard)
         switchboard.handle(input, at: now, into: &outputs)
         perform()
         isBusy = false
         // Handle the inputs that the outputs have caused.
-        emptyInbox()
+        handlePendingInputs()
     }
 
     /// Lets the switchboard report as much as the log's level asks for; the operator may have changed it.
     @inline(__always)
-    private func followLevel(_ switchboard: SwitchboardBox) {
+    private func updateDetail(_ switchboard: SwitchboardBox) {
         let wanted = wantedDetail
         guard wanted != detail else { return }
         detail = wanted
         switchboard.report(wanted)
     }
 
-    private func emptyInbox() {
-        guard !isBusy, !inbox.isEmpty, let switchboard else { return }
+    private func handlePendingInputs() {
+        guard !isBusy, !pendingInputs.isEmpty, let switchboard else { return }
         isBusy = true
-        while let next = inbox.popFirst() {
+        while let next = pendingInputs.popFirst() {
             switchboard.handle(next, at: now, into: &outputs)
             perform()
         }
@@ -219,9 +219,9 @@ public final class Gateway: @unchecked Sendable {
         guard !isBusy, let switchboard else { return }
         repeat {
             // Inputs that the commit has caused are part of this turn.
-            emptyInbox()
+            handlePendingInputs()
             sendPings()
-            turnSocketIO()
+            endSocketIOTurns()
             guard switchboard.hasChanges else { continue }
             let now = self.now
             if let commitDue, commitDue > now { continue }
@@ -229,7 +229,7 @@ public final class Gateway: @unchecked Sendable {
             switchboard.flush(at: now, into: &outputs)
             perform()
             isBusy = false
-        } while !inbox.isEmpty || !pingsDue.isEmpty || !socketIO.unturned.isEmpty
+        } while !pendingInputs.isEmpty || !pingsDue.isEmpty || !socketIO.needingTurnEnd.isEmpty
         flushWorkers()
         setTimer()
     }
@@ -250,7 +250,7 @@ public final class Gateway: @unchecked Sendable {
         if let check = socketIO.nextCheck { next = next.map { min($0, check) } ?? check }
         if let commitDue { next = next.map { min($0, commitDue) } ?? commitDue }
         if let drainBy {
-            if isDeserted || now >= drainBy {
+            if hasNoConnections || now >= drainBy {
                 logDrained()
                 server.stop()
                 return
@@ -275,8 +275,8 @@ public final class Gateway: @unchecked Sendable {
     }
 
     private func perform() {
-        // Sending may call back into the gateway, which then puts its next input into the inbox. So the outputs are
-        // moved out as a whole first.
+        // Sending may call back into the gateway, which then puts its next input into `pendingInputs`. So the outputs
+        // are moved out as a whole first.
         var batch: [Switchboard.Output] = []
         swap(&batch, &outputs)
         for output in batch { perform(output) }
@@ -296,27 +296,27 @@ public final class Gateway: @unchecked Sendable {
         case .ping(let connection, let number): pingsDue[connection] = number
         case .close(let connection, let code, let reason, let isLost):
             if let socketIO = socketIOSession(connection) {
-                handle(.dismissed(code: code, reason: reason), socketIO)
+                handle(.closedBySwitchboard(code: code, reason: reason), socketIO)
                 return
             }
             close(SocketID(rawValue: connection.rawValue), code: code, reason: reason, discardingQueue: isLost)
         case .reply(let request, let reply): respond(reply, to: ExchangeID(rawValue: request.rawValue))
         case .verify(let connection, let id, let token):
             let result = Result { () throws(WireError) in try router.admit(token) }
-            inbox.append(.verified(connection, id: id, result))
+            pendingInputs.append(.verified(connection, id: id, result))
         case .commit(let changes, let ticket):
             if store?.commit(changes, as: ticket) == true {
-                inbox.append(.stored(.committed(upTo: ticket)))
+                pendingInputs.append(.stored(.committed(upTo: ticket)))
             } else {
                 lastCommit = now
             }
-        case .ask(let query, let id): store?.ask(query, as: id)
-        case .push(let order): push?.send(order)
+        case .submit(let query, let id): store?.submit(query, as: id)
+        case .push(let outgoing): push?.send(outgoing)
         case .cancelPush(let id): push?.cancel(id)
         case .revoked(let user, let moment):
             router.revocations.note(user, before: moment)
             log.notice("a user's tokens were revoked", [.user(user)])
-        case .done(let id): orders.removeValue(forKey: id)?()
+        case .done(let id): operatorOrders.removeValue(forKey: id)?()
         case .note(let note): write(note)
         case .audit(let event): configuration.audit(event)
         case .trace(let note): write(note)
@@ -325,7 +325,7 @@ public final class Gateway: @unchecked Sendable {
 
     /// Returns the Socket.IO session with the switchboard's id.
     func socketIOSession(_ id: ConnectionID) -> SocketIOSession? {
-        SocketIOSessions.mayHold(id) ? socketIO.byID[id] : nil
+        SocketIOSessions.isSocketIO(id) ? socketIO.byID[id] : nil
     }
 
     private func write(_ note: Switchboard.Note) {
@@ -352,7 +352,7 @@ public final class Gateway: @unchecked Sendable {
                     ? "a row of the database holds an invalid value and was left out"
                     : "a value in the database is invalid and was replaced by the nearest valid one",
                 [
-                    .table(OwnWords(damage.table)), .column(OwnWords(damage.column)), .row(ForeignText(damage.row)),
+                    .table(ServerText(damage.table)), .column(ServerText(damage.column)), .row(ForeignText(damage.row)),
                 ]
             )
         case .unreadable(let number):

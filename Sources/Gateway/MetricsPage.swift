@@ -7,7 +7,7 @@ struct MetricsPage {
     private(set) var text = ""
 
     /// The values that do not come from the switchboard.
-    struct Surroundings {
+    struct ServerFigures {
         let version: String
         let connections: Int
         /// When the served certificate expires, in seconds since 1970; `nil` without TLS.
@@ -37,7 +37,7 @@ struct MetricsPage {
         let clockDifference: Int64
     }
 
-    init(_ metrics: Metrics, calls: [CallState: Int], _ surroundings: Surroundings) {
+    init(_ metrics: Metrics, calls: [CallState: Int], _ surroundings: ServerFigures) {
         begin("ringline_build_info", "gauge", "Always 1; the label is the version.")
         line("ringline_build_info", "{version=\"\(surroundings.version)\"}", "1")
         addSessions(metrics, surroundings)
@@ -92,7 +92,7 @@ struct MetricsPage {
         addProcess(surroundings.process)
     }
 
-    private mutating func addSessions(_ metrics: Metrics, _ surroundings: Surroundings) {
+    private mutating func addSessions(_ metrics: Metrics, _ surroundings: ServerFigures) {
         // The codes that an alert may query exist from the first scrape on. Otherwise an alert would miss the first
         // increment.
         var closes = metrics.closes
@@ -180,7 +180,7 @@ struct MetricsPage {
         line("process_cpu_seconds_total", "", Self.seconds(process.cpuMilliseconds))
         gauge("process_resident_memory_bytes", "Resident memory, in bytes.", process.residentBytes)
         gauge("process_open_fds", "Open file descriptors.", process.openDescriptors)
-        gauge("process_max_fds", "Maximum number of open file descriptors.", process.mostDescriptors)
+        gauge("process_max_fds", "Maximum number of open file descriptors.", process.maximumDescriptors)
         begin("process_start_time_seconds", "gauge", "Start time of the process, in seconds since 1970.")
         line("process_start_time_seconds", "", Self.seconds(process.startedAt))
     }

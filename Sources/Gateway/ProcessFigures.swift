@@ -10,12 +10,12 @@ struct ProcessFigures {
     /// The number of descriptors in use.
     let openDescriptors: Int
     /// The largest number of descriptors allowed (`RLIMIT_NOFILE`).
-    let mostDescriptors: Int
+    let maximumDescriptors: Int
     /// When the process began, in milliseconds since 1970.
     let startedAt: Int64
 
     /// The values that do not change while the process runs.
-    struct Basis {
+    struct StartFigures {
         let startedAt = SystemClock.wall()
         /// The number of descriptors that are not connections, counted once at the start, while there are few.
         var ownDescriptors = 0
@@ -24,14 +24,14 @@ struct ProcessFigures {
     /// Reads the current values with a few system calls.
     ///
     /// Their cost does not grow with the number of sessions.
-    init(_ basis: Basis, connections: Int) {
+    init(_ basis: StartFigures, connections: Int) {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
         cpuMilliseconds = Self.milliseconds(usage.ru_utime) + Self.milliseconds(usage.ru_stime)
         residentBytes = Self.residentPages() * sysconf(Int32(_SC_PAGESIZE))
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        mostDescriptors = Int(clamping: limit.rlim_cur)
+        maximumDescriptors = Int(clamping: limit.rlim_cur)
         startedAt = basis.startedAt
         // Linux reports the number of descriptors as the directory's size since version 6.2. On an older kernel,
         // listing the directory would stop the loop for longer than a relayed message may take. There the number is

@@ -20,7 +20,7 @@ enum Route: Equatable {
     case block
     case unblock(String)
     case doNotDisturb
-    case logOutEverywhere
+    case revokeTokens
 
     init(method: String, path: String) throws(RoutingFault) {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
@@ -40,7 +40,7 @@ enum Route: Equatable {
         switch (parts.count, parts.dropFirst().first) {
         case (2, "calls") where parts[0] == "api": [("GET", .history), ("POST", .record)]
         case (2, "turn-cred") where parts[0] == "api": [("GET", .turnCredential)]
-        case (2, "logout-all") where parts[0] == "api": [("POST", .logOutEverywhere)]
+        case (2, "logout-all") where parts[0] == "api": [("POST", .revokeTokens)]
         case (2, "blocks") where parts[0] == "api": [("GET", .blocks), ("POST", .block)]
         case (3, "calls") where parts[0] == "api" && parts[2] == "signal":
             [("GET", .getSignal(nil)), ("POST", .postSignal(nil))]
@@ -104,11 +104,11 @@ enum Route: Equatable {
         case .doNotDisturb:
             try head.checkJSON()
             return .doNotDisturb(until: try RequestBody.doNotDisturbEnd(in: body))
-        case .logOutEverywhere:
+        case .revokeTokens:
             // Most clients send no body at all.
-            guard !body.isEmpty else { return .logOutEverywhere(nil) }
+            guard !body.isEmpty else { return .revokeTokens(nil) }
             try head.checkJSON()
-            return .logOutEverywhere(try RequestBody.loggedOutUser(in: body))
+            return .revokeTokens(try RequestBody.loggedOutUser(in: body))
         }
     }
 

@@ -35,7 +35,7 @@ public enum SecretFile {
     /// message gives the reason.
     ///
     /// - Returns: part of a sentence, such as `ends with a carriage return`; `nil` for a secret without such traces.
-    public static func oddity(of secret: [UInt8]) -> String? {
+    public static func suspiciousTrait(of secret: [UInt8]) -> String? {
         if secret.starts(with: [0xEF, 0xBB, 0xBF]) { return "begins with a byte order mark" }
         if secret.starts(with: [0xFF, 0xFE]) || secret.starts(with: [0xFE, 0xFF]) { return "is UTF-16" }
         func isBlank(_ byte: UInt8?) -> Bool { byte.map { [0x09, 0x0A, 0x20].contains($0) } ?? false }
@@ -49,11 +49,11 @@ public enum SecretFile {
     /// - Returns: the path if the file exists, or a folder on the way to it exists, or it looks like a path; otherwise
     ///   asterisks.
     public static func shown(_ path: String) -> String {
-        if leadsSomewhere(path) || readsLikePath(path) { return path }
+        if hasExistingFolder(path) || looksLikePath(path) { return path }
         return "******"
     }
 
-    private static func leadsSomewhere(_ path: String) -> Bool {
+    private static func hasExistingFolder(_ path: String) -> Bool {
         var folder = path[...]
         while let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
             folder = folder[..<slash]
@@ -67,7 +67,7 @@ public enum SecretFile {
     ///
     /// Random text has digits among its letters, characters of base64, or no extension. The parts of a token are far
     /// longer than an extension.
-    private static func readsLikePath(_ path: String) -> Bool {
+    private static func looksLikePath(_ path: String) -> Bool {
         let names = path.split(separator: "/").filter { $0 != "." && $0 != ".." }
         // The first line of a PEM key contains spaces, which are not allowed in a name here.
         guard let last = names.last, path.utf8.count < Int(PATH_MAX) else { return false }

@@ -12,7 +12,7 @@ public struct ServerKeys: Equatable, Sendable {
     /// The largest lead of a key's creation over the present, in milliseconds, at which the key is kept.
     ///
     /// A larger lead means that a clock was wrong, and the key is replaced.
-    private static let clockDoubt: Int64 = 3_600_000
+    private static let largestClockLead: Int64 = 3_600_000
 
     /// One key of the server.
     public struct Key: Equatable, Sendable {
@@ -73,7 +73,7 @@ public struct ServerKeys: Equatable, Sendable {
     /// Whether every key is base64 of 32 bytes at least; a file that was overwritten contains no such key.
     ///
     /// Keys are made here in base64url. An operator may have made one with `openssl rand -base64 32`.
-    public var areSound: Bool {
+    public var areValid: Bool {
         ([newest] + former).allSatisfy { key in
             let bytes = Base64URL.decode(key.secret.span) ?? Base64.decode(String(decoding: key.secret, as: UTF8.self))
             return (bytes?.count ?? 0) >= 32
@@ -82,7 +82,7 @@ public struct ServerKeys: Equatable, Sendable {
 
     /// Returns whether the newest key must be replaced.
     public func isDue(at now: Int64) -> Bool {
-        now - newest.madeAt >= Self.periodMilliseconds || newest.madeAt - now > Self.clockDoubt
+        now - newest.madeAt >= Self.periodMilliseconds || newest.madeAt - now > Self.largestClockLead
     }
 
     /// Returns the keys with a new one that signs, and without those for which no capability is valid any more.

@@ -21,12 +21,12 @@ final class ConnectionAllowance: Sendable {
     func take(besides leaving: Int) -> Bool {
         let most = limit.load(ordering: .relaxed) + leaving
         guard taken.wrappingAdd(1, ordering: .relaxed).newValue > most else { return true }
-        giveBack()
+        release()
         return false
     }
 
     /// Returns whether the limit is reached; the `leaving` sockets that are closing do not count.
     func isUsedUp(besides leaving: Int) -> Bool { count >= limit.load(ordering: .relaxed) + leaving }
 
-    func giveBack() { taken.wrappingSubtract(1, ordering: .relaxed) }
+    func release() { taken.wrappingSubtract(1, ordering: .relaxed) }
 }

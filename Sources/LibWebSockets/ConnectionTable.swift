@@ -109,9 +109,9 @@ struct Connection {
     /// Whether the connection is not authenticated yet, so that it may be dropped to make room for another.
     var isUnauthenticated = false
     /// The event loop's time, in milliseconds, when the first bytes of the unauthenticated connection were noticed.
-    var spokeAt = UInt64.max
+    var firstBytesAt = UInt64.max
     /// Whether the connection was dropped to make room and is not completely closed yet.
-    var isLeaving = false
+    var isBeingDropped = false
     /// Whether the peer is a trusted proxy, which names its client in `X-Forwarded-For`.
     var isProxy = false
     /// The close code of the server or the peer; 0 if there is none.

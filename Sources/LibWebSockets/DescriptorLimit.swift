@@ -7,12 +7,12 @@ enum DescriptorLimit {
     /// Descriptors that each further event loop uses: its listener, epoll sets, wake-ups, a spare one.
     private static let perLoop = 16
     /// The largest size of the library's tables; each entry takes 16 bytes, which the library writes at the start.
-    static let most = 131_072 + margin
+    static let maximum = 131_072 + margin
     /// The smallest size of the library's tables.
     ///
     /// The library refuses a descriptor whose number is above that size, and files that were opened before have the low
     /// numbers.
-    static let fewest = 1_024
+    static let minimum = 1_024
 
     /// Returns the number of descriptors that connections may not use.
     static func reserve(loops: Int) -> Int { margin + perLoop * (loops - 1) }
@@ -32,8 +32,8 @@ enum DescriptorLimit {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return (body(1_024), 1_024) }
         let hard = Int(min(limit.rlim_max, rlim_t(1 << 20)))
-        let needed = wanted.map { $0 + margin + reserve(loops: loops) } ?? most
-        let ours = max(128, min(hard - margin, max(fewest, needed)))
+        let needed = wanted.map { $0 + margin + reserve(loops: loops) } ?? maximum
+        let ours = max(128, min(hard - margin, max(minimum, needed)))
         var seen = rlimit(rlim_cur: rlim_t(ours), rlim_max: limit.rlim_max)
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &seen)
         let result = body(ours)

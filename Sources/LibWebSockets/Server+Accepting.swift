@@ -49,7 +49,7 @@ extension Server {
         for _ in 0..<64 {
             // Dropped connections are closed at the end of this turn. The other waiting connections are accepted after
             // that.
-            if leaving >= Self.mostLeaving, isFull(besides: 0) { return }
+            if droppedStillOpen >= Self.mostLeaving, isFull(besides: 0) { return }
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
             let descriptor = withUnsafeMutablePointer(to: &storage) { storage in
@@ -62,8 +62,9 @@ extension Server {
                 if errno == EMFILE || errno == ENFILE { refuseOne(on: listener) }
                 return
             }
-            if isFull(besides: leaving) { dropUnauthenticated(for: .connections) }
-            guard table.count - leaving < maxConnections, allowance?.take(besides: leaving) ?? true else {
+            if isFull(besides: droppedStillOpen) { dropUnauthenticated(for: .connections) }
+            guard table.count - droppedStillOpen < maxConnections, allowance?.take(besides: droppedStillOpen) ?? true
+            else {
                 Glibc.close(descriptor)
                 continue
             }
@@ -73,7 +74,7 @@ extension Server {
 
     private func adopt(_ descriptor: Int32, from peer: PeerAddress, by listener: Listener) {
         guard let host = listener.isTLS ? library?.secureHost : library?.plainHost else {
-            allowance?.giveBack()
+            allowance?.release()
             Glibc.close(descriptor)
             return
         }
@@ -92,9 +93,9 @@ extension Server {
     /// Removes a connection that is gone, which makes room for another.
     func forget(_ slot: Int) {
         markAuthenticated(slot)
-        if table[slot].isLeaving { leaving -= 1 }
+        if table[slot].isBeingDropped { droppedStillOpen -= 1 }
         table.remove(slot)
-        allowance?.giveBack()
+        allowance?.release()
     }
 
     /// Accepts and closes one waiting connection with the spare descriptor.

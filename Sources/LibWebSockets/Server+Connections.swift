@@ -113,7 +113,7 @@ extension Server {
     }
 
     /// Marks a connection whose write failed; the library notices the failure at its next event and reports it.
-    func broken(_ slot: Int, _ wsi: OpaquePointer) {
+    func markBroken(_ slot: Int, _ wsi: OpaquePointer) {
         table[slot].phase = .closed
         table[slot].queue.removeAll()
         table[slot].firstOut = -1
@@ -135,7 +135,7 @@ extension Server {
         // would then close twice under libuv ("repeat test"). The second close does not wait for the close frame to go
         // out.
         lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_SYNC)
-        retire(slot, table.id(of: slot))
+        reportClosed(slot, table.id(of: slot))
         return 0
     }
 
@@ -160,7 +160,7 @@ extension Server {
         }
         table[slot].phase = .open
         table[slot].wasOpened = true
-        isTouched = true
+        hasWorkedThisTurn = true
         delegate?.opened(id)
         return 0
     }
@@ -184,7 +184,7 @@ extension Server {
             table[slot].partial.append(contentsOf: bytes)
             return 0
         }
-        isTouched = true
+        hasWorkedThisTurn = true
         guard !table[slot].partial.isEmpty else {
             // Most messages come in one piece: such a message is handed to the delegate in place.
             guard isUTF8(bytes) else { return fail(wsi, slot, 1007, "invalid UTF-8") }
@@ -217,13 +217,13 @@ extension Server {
         sendOut(slot)
         table[slot].closeCode = code
         setCloseReason(wsi, code, Array(reason.utf8))
-        retire(slot, table.id(of: slot))
+        reportClosed(slot, table.id(of: slot))
         return -1
     }
 
     func pongReceived(_ slot: Int, _ id: SocketID, _ payload: UnsafeRawBufferPointer) -> Int32 {
         guard table[slot].phase == .open else { return 0 }
-        isTouched = true
+        hasWorkedThisTurn = true
         delegate?.receivedPong(payload.bytes, on: id)
         return 0
     }
@@ -231,7 +231,7 @@ extension Server {
     /// Reports a received ping, or several of which the library answers only one.
     func pingReceived(_ id: SocketID) {
         guard let slot = table.slot(of: id), table[slot].phase == .open else { return }
-        isTouched = true
+        hasWorkedThisTurn = true
         delegate?.receivedPing(on: id)
     }
 
@@ -240,7 +240,7 @@ extension Server {
         if table[slot].closeCode == 0, lws_get_close_length(wsi) >= 2, let payload = lws_get_close_payload(wsi) {
             table[slot].closeCode = UInt16(payload[0]) << 8 | UInt16(payload[1])
         }
-        retire(slot, id)
+        reportClosed(slot, id)
     }
 
     /// Handles the peer's close frame: the frames of this turn go out, then the library returns the close frame.
@@ -251,7 +251,7 @@ extension Server {
         }
         sendOut(slot)
         table[slot].closeCode = payload.count >= 2 ? UInt16(payload[0]) << 8 | UInt16(payload[1]) : 1005
-        retire(slot, table.id(of: slot))
+        reportClosed(slot, table.id(of: slot))
         return 0
     }
 }

@@ -33,9 +33,9 @@ extension Server {
         case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
             return peerCloses(wsi, slot, UnsafeRawBufferPointer(start: bytes, count: count))
         case LWS_CALLBACK_WS_SERVER_DROP_PROTOCOL: libraryCloses(wsi, slot, id)
-        case LWS_CALLBACK_CLOSED, LWS_CALLBACK_CLOSED_HTTP: retire(slot, id)
+        case LWS_CALLBACK_CLOSED, LWS_CALLBACK_CLOSED_HTTP: reportClosed(slot, id)
         case LWS_CALLBACK_WSI_DESTROY:
-            retire(slot, id)
+            reportClosed(slot, id)
             forget(slot)
         default: break
         }
@@ -45,7 +45,7 @@ extension Server {
     /// Tells the delegate, once, that a connection is gone.
     ///
     /// The call comes as soon as the connection can cause no more events. It does not wait for the peer's close frame.
-    func retire(_ slot: Int, _ id: SocketID) {
+    func reportClosed(_ slot: Int, _ id: SocketID) {
         let row = table[slot]
         guard row.phase != .closed || row.wasOpened else { return }
         let awaited = row.phase == .pending ? table.exchange(of: slot) : nil
@@ -57,17 +57,17 @@ extension Server {
         table[slot].firstOut = -1
         table[slot].partial = []
         if row.wasOpened || row.phase == .admitted {
-            isTouched = true
+            hasWorkedThisTurn = true
             delegate?.closed(id, code: row.closeCode == 0 ? nil : row.closeCode)
         }
         if let awaited {
-            isTouched = true
+            hasWorkedThisTurn = true
             delegate?.abandoned(awaited)
         }
     }
 
     /// Ends a connection by force, for example after a missed deadline; not from within one of its own callbacks.
-    func cut(_ slot: Int) {
+    func abort(_ slot: Int) {
         guard let wsi = table[slot].wsi else { return }
         // The library would wait for bytes that it still has to send; a shut-down socket turns that into an error.
         if lws_partial_buffered(wsi) != 0 { shutdown(lws_get_socket_fd(wsi), Int32(SHUT_RDWR)) }

@@ -15,7 +15,7 @@ extension Server {
             return
         }
         guard let wsi = table[slot].wsi else { return }
-        if finish(wsi, slot, response) != 0 { cut(slot) }
+        if finish(wsi, slot, response) != 0 { abort(slot) }
     }
 
     // MARK: In
@@ -85,7 +85,9 @@ extension Server {
         table[slot].phase = .body
         bodyDeadlines.add(table.exchange(of: slot), at: loopMilliseconds)
         startDeadlines()
-        if asksFirst(headers), !write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), headroom: 0, to: wsi) { return -1 }
+        if expectsContinue(headers), !write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), headroom: 0, to: wsi) {
+            return -1
+        }
         // This must come last, and only where the library calls `lws_buflist_next_segment_len` next for this
         // connection. If the flag stayed set, another connection's buffered data would be treated as absent.
         PipelinedBody.isNext = true
@@ -95,7 +97,7 @@ extension Server {
     /// Whether the client waits for `100 Continue` before it sends the body (it would wait about a second).
     ///
     /// An HTTP/1.0 client does not know that status.
-    private func asksFirst(_ headers: HeaderReader) -> Bool {
+    private func expectsContinue(_ headers: HeaderReader) -> Bool {
         headers.value(WSI_TOKEN_HTTP_EXPECT)?.lowercased() == "100-continue"
             && headers.value(WSI_TOKEN_HTTP) == "HTTP/1.1"
     }
@@ -119,7 +121,7 @@ extension Server {
         table[slot].exchange?.body = []
         table[slot].phase = .pending
         table[slot].isDelivering = true
-        isTouched = true
+        hasWorkedThisTurn = true
         delegate?.requested(
             exchange.head,
             body: exchange.body,
@@ -236,7 +238,7 @@ extension Server {
         for id in peerWatch.take() {
             guard let slot = table.slot(of: id), table[slot].isWatched, let wsi = table[slot].wsi else { continue }
             if table[slot].phase == .pending || lws_partial_buffered(wsi) != 0 {
-                cut(slot)
+                abort(slot)
             } else {
                 unwatch(slot)
             }

@@ -6,22 +6,22 @@ extension Server {
     func runPostedWork() {
         let (work, stops) = inbox.take()
         for work in work { work() }
-        if !work.isEmpty { isTouched = true }
+        if !work.isEmpty { hasWorkedThisTurn = true }
         if stops { uv_stop(handles.loop) }
     }
 
     func ownerTimerFired() {
-        isTouched = true
+        hasWorkedThisTurn = true
         delegate?.timerFired()
     }
 
     func finishTurn() {
         // `loopTurned` may cause more calls of the delegate. They count for the next turn, which comes before any wait.
-        if isTouched {
-            isTouched = false
+        if hasWorkedThisTurn {
+            hasWorkedThisTurn = false
             delegate?.loopTurned()
         }
-        sendOutbox()
+        sendHeldFrames()
     }
 
     /// The event loop's clock in milliseconds; precise enough for deadlines of seconds.
@@ -39,15 +39,15 @@ extension Server {
         while let exchange = bodyDeadlines.popDue(at: now) {
             guard let slot = table.slot(of: exchange) else { continue }
             let phase = table[slot].phase
-            if phase == .body || phase == .lingering { cut(slot) }
+            if phase == .body || phase == .lingering { abort(slot) }
         }
         while let id = responseDeadlines.popDue(at: now) {
             guard let slot = table.slot(of: id), let wsi = table[slot].wsi, table[slot].isWatched else { continue }
-            if lws_partial_buffered(wsi) != 0 { cut(slot) } else { unwatch(slot) }
+            if lws_partial_buffered(wsi) != 0 { abort(slot) } else { unwatch(slot) }
         }
         while let id = closeDeadlines.popDue(at: now) {
             guard let slot = table.slot(of: id), table[slot].phase == .closing else { continue }
-            cut(slot)
+            abort(slot)
         }
         dropLateUnauthenticated(at: now)
         if bodyDeadlines.isEmpty, responseDeadlines.isEmpty, closeDeadlines.isEmpty, !areUnauthenticatedMany {

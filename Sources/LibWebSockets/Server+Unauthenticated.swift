@@ -21,7 +21,7 @@ extension Server {
     /// Authenticated connections need headers too, for their next requests. Besides, for each connection that it
     /// closes, the library walks lists of all headers and sockets. With shorter lists it keeps up with a client that
     /// opens many connections.
-    private var mostUnauthenticated: Int { max(1, configuration.maxHandshakes / 2) }
+    private var maximumUnauthenticated: Int { max(1, configuration.maxHandshakes / 2) }
 
     /// The largest number of dropped connections that may be closing at a time; their sockets are closed at the end of
     /// the turn.
@@ -33,12 +33,12 @@ extension Server {
     }
 
     /// Whether more than half of the places are taken; then the deadlines are shorter.
-    var areUnauthenticatedMany: Bool { unauthenticated.count > mostUnauthenticated / 2 }
+    var areUnauthenticatedMany: Bool { unauthenticated.count > maximumUnauthenticated / 2 }
 
     /// The time limit for authentication when there are many unauthenticated connections, in milliseconds.
     ///
     /// 5 s are enough for a handshake over a bad network; above three quarters of the places it is 2 s.
-    private var authenticationTimeout: UInt64 { unauthenticated.count > mostUnauthenticated / 4 * 3 ? 2_000 : 5_000 }
+    private var authenticationTimeout: UInt64 { unauthenticated.count > maximumUnauthenticated / 4 * 3 ? 2_000 : 5_000 }
 
     func welcome(_ slot: Int, _ id: SocketID) {
         let peer = table[slot].peer
@@ -46,7 +46,7 @@ extension Server {
         table[slot].isProxy = isProxy
         table[slot].isUnauthenticated = true
         wait(slot, id)
-        if unauthenticated.count > mostUnauthenticated { dropUnauthenticated(for: .handshakes) }
+        if unauthenticated.count > maximumUnauthenticated { dropUnauthenticated(for: .handshakes) }
         if areUnauthenticatedMany { startDeadlines() }
     }
 
@@ -74,7 +74,7 @@ extension Server {
         // check drops more.
         for _ in 0..<500 where areUnauthenticatedMany {
             // Connections that had sent nothing when they were accepted may have begun to send.
-            if unauthenticated.count > mostUnauthenticated, let id = unauthenticated.first {
+            if unauthenticated.count > maximumUnauthenticated, let id = unauthenticated.first {
                 drop(id, for: .handshakes)
             } else if let id = unauthenticated.oldest(since: now - min(now, authenticationTimeout)) {
                 drop(id, for: .slow)
@@ -108,19 +108,19 @@ extension Server {
         if reason != .connections {
             let hasSpoken = Self.bytesReceived(from: lws_get_socket_fd(wsi)) > 0
             // Its request may be complete but unread, so the connection may stay until the next turn.
-            let isHalf = hasSpoken && (reason == .slow || table[slot].spokeAt < loopMilliseconds)
-            if hasSpoken { table[slot].spokeAt = min(table[slot].spokeAt, loopMilliseconds) }
+            let isHalf = hasSpoken && (reason == .slow || table[slot].firstBytesAt < loopMilliseconds)
+            if hasSpoken { table[slot].firstBytesAt = min(table[slot].firstBytesAt, loopMilliseconds) }
             guard isHalf else {
                 wait(slot, id)
                 return false
             }
         }
         table[slot].isUnauthenticated = false
-        table[slot].isLeaving = true
-        leaving += 1
+        table[slot].isBeingDropped = true
+        droppedStillOpen += 1
         dropped.count(reason)
         delegate?.dropped(id, reason)
-        cut(slot)
+        abort(slot)
         return true
     }
 }

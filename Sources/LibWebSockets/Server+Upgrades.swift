@@ -26,7 +26,7 @@ extension Server {
             if let problem = refusal.problem { delegate?.refused(head, isUpgrade: true, on: id, problem) }
             return refuse(wsi, refusal)
         }
-        isTouched = true
+        hasWorkedThisTurn = true
         let decision = delegate?.admit(head, as: id) ?? .refuse(HTTPResponse(status: 503))
         guard table.slot(of: id) == slot else { return -1 }
         switch decision {

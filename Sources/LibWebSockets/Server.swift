@@ -13,7 +13,7 @@ public final class Server: @unchecked Sendable {
     /// The port of the configured listener, as the system assigned it.
     public let port: Int
     /// The largest number of event loops on one port: ids have four bits for the loop's number.
-    public static let mostLoops = 16
+    public static let maximumLoops = 16
     /// The number of this event loop among those on its port, from 0; ``SocketID/loop`` of its connections.
     public let loop: Int
     /// The number of open sockets on this event loop, HTTP and WebSocket together.
@@ -39,7 +39,7 @@ public final class Server: @unchecked Sendable {
     /// The connections that are not authenticated yet.
     var unauthenticated = UnauthenticatedQueue<SocketID>()
     /// The number of connections that were dropped to make room and are not completely closed yet.
-    var leaving = 0
+    var droppedStillOpen = 0
     /// The numbers of unauthenticated connections that were dropped, on all event loops.
     public let dropped: DroppedUnauthenticated
     /// The keys of TLS session tickets, shared by all event loops of the port.
@@ -50,9 +50,9 @@ public final class Server: @unchecked Sendable {
     var spareDescriptor = Int32(-1)
     var lastSerial: UInt32 = 0
     /// The frames that go out at the end of this turn.
-    var outbox = Outbox()
+    var heldFrames = HeldFrames()
     /// Whether the delegate was called, or posted work ran, since the last ``ServerDelegate/loopTurned()``.
-    var isTouched = false
+    var hasWorkedThisTurn = false
     /// The value of `Sec-WebSocket-Protocol` for the upgrade in progress; nil outside of one, `.some(nil)` for no
     /// header.
     var chosenSubprotocol: String??
@@ -72,7 +72,7 @@ public final class Server: @unchecked Sendable {
         configuration: ServerConfiguration,
         delegate: (any ServerDelegate)? = nil
     ) throws(ServerError) {
-        precondition((1...Self.mostLoops).contains(configuration.loops), "there are 1–16 loops")
+        precondition((1...Self.maximumLoops).contains(configuration.loops), "there are 1–16 loops")
         let areSeveral = configuration.loops > 1
         try self.init(
             configuration,

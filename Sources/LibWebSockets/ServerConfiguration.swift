@@ -18,7 +18,7 @@ public struct ServerConfiguration: Sendable {
     public var host = "::"
     /// The TCP port; 0 (default) lets the system choose, see ``Server/port``.
     public var port = 0
-    /// The number of event loops that share the port (SO_REUSEPORT), 1 to ``Server/mostLoops``.
+    /// The number of event loops that share the port (SO_REUSEPORT), 1 to ``Server/maximumLoops``.
     ///
     /// Further loops are created with ``Server/init(beside:loop:delegate:)``. Default 1: no other socket can listen on
     /// the port.

@@ -14,7 +14,7 @@ final class TicketKeys: Sendable {
     /// The time for which a key seals tickets, in milliseconds.
     static let lifetime: Int64 = 12 * 3_600_000
 
-    private struct Standing {
+    private struct State {
         /// The time of the first ``renew(at:)`` with the newest key; nil before that.
         var since: Int64?
         /// The last certificate for which a key was made; nil if there was none.
@@ -23,7 +23,7 @@ final class TicketKeys: Sendable {
 
     // The ring has a lock of its own.
     nonisolated(unsafe) private let ring: UnsafeMutablePointer<clws_ticket_ring>
-    private let standing = Monitor(Standing())
+    private let state = Monitor(State())
 
     /// Creates a ring with one key.
     init() throws(ServerError) {
@@ -43,7 +43,7 @@ final class TicketKeys: Sendable {
 
     /// Makes a new key if the newest one is too old; may be called from any thread.
     func renew(at milliseconds: Int64) {
-        standing.withLock { standing in
+        state.withLock { standing in
             guard let since = standing.since else {
                 standing.since = milliseconds
                 return
@@ -55,9 +55,9 @@ final class TicketKeys: Sendable {
 
     /// Makes a new key for a new certificate, the first time that an event loop passes that certificate.
     func renew(for certificate: ServerCertificate) {
-        standing.withLock { standing in
+        state.withLock { standing in
             guard standing.certificate != ObjectIdentifier(certificate), clws_renew_tickets(ring) == 1 else { return }
-            standing = Standing(since: nil, certificate: ObjectIdentifier(certificate))
+            standing = State(since: nil, certificate: ObjectIdentifier(certificate))
         }
     }
 }

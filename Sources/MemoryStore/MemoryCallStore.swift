@@ -12,7 +12,7 @@ public final class MemoryCallStore: CallStore {
     /// Creates a store over a memory.
     /// - Parameters:
     ///   - memory: Where the data is stored. A store that is created later with the same memory finds it again.
-    ///   - report: Called with the answers to queries, from within ``ask(_:as:)``.
+    ///   - report: Called with the answers to queries, from within ``submit(_:as:)``.
     public init(_ memory: Memory = Memory(), report: @escaping @Sendable (StoreReport) -> Void) {
         self.memory = memory
         self.report = report
@@ -34,9 +34,9 @@ public final class MemoryCallStore: CallStore {
         return true
     }
 
-    /// Reports the answer before it returns; see `CallStore.ask(_:as:)`.
-    public func ask(_ query: StoreQuery, as id: StoreQueryID) {
-        report(.answered(id, memory.tables.withLock { $0.run(query) }))
+    /// Reports the answer before it returns; see `CallStore.submit(_:as:)`.
+    public func submit(_ query: StoreQuery, as id: StoreQueryID) {
+        report(.queryResult(id, memory.tables.withLock { $0.run(query) }))
     }
 
     /// Records that the store was closed cleanly.

@@ -39,9 +39,9 @@ extension Tables {
         return StoredCall(record: call, entries: row.entries)
     }
 
-    private func timeline(of choice: CallChoice) -> StoreResult {
+    private func timeline(of choice: CallSelector) -> StoreResult {
         for number in (numbersByID[choice.id] ?? []).reversed() {
-            guard let row = rows[number], let call = row.call, choice.fits(call) else { continue }
+            guard let row = rows[number], let call = row.call, choice.matches(call) else { continue }
             return .timeline(call, row.events)
         }
         return .timeline(nil, [])

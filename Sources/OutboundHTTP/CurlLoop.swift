@@ -123,7 +123,7 @@ final class CurlLoop {
             var refused: [Order] = []
             while host.hasRoom(configuration, at: now), let id = host.queue.popFirst() {
                 guard let order = waiting.removeValue(forKey: id) else { continue }
-                queue.left(name)
+                queue.countDone(name)
                 if start(order) { host.started(configuration, at: now) } else { refused.append(order) }
             }
             if host.open > 0 || !host.queue.isEmpty || host.isProven { hosts[name] = host }
@@ -172,7 +172,7 @@ final class CurlLoop {
     /// Ends a request early, with this failure.
     private func fail(_ id: HTTPRequestID, _ failure: HTTPFailure) {
         if let order = waiting.removeValue(forKey: id) {
-            queue.left(order.host)
+            queue.countDone(order.host)
             order.completion(.failure(failure))
         } else if let transfer = open[id] {
             remove(transfer)

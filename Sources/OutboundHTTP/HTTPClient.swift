@@ -67,7 +67,7 @@ public final class HTTPClient: Sendable {
     public var waitingCount: Int { queue.waitingCount }
 
     /// The number of iterations of the thread's loop; with nothing to do it rises by about one a second.
-    var rounds: UInt64 { queue.rounds }
+    var iterations: UInt64 { queue.iterations }
 
     /// Shuts the client down and waits for its thread to end.
     ///

@@ -28,7 +28,7 @@ final class RequestQueue: Sendable {
         var lastID: UInt64 = 0
         var isStopping = false
         /// The number of times that the loop called ``take()``.
-        var rounds: UInt64 = 0
+        var iterations: UInt64 = 0
     }
 
     /// libcurl's multi handle; outside the loop it is used for `curl_multi_wakeup` only, which is thread-safe.
@@ -90,18 +90,18 @@ final class RequestQueue: Sendable {
     var waitingCount: Int { state.withLock { $0.waitingInAll } }
 
     /// The number of iterations of the loop.
-    var rounds: UInt64 { state.withLock { $0.rounds } }
+    var iterations: UInt64 { state.withLock { $0.iterations } }
 
     // MARK: The loop's side
 
     /// Returns the commands posted since the last call.
     func take() -> [Command] {
-        state.withLock { $0.rounds += 1 }
+        state.withLock { $0.iterations += 1 }
         return commands.take().elements
     }
 
     /// Records that an order of this host no longer waits: it was started or has failed.
-    func left(_ host: String) {
+    func countDone(_ host: String) {
         state.withLock { state in
             state.waitingInAll -= 1
             let waiting = state.waiting[host, default: 1] - 1

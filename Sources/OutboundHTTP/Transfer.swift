@@ -17,7 +17,7 @@ final class Transfer {
     /// Whether the request was handed to an established connection.
     private(set) var isSent = false
     /// The failure with which a callback aborted the transfer; nil if none did.
-    private var brokenOff: HTTPFailure?
+    private var abortFailure: HTTPFailure?
 
     /// The largest size of all wanted headers together, in bytes; curl itself accepts at most 100 KiB for one line.
     private static let headerLimit = 16 << 10
@@ -79,7 +79,7 @@ final class Transfer {
         let end = rest.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? rest.startIndex
         headerBytes += line.count
         guard headerBytes <= Self.headerLimit else {
-            brokenOff = .other("the answer's headers are too long")
+            abortFailure = .other("the answer's headers are too long")
             return false
         }
         headers.append(HTTPHeader(name, String(decoding: rest[rest.startIndex..<end], as: UTF8.self)))
@@ -88,7 +88,7 @@ final class Transfer {
 
     func take(body bytes: UnsafeRawBufferPointer) -> Bool {
         guard body.count + bytes.count <= order.request.bodyLimit else {
-            brokenOff = .bodyTooLarge
+            abortFailure = .bodyTooLarge
             return false
         }
         body.append(contentsOf: bytes)
@@ -99,7 +99,7 @@ final class Transfer {
 
     /// Returns the outcome for the sender, once libcurl has finished with this code.
     func outcome(_ code: CURLcode) -> HTTPClient.Outcome {
-        if let brokenOff { return .failure(brokenOff) }
+        if let abortFailure { return .failure(abortFailure) }
         guard code == CURLE_OK else { return .failure(HTTPFailure(code, isSent: isSent)) }
         let version = easy.version
         if order.request.requiresHTTP2, version < .http2 { return .failure(.notHTTP2) }

@@ -46,7 +46,7 @@ struct ChangeWriter {
             try statement.bind(user.text, at: 2)
             try statement.run()
         case .doNotDisturb(let user, let until):
-            let statement = try connection.statement(until == nil ? Self.disturb : Self.doNotDisturb)
+            let statement = try connection.statement(until == nil ? Self.deleteDoNotDisturb : Self.doNotDisturb)
             try statement.bind(user.text, at: 1)
             if let until { try statement.bind(until.milliseconds, at: 2) }
             try statement.run()
@@ -193,7 +193,7 @@ extension ChangeWriter {
     private static let removeDevice = SQL("remove device", "DELETE FROM device WHERE user = ?1 AND id = ?2")
     private static let block = SQL("block", "INSERT OR REPLACE INTO block (by, blocked, at) VALUES (?1, ?2, ?3)")
     private static let unblock = SQL("unblock", "DELETE FROM block WHERE by = ?1 AND blocked = ?2")
-    private static let disturb = SQL("disturb", "DELETE FROM do_not_disturb WHERE user = ?1")
+    private static let deleteDoNotDisturb = SQL("disturb", "DELETE FROM do_not_disturb WHERE user = ?1")
     private static let doNotDisturb = SQL(
         "do not disturb",
         "INSERT OR REPLACE INTO do_not_disturb (user, until) VALUES (?1, ?2)"

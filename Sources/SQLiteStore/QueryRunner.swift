@@ -57,7 +57,7 @@ struct QueryRunner {
     }
 
     /// Returns the calls that match, newest first.
-    func calls(_ choice: CallChoice, limit: Int) throws(StoreFailure) -> [CallRecord] {
+    func calls(_ choice: CallSelector, limit: Int) throws(StoreFailure) -> [CallRecord] {
         try reading { () throws -> [CallRecord] in
             let rows = try connection.statement(Self.named)
             defer { rows.reset() }

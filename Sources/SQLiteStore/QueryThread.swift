@@ -43,11 +43,11 @@ final class QueryThread: Sendable {
                         // The connection is opened for the first query. If that fails, the next query tries again.
                         let open = if let runner { runner } else { try connect() }
                         runner = open
-                        let answer = open.run(submitted.query)
+                        let result = open.run(submitted.query)
                         for damage in damages.take() { report(.damaged(damage)) }
-                        report(.answered(submitted.id, answer))
+                        report(.queryResult(submitted.id, result))
                     } catch {
-                        report(.answered(submitted.id, .failed(StoreFailure(error, database: database))))
+                        report(.queryResult(submitted.id, .failed(StoreFailure(error, database: database))))
                     }
                 }
             }

@@ -15,11 +15,11 @@ extension CallRecord {
         json.beginObject()
         if let answeringDevice = session.answeringDevice {
             json.name("winner")
-            json.plain(answeringDevice.kept)
+            json.plain(answeringDevice.storedText)
         }
         if let decliner = session.ending?.declinedBy {
             json.name("decliner")
-            json.plain(decliner.kept)
+            json.plain(decliner.storedText)
         }
         for (name, media) in [("caller", session.callerMedia), ("callee", session.calleeMedia)]
         where media != MediaUpdate() {
@@ -46,11 +46,11 @@ extension CallRecord {
         }
         if !ends.isEmpty {
             json.name("ends")
-            json.value(ends.map(\.kept).joined(separator: "\n"))
+            json.value(ends.map(\.storedText).joined(separator: "\n"))
         }
         if !descriptions.isEmpty {
             json.name("descriptions")
-            json.value(descriptions.map(\.kept).joined(separator: "\n"))
+            json.value(descriptions.map(\.storedText).joined(separator: "\n"))
         }
         json.endObject()
         return String(decoding: json.bytes, as: UTF8.self)
@@ -92,13 +92,13 @@ extension CallRecord {
 
 extension AcceptedSignal {
     /// The signal as stored text of eight words; its `id` comes last, because it may contain any character.
-    fileprivate var kept: String {
+    fileprivate var storedText: String {
         let word =
             switch kind {
             case .end(let reason): reason?.rawValue ?? "-"
             case .description(let digest): String(digest, radix: 16)
             }
-        return "\(epoch) \(seq) \(at.milliseconds) \(word) \(user.text) \(device.kept) \(Self.kept(id))"
+        return "\(epoch) \(seq) \(at.milliseconds) \(word) \(user.text) \(device.storedText) \(Self.storedText(id))"
     }
 
     /// Parses a signal's stored text.
@@ -129,19 +129,19 @@ extension AcceptedSignal {
     }
 
     /// The prefix of an `id` that is stored in hexadecimal; no other stored `id` begins with it.
-    private static let mark: Character = "\u{7F}"
+    private static let hexPrefix: Character = "\u{7F}"
 
     /// Returns an `id` as stored text: in hexadecimal unless it is plain ASCII.
     ///
     /// Other characters may be separators, or may combine with one.
-    private static func kept(_ id: SignalID) -> String {
+    private static func storedText(_ id: SignalID) -> String {
         guard !id.text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else { return id.text }
         let digits = id.text.utf8.map { ($0 < 0x10 ? "0" : "") + String($0, radix: 16) }
-        return String(mark) + digits.joined()
+        return String(hexPrefix) + digits.joined()
     }
 
     private static func id(_ text: Substring) -> SignalID? {
-        guard text.first == mark else { return SignalID(String(text)) }
+        guard text.first == hexPrefix else { return SignalID(String(text)) }
         let digits = Array(text.dropFirst().utf8)
         guard digits.count.isMultiple(of: 2) else { return nil }
         let bytes = stride(from: 0, to: digits.count, by: 2).map {

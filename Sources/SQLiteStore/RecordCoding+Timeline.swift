@@ -36,7 +36,7 @@ extension TimelineEvent {
         case "blocked": .blocked
         case "dnd": .doNotDisturb
         case "name_taken": .callIDTaken
-        case "crowded": .crowded
+        case "crowded": .tooManyCallers
         case "no_device": .noDevice
         case "restarted": .restarted
         case "delivered.socket": stored.device.map { .delivered($0) }
@@ -49,7 +49,7 @@ extension TimelineEvent {
             push(stored) {
                 .pushResult($0, status: stored.number("status").map { Int($0) }, reason: stored["reason"], $1, $2)
             }
-        case "logged_out": stored["side"].flatMap { Side(rawValue: $0) }.map { .loggedOut($0) }
+        case "logged_out": stored["side"].flatMap { Side(rawValue: $0) }.map { .tokensRevoked($0) }
         case "ring.refused": ringRefused(stored)
         case "repeated": repeated(stored)
         case "omitted": stored.number("count").map { .omitted(count: Int($0)) }

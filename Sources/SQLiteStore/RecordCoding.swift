@@ -27,7 +27,7 @@ extension EntryColumns {
             self.init(
                 kind: kind.rawValue,
                 sender: device,
-                audience: entry.audience.kept(from: side),
+                audience: entry.audience.storedText(from: side),
                 signalID: id?.text,
                 digest: digest
             )
@@ -35,7 +35,7 @@ extension EntryColumns {
             self.init(
                 kind: "call",
                 sender: change.answeredBy,
-                audience: "\(change.state.rawValue)/\(change.reason?.rawValue ?? "")>\(entry.audience.kept)",
+                audience: "\(change.state.rawValue)/\(change.reason?.rawValue ?? "")>\(entry.audience.storedText)",
                 signalID: change.replacedBy?.text ?? change.offerID?.text,
                 digest: 0
             )
@@ -70,23 +70,23 @@ extension EntryColumns {
 
 extension LogEntry.Audience {
     /// The sender's side and the audience as stored text; the two most common values allocate nothing.
-    fileprivate func kept(from side: Side) -> String {
+    fileprivate func storedText(from side: Side) -> String {
         switch (side, self) {
         case (.caller, .callee): "caller>callee"
         case (.callee, .caller): "callee>caller"
-        default: "\(side.rawValue)>\(kept)"
+        default: "\(side.rawValue)>\(storedText)"
         }
     }
 
     /// The audience as stored text: one word, followed by the device if the audience names one.
-    fileprivate var kept: String {
+    fileprivate var storedText: String {
         switch self {
         case .caller: "caller"
         case .callee: "callee"
         case .both: "both"
         case .nobody: "nobody"
-        case .callerAnd(let device): "and \(device.kept)"
-        case .calleeExcept(let device): "but \(device.kept)"
+        case .callerAnd(let device): "and \(device.storedText)"
+        case .calleeExcept(let device): "but \(device.storedText)"
         }
     }
 
@@ -110,7 +110,7 @@ extension LogEntry.Audience {
 
 extension DeviceIdentity {
     /// The device as stored text: its token fingerprint in hex, a space, its id.
-    var kept: String { "\(String(fingerprint.rawValue, radix: 16)) \(id.text)" }
+    var storedText: String { "\(String(fingerprint.rawValue, radix: 16)) \(id.text)" }
 
     init?(kept text: Substring) {
         let words = text.split(separator: " ")

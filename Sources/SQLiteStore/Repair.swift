@@ -14,16 +14,16 @@ struct Repair {
 
     func run() throws(SQLiteError) {
         try connection.transaction { () throws(SQLiteError) in
-            try mendCounters()
-            try mendEndings()
-            try mendOrder()
-            try mendRevocations()
+            try repairCounters()
+            try repairEndings()
+            try repairOrder()
+            try repairRevocations()
             // These rows stay in the database, but no call record is created from them.
             try findAll("call", "number", outside: StorableRange.numbers, .leftOut) { _ throws(SQLiteError) in }
         }
     }
 
-    private func mendCounters() throws(SQLiteError) {
+    private func repairCounters() throws(SQLiteError) {
         let ranges = [
             ("crashes", StorableRange.counts), ("last_call_number", 0...StorableRange.numbers.upperBound),
             ("forgetting_before", StorableRange.moments),
@@ -52,7 +52,7 @@ struct Repair {
     /// Repairs end times.
     ///
     /// A call with an impossible end time would be forgotten immediately, or never.
-    private func mendEndings() throws(SQLiteError) {
+    private func repairEndings() throws(SQLiteError) {
         let range = StorableRange.moments
         let mend = try statement(
             "mend ending",
@@ -72,7 +72,7 @@ struct Repair {
     /// Repairs positions of events.
     ///
     /// Above the highest rowid, SQLite picks random numbers, and timelines lose their order.
-    private func mendOrder() throws(SQLiteError) {
+    private func repairOrder() throws(SQLiteError) {
         let mend = try statement(
             "mend order",
             """
@@ -91,7 +91,7 @@ struct Repair {
     /// Repairs revocations.
     ///
     /// The right time is unknown, so all tokens of the user that were issued up to now are refused.
-    private func mendRevocations() throws(SQLiteError) {
+    private func repairRevocations() throws(SQLiteError) {
         let range = StorableRange.moments
         let found = try statement(
             "damaged revocations",

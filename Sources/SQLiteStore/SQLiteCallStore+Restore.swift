@@ -43,9 +43,9 @@ private struct Restoration {
         try copy(to: file)
         try file.give(to: folder)
         try file.synchronize()
-        let wasThere = try putAside()
+        let wasThere = try setDatabaseAside()
         try file.replace()
-        try settle()
+        try syncFolder()
         return wasThere
     }
 
@@ -74,7 +74,7 @@ private struct Restoration {
     ///
     /// First the content of the `-wal` is copied into the database. The two files cannot be renamed in one step. After
     /// a crash between the two steps, the server would otherwise start without the data in the `-wal`.
-    private func putAside() throws(StoreFailure) -> Bool {
+    private func setDatabaseAside() throws(StoreFailure) -> Bool {
         guard access(folder.database, F_OK) == 0 else { return false }
         let (log, aside) = (folder.database + "-wal", "\(folder.path)/\(name)")
         guard link(folder.database, aside) == 0 else { throw AtomicFile.failure("made", aside) }
@@ -102,7 +102,7 @@ private struct Restoration {
     }
 
     /// Makes the names durable as well, by an `fsync` of the folder.
-    private func settle() throws(StoreFailure) {
+    private func syncFolder() throws(StoreFailure) {
         let directory = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { throw AtomicFile.failure("opened", folder.path) }
         defer { close(directory) }

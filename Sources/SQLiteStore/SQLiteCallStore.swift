@@ -56,10 +56,10 @@ public final class SQLiteCallStore: CallStore {
         return false
     }
 
-    /// Queues a query; see `CallStore.ask(_:as:)`.
+    /// Queues a query; see `CallStore.submit(_:as:)`.
     ///
     /// While the store is stalled, the query fails.
-    public func ask(_ query: StoreQuery, as id: StoreQueryID) {
+    public func submit(_ query: StoreQuery, as id: StoreQueryID) {
         writer.queue.put(WriterQueue.SubmittedQuery(query: query, id: id))
     }
 

@@ -55,7 +55,7 @@ public final class StoreReader {
     }
 
     /// Returns the stored calls that match, newest first, `limit` at most.
-    public func calls(_ choice: CallChoice, limit: Int) throws(StoreFailure) -> [CallRecord] {
+    public func calls(_ choice: CallSelector, limit: Int) throws(StoreFailure) -> [CallRecord] {
         try queries.calls(choice, limit: limit)
     }
 

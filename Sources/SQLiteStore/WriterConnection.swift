@@ -28,7 +28,7 @@ final class WriterConnection {
         self.report = report
         do {
             connection = try Connection(.file(path: folder.database, .readWrite))
-            try Self.tune(connection)
+            try Self.configure(connection)
             try Schema.migrations.run(on: connection)
             changes = try ChangeWriter(connection)
         } catch let error as SQLiteError {
@@ -42,7 +42,7 @@ final class WriterConnection {
     }
 
     /// Sets WAL mode and an `fsync` for each commit: what is reported as committed survives a power cut.
-    private static func tune(_ connection: Connection) throws(SQLiteError) {
+    private static func configure(_ connection: Connection) throws(SQLiteError) {
         try connection.pragma("journal_mode", "WAL")
         try connection.pragma("synchronous", "FULL")
         // A checkpoint moves about 4 MB at most, and then the WAL starts over. Commits wait some milliseconds for it.
@@ -80,9 +80,9 @@ final class WriterConnection {
             guard !work.isAbandoned else { return release() }
             isClosing = work.isClosing
             if !work.commits.isEmpty || retention.isUnfinished {
-                guard save(work.commits, before: work.queries, queue) else { return release() }
+                guard commit(work.commits, before: work.queries, queue) else { return release() }
             }
-            answer(work.queries)
+            runQueries(work.queries)
         }
         release()
         // If this fails, the store stays marked as in use. The next start then counts a crash, which is correct.
@@ -106,7 +106,7 @@ final class WriterConnection {
 
     /// Commits all of these in one transaction, and tries again until it works.
     /// - Returns: `false` if the store is closed or dropped and the commit still fails.
-    private func save(
+    private func commit(
         _ commits: [WriterQueue.Commit],
         before queries: [WriterQueue.SubmittedQuery],
         _ queue: WriterQueue
@@ -115,7 +115,7 @@ final class WriterConnection {
         var isStalled = false
         while true {
             do {
-                try attempt(commits)
+                try commitOnce(commits)
                 if isStalled { report(.recovered) }
                 if let last = commits.last { report(.committed(upTo: last.ticket)) }
                 return true
@@ -134,7 +134,7 @@ final class WriterConnection {
         }
     }
 
-    private func attempt(_ commits: [WriterQueue.Commit]) throws(SQLiteError) {
+    private func commitOnce(_ commits: [WriterQueue.Commit]) throws(SQLiteError) {
         try applyFaults()
         try connection.transaction { () throws(SQLiteError) in
             for commit in commits {
@@ -161,13 +161,13 @@ final class WriterConnection {
         return true
     }
 
-    private func answer(_ queries: [WriterQueue.SubmittedQuery]) {
+    private func runQueries(_ queries: [WriterQueue.SubmittedQuery]) {
         guard !queries.isEmpty else { return }
         queryThread?.put(queries)
     }
 
     private func refuse(_ queries: [WriterQueue.SubmittedQuery], _ failure: StoreFailure) {
-        for submitted in queries { report(.answered(submitted.id, .failed(failure))) }
+        for submitted in queries { report(.queryResult(submitted.id, .failed(failure))) }
     }
 
     private func applyFaults() throws(SQLiteError) {

@@ -1,7 +1,7 @@
 /// The fields about the server itself.
 extension LogField {
     /// The program's version.
-    public static func version(_ version: OwnWords) -> Self { Self(own: .version, version) }
+    public static func version(_ version: ServerText) -> Self { Self(own: .version, version) }
     /// The data folder.
     public static func data(_ path: OperatorText) -> Self { Self(operators: .data, path) }
     /// The id of another process; `nil` if it is unknown.
@@ -13,7 +13,7 @@ extension LogField {
     /// The server's own account of what is wrong with the operator's settings, which it names.
     public static func error(about settings: OperatorText) -> Self { Self(operators: .error, settings) }
     /// The kind of keys.
-    public static func keys(_ kind: OwnWords) -> Self { Self(own: .keys, kind) }
+    public static func keys(_ kind: ServerText) -> Self { Self(own: .keys, kind) }
     /// A line of libwebsockets.
     public static func library(_ line: ForeignText) -> Self { Self(.library, line.description) }
     /// The file of the certificate.
@@ -33,12 +33,12 @@ extension LogField {
     /// How far the wall clock is ahead, in whole seconds.
     public static func clockAhead(seconds: Int64) -> Self { Self(.clockAhead, "\(seconds) s") }
     /// A table of the database.
-    public static func table(_ name: OwnWords) -> Self { Self(own: .databaseTable, name) }
+    public static func table(_ name: ServerText) -> Self { Self(own: .databaseTable, name) }
     /// A column of the database.
-    public static func column(_ name: OwnWords) -> Self { Self(own: .databaseColumn, name) }
+    public static func column(_ name: ServerText) -> Self { Self(own: .databaseColumn, name) }
     /// The key of a row.
     public static func row(_ key: ForeignText) -> Self { Self(.databaseRow, key.description) }
 
-    private init(own key: LogKey, _ words: OwnWords) { self.init(key, words.text) }
+    private init(own key: LogKey, _ words: ServerText) { self.init(key, words.text) }
     private init(operators key: LogKey, _ text: OperatorText) { self.init(key, text.text) }
 }

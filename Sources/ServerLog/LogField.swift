@@ -31,13 +31,13 @@ public struct LogField: Equatable, Sendable {
     /// The state to which a call changed.
     public static func state(_ state: CallState) -> Self { Self(.callState, state.rawValue) }
     /// The decision about a call that begins.
-    public static func start(_ decision: OwnWords) -> Self { Self(.callStart, decision.text) }
+    public static func start(_ decision: ServerText) -> Self { Self(.callStart, decision.text) }
     /// The input that a call was given.
-    public static func input(_ word: OwnWords) -> Self { Self(.callInput, word.text) }
+    public static func input(_ word: ServerText) -> Self { Self(.callInput, word.text) }
     /// The kind of a signal.
     public static func signal(_ kind: SignalKind) -> Self { Self(.signalKind, kind.rawValue) }
     /// The meaning of an offer.
-    public static func meaning(_ word: OwnWords) -> Self { Self(.offerMeaning, word.text) }
+    public static func meaning(_ word: ServerText) -> Self { Self(.offerMeaning, word.text) }
     /// The number of connections to which an entry was relayed.
     public static func relayCount(_ count: Int) -> Self { Self(.relayCount, count) }
     /// The connections to which an entry was relayed.
@@ -45,7 +45,7 @@ public struct LogField: Equatable, Sendable {
         Self(.relayTo, connections.map(\.description).joined(separator: ","))
     }
     /// The name of an event in a call's timeline.
-    public static func event(_ name: OwnWords) -> Self { Self(.eventName, name.text) }
+    public static func event(_ name: ServerText) -> Self { Self(.eventName, name.text) }
     /// The number of a commit.
     public static func commit(_ number: UInt64) -> Self { Self(.commitNumber, number) }
 
@@ -60,13 +60,13 @@ public struct LogField: Equatable, Sendable {
     /// The number of a push.
     public static func push(_ number: UInt64) -> Self { Self(.pushID, number) }
     /// The kind of a push.
-    public static func pushKind(_ kind: OwnWords) -> Self { Self(.pushKind, kind.text) }
+    public static func pushKind(_ kind: ServerText) -> Self { Self(.pushKind, kind.text) }
     /// The size of a push's payload, in bytes.
     public static func pushBytes(_ count: Int) -> Self { Self(.pushBytes, count) }
     /// The topic of a push, from the registration of its device.
     public static func topic(_ topic: ForeignText) -> Self { Self(.apnsTopic, topic.description) }
     /// Apple's service.
-    public static func environment(_ environment: OwnWords) -> Self { Self(.apnsEnvironment, environment.text) }
+    public static func environment(_ environment: ServerText) -> Self { Self(.apnsEnvironment, environment.text) }
     /// The status of Apple's answer; 0 = there was none.
     public static func apnsStatus(_ status: Int) -> Self { Self(.apnsStatus, status) }
     /// The reason in Apple's answer.
@@ -77,11 +77,11 @@ public struct LogField: Equatable, Sendable {
     /// A connection.
     public static func connection(_ number: ConnectionNumber) -> Self { Self(.connectionID, number.description) }
     /// The transport of a connection.
-    public static func transport(_ word: OwnWords) -> Self { Self(.connectionTransport, word.text) }
+    public static func transport(_ word: ServerText) -> Self { Self(.connectionTransport, word.text) }
     /// The code with which a connection was closed (RFC 6455, section 7.4).
     public static func code(_ code: UInt16) -> Self { Self(.connectionCode, code) }
     /// The reason with which the server closed a connection.
-    public static func closeReason(_ reason: OwnWords) -> Self { Self(.connectionReason, reason.text) }
+    public static func closeReason(_ reason: ServerText) -> Self { Self(.connectionReason, reason.text) }
     /// How long a connection was open, in whole seconds.
     public static func seconds(_ seconds: Int64) -> Self { Self(.connectionSeconds, seconds) }
     /// The bytes that wait for the reader of a connection.
@@ -91,20 +91,20 @@ public struct LogField: Equatable, Sendable {
     /// A request.
     public static func request(_ number: RequestNumber) -> Self { Self(.requestID, number.description) }
     /// The name of a request's operation.
-    public static func requestName(_ name: OwnWords) -> Self { Self(.requestName, name.text) }
+    public static func requestName(_ name: ServerText) -> Self { Self(.requestName, name.text) }
     /// The method of a request, one of HTTP's own.
     public static func method(_ method: RequestMethod) -> Self { Self(.requestMethod, method.description) }
     /// The path of a request.
     public static func path(_ path: RequestPath) -> Self { Self(.requestPath, path.description) }
     /// The code of a refusal.
-    public static func refusal(_ code: OwnWords) -> Self { Self(.refusalCode, code.text) }
+    public static func refusal(_ code: ServerText) -> Self { Self(.refusalCode, code.text) }
     /// The sentence of a refusal.
-    public static func why(_ sentence: OwnWords) -> Self { Self(.refusalWhy, sentence.text) }
+    public static func why(_ sentence: ServerText) -> Self { Self(.refusalWhy, sentence.text) }
 
     // MARK: Refused tokens
 
     /// The cause for which a token was refused.
-    public static func tokenCause(_ cause: OwnWords) -> Self { Self(.tokenCause, cause.text) }
+    public static func tokenCause(_ cause: ServerText) -> Self { Self(.tokenCause, cause.text) }
     /// How long a token has been expired.
     public static func tokenExpired(seconds: Int64) -> Self { Self(.tokenExpired, "\(seconds) s") }
     /// How long it takes until a token is valid.
@@ -118,7 +118,7 @@ public struct LogField: Equatable, Sendable {
     /// The algorithm that a token names.
     public static func tokenAlgorithm(_ name: ForeignText) -> Self { Self(.tokenAlgorithm, name.description) }
     /// The name of a claim that is malformed.
-    public static func tokenClaim(_ name: OwnWords) -> Self { Self(.tokenClaim, name.text) }
+    public static func tokenClaim(_ name: ServerText) -> Self { Self(.tokenClaim, name.text) }
 }
 
 /// The number of a connection as the log shows it: the `session` of the frame `welcome`, so that a client's log and the

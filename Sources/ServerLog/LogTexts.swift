@@ -3,7 +3,7 @@ import PlainText
 /// Words of the server's own: a sentence, or a word of the protocol.
 ///
 /// They are never text from outside.
-public struct OwnWords: Equatable, Sendable {
+public struct ServerText: Equatable, Sendable {
     let text: String
 
     /// Words that the server's sources contain.
@@ -49,11 +49,11 @@ public struct RequestPath: Equatable, Sendable, CustomStringConvertible {
         "api", "calls", "signal", "timeline", "me", "devices", "dnd", "blocks", "turn-cred", "logout-all", "ws",
         "socket.io", "healthz", "readyz", "metrics",
     ]
-    private static let mostParts = 8
+    private static let maximumParts = 8
 
     /// Creates the shown form of a path.
     public init(_ path: String) {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().prefix(Self.mostParts)
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().prefix(Self.maximumParts)
         description = parts.map { $0.isEmpty || Self.words.contains($0) ? "/\($0)" : "/*" }.joined()
     }
 }

@@ -4,7 +4,7 @@ public import Logging
 ///
 /// There is no way to log a text of unknown origin by accident. A message is a literal without interpolation. A field
 /// is made by a function that names its key and takes a type of its own (``LogField``): an id, a number, a word of the
-/// server's own, or a text whose name says where it comes from (``OwnWords``, ``OperatorText``, ``ForeignText``). No
+/// server's own, or a text whose name says where it comes from (``ServerText``, ``OperatorText``, ``ForeignText``). No
 /// field takes a token, a description, an address or a name that users see.
 ///
 /// A line below the threshold costs one comparison: its fields are built only if it is written.

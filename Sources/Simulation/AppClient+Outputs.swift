@@ -21,15 +21,15 @@ extension AppClient {
             outputs.append(.report(.ended(name(of: call), call.reason, .told, replacedBy: nil)))
         case .makeOffer(let uuid, let round, _, _): make(.offer, uuid, round: round, at: now)
         case .makeAnswer(let uuid, let round): make(.answer, uuid, round: round, at: now)
-        case .setRemoteDescription(let uuid, _, let sdp): sets(sdp, uuid, into: &outputs)
-        case .addRemoteCandidate(let uuid, let text): adds(text, uuid, into: &outputs)
+        case .setRemoteDescription(let uuid, _, let sdp): descriptionSet(sdp, uuid, into: &outputs)
+        case .addRemoteCandidate(let uuid, let text): candidateAdded(text, uuid, into: &outputs)
         case .receivedInfo(let uuid, let text):
-            if let one = arrival(of: text, in: uuid) { handsOn(one, uuid, into: &outputs) }
+            if let one = arrival(of: text, in: uuid) { reportDelivery(one, uuid, into: &outputs) }
         case .send(let signal):
-            goesOut(signal)
+            signalSent(signal)
             outputs.append(.send(signal.frame))
         case .post(let signal, let authorization):
-            goesOut(signal)
+            signalSent(signal)
             outputs.append(
                 .post(id: signal.id.text, signal.callID, signal.body, capability: authorization.capability)
             )
@@ -46,7 +46,7 @@ extension AppClient {
             )
         case .connect: outputs.append(.connect)
         case .renewToken: outputs.append(.renewToken)
-        case .closeMedia(let uuid): set[uuid] = nil
+        case .closeMedia(let uuid): remoteDescriptions[uuid] = nil
         case .reportRepeated(let uuid, _):
             if !reported.contains(uuid) {
                 outputs.append(
@@ -71,7 +71,7 @@ extension AppClient {
 
     // MARK: Out
 
-    private func goesOut(_ signal: OutgoingSignal) {
+    private func signalSent(_ signal: OutgoingSignal) {
         let name = CallName(id: signal.callID, pair: Pair(user, signal.peer), epoch: signal.epoch ?? 0)
         underWay[signal.id.text] = (signal.kind, name)
     }
@@ -86,7 +86,7 @@ extension AppClient {
     // MARK: In
 
     /// Records that a signal of a call's log has reached the simulated device, by socket or fetch.
-    func arrives(_ object: JSONObject, into outputs: inout [CoreOutput]) {
+    func signalArrived(_ object: JSONObject, into outputs: inout [CoreOutput]) {
         guard let type = object.text(of: .type), let kind = SignalKind(rawValue: type),
             let id = object.text(of: .callId).flatMap({ CallID($0) }),
             let from = object.text(of: .from).flatMap({ UserID($0) }), from != user,
@@ -103,14 +103,14 @@ extension AppClient {
         guard let content = Self.content(of: kind, object) else { return }
         arrivals[content, default: []].removeAll { $0.call == name }
         arrivals[content, default: []].append((name, one))
-        if early.remove(content) != nil { outputs.append(.report(.delivered(name, one))) }
+        if descriptionsFromPushes.remove(content) != nil { outputs.append(.report(.delivered(name, one))) }
         let round = object.number(of: .round)
         if kind == .offer || kind == .answer { descriptionRounds[content] = round }
         if kind == .ice, let round, !candidates[name, default: []].contains(where: { $0.text == content }) {
             candidates[name, default: []].append(
                 Candidate(text: content, device: one.device, round: round, seq: one.seq)
             )
-            hasNews = true
+            hasUncheckedArrivals = true
         }
     }
 
@@ -131,38 +131,38 @@ extension AppClient {
         return (arrived.last { $0.call == call } ?? arrived.last)?.signal
     }
 
-    private func handsOn(_ one: Delivery, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {
+    private func reportDelivery(_ one: Delivery, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {
         guard let name = name(of: uuid) else { return }
         outputs.append(.report(.delivered(name, one)))
     }
 
-    private func sets(_ sdp: String, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {
-        hasNews = true
+    private func descriptionSet(_ sdp: String, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {
+        hasUncheckedArrivals = true
         guard let one = arrival(of: sdp, in: uuid) else {
             // The description came with the push, and the log has not arrived yet.
-            early.insert(sdp)
-            set[uuid] = nil
+            descriptionsFromPushes.insert(sdp)
+            remoteDescriptions[uuid] = nil
             return
         }
-        set[uuid] = Remote(device: one.device, round: descriptionRounds[sdp] ?? nil, seq: one.seq)
+        remoteDescriptions[uuid] = Remote(device: one.device, round: descriptionRounds[sdp] ?? nil, seq: one.seq)
         if one.kind == .answer { answeredBy[uuid] = one.device }
-        handsOn(one, uuid, into: &outputs)
+        reportDelivery(one, uuid, into: &outputs)
     }
 
-    private func adds(_ text: String?, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {
+    private func candidateAdded(_ text: String?, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {
         guard let text, let one = arrival(of: text, in: uuid), let name = name(of: uuid) else { return }
         if let place = candidates[name]?.firstIndex(where: { $0.text == text }) {
             candidates[name]?[place].isAdded = true
         }
-        handsOn(one, uuid, into: &outputs)
+        reportDelivery(one, uuid, into: &outputs)
     }
 
     /// Checks that the engine has every candidate that arrived for its current description (I4, I5).
     func checkCandidates(into outputs: inout [CoreOutput]) {
-        guard hasNews else { return }
-        hasNews = false
+        guard hasUncheckedArrivals else { return }
+        hasUncheckedArrivals = false
         for call in client.calls where call.isLive {
-            guard let remote = set[call.uuid], let round = remote.round else { continue }
+            guard let remote = remoteDescriptions[call.uuid], let round = remote.round else { continue }
             let name = name(of: call)
             // A restarted app numbers its rounds from the beginning again. So a candidate whose `seq` is lower than the
             // description's belongs to an earlier description.

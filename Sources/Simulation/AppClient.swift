@@ -26,7 +26,7 @@ final class AppClient: DeviceCore {
     /// epoch is then handed the signal that arrived under that epoch.
     var arrivals: [String: [(call: CallName, signal: Delivery)]] = [:]
     /// The descriptions that arrived with a push, before the log.
-    var early: Set<String> = []
+    var descriptionsFromPushes: Set<String> = []
     /// The unacknowledged signals by id, each with its kind and call.
     var underWay: [String: (kind: SignalKind, name: CallName)] = [:]
     /// The round of the newest description that the engine made for each call.
@@ -34,7 +34,7 @@ final class AppClient: DeviceCore {
     /// The fetches that were answered.
     private var fetched: Set<UInt64> = []
     /// The remote description that is set in the engine, by call.
-    var set: [CallUUID: Remote] = [:]
+    var remoteDescriptions: [CallUUID: Remote] = [:]
     /// The UUIDs of the calls that the system knows.
     var reported: Set<CallUUID> = []
     var answeredBy: [CallUUID: String] = [:]
@@ -44,7 +44,7 @@ final class AppClient: DeviceCore {
     /// The candidates that arrived, each with whether the engine has it.
     var candidates: [CallName: [Candidate]] = [:]
     /// Whether anything arrived or was set since the candidates were last checked.
-    var hasNews = false
+    var hasUncheckedArrivals = false
 
     /// The origin of the remote description in the engine.
     struct Remote {
@@ -113,46 +113,46 @@ final class AppClient: DeviceCore {
 
     private func take(_ input: CoreInput, at now: Moment, into outputs: inout [CoreOutput]) {
         switch input {
-        case .connected: tell(.socketOpened, at: now, into: &outputs)
-        case .disconnected: tell(.socketClosed, at: now, into: &outputs)
+        case .connected: passToCore(.socketOpened, at: now, into: &outputs)
+        case .disconnected: passToCore(.socketClosed, at: now, into: &outputs)
         case .frame(let frame):
-            if let object = frame.object { arrives(object, into: &outputs) }
+            if let object = frame.object { signalArrived(object, into: &outputs) }
             let object = frame.incoming
             if case .ack(let id, let acceptance) = object { acknowledged(id.text, acceptance, into: &outputs) }
-            tell(.received(object), at: now, into: &outputs)
+            passToCore(.received(object), at: now, into: &outputs)
         case .push(let payload): pushed(payload, at: now, into: &outputs)
         case .response(let id, let status, let body):
             guard let id = SignalID(id) else { return }
             let result: Result<Acceptance, RequestFailure> =
                 status == 0 ? .failure(.unreachable) : Acceptance.reply(status: status, body: body)
             if case .success(let acceptance) = result { acknowledged(id.text, acceptance, into: &outputs) }
-            tell(.posted(id, result), at: now, into: &outputs)
+            passToCore(.posted(id, result), at: now, into: &outputs)
         case .fetched(_, let number, let status, let body):
             // This answers the HTTP library's repeat of a request that was already answered. The core no longer awaits
             // it.
             guard fetched.insert(number).inserted else { return }
             if status == 200, let object = MessageReader.object(body) {
                 for element in object.elements(of: .signals).compactMap({ MessageReader.object($0) }) {
-                    arrives(element, into: &outputs)
+                    signalArrived(element, into: &outputs)
                 }
             }
             let result: Result<FetchedCall, RequestFailure> =
                 status == 0 ? .failure(.unreachable) : FetchedCall.reply(status: status, body: body)
-            tell(.fetched(FetchNumber(rawValue: number), result), at: now, into: &outputs)
-        case .tokenExpired: tell(.tokenExpired, at: now, into: &outputs)
-        case .tokenRenewed: tell(.tokenRenewed, at: now, into: &outputs)
-        case .intent(let intent): wish(intent, at: now, into: &outputs)
+            passToCore(.fetched(FetchNumber(rawValue: number), result), at: now, into: &outputs)
+        case .tokenExpired: passToCore(.tokenExpired, at: now, into: &outputs)
+        case .tokenRenewed: passToCore(.tokenRenewed, at: now, into: &outputs)
+        case .intent(let intent): carryOut(intent, at: now, into: &outputs)
         case .deadlineReached:
             while let first = engine.first, first.at <= now {
                 engine.removeFirst()
-                tell(first.input, at: now, into: &outputs)
+                passToCore(first.input, at: now, into: &outputs)
             }
-            if let deadline = client.deadline, deadline <= now { tell(.deadlineReached, at: now, into: &outputs) }
+            if let deadline = client.deadline, deadline <= now { passToCore(.deadlineReached, at: now, into: &outputs) }
         }
     }
 
     /// Passes an input to the core and performs its outputs.
-    func tell(_ input: CallClient.Input, at now: Moment, into outputs: inout [CoreOutput]) {
+    func passToCore(_ input: CallClient.Input, at now: Moment, into outputs: inout [CoreOutput]) {
         for output in client.handle(input, at: now) { perform(output, at: now, into: &outputs) }
     }
 
@@ -169,7 +169,7 @@ final class AppClient: DeviceCore {
         if !isReported { outputs.append(.report(.broken("I6", "\(device.text) got a push and reported no call"))) }
     }
 
-    private func wish(_ intent: Intent, at now: Moment, into outputs: inout [CoreOutput]) {
+    private func carryOut(_ intent: Intent, at now: Moment, into outputs: inout [CoreOutput]) {
         switch intent {
         case .call(let id, let peer, _, _):
             count += 1
@@ -180,22 +180,22 @@ final class AppClient: DeviceCore {
             // The system knows a call that it asked for.
             reported.insert(uuid)
             let start = CallClient.StartCall(uuid: uuid, callID: id, to: peer, hasVideo: generator.percent(50))
-            tell(.startCall(start), at: now, into: &outputs)
+            passToCore(.startCall(start), at: now, into: &outputs)
         case .answer(let name, _):
-            if let uuid = find(name) { tell(.answer(uuid), at: now, into: &outputs) }
+            if let uuid = find(name) { passToCore(.answer(uuid), at: now, into: &outputs) }
         case .end(let name, let reason):
             guard let uuid = find(name) else { return }
             let before = client.calls.last { $0.uuid == uuid }
-            tell(.end(uuid, reason), at: now, into: &outputs)
+            passToCore(.end(uuid, reason), at: now, into: &outputs)
             // The system is not notified of an end that it asked for itself.
             if let before { outputs.append(.report(.ended(self.name(of: before), reason, .user, replacedBy: nil))) }
-        case .say(let name, let kind, let fields):
+        case .send(let name, let kind, let fields):
             guard let uuid = find(name) else { return }
-            say(kind, fields, uuid, at: now, into: &outputs)
+            send(kind, fields, uuid, at: now, into: &outputs)
         }
     }
 
-    private func say(
+    private func send(
         _ kind: SignalKind,
         _ fields: String,
         _ uuid: CallUUID,
@@ -203,22 +203,24 @@ final class AppClient: DeviceCore {
         into outputs: inout [CoreOutput]
     ) {
         switch kind {
-        case .offer: tell(.renegotiate(uuid, restartsICE: generator.percent(50)), at: now, into: &outputs)
+        case .offer: passToCore(.renegotiate(uuid, restartsICE: generator.percent(50)), at: now, into: &outputs)
         case .ice:
             let value = String(fields.dropFirst("\"candidate\":".count))
-            if let round = rounds[uuid] { tell(.localCandidate(uuid, round: round, value), at: now, into: &outputs) }
-        case .connected: tell(.mediaConnected(uuid), at: now, into: &outputs)
+            if let round = rounds[uuid] {
+                passToCore(.localCandidate(uuid, round: round, value), at: now, into: &outputs)
+            }
+        case .connected: passToCore(.mediaConnected(uuid), at: now, into: &outputs)
         case .update:
             if fields.contains("hold") {
-                tell(.setHeld(uuid, fields.contains("true")), at: now, into: &outputs)
+                passToCore(.setHeld(uuid, fields.contains("true")), at: now, into: &outputs)
             } else {
-                tell(.setMuted(uuid, audio: generator.percent(50)), at: now, into: &outputs)
+                passToCore(.setMuted(uuid, audio: generator.percent(50)), at: now, into: &outputs)
             }
-        case .dtmf: tell(.playDTMF(uuid, "1#"), at: now, into: &outputs)
-        case .info: tell(.sendInfo(uuid, String(fields.dropFirst("\"data\":".count))), at: now, into: &outputs)
+        case .dtmf: passToCore(.playDTMF(uuid, "1#"), at: now, into: &outputs)
+        case .info: passToCore(.sendInfo(uuid, String(fields.dropFirst("\"data\":".count))), at: now, into: &outputs)
         // The engine makes answers by itself, and the core sends `ringing` by itself.
         case .answer, .ringing: break
-        case .end: tell(.end(uuid), at: now, into: &outputs)
+        case .end: passToCore(.end(uuid), at: now, into: &outputs)
         }
     }
 

@@ -37,7 +37,7 @@ enum Intent {
     case call(CallID, peer: UserID, ringSeconds: Int64?, sdp: Int)
     case answer(CallName, sdp: Int)
     case end(CallName, reason: EndReason?)
-    case say(CallName, SignalKind, fields: String)
+    case send(CallName, SignalKind, fields: String)
 }
 
 /// An input of an app's call logic.

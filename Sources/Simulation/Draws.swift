@@ -14,7 +14,7 @@ extension SeededGenerator {
     mutating func pick<T>(_ items: [T]) -> T? { items.isEmpty ? nil : items[below(items.count)] }
 
     /// The number that the generator will give next, as the seed of another one.
-    var seedOfItsOwn: UInt64 {
+    var derivedSeed: UInt64 {
         var copy = self
         return copy.next()
     }

@@ -37,7 +37,7 @@ public struct Faults: OptionSet, Hashable, Sendable {
     /// Users begin calls under callIds of calls that they are not in, and acknowledged `end` signals arrive again.
     ///
     /// Both happen mostly while a later call uses the callId.
-    public static let strangers = Faults(rawValue: 1 << 13)
+    public static let outsiders = Faults(rawValue: 1 << 13)
     /// Several calls with different peers have the same callId.
     public static let sharedNames = Faults(rawValue: 1 << 14)
     /// Devices send very much at once, and connections are slow.
@@ -50,7 +50,7 @@ public struct Faults: OptionSet, Hashable, Sendable {
         (.disconnects, "disconnects"), (.halfOpen, "half-open"), (.offline, "offline"), (.power, "power"),
         (.requests, "requests"), (.pushes, "pushes"), (.crashes, "crashes"), (.store, "store"), (.delays, "delays"),
         (.hostile, "hostile"), (.skew, "skew"), (.settings, "settings"), (.restarts, "restarts"),
-        (.strangers, "strangers"), (.sharedNames, "shared-names"), (.bursts, "bursts"), (.leaps, "leaps"),
+        (.outsiders, "strangers"), (.sharedNames, "shared-names"), (.bursts, "bursts"), (.leaps, "leaps"),
     ]
 
     /// Every fault.

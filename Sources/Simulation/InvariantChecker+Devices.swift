@@ -56,7 +56,9 @@ extension InvariantChecker {
         {
             fail("I10", "\(device.id.text) was shown \(name), which is hidden from it")
         }
-        if let before = shownAs[name, default: [:]].updateValue(fingerprint, forKey: seq), before != fingerprint {
+        if let before = shownFingerprints[name, default: [:]].updateValue(fingerprint, forKey: seq),
+            before != fingerprint
+        {
             fail("I4", "two entries of \(name) have seq \(seq)")
         }
     }
@@ -78,7 +80,7 @@ extension InvariantChecker {
     }
 
     /// Checks the response to an outsider: it must equal the response about a call that does not exist.
-    mutating func probed(_ reply: Reply, _ id: CallID) {
+    mutating func checkProbe(_ reply: Reply, _ id: CallID) {
         let isUnknown = id.text.hasPrefix("nobody")
         guard reply.status == 404 else {
             if !isUnknown, reply.status != 429, reply.status != 503 {
@@ -95,7 +97,7 @@ extension InvariantChecker {
     // MARK: Actions of devices
 
     /// Returns the call of the newest epoch under a callId that a device uses.
-    func find(_ id: CallID, _ user: UserID, _ peer: UserID?) -> Mirror? {
+    func find(_ id: CallID, _ user: UserID, _ peer: UserID?) -> CommittedCall? {
         if let peer { return newest[CallKey(id: id, pair: Pair(user, peer))].flatMap { calls[$0] } }
         for number in live.reversed() {
             if let call = calls[number], call.record.id == id, call.record.caller == user || call.record.callee == user
@@ -109,7 +111,7 @@ extension InvariantChecker {
         }
     }
 
-    func part(of device: SimulatedDevice, in call: Mirror) -> Coverage.Part {
+    func part(of device: SimulatedDevice, in call: CommittedCall) -> Coverage.Part {
         if device.user == call.record.caller {
             return call.record.legs.first?.device.id == device.id ? .caller : .callersOther
         }
@@ -127,13 +129,13 @@ extension InvariantChecker {
             let id = object.text(of: .callId).flatMap({ CallID($0) })
         else { return false }
         let peer = object.text(of: Key.to).flatMap { UserID($0) }
-        if let peer, let name = object.text(of: .id) { meant["\(device.id.text) \(name)"] = peer }
+        if let peer, let name = object.text(of: .id) { intendedPeer["\(device.id.text) \(name)"] = peer }
         visit(kind.rawValue, id, peer, by: device)
         return object.text(of: .id) != nil
     }
 
     mutating func attempt(_ message: SignalMessage, from device: SimulatedDevice, at now: Int64, event: String? = nil) {
-        if let peer = message.to, let name = message.id { meant["\(device.id.text) \(name.text)"] = peer }
+        if let peer = message.to, let name = message.id { intendedPeer["\(device.id.text) \(name.text)"] = peer }
         guard let id = message.callID else { return }
         visit(event ?? message.signal.kind.rawValue, id, message.to, by: device)
         if let call = find(id, device.user, message.to) { confirmed.insert(target(call.name, device.id)) }
@@ -167,7 +169,7 @@ extension InvariantChecker {
         at now: Int64
     ) {
         guard seq > 0, name.epoch > 0 else { return }
-        let name = nameOfTerse(id, from: device, as: seq, in: name)
+        let name = callWithoutPeer(id, from: device, as: seq, in: name)
         acknowledgements[name, default: []].append(
             Acknowledged(seq: seq, id: id, kind: kind, device: device.id, user: device.user, at: now)
         )
@@ -177,10 +179,14 @@ extension InvariantChecker {
     ///
     /// It may be another one than the device meant, if the device has offered a call to another user under that callId
     /// while the signal was on its way.
-    private func nameOfTerse(_ id: String, from device: SimulatedDevice, as seq: UInt64, in name: CallName) -> CallName
-    {
+    private func callWithoutPeer(
+        _ id: String,
+        from device: SimulatedDevice,
+        as seq: UInt64,
+        in name: CallName
+    ) -> CallName {
         let signal = "\(device.id.text) \(id)"
-        guard meantTersely[signal] != nil else { return name }
+        guard intendedCall[signal] != nil else { return name }
         let holder = calls.values.first {
             $0.record.id == name.id && $0.record.epoch == name.epoch && $0.held[seq] == signal
         }
@@ -227,20 +233,20 @@ extension InvariantChecker {
 
     // MARK: Pushes
 
-    mutating func ordered(_ order: PushOrder, at now: Int64) {
-        guard let object = MessageReader.object(order.payload), object.text(of: .type) == "call.incoming",
+    mutating func pushRequested(_ push: OutgoingPush, at now: Int64) {
+        guard let object = MessageReader.object(push.payload), object.text(of: .type) == "call.incoming",
             let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch),
             let caller = object.text(of: .fromUserId).flatMap({ UserID($0) }),
-            let device = device(withToken: order.token)
+            let device = device(withToken: push.token)
         else { return }
         let name = CallName(id: id, pair: Pair(caller, device.user), epoch: UInt32(truncatingIfNeeded: epoch))
         let target = target(name, device.id)
-        orders[order.id] = (name, target)
+        pushes[push.id] = (name, target)
         if (accepted[target] ?? 0) > 0 { fail("I6", "a push to \(device.id.text) for \(name) after one was accepted") }
         if let number = newest[name.key], let call = calls[number], call.name == name, !call.isRinging {
             fail("I6", "a push to \(device.id.text) for \(name), which is \(call.state.rawValue)")
         }
-        if order.payload.count > 5_120 { fail("I11", "a push has \(order.payload.count) bytes; APNs takes 5,120") }
+        if push.payload.count > 5_120 { fail("I11", "a push has \(push.payload.count) bytes; APNs takes 5,120") }
     }
 
     private func device(withToken token: String) -> DeviceRecord? {
@@ -258,20 +264,20 @@ extension InvariantChecker {
 
     /// Returns whether a push to a device was ordered and not cancelled.
     func isOrdered(_ target: PushTarget) -> Bool {
-        orders.contains { $0.value.device == target && !cancelledPushes.contains($0.key) }
+        pushes.contains { $0.value.device == target && !cancelledPushes.contains($0.key) }
     }
 
     mutating func attempted(_ id: PushID) {
-        guard let order = orders[id] else { return }
-        attempted.insert(order.device)
-        if let call = newest[order.name.key].flatMap({ calls[$0] }), call.name == order.name, call.wasEnded {
-            fail("I6", "a push for \(order.name) was sent after the call's end")
+        guard let push = pushes[id] else { return }
+        attempted.insert(push.device)
+        if let call = newest[push.name.key].flatMap({ calls[$0] }), call.name == push.name, call.wasEnded {
+            fail("I6", "a push for \(push.name) was sent after the call's end")
         }
     }
 
-    mutating func resulted(_ id: PushID, _ result: PushResult) {
-        guard case .answered(200, _, _) = result, let order = orders[id] else { return }
-        accepted[order.device, default: 0] += 1
-        if accepted[order.device] ?? 0 > 1 { fail("I6", "two pushes for \(order.name) were accepted") }
+    mutating func pushResulted(_ id: PushID, _ result: PushResult) {
+        guard case .response(200, _, _) = result, let push = pushes[id] else { return }
+        accepted[push.device, default: 0] += 1
+        if accepted[push.device] ?? 0 > 1 { fail("I6", "two pushes for \(push.name) were accepted") }
     }
 }

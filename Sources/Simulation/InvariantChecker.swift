@@ -8,7 +8,7 @@ import Switchboard
 /// Its model of the calls is made from the committed changes only, so that no check shares code with the checked code.
 struct InvariantChecker {
     /// A call as the server has committed it.
-    final class Mirror {
+    final class CommittedCall {
         var record: CallRecord
         let name: CallName
         var lastSeq: UInt64
@@ -66,7 +66,7 @@ struct InvariantChecker {
     private(set) var begun = 0
     var coverage = Coverage()
 
-    var calls: [CallNumber: Mirror] = [:]
+    var calls: [CallNumber: CommittedCall] = [:]
     var newest: [CallKey: CallNumber] = [:]
     /// The live calls, oldest first.
     var live: [CallNumber] = []
@@ -87,7 +87,7 @@ struct InvariantChecker {
     /// A push for such a call may still arrive after the callee has used its callId for a call of their own.
     var lostCallees: [CallName: UserID] = [:]
     /// The fingerprint of the entry that was shown under each `seq`, kept over crashes.
-    var shownAs: [CallName: [UInt64: UInt64]] = [:]
+    var shownFingerprints: [CallName: [UInt64: UInt64]] = [:]
 
     /// The last `seq` before the caller changed to another device; the entries up to it were for the earlier device.
     var callerSince: [CallName: UInt64] = [:]
@@ -97,14 +97,14 @@ struct InvariantChecker {
     var confirmed: Set<PushTarget> = []
     var attempted: Set<PushTarget> = []
     var accepted: [PushTarget: Int] = [:]
-    var orders: [PushID: (name: CallName, device: PushTarget)] = [:]
+    var pushes: [PushID: (name: CallName, device: PushTarget)] = [:]
     var cancelledPushes: Set<PushID> = []
     /// The peer for which a signal was meant, by its device and id.
-    var meant: [String: UserID] = [:]
+    var intendedPeer: [String: UserID] = [:]
     /// The call for which a signal without a peer was meant, by its device and id.
     ///
     /// The signal belongs to that call while the call is live.
-    var meantTersely: [String: CallKey] = [:]
+    var intendedCall: [String: CallKey] = [:]
     var unknownBody: [String: [UInt8]] = [:]
     /// When each user last set do-not-disturb.
     var silencedAt: [UserID: Int64] = [:]
@@ -125,11 +125,11 @@ struct InvariantChecker {
         var ended: EndReason?
     }
 
-    mutating func take(_ change: Change, at now: Int64) -> Transition {
+    mutating func apply(_ change: Change, at now: Int64) -> Transition {
         var transition = Transition()
         switch change {
-        case .call(let record): transition = take(record, at: now)
-        case .entry(let number, let entry): take(entry, number)
+        case .call(let record): transition = apply(record, at: now)
+        case .entry(let number, let entry): apply(entry, number)
         case .logForgotten(let number):
             if let call = calls[number] {
                 if call.isLive { fail("I9", "\(call.name) was deleted while it was live") }
@@ -149,20 +149,20 @@ struct InvariantChecker {
         return transition
     }
 
-    private mutating func take(_ record: CallRecord, at now: Int64) -> Transition {
+    private mutating func apply(_ record: CallRecord, at now: Int64) -> Transition {
         var transition = Transition()
         let key = CallKey(id: record.id, pair: Pair(record.caller, record.callee))
-        guard let mirror = calls[record.number] else {
+        guard let committed = calls[record.number] else {
             begun += 1
-            let mirror = Mirror(record: record, changedAt: now)
-            mirror.targets = (devices[record.callee] ?? []).compactMap { device in
+            let committed = CommittedCall(record: record, changedAt: now)
+            committed.targets = (devices[record.callee] ?? []).compactMap { device in
                 device.voipToken.map { (device.id, $0) }
             }
             if let older = newest[key].flatMap({ calls[$0] }), older.record.epoch >= record.epoch {
                 fail("I4", "\(record.id.text) begins in epoch \(record.epoch) after epoch \(older.record.epoch)")
             }
-            checkName(record)
-            calls[record.number] = mirror
+            checkTakenCallID(record)
+            calls[record.number] = committed
             newest[key] = record.number
             recent.append(record.number)
             if recent.count > 16 { recent.removeFirst() }
@@ -177,25 +177,25 @@ struct InvariantChecker {
             if record.hidden == nil, record.endedAt == nil { transition.begun = (key, record.epoch, record.number) }
             return transition
         }
-        let old = mirror.record
+        let old = committed.record
         if old.endedAt != nil {
             let isSame =
                 isSame(record.endedAt, old.endedAt) && record.reason == old.reason
                 && isSame(record.answeredAt, old.answeredAt) && record.activeAt == old.activeAt
-            if !isSame { fail("I9", "\(mirror.name) changed after its end") }
+            if !isSame { fail("I9", "\(committed.name) changed after its end") }
         } else if record.endedAt != nil {
             transition.ended = record.reason
-            ends(record, from: mirror.state)
+            ends(record, from: committed.state)
             live.removeAll { $0 == record.number }
         }
         if old.answeredAt != nil, !isSame(record.answeredAt, old.answeredAt) {
-            fail("I1", "\(mirror.name) was answered twice")
+            fail("I1", "\(committed.name) was answered twice")
         }
         if old.legs.first?.device.id != record.legs.first?.device.id {
-            callerSince[mirror.name] = mirror.lastSeq
+            callerSince[committed.name] = committed.lastSeq
         }
-        mirror.record = record
-        mirror.changedAt = now
+        committed.record = record
+        committed.changedAt = now
         changed.append(record.number)
         check(record)
         return transition
@@ -238,60 +238,62 @@ struct InvariantChecker {
         if record.answeredAt == nil, record.activeAt != nil { fail("I9", "\(name) is active, but was not answered") }
     }
 
-    private mutating func take(_ entry: EntryRecord, _ number: CallNumber) {
-        guard let mirror = calls[number] else {
+    private mutating func apply(_ entry: EntryRecord, _ number: CallNumber) {
+        guard let committed = calls[number] else {
             fail("I4", "an entry was appended to a call that is not stored")
             return
         }
         let content = entry.entry.content
         let word = if case .signal(let kind, _, _, _, _) = content { kind.rawValue } else { "call" }
-        if mirror.wasEnded { fail("I9", "\(mirror.name) got \(word) \(entry.seq) after its end") }
-        if entry.seq <= mirror.lastSeq {
-            fail("I4", "the seq of \(mirror.name) goes from \(mirror.lastSeq) to \(entry.seq)")
+        if committed.wasEnded { fail("I9", "\(committed.name) got \(word) \(entry.seq) after its end") }
+        if entry.seq <= committed.lastSeq {
+            fail("I4", "the seq of \(committed.name) goes from \(committed.lastSeq) to \(entry.seq)")
         }
-        mirror.lastSeq = entry.seq
+        committed.lastSeq = entry.seq
         if case .signal(let kind, _, let sender, let signalID?, _) = content {
             let id = signalID.text
             let name = "\(sender.id.text) \(id)"
-            mirror.held[entry.seq] = name
-            if kind == .end { checkEnd(name, of: mirror.name) }
-            if !mirror.accepted.insert(name).inserted {
-                fail("I7", "\(mirror.name) holds \(id) of \(sender.id.text) twice")
+            committed.held[entry.seq] = name
+            if kind == .end { checkEnd(name, of: committed.name) }
+            if !committed.accepted.insert(name).inserted {
+                fail("I7", "\(committed.name) holds \(id) of \(sender.id.text) twice")
             }
             // A device that calls another user under a callId that is in use must name the peer in its signals. Signals
             // that it sent before that call did not name the peer.
-            let isOwn = mirror.record.legs.first?.device.id == sender.id
-            let key = meantTersely[name]
-            if key == nil, let peer = meant[name], !mirror.name.pair.contains(peer), !isOwn {
-                fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), which was for \(peer.text)")
+            let isOwn = committed.record.legs.first?.device.id == sender.id
+            let key = intendedCall[name]
+            if key == nil, let peer = intendedPeer[name], !committed.name.pair.contains(peer), !isOwn {
+                fail("I10", "\(committed.name) holds \(id) of \(sender.id.text), which was for \(peer.text)")
             }
             // A signal without a peer belongs to the call that the device made or answered, before any other call.
             let isPreferred = isOwn || answeringDevices[number] == sender.id
-            if let key, key != mirror.name.key, !isPreferred, newest[key].map(live.contains) ?? false {
-                fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), for another call of that callId")
+            if let key, key != committed.name.key, !isPreferred, newest[key].map(live.contains) ?? false {
+                fail("I10", "\(committed.name) holds \(id) of \(sender.id.text), for another call of that callId")
             }
-            if id.hasPrefix("w") { fail("I9", "\(mirror.name) accepted \(word) that was sent in another epoch") }
-            let isIn = sender.id == answeringDevices[number] || mirror.record.legs.first?.device.id == sender.id
-            if mirror.wasAnswered, !isIn {
-                fail("I1", "\(mirror.name) accepted a signal of \(sender.id.text), which is not in the call")
+            if id.hasPrefix("w") { fail("I9", "\(committed.name) accepted \(word) that was sent in another epoch") }
+            let isIn = sender.id == answeringDevices[number] || committed.record.legs.first?.device.id == sender.id
+            if committed.wasAnswered, !isIn {
+                fail("I1", "\(committed.name) accepted a signal of \(sender.id.text), which is not in the call")
             }
         }
         if case .signal(let kind, _, _, _, _) = content {
             if kind != .end {
-                if kind == .answer { mirror.hasAnswer = true }
-                if !mirror.hasAnswer, mirror.record.answeredAt == nil, kind != .ringing, mirror.signals > 0 {
-                    mirror.early += 1
+                if kind == .answer { committed.hasAnswer = true }
+                if !committed.hasAnswer, committed.record.answeredAt == nil, kind != .ringing, committed.signals > 0 {
+                    committed.early += 1
                 }
-                mirror.signals += 1
-                mirror.bytes += entry.object.count
+                committed.signals += 1
+                committed.bytes += entry.object.count
             }
-            if mirror.early > Limits.earlySignals {
-                fail("I11", "\(mirror.name) accepted \(mirror.early) signals before an answer")
+            if committed.early > Limits.earlySignals {
+                fail("I11", "\(committed.name) accepted \(committed.early) signals before an answer")
             }
-            if mirror.signals > Limits.logSignals + 1 { fail("I11", "\(mirror.name) holds \(mirror.signals) signals") }
+            if committed.signals > Limits.logSignals + 1 {
+                fail("I11", "\(committed.name) holds \(committed.signals) signals")
+            }
             // The server's limit does not count the members that the server itself writes.
-            if mirror.bytes > Limits.logBytes + mirror.signals * 512 {
-                fail("I11", "\(mirror.name) holds \(mirror.bytes) bytes")
+            if committed.bytes > Limits.logBytes + committed.signals * 512 {
+                fail("I11", "\(committed.name) holds \(committed.bytes) bytes")
             }
         }
     }
@@ -307,26 +309,26 @@ struct InvariantChecker {
     mutating func flushed() {
         guard !changed.isEmpty else { return }
         for number in changed {
-            guard let mirror = calls[number] else { continue }
-            let hadEnded = mirror.wasEnded
-            mirror.wasEnded = !mirror.isLive
-            mirror.wasAnswered = mirror.record.answeredAt != nil
-            if mirror.isRinging, mirror.record.hidden == nil { checkGlare(mirror) }
-            if mirror.record.reason == .glare, let winner = mirror.record.replacedBy, !hadEnded {
-                if !(winner < mirror.record.id) {
-                    fail("I8", "\(mirror.name) lost the glare against \(winner.text), whose callId is greater")
+            guard let committed = calls[number] else { continue }
+            let hadEnded = committed.wasEnded
+            committed.wasEnded = !committed.isLive
+            committed.wasAnswered = committed.record.answeredAt != nil
+            if committed.isRinging, committed.record.hidden == nil { checkGlare(committed) }
+            if committed.record.reason == .glare, let winner = committed.record.replacedBy, !hadEnded {
+                if !(winner < committed.record.id) {
+                    fail("I8", "\(committed.name) lost the glare against \(winner.text), whose callId is greater")
                 }
             }
         }
         changed.removeAll(keepingCapacity: true)
     }
 
-    private mutating func checkGlare(_ mirror: Mirror) {
+    private mutating func checkGlare(_ committed: CommittedCall) {
         for number in live {
             guard let other = calls[number], other.isRinging, other.record.hidden == nil,
-                other.record.caller == mirror.record.callee, other.record.callee == mirror.record.caller
+                other.record.caller == committed.record.callee, other.record.callee == committed.record.caller
             else { continue }
-            fail("I8", "\(mirror.name) and \(other.name) ring at the same time (glare)")
+            fail("I8", "\(committed.name) and \(other.name) ring at the same time (glare)")
         }
     }
 
@@ -349,32 +351,34 @@ struct InvariantChecker {
             var record = call.record
             record.session.answeredAt = record.answeredAt.map { min($0, moment) }
             if let endedAt = record.endedAt { record.session.ending?.at = min(endedAt, moment) }
-            let mirror = Mirror(record: record, lastSeq: call.entries.last?.seq ?? 0, changedAt: now)
-            mirror.wasEnded = !mirror.isLive
-            mirror.wasAnswered = mirror.record.answeredAt != nil && mirror.isLive
+            let committed = CommittedCall(record: record, lastSeq: call.entries.last?.seq ?? 0, changedAt: now)
+            committed.wasEnded = !committed.isLive
+            committed.wasAnswered = committed.record.answeredAt != nil && committed.isLive
             for entry in call.entries {
                 guard case .signal(let kind, _, let sender, let id, _) = entry.entry.content else { continue }
-                if kind != .end { mirror.signals += 1 }
+                if kind != .end { committed.signals += 1 }
                 guard let id else { continue }
-                mirror.accepted.insert("\(sender.id.text) \(id.text)")
-                mirror.held[entry.seq] = "\(sender.id.text) \(id.text)"
+                committed.accepted.insert("\(sender.id.text) \(id.text)")
+                committed.held[entry.seq] = "\(sender.id.text) \(id.text)"
             }
-            mirror.bytes = call.entries.reduce(0) { $0 + $1.object.count }
-            mirror.targets = (devices[call.record.callee] ?? []).compactMap { device in
+            committed.bytes = call.entries.reduce(0) { $0 + $1.object.count }
+            committed.targets = (devices[call.record.callee] ?? []).compactMap { device in
                 device.voipToken.map { (device.id, $0) }
             }
-            calls[call.record.number] = mirror
-            newest[mirror.name.key] = call.record.number
+            calls[call.record.number] = committed
+            newest[committed.name.key] = call.record.number
             recent.append(call.record.number)
-            if mirror.isLive { live.append(call.record.number) }
-            kept.insert(mirror.name)
-            coverage.visit(mirror.state, "restarted", .server)
-            if let answeringDevice = mirror.answeringDevice { answeringDevices[call.record.number] = answeringDevice }
-            for one in acknowledgements[mirror.name] ?? [] where one.seq > 0 {
+            if committed.isLive { live.append(call.record.number) }
+            kept.insert(committed.name)
+            coverage.visit(committed.state, "restarted", .server)
+            if let answeringDevice = committed.answeringDevice {
+                answeringDevices[call.record.number] = answeringDevice
+            }
+            for one in acknowledgements[committed.name] ?? [] where one.seq > 0 {
                 guard !call.entries.contains(where: { $0.seq == one.seq }) else { continue }
                 fail(
                     "I4",
-                    "\(one.kind.rawValue) \(one.id) of \(mirror.name) was acknowledged as \(one.seq) and is lost"
+                    "\(one.kind.rawValue) \(one.id) of \(committed.name) was acknowledged as \(one.seq) and is lost"
                 )
             }
         }
@@ -387,7 +391,7 @@ struct InvariantChecker {
 
     mutating func crashed() {
         offers = [:]
-        orders = [:]
+        pushes = [:]
         acks = AckOrder()
         cancelledPushes = []
         accepted = [:]

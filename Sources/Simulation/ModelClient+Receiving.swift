@@ -111,7 +111,7 @@ extension ModelClient {
         call.offerIsKnown = true
         table.append(call)
         finish(table.count - 1, .failed, .late, at: now, into: &outputs)
-        say(.end, "\"reason\":\"failed\"", in: table.count - 1, at: now, into: &outputs)
+        send(.end, "\"reason\":\"failed\"", in: table.count - 1, at: now, into: &outputs)
         return table.count - 1
     }
 
@@ -128,7 +128,7 @@ extension ModelClient {
         forgetUses(of: name.key)
         table.append(call)
         outputs.append(.report(.rang(name)))
-        say(.ringing, "", in: table.count - 1, at: now, into: &outputs)
+        send(.ringing, "", in: table.count - 1, at: now, into: &outputs)
     }
 
     func signal(
@@ -170,10 +170,10 @@ extension ModelClient {
             if !table[index].view.isCaller, table[index].view.phase == .ringing {
                 // This app answered the call before it lost its state, so its media is gone.
                 finish(index, .failed, .late, at: now, into: &outputs)
-                say(.end, "\"reason\":\"failed\"", in: index, at: now, into: &outputs)
+                send(.end, "\"reason\":\"failed\"", in: index, at: now, into: &outputs)
                 return
             }
-            talks(index, with: winner, at: now, into: &outputs)
+            startTalking(index, with: winner, at: now, into: &outputs)
         case "ended":
             let reason = object.text(of: .reason).flatMap { EndReason(rawValue: $0) }
             let replacedBy = object.text(of: .replacedBy).flatMap { CallID($0) }
@@ -192,7 +192,7 @@ extension ModelClient {
             return
         }
         let winner = object.inner(of: .answeredBy)?.text(of: .device)
-        if table[index].view.isCaller || winner == device.text { say(.end, "", in: index, at: now, into: &outputs) }
+        if table[index].view.isCaller || winner == device.text { send(.end, "", in: index, at: now, into: &outputs) }
     }
 
     func woken(by payload: [UInt8], at now: Moment, into outputs: inout [CoreOutput]) {
@@ -232,7 +232,7 @@ extension ModelClient {
                 let isOver = table[index].view.phase == .ended
                 finish(index, nil, .refused, at: now, into: &outputs)
                 // The fetch may have overtaken the offer.
-                if !isOver { say(.end, "", in: index, at: now, into: &outputs) }
+                if !isOver { send(.end, "", in: index, at: now, into: &outputs) }
             }
             return
         }

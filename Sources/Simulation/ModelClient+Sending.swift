@@ -4,7 +4,7 @@ import JSON
 
 /// Handles what a model client sends: its signals, their resends, and the results.
 extension ModelClient {
-    func wish(_ intent: Intent, at now: Moment, into outputs: inout [CoreOutput]) {
+    func carryOut(_ intent: Intent, at now: Moment, into outputs: inout [CoreOutput]) {
         switch intent {
         case .call(let id, let peer, let ringSeconds, let sdp):
             let name = CallName(id: id, pair: Pair(user, peer), epoch: 0)
@@ -17,22 +17,22 @@ extension ModelClient {
             forgetUses(of: name.key)
             table.append(call)
             let ring = ringSeconds.map { ",\"ringTimeout\":\($0)" } ?? ""
-            say(.offer, "\(sdpField(sdp))\(ring),\"begin\":true", in: table.count - 1, at: now, into: &outputs)
+            send(.offer, "\(sdpField(sdp))\(ring),\"begin\":true", in: table.count - 1, at: now, into: &outputs)
         case .answer(let name, let sdp):
             guard let index = find(name), table[index].view.phase == .ringing else { return }
             table[index].view.phase = .answering
             table[index].until = now + .seconds(30)
-            say(.answer, sdpField(sdp), in: index, at: now, into: &outputs)
+            send(.answer, sdpField(sdp), in: index, at: now, into: &outputs)
         case .end(let name, let reason):
             guard let index = find(name), table[index].view.phase != .ended else { return }
             let field = reason.map { "\"reason\":\"\($0.rawValue)\"" } ?? ""
             finish(index, reason, .user, at: now, into: &outputs)
-            say(.end, field, in: index, at: now, into: &outputs)
-        case .say(let name, let kind, let fields):
+            send(.end, field, in: index, at: now, into: &outputs)
+        case .send(let name, let kind, let fields):
             guard let index = find(name), table[index].view.phase != .ended else { return }
             // Until the epoch is known, a new description could begin another call.
             if kind == .offer, !table[index].offerIsKnown { return }
-            say(kind, fields, in: index, at: now, into: &outputs)
+            send(kind, fields, in: index, at: now, into: &outputs)
         }
     }
 
@@ -44,7 +44,7 @@ extension ModelClient {
 
     func sdpField(_ number: Int) -> String { "\"sdp\":\"v=0\\r\\no=- \(number) 1 IN IP4 0.0.0.0\\r\\n\"" }
 
-    func say(
+    func send(
         _ kind: SignalKind,
         _ fields: String,
         in index: Int,
@@ -85,7 +85,7 @@ extension ModelClient {
     func acknowledged(_ id: String, _ object: JSONObject, at now: Moment, into outputs: inout [CoreOutput]) {
         guard let (index, place) = outgoing(id) else {
             // The offer of a call that this device gave up has arrived after all.
-            sayEndAgain(object, at: now, into: &outputs)
+            sendEndAgain(object, at: now, into: &outputs)
             return
         }
         let one = table[index].outbox.remove(at: place)
@@ -113,7 +113,7 @@ extension ModelClient {
                 into: &outputs
             )
         } else if one.kind == .answer, table[index].view.phase == .answering {
-            talks(index, with: device.text, at: now, into: &outputs)
+            startTalking(index, with: device.text, at: now, into: &outputs)
         }
         takeHeld(index, at: now, into: &outputs)
     }
@@ -173,7 +173,7 @@ extension ModelClient {
         }
     }
 
-    func sayEndAgain(_ object: JSONObject, at now: Moment, into outputs: inout [CoreOutput]) {
+    func sendEndAgain(_ object: JSONObject, at now: Moment, into outputs: inout [CoreOutput]) {
         guard let text = object.text(of: .callId), let id = CallID(text), object.text(of: .state) != "ended",
             let index = table.lastIndex(where: { $0.view.name.id == id && $0.view.phase == .ended && $0.view.isCaller }
             ),
@@ -185,6 +185,6 @@ extension ModelClient {
             adopt(UInt32(truncatingIfNeeded: epoch), in: index)
         }
         guard table[index].view.name.epoch == UInt32(truncatingIfNeeded: epoch) else { return }
-        say(.end, "", in: index, at: now, into: &outputs)
+        send(.end, "", in: index, at: now, into: &outputs)
     }
 }

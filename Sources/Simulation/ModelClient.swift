@@ -69,7 +69,7 @@ final class ModelClient: DeviceCore {
             }
         case .fetched(let id, _, let status, let body): fetched(id, status, body, at: now, into: &outputs)
         case .tokenExpired, .tokenRenewed: break
-        case .intent(let intent): wish(intent, at: now, into: &outputs)
+        case .intent(let intent): carryOut(intent, at: now, into: &outputs)
         case .deadlineReached: tick(at: now, into: &outputs)
         }
     }
@@ -81,7 +81,7 @@ final class ModelClient: DeviceCore {
                 let wasAnswering = table[index].view.phase == .answering
                 let wasCalling = table[index].view.phase == .calling
                 finish(index, wasAnswering ? .failed : .unanswered, .timer, at: now, into: &outputs)
-                if wasAnswering || wasCalling { say(.end, "", in: index, at: now, into: &outputs) }
+                if wasAnswering || wasCalling { send(.end, "", in: index, at: now, into: &outputs) }
             }
             // The end of a call is no longer resent after a while, because the server has its own timers.
             if table[index].view.phase == .ended {
@@ -121,7 +121,7 @@ final class ModelClient: DeviceCore {
         return nil
     }
 
-    func talks(_ index: Int, with winner: String, at now: Moment, into outputs: inout [CoreOutput]) {
+    func startTalking(_ index: Int, with winner: String, at now: Moment, into outputs: inout [CoreOutput]) {
         guard table[index].view.phase != .ended else { return }
         table[index].until = nil
         table[index].view.answeredBy = winner

@@ -11,11 +11,11 @@ struct ModelStore {
     private var order: [CallNumber] = []
     private var devices: [DeviceRecord] = []
     private var blocks: [BlockRecord] = []
-    private var undisturbed: [UserID: Moment] = [:]
+    private var doNotDisturbUntil: [UserID: Moment] = [:]
     private var revocations: [UserID: Moment] = [:]
     private var epochs: [CallKey: UInt32] = [:]
     private var lastNumber: Int64 = 0
-    private var unclean = 0
+    private var uncleanStarts = 0
     private var wasClosed = true
 
     /// The batches that wait to be written.
@@ -25,17 +25,17 @@ struct ModelStore {
 
     /// Opens the durable state, as `CallStore.open(at:)` does.
     mutating func open() -> StoredState {
-        if !wasClosed { unclean += 1 }
+        if !wasClosed { uncleanStarts += 1 }
         wasClosed = false
         var state = StoredState()
         state.calls = order.compactMap { forgotten.contains($0) ? nil : calls[$0] }
         state.devices = devices
         state.blocks = blocks
-        state.doNotDisturb = undisturbed
+        state.doNotDisturb = doNotDisturbUntil
         state.revocations = revocations
         state.epochs = epochs
         state.lastCallNumber = lastNumber
-        state.uncleanStarts = unclean
+        state.uncleanStarts = uncleanStarts
         return state
     }
 
@@ -96,7 +96,7 @@ struct ModelStore {
             if !UUIDv5.isUUID(record.id.text) { epochs[key] = max(epochs[key] ?? 0, record.epoch) }
         case .entry(let number, let entry): calls[number]?.entries.append(entry)
         case .event, .historyForgotten: break
-        case .uncleanStartsForgotten: unclean = 0
+        case .uncleanStartsForgotten: uncleanStarts = 0
         case .logForgotten(let number):
             forgotten.insert(number)
             calls[number]?.entries = []
@@ -111,7 +111,7 @@ struct ModelStore {
             blocks.removeAll { $0.by == by && $0.blocked == blocked }
             blocks.append(BlockRecord(by: by, blocked: blocked, at: at))
         case .unblocked(let blocked, let by): blocks.removeAll { $0.by == by && $0.blocked == blocked }
-        case .doNotDisturb(let user, let until): undisturbed[user] = until
+        case .doNotDisturb(let user, let until): doNotDisturbUntil[user] = until
         case .revoked(let user, let moment): revocations[user] = moment
         }
     }

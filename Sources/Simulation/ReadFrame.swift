@@ -31,7 +31,7 @@ final class ReadFrame {
     private var places: [(user: UserID, place: Place)] = []
     /// The cached value of ``fingerprint``.
     private var known: UInt64?
-    private var knownIncoming: Incoming?
+    private var knownIncoming: ServerMessage?
 
     init(_ bytes: [UInt8]) {
         self.bytes = bytes
@@ -48,9 +48,9 @@ final class ReadFrame {
     var isOffer: Bool { type == "offer" }
 
     /// The frame as the client core parses it.
-    var incoming: Incoming {
+    var incoming: ServerMessage {
         if let knownIncoming { return knownIncoming }
-        let read = Incoming(Array(bytes[Frame.headroom...]))
+        let read = ServerMessage(Array(bytes[Frame.headroom...]))
         knownIncoming = read
         return read
     }

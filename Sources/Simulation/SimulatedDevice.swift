@@ -135,7 +135,7 @@ enum Event {
     case tokenExpires(device: Int)
     case committed(run: Int)
     indirect case storeReport(run: Int, StoreReport)
-    indirect case pushArrives(run: Int, PushOrder)
+    indirect case pushArrives(run: Int, OutgoingPush)
     indirect case pushResult(run: Int, PushID, PushResult)
     indirect case pushDelivered(device: Int, payload: [UInt8])
     case core(device: Int)

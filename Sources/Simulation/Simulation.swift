@@ -23,7 +23,7 @@ public enum Simulation {
         while total.calls < calls {
             let one = generator.next() >> 16
             let faults = Self.faults(for: one)
-            let world = World(seed: one, calls: callsPerWorld, faults: faults, isRecording: false)
+            let world = SimulatedWorld(seed: one, calls: callsPerWorld, faults: faults, isRecording: false)
             world.live()
             var statistics = world.statistics
             statistics.coverage = world.checker.coverage
@@ -43,7 +43,7 @@ public enum Simulation {
 
     /// Runs one world again, and records its ladder.
     public static func world(seed: UInt64, calls: Int, faults: Faults) -> (Statistics, Violation?, [String]) {
-        let world = World(seed: seed, calls: calls, faults: faults, isRecording: true)
+        let world = SimulatedWorld(seed: seed, calls: calls, faults: faults, isRecording: true)
         world.live()
         var statistics = world.statistics
         statistics.coverage = world.checker.coverage
@@ -64,7 +64,7 @@ public enum Simulation {
     static func shrink(_ violation: Violation) -> Violation {
         var best = violation
         func attempt(_ calls: Int, _ faults: Faults) -> Bool {
-            let world = World(seed: violation.seed, calls: calls, faults: faults, isRecording: true)
+            let world = SimulatedWorld(seed: violation.seed, calls: calls, faults: faults, isRecording: true)
             world.live()
             guard var found = world.violation, found.invariant == violation.invariant else { return false }
             found.foundAfterCalls = violation.foundAfterCalls

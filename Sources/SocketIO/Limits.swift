@@ -17,7 +17,7 @@ public enum SocketIOLimits {
     /// the address that has the most of them.
     public static let unauthenticated = 4_096
     /// The time that a session has to identify itself while half of the places are taken, in milliseconds.
-    public static let hurriedConnectMilliseconds = 10_000
+    public static let shortConnectMilliseconds = 10_000
     /// The number of a user's sessions with a good token that have not sent CONNECT: as many as may have joined.
     public static let unjoined = 16
     /// The bytes that may be sent to a client that has not joined.

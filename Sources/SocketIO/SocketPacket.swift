@@ -10,7 +10,7 @@ public enum PacketRefusal: String, Sendable, CaseIterable {
     /// The bytes are not a packet.
     case syntax
     /// The packet is an event of a client that has not joined.
-    case stranger
+    case notJoined = "stranger"
     /// The packet is a CONNECT without a good token.
     case token
 }

@@ -9,7 +9,7 @@ extension SocketSession {
         guard let array = try? JSONArray(packet.data, in: 0..<packet.data.count), let first = array.elements.first,
             let name = array.string(first)
         else {
-            hand(packet.data)
+            passToSwitchboard(packet.data)
             return
         }
         let payload = array.elements.dropFirst().first
@@ -25,9 +25,9 @@ extension SocketSession {
     /// Passes a frame to the switchboard.
     ///
     /// Refuses the packet if the client has not joined.
-    private mutating func hand(_ frame: [UInt8]) {
+    private mutating func passToSwitchboard(_ frame: [UInt8]) {
         guard case .joined = phase else {
-            refused(.stranger)
+            countRefused(.notJoined)
             return
         }
         outputs.append(.received(frame))
@@ -42,7 +42,7 @@ extension SocketSession {
     ) {
         guard case .joined(let me) = phase else {
             refuse(WireError(.unauthenticated, "send register first"), event: event, number)
-            hand([])
+            passToSwitchboard([])
             return
         }
         guard awaitedAcks < SocketIOLimits.awaitedAcks else {
@@ -58,7 +58,7 @@ extension SocketSession {
                 } ?? nil
         } catch {
             // The switchboard finds the same fault in the raw bytes, and counts it.
-            hand(payload.map { Array(array.bytes[$0.value]) } ?? [])
+            passToSwitchboard(payload.map { Array(array.bytes[$0.value]) } ?? [])
             return
         }
         // The switchboard reports an invalid id.
@@ -81,9 +81,9 @@ extension SocketSession {
         let hasPeer = type == "offer" || type == "end"
         pending[id, default: []].append(PendingEvent(event: event, number: number, peer: hasPeer ? peer : nil))
         awaitedAcks += 1
-        if let peer, type == "offer" { offering.insert(peer) }
-        if let peer, type == "end" { ending.insert(peer) }
-        hand(json.bytes)
+        if let peer, type == "offer" { unansweredOffers.insert(peer) }
+        if let peer, type == "end" { unansweredEnds.insert(peer) }
+        passToSwitchboard(json.bytes)
     }
 
     /// Returns the signal's id: the client's own if it is valid, so that a resend is recognised; otherwise a new one.
@@ -105,16 +105,16 @@ extension SocketSession {
 
     mutating func refuseBinary(_ packet: SocketPacket) {
         refuse(WireError(.unsupportedMediaType, "binary packets are not supported"), event: "", packet.number)
-        refused(.binary)
+        countRefused(.binary)
         outputs.append(.signOfLife)
     }
 
     /// Reports the error in an event: in its answer if the client wants one, otherwise by the event `signal-error`.
     mutating func refuse(_ error: WireError, event: String, _ number: UInt64?) {
-        complain(event: event, number) { json in json.write(error) }
+        sendError(event: event, number) { json in json.write(error) }
     }
 
-    mutating func complain(event: String, _ number: UInt64?, _ body: (inout JSONWriter) -> Void) {
+    mutating func sendError(event: String, _ number: UInt64?, _ body: (inout JSONWriter) -> Void) {
         if let number {
             push(
                 SocketPacket.ack(number) { json in

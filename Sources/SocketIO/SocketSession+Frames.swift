@@ -12,11 +12,11 @@ extension SocketSession {
         let log = object.logName
         if let log, let seq = object.number("seq").map({ UInt64($0) }) {
             unconfirmed[log] = max(unconfirmed[log] ?? 0, seq)
-            outputs.append(.needsTurn)
+            outputs.append(.needsTurnEnd)
         }
         switch type {
         case "ack": acknowledge(object)
-        case "error": complain(object)
+        case "error": sendError(object)
         case "offer", "answer", "ice":
             guard let log, let from = object.text("from").flatMap({ UserID($0) }) else { return }
             peers.live(log, with: from)
@@ -24,7 +24,7 @@ extension SocketSession {
         case "call":
             guard let log, let peer = Self.peer(in: log.room, for: me.user) else { return }
             if object.text("state") == "ended" {
-                tellEnd(of: log, with: peer, object, me)
+                sendCallEnded(of: log, with: peer, object, me)
             } else {
                 peers.live(log, with: peer)
             }
@@ -43,19 +43,19 @@ extension SocketSession {
 
     // MARK: Answers
 
-    private mutating func answered(_ object: JSONObject) -> PendingEvent? {
+    private mutating func takePendingEvent(_ object: JSONObject) -> PendingEvent? {
         guard let id = object.text("id"), var waiting = pending[id], !waiting.isEmpty else { return nil }
         let event = waiting.removeFirst()
         awaitedAcks -= 1
         if let peer = event.peer {
-            if event.event == "offer" { offering.remove(peer) } else { ending.remove(peer) }
+            if event.event == "offer" { unansweredOffers.remove(peer) } else { unansweredEnds.remove(peer) }
         }
         pending[id] = waiting.isEmpty ? nil : waiting
         return event
     }
 
     private mutating func acknowledge(_ object: JSONObject) {
-        guard let event = answered(object), let number = event.number else { return }
+        guard let event = takePendingEvent(object), let number = event.number else { return }
         let members = object.copy(leavingOut: [.type, .id])
         push(
             SocketPacket.ack(number) { json in
@@ -66,10 +66,10 @@ extension SocketSession {
         )
     }
 
-    private mutating func complain(_ object: JSONObject) {
-        let event = answered(object)
+    private mutating func sendError(_ object: JSONObject) {
+        let event = takePendingEvent(object)
         let members = object.copy(leavingOut: [.type, .id])
-        complain(event: event?.event ?? "", event?.number) { $0.rawMembers(members[...]) }
+        sendError(event: event?.event ?? "", event?.number) { $0.rawMembers(members[...]) }
     }
 
     // MARK: Calls
@@ -97,11 +97,11 @@ extension SocketSession {
     /// The app takes `call-ended` as the end of any call that it has with that user. So it does not get `call-ended`
     /// for a call that it has just ended itself, because a new offer may already have followed. When one call has given
     /// way to another, the app gets `call-replaced` instead.
-    private mutating func tellEnd(of log: LogName, with peer: UserID, _ object: JSONObject, _ me: Identity) {
+    private mutating func sendCallEnded(of log: LogName, with peer: UserID, _ object: JSONObject, _ me: Identity) {
         let reason = object.text("reason")
-        let isReplaced = reason == "glare" || reason == "replaced" && offering.contains(peer)
+        let isReplaced = reason == "glare" || reason == "replaced" && unansweredOffers.contains(peer)
         let isGoingOn = peers.ended(log, with: peer) || isReplaced
-        if ending.remove(peer) != nil, !isGoingOn { return }
+        if unansweredEnds.remove(peer) != nil, !isGoingOn { return }
         let members = object.copy(leavingOut: [.type, .room, .ts])
         let body: (inout JSONWriter) -> Void = { json in
             json.name("from")

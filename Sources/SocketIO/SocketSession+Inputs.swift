@@ -31,9 +31,9 @@ extension SocketSession {
         /// The switchboard's ping with this number, to be answered by ``Output/ponged(_:)``.
         case ping(UInt64)
         /// The switchboard closes the session: a close code of `/ws`, and the reason.
-        case dismissed(code: UInt16, reason: String)
+        case closedBySwitchboard(code: UInt16, reason: String)
         /// All inputs that arrived together have been handled.
-        case turned
+        case turnEnded
 
         // The input from the clock.
         /// The moment that ``SocketSession/deadline`` names has come.
@@ -70,8 +70,8 @@ extension SocketSession {
         case ponged(UInt64)
         /// Store the cursors up to which these calls' logs have arrived.
         case seen([LogName: UInt64])
-        /// Send ``Input/turned`` when all inputs that arrived together have been handled.
-        case needsTurn
+        /// Send ``Input/turnEnded`` when all inputs that arrived together have been handled.
+        case needsTurnEnd
         /// Count a packet that the session refused before it reached the switchboard.
         case refusedPacket(PacketRefusal)
         /// Remove the session: it is over.
@@ -83,22 +83,22 @@ extension SocketSession {
     /// The answer to a ping shows that everything sent before the ping has arrived.
     struct Ping: Equatable {
         /// The kind of answer that the client gives to it.
-        enum Answer { case pong, nextPoll }
+        enum Confirmation { case pong, nextPoll }
 
         /// The session's own number for it.
         let number: UInt64
         /// The switchboard's number for it; `nil` if the session itself sent it.
-        let asked: UInt64?
-        let answer: Answer
+        let requestNumber: UInt64?
+        let confirmation: Confirmation
         let sentAt: Moment
         /// The position up to which each call's log was sent before it.
         let seen: [LogName: UInt64]
         /// The number of packets queued up to it.
         ///
         /// Used if the client answers the ping by its next poll.
-        let behind: UInt64
+        let packetsBefore: UInt64
         /// Whether the response that carries those packets has been sent.
-        var isOut = false
+        var isSent = false
     }
 
     /// An event that the switchboard has not answered yet.

@@ -10,9 +10,9 @@ extension SocketSession {
         guard version == .v3 else { return }
         switch credential {
         case .valid(let identity): enter(identity, isTrusted: false)
-        case .none where trustsRegister: enterUnknown()
-        case .none: refuseEntry(Self.tokenNeeded)
-        case .refused(let error): refuseEntry(error)
+        case .none where trustsRegister: enterUnauthenticated()
+        case .none: refuseConnect(Self.tokenNeeded)
+        case .refused(let error): refuseConnect(error)
         }
     }
 
@@ -26,7 +26,7 @@ extension SocketSession {
         case .message: takeMessage(packet.data)
         case .ping: if version == .v3 { push(EnginePacket(.pong, packet.data).text) }
         case .pong: if version == .v4 { ponged() }
-        case .close: finish()
+        case .close: end()
         case .open, .upgrade, .noop: break
         }
     }
@@ -34,8 +34,8 @@ extension SocketSession {
     private mutating func takeMessage(_ data: [UInt8]) {
         let packet: SocketPacket
         do throws(EngineFault) { packet = try SocketPacket(data) } catch {
-            refused(.syntax)
-            finish(code: 4400, "not a Socket.IO packet")
+            countRefused(.syntax)
+            end(code: 4400, "not a Socket.IO packet")
             return
         }
         guard packet.namespace == "/" else {
@@ -44,7 +44,7 @@ extension SocketSession {
         }
         switch packet.kind {
         case .connect: connect(packet.data)
-        case .disconnect: finish()
+        case .disconnect: end()
         case .event: event(packet)
         case .ack, .connectError: outputs.append(.signOfLife)
         case .binaryEvent, .binaryAck: refuseBinary(packet)
@@ -61,14 +61,14 @@ extension SocketSession {
                 return
             }
         } catch {
-            refuseEntry(error)
+            refuseConnect(error)
             return
         }
         switch credential {
         case .valid(let identity): enter(identity, isTrusted: false)
-        case .refused(let error): refuseEntry(error)
-        case .none where trustsRegister: enterUnknown()
-        case .none: refuseEntry(Self.tokenNeeded)
+        case .refused(let error): refuseConnect(error)
+        case .none where trustsRegister: enterUnauthenticated()
+        case .none: refuseConnect(Self.tokenNeeded)
         }
     }
 
@@ -85,7 +85,7 @@ extension SocketSession {
         guard phase == .awaitingConnect else { return }
         switch result {
         case .success(let identity): enter(identity, isTrusted: false)
-        case .failure(let error): refuseEntry(error)
+        case .failure(let error): refuseConnect(error)
         }
     }
 
@@ -94,7 +94,7 @@ extension SocketSession {
         join(identity, isTrusted: isTrusted)
     }
 
-    private mutating func enterUnknown() {
+    private mutating func enterUnauthenticated() {
         welcome()
         phase = .awaitingRegister
     }
@@ -120,17 +120,17 @@ extension SocketSession {
     /// Counts a refused packet.
     ///
     /// A client that has not joined is disconnected after a few of them.
-    mutating func refused(_ reason: PacketRefusal) {
+    mutating func countRefused(_ reason: PacketRefusal) {
         outputs.append(.refusedPacket(reason))
         if case .joined = phase { return }
         unauthenticatedPackets += 1
-        if unauthenticatedPackets >= SocketIOLimits.unauthenticatedPackets { finish(code: 4401, "not authenticated") }
+        if unauthenticatedPackets >= SocketIOLimits.unauthenticatedPackets { end(code: 4401, "not authenticated") }
     }
 
     /// Refuses a CONNECT.
     ///
     /// A version 4 client may try again with another token; a version 3 client cannot.
-    private mutating func refuseEntry(_ error: WireError) {
+    private mutating func refuseConnect(_ error: WireError) {
         var json = JSONWriter()
         switch version {
         case .v4:
@@ -144,12 +144,12 @@ extension SocketSession {
             json.endObject()
             json.endObject()
             push(SocketPacket(.connectError, data: json.bytes))
-            refused(.token)
+            countRefused(.token)
         case .v3:
             json.value("\(error.code.rawValue): \(error.message)")
             push(SocketPacket(.connectError, data: json.bytes))
-            leaving = Leaving(code: 4401, reason: "token refused")
-            outputs.append(.needsTurn)
+            pendingEnd = PendingEnd(code: 4401, reason: "token refused")
+            outputs.append(.needsTurnEnd)
         }
     }
 
@@ -159,7 +159,7 @@ extension SocketSession {
     /// client sends. A client that has joined is answered by an event, because a CONNECT_ERROR of the default namespace
     /// would end its connection there.
     private mutating func refuseNamespace(_ packet: SocketPacket) {
-        defer { refused(.namespace) }
+        defer { countRefused(.namespace) }
         let isAnswered = packet.kind == .connect || packet.kind == .event || packet.kind == .binaryEvent
         if case .joined = phase {
             if isAnswered { refuse(WireError(.notFound, "only the default namespace exists"), event: "", nil) }
@@ -196,7 +196,7 @@ extension SocketSession {
                 event: "register",
                 number
             )
-            leave(4403, "registered as another user")
+            disconnect(4403, "registered as another user")
             return
         case .awaitingConnect, .over: return
         }

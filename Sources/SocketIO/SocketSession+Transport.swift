@@ -50,36 +50,37 @@ extension SocketSession {
         if case .joined = phase { return true }
         bytesBeforeJoining += bytes
         guard bytesBeforeJoining > SocketIOLimits.bytesBeforeJoining else { return phase != .over }
-        finish(code: 4401, "not authenticated")
+        end(code: 4401, "not authenticated")
         return false
     }
 
     private mutating func enqueue(_ text: [UInt8]) {
         guard queuedBytes + text.count <= SocketIOLimits.queueBytes else {
-            finish(code: 4408, "too slow")
+            end(code: 4408, "too slow")
             return
         }
         queue.append(text)
         queuedBytes += text.count
         queuedPackets += 1
-        outputs.append(.needsTurn)
+        outputs.append(.needsTurnEnd)
     }
 
     /// Handles the end of a turn: answers the waiting poll with the queued packets.
-    mutating func turned(at now: Moment) {
-        if !unconfirmed.isEmpty, pings.isEmpty { ping(asked: nil, at: now) }
-        if case .polling(let request?) = transport, !queue.isEmpty { answer(request) }
-        if let leaving, queue.isEmpty { finish(code: leaving.code, leaving.reason) }
+    mutating func turnEnded(at now: Moment) {
+        if !unconfirmed.isEmpty, pings.isEmpty { ping(requestNumber: nil, at: now) }
+        if case .polling(let request?) = transport, !queue.isEmpty { respondToPoll(request) }
+        if let pendingEnd, queue.isEmpty { end(code: pendingEnd.code, pendingEnd.reason) }
     }
 
-    private mutating func answer(_ request: UInt64) {
+    private mutating func respondToPoll(_ request: UInt64) {
         transport = .polling(waiting: nil)
         let packets = Array(queue.prefix(SocketIOLimits.packetsInAPayload))
         outputs.append(.respond(request, EnginePayload.encoded(packets, version)))
         queue.removeFirst(packets.count)
         queuedBytes -= packets.reduce(0) { $0 + $1.count }
-        for index in pings.indices where pings[index].answer == .nextPoll && pings[index].behind <= sentPackets {
-            pings[index].isOut = true
+        for index in pings.indices
+        where pings[index].confirmation == .nextPoll && pings[index].packetsBefore <= sentPackets {
+            pings[index].isSent = true
         }
     }
 
@@ -94,20 +95,20 @@ extension SocketSession {
             transport = .polling(waiting: nil)
             outputs.append(.refuse(request, .badRequest))
             outputs.append(.refuse(other, .badRequest))
-            finish()
+            end()
         case .polling(nil):
             pollArrived()
             transport = .polling(waiting: request)
             if queue.isEmpty, case .probed = candidate { enqueue(EnginePacket(.noop).text) }
-            if !queue.isEmpty { answer(request) }
-            if let leaving, queue.isEmpty { finish(code: leaving.code, leaving.reason) }
+            if !queue.isEmpty { respondToPoll(request) }
+            if let pendingEnd, queue.isEmpty { end(code: pendingEnd.code, pendingEnd.reason) }
         }
     }
 
     /// Confirms the pings in the last response: the client polls again only after it has received that response.
     private mutating func pollArrived() {
-        let arrived = pings.filter { $0.answer == .nextPoll && $0.isOut }
-        pings.removeAll { $0.answer == .nextPoll && $0.isOut }
+        let arrived = pings.filter { $0.confirmation == .nextPoll && $0.isSent }
+        pings.removeAll { $0.confirmation == .nextPoll && $0.isSent }
         outputs.append(.signOfLife)
         for ping in arrived { confirm(ping) }
     }
@@ -120,9 +121,9 @@ extension SocketSession {
         }
         let packets: [EnginePacket]
         do throws(EngineFault) { packets = try EnginePayload.packets(in: body, version) } catch {
-            refused(error == .binary ? .binary : .syntax)
+            countRefused(error == .binary ? .binary : .syntax)
             outputs.append(.refuse(request, .badRequest))
-            finish()
+            end()
             return
         }
         outputs.append(.accept(request))
@@ -142,16 +143,16 @@ extension SocketSession {
         heardAt = now
         let packet: EnginePacket
         do throws(EngineFault) { packet = try EnginePacket(text: text) } catch {
-            refused(error == .binary ? .binary : .syntax)
+            countRefused(error == .binary ? .binary : .syntax)
             if transport == .socket {
-                finish(code: 4400, error == .binary ? "binary packets are not supported" : "not an Engine.IO packet")
+                end(code: 4400, error == .binary ? "binary packets are not supported" : "not an Engine.IO packet")
             } else {
                 dropCandidate()
             }
             return
         }
         guard transport == .socket else {
-            tryOut(packet, at: now)
+            handleCandidatePacket(packet, at: now)
             return
         }
         if packet.kind != .message, packet.kind != .pong { outputs.append(.signOfLife) }
@@ -159,7 +160,7 @@ extension SocketSession {
     }
 
     /// Handles a packet on a WebSocket that is to replace polling: first the ping `probe`, then the upgrade packet.
-    private mutating func tryOut(_ packet: EnginePacket, at now: Moment) {
+    private mutating func handleCandidatePacket(_ packet: EnginePacket, at now: Moment) {
         switch (candidate, packet.kind) {
         case (.opened, .ping) where packet.data.elementsEqual("probe".utf8):
             candidate = .probed(since: now)
@@ -168,7 +169,7 @@ extension SocketSession {
             // The client stops polling, and waits for the response to its last poll.
             if case .polling(let request?) = transport {
                 if queue.isEmpty { enqueue(EnginePacket(.noop).text) }
-                answer(request)
+                respondToPoll(request)
             }
         case (.probed, .upgrade): upgrade(at: now)
         default: dropCandidate()
@@ -185,12 +186,12 @@ extension SocketSession {
         transport = .socket
         queue = []
         queuedBytes = 0
-        let rest = pings.filter { $0.answer == .nextPoll }
-        pings.removeAll { $0.answer == .nextPoll }
+        let rest = pings.filter { $0.confirmation == .nextPoll }
+        pings.removeAll { $0.confirmation == .nextPoll }
         for text in waiting where text != EnginePacket(.noop).text { push(text) }
         for ping in rest { unconfirmed.merge(ping.seen) { max($0, $1) } }
-        if let asked = rest.compactMap(\.asked).max() { ping(asked: asked, at: now) }
-        outputs.append(.needsTurn)
+        if let requestNumber = rest.compactMap(\.requestNumber).max() { ping(requestNumber: requestNumber, at: now) }
+        outputs.append(.needsTurnEnd)
     }
 
     private mutating func dropCandidate() {
@@ -199,7 +200,7 @@ extension SocketSession {
     }
 
     mutating func socketClosed() {
-        if transport == .socket { finish() } else { candidate = .none }
+        if transport == .socket { end() } else { candidate = .none }
     }
 
     // MARK: Life
@@ -209,15 +210,15 @@ extension SocketSession {
     /// A version 3 server may not send Engine.IO pings. There a WebSocket ping frame is used, or an empty response,
     /// which makes a client poll again.
     ///
-    /// `asked`: The switchboard's number for the ping; `nil` if it is the session's own.
-    mutating func ping(asked: UInt64?, at now: Moment) {
+    /// `requestNumber`: The switchboard's number for the ping; `nil` if it is the session's own.
+    mutating func ping(requestNumber: UInt64?, at now: Moment) {
         lastPing += 1
         let isPong: Bool
         switch (transport, version) {
         case (.socket, .v4):
             isPong = true
             push(EnginePacket(.ping).text)
-        case (.polling, .v4) where asked != nil:
+        case (.polling, .v4) where requestNumber != nil:
             isPong = true
             push(EnginePacket(.ping).text)
         case (.socket, .v3):
@@ -225,17 +226,17 @@ extension SocketSession {
             outputs.append(.pingSocket(lastPing))
         case (.polling, _):
             isPong = false
-            if asked != nil, queue.isEmpty { push(EnginePacket(.noop).text) }
+            if requestNumber != nil, queue.isEmpty { push(EnginePacket(.noop).text) }
         }
-        let answer = isPong ? Ping.Answer.pong : .nextPoll
+        let confirmation = isPong ? Ping.Confirmation.pong : .nextPoll
         pings.append(
             Ping(
                 number: lastPing,
-                asked: asked,
-                answer: answer,
+                requestNumber: requestNumber,
+                confirmation: confirmation,
                 sentAt: now,
                 seen: unconfirmed,
-                behind: queuedPackets
+                packetsBefore: queuedPackets
             )
         )
         unconfirmed = [:]
@@ -243,18 +244,18 @@ extension SocketSession {
 
     /// Handles a WebSocket pong frame, which answers its ping and all earlier ones.
     mutating func socketPonged(_ number: UInt64?) {
-        guard let number, pings.contains(where: { $0.answer == .pong && $0.number <= number }) else {
+        guard let number, pings.contains(where: { $0.confirmation == .pong && $0.number <= number }) else {
             outputs.append(.signOfLife)
             return
         }
-        let answered = pings.filter { $0.answer == .pong && $0.number <= number }
-        pings.removeAll { $0.answer == .pong && $0.number <= number }
-        for ping in answered { confirm(ping) }
+        let confirmed = pings.filter { $0.confirmation == .pong && $0.number <= number }
+        pings.removeAll { $0.confirmation == .pong && $0.number <= number }
+        for ping in confirmed { confirm(ping) }
     }
 
     /// Handles an Engine.IO pong, which answers the oldest ping: Engine.IO's pings have no numbers.
     mutating func ponged() {
-        guard let index = pings.firstIndex(where: { $0.answer == .pong }) else {
+        guard let index = pings.firstIndex(where: { $0.confirmation == .pong }) else {
             outputs.append(.signOfLife)
             return
         }
@@ -262,9 +263,9 @@ extension SocketSession {
     }
 
     private mutating func confirm(_ ping: Ping) {
-        outputs.append(ping.asked.map { .ponged($0) } ?? .signOfLife)
+        outputs.append(ping.requestNumber.map { .ponged($0) } ?? .signOfLife)
         if !ping.seen.isEmpty { outputs.append(.seen(ping.seen)) }
-        if !unconfirmed.isEmpty { outputs.append(.needsTurn) }
+        if !unconfirmed.isEmpty { outputs.append(.needsTurnEnd) }
     }
 
     // MARK: The end
@@ -272,7 +273,7 @@ extension SocketSession {
     /// Ends the session.
     ///
     /// A client that polls gets "session unknown" for its waiting request, or for its next one, and so connects again.
-    mutating func finish(code: UInt16 = 1000, _ reason: String = "") {
+    mutating func end(code: UInt16 = 1000, _ reason: String = "") {
         guard phase != .over else { return }
         phase = .over
         wasTooSlow = code == 4408
@@ -287,14 +288,14 @@ extension SocketSession {
     /// A client that is sent a DISCONNECT stays away until its user does something. A client that only loses its
     /// transport reconnects by itself. Reconnecting is wanted when the server restarts. It is not wanted when another
     /// session replaces this one, or when the client does harm.
-    mutating func dismiss(_ code: UInt16, _ reason: String) {
-        if [4400, 4403, 4409, 4429].contains(code) { leave(code, reason) } else { finish(code: code, reason) }
+    mutating func closeForSwitchboard(_ code: UInt16, _ reason: String) {
+        if [4400, 4403, 4409, 4429].contains(code) { disconnect(code, reason) } else { end(code: code, reason) }
     }
 
     /// Sends DISCONNECT after all that is queued, and then ends the session.
-    mutating func leave(_ code: UInt16, _ reason: String) {
+    mutating func disconnect(_ code: UInt16, _ reason: String) {
         push(SocketPacket(.disconnect))
-        leaving = Leaving(code: code, reason: reason)
-        outputs.append(.needsTurn)
+        pendingEnd = PendingEnd(code: code, reason: reason)
+        outputs.append(.needsTurnEnd)
     }
 }

@@ -112,9 +112,9 @@ public struct SocketSession: Sendable {
     /// The number of these events.
     var awaitedAcks = 0
     var peers = PeerCalls()
-    /// The users with an unanswered offer of this session; `ending` holds those with an unanswered `call-end`.
-    var offering: Set<UserID> = []
-    var ending: Set<UserID> = []
+    /// The users with an unanswered offer of this session; `unansweredEnds` holds those with an unanswered `call-end`.
+    var unansweredOffers: Set<UserID> = []
+    var unansweredEnds: Set<UserID> = []
     var lastSignal: UInt64 = 0
     /// The device that CONNECT named.
     var device: DeviceID?
@@ -123,9 +123,9 @@ public struct SocketSession: Sendable {
     /// The number of bytes sent to the client before it joined.
     var bytesBeforeJoining = 0
     /// The close code and reason of a session that has been sent its last packet and ends once the queue is empty.
-    var leaving: Leaving?
+    var pendingEnd: PendingEnd?
 
-    struct Leaving: Equatable {
+    struct PendingEnd: Equatable {
         let code: UInt16
         let reason: String
     }
@@ -160,11 +160,11 @@ public struct SocketSession: Sendable {
 
     /// Handles one input and returns the outputs, to be carried out in order.
     public mutating func handle(_ input: Input, at now: Moment) -> [Output] {
-        guard phase != .over else { return lateAnswer(to: input) }
+        guard phase != .over else { return outputsAfterEnd(to: input) }
         switch input {
         case .began: begin(at: now)
         case .polled(let request): polled(request, at: now)
-        case .abandoned(let request): if transport == .polling(waiting: request) { finish() }
+        case .abandoned(let request): if transport == .polling(waiting: request) { end() }
         case .posted(let request, let body): posted(body, by: request, at: now)
         case .socketOpened: socketOpened(at: now)
         case .socketReceived(let text): socketReceived(text, at: now)
@@ -174,9 +174,9 @@ public struct SocketSession: Sendable {
         case .socketClosed: socketClosed()
         case .verified(let result): verified(result)
         case .frame(let frame): relay(frame)
-        case .ping(let number): ping(asked: number, at: now)
-        case .dismissed(let code, let reason): dismiss(code, reason)
-        case .turned: turned(at: now)
+        case .ping(let number): ping(requestNumber: number, at: now)
+        case .closedBySwitchboard(let code, let reason): closeForSwitchboard(code, reason)
+        case .turnEnded: turnEnded(at: now)
         case .deadlineReached: deadlineReached(at: now)
         }
         defer { outputs = [] }
@@ -187,7 +187,7 @@ public struct SocketSession: Sendable {
     public var deadline: Moment? {
         if phase == .over { return nil }
         var next: Moment
-        switch (version, pings.first { $0.answer == .pong }) {
+        switch (version, pings.first { $0.confirmation == .pong }) {
         case (.v4, let ping?): next = ping.sentAt + .milliseconds(Int64(SocketIOLimits.pingTimeoutMilliseconds))
         case (.v4, nil), (.v3, _):
             next =
@@ -214,15 +214,15 @@ public struct SocketSession: Sendable {
             }
         case .none: break
         }
-        if let deadline = self.deadline, now >= deadline { finish(code: 1001, "nothing was received for too long") }
+        if let deadline = self.deadline, now >= deadline { end(code: 1001, "nothing was received for too long") }
     }
 
     /// Answers an input of a session that is over: a request is refused like a request to an unknown session.
-    private func lateAnswer(to input: Input) -> [Output] {
+    private func outputsAfterEnd(to input: Input) -> [Output] {
         switch input {
         case .polled(let request), .posted(let request, _): [.refuse(request, .sessionUnknown)]
         case .began, .abandoned, .socketOpened, .socketReceived, .socketPonged, .socketClosed, .verified, .frame,
-            .ping, .dismissed, .turned, .deadlineReached:
+            .ping, .closedBySwitchboard, .turnEnded, .deadlineReached:
             []
         }
     }

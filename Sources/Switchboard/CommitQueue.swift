@@ -10,7 +10,7 @@ struct DeferredReply {
     enum Content {
         case frame(ConnectionID, [UInt8])
         case reply(RequestID, Reply)
-        case done(OrderID)
+        case done(OperatorOrderID)
 
         /// The output that sends it.
         var output: Switchboard.Output {
@@ -111,7 +111,7 @@ struct CommitQueue {
     /// Removes the responses to requests, and returns these requests, oldest first.
     ///
     /// Their changes may still become durable.
-    mutating func giveUpRequests() -> [RequestID] {
+    mutating func takeRequests() -> [RequestID] {
         var requests: [RequestID] = []
         for reply in replies { if case .reply(let id, _) = reply.content { requests.append(id) } }
         replies.removeAll { if case .reply = $0.content { true } else { false } }

@@ -7,7 +7,7 @@ import CallCore
 /// See Decision 0010.
 struct HistoryHold {
     private var until: Moment
-    private var isDoubted = false
+    private var isClockDoubtful = false
 
     /// The age of the newest record if that makes the clock doubtful, otherwise `nil`; negative when the record is in
     /// the future.
@@ -22,11 +22,11 @@ struct HistoryHold {
     }
 
     /// Whether history may be deleted.
-    func allowsDeletion(at now: Moment) -> Bool { !isDoubted && now >= until }
+    func allowsDeletion(at now: Moment) -> Bool { !isClockDoubtful && now >= until }
 
     /// Records that the wall clock has jumped, or that it agrees with the server's clock again.
-    mutating func doubt(_ isDoubted: Bool, at now: Moment) {
-        if self.isDoubted, !isDoubted { until = max(until, now + SwitchboardLimits.historyHeldAfterDoubt) }
-        self.isDoubted = isDoubted
+    mutating func setClockDoubtful(_ isDoubtful: Bool, at now: Moment) {
+        if self.isClockDoubtful, !isDoubtful { until = max(until, now + SwitchboardLimits.historyHeldAfterDoubt) }
+        self.isClockDoubtful = isDoubtful
     }
 }

@@ -16,7 +16,7 @@ enum SwitchboardLimits {
     static let replays = 1_024
     /// The number of signs of life, other than frames, that a connection may give after one ping: one is due, and some
     /// clients also send unsolicited pongs.
-    static let signs = 1_000
+    static let signsOfLifePerPing = 1_000
     /// The granularity of check-ups in milliseconds; a power of two.
     static let checkUpGrain: Int64 = 64
     /// The number of rooms that one connection may be present in.
@@ -37,11 +37,11 @@ enum SwitchboardLimits {
     static let reconnectsPerSecond: Int64 = 500
     /// The shortest time over which reconnecting devices are spread, even if there are few: other servers may restart
     /// at the same time.
-    static let shortestReturn = Moment.Duration.seconds(1)
+    static let shortestReconnectSpread = Moment.Duration.seconds(1)
     /// The longest such time: until a device without a call has reconnected, only pushes reach it.
-    static let longestReturn = Moment.Duration.seconds(10)
+    static let longestReconnectSpread = Moment.Duration.seconds(10)
     /// The delay before the first device is to reconnect: the next server opens its store first.
-    static let firstReturn = Moment.Duration.milliseconds(500)
+    static let firstReconnectDelay = Moment.Duration.milliseconds(500)
 
     // MARK: Calls
 
@@ -49,16 +49,16 @@ enum SwitchboardLimits {
     ///
     /// In this time apps repeat their signals, and devices that were away connect again.
     static let restsAfter = Moment.Duration.seconds(15)
-    /// How long after a call's end its offer may still come by the other way (request or connection).
+    /// How long after a call's end its offer may still come by the other transport (request or connection).
     static let offerRepeatedFor = Moment.Duration.seconds(10)
     /// How long after a call's end a signal without a peer may still belong to it.
-    static let lateFor = Moment.Duration.seconds(10)
+    static let lateSignalsFor = Moment.Duration.seconds(10)
     /// The same for a device that may not have been notified of the end: as long as a device may ring.
-    static let lateForUnnotified = Moment.Duration.seconds(120)
+    static let lateSignalsForUnnotified = Moment.Duration.seconds(120)
     /// The number of ends of a callId, and of its descriptions, that are recognized when they are resent.
     ///
     /// A call has one end, and one more from each device that had lost it.
-    static let takenSignals = 16
+    static let acceptedSignals = 16
     /// The number of spans into which the history's time is divided: the epochs of callIds are forgotten span by span.
     static let epochSpans: Int64 = 4
 
@@ -99,7 +99,7 @@ enum SwitchboardLimits {
     /// The moment need not be exact; if every sign were stored, every request would cause a write.
     static let signOfLifeStoredEvery = Moment.Duration.seconds(60)
     /// How long APNs is asked to keep trying to deliver a notice, of a text or of a missed call.
-    static let noticeFor = Moment.Duration.seconds(30)
+    static let noticeLifetime = Moment.Duration.seconds(30)
     /// The smallest number of dead push tokens in one window at which deletion stops.
     ///
     /// Deletion stops only if there are also more than twice as many dead tokens as accepted pushes in the window.

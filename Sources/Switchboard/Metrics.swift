@@ -76,7 +76,7 @@ public struct Metrics: Sendable {
             /// Rings of one callee by all callers.
             case ringsPerCallee = "rings_per_callee"
             /// Callers that ring one callee at the same time; a further caller is told that the callee is busy.
-            case crowded
+            case tooManyCallers = "crowded"
         }
 
         private var counts: [Limit: UInt64] = [:]
@@ -96,11 +96,11 @@ public struct Metrics: Sendable {
 
         /// The number of signals of a kind.
         public internal(set) subscript(kind: SignalKind) -> UInt64 {
-            get { counts[Self.place(of: kind)] }
-            set { counts[Self.place(of: kind)] = newValue }
+            get { counts[Self.index(of: kind)] }
+            set { counts[Self.index(of: kind)] = newValue }
         }
 
-        private static func place(of kind: SignalKind) -> Int {
+        private static func index(of kind: SignalKind) -> Int {
             switch kind {
             case .offer: 0
             case .ringing: 1

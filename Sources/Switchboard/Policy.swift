@@ -12,7 +12,7 @@ public struct Policy: Sendable {
     /// How often a connection is pinged.
     public var heartbeat = Moment.Duration.seconds(25)
     /// How long a connection may be silent before it is closed.
-    public var silence = Moment.Duration.seconds(60)
+    public var silenceTimeout = Moment.Duration.seconds(60)
     /// How long a connection stays open after its token has expired: clocks differ.
     public var tokenLeeway = Moment.Duration.seconds(60)
     /// How long an ended call can be fetched.

@@ -15,7 +15,7 @@ extension Switchboard {
             case .probe(let id): if let connection = connections[id] { checkProbe(of: connection) }
             case .call(let number):
                 if let call = calls[number] {
-                    callDue(call, timerAt: timer.at)
+                    callDeadlineReached(call, timerAt: timer.at)
                 } else {
                     restExpired(number)
                 }
@@ -25,7 +25,7 @@ extension Switchboard {
         }
     }
 
-    private mutating func callDue(_ call: Call, timerAt: Moment) {
+    private mutating func callDeadlineReached(_ call: Call, timerAt: Moment) {
         if call.scheduledAt == timerAt { call.scheduledAt = nil }
         trace(call, .timer)
         if let endedAt = call.endedAt {
@@ -36,7 +36,7 @@ extension Switchboard {
             if putToRest(call, endedAt: endedAt) { return }
         } else {
             retryPushes(of: call)
-            if let deadline = call.session.deadline, turn.now >= deadline { drive(call, .deadlineReached) }
+            if let deadline = call.session.deadline, turn.now >= deadline { process(call, .deadlineReached) }
         }
         reschedule(call)
     }
@@ -51,7 +51,7 @@ extension Switchboard {
         }
         if precautions.crashShadow.end(at: now, calls: calls) { commits.append(.uncleanStartsForgotten) }
         limits.forgetFull(at: now)
-        cutRevocations()
+        limitFutureRevocations()
         metrics.isDeletionStopped = pushes.breaker.isOpen(at: now)
         calls.forgetEndNotices()
         schedule(.sweep, at: now + SwitchboardLimits.sweepEvery)

@@ -27,12 +27,12 @@ extension Switchboard {
         }
     }
 
-    mutating func ask(_ query: StoreQuery, for purpose: PendingQuery) {
-        let id = queries.ask(for: purpose)
+    mutating func submit(_ query: StoreQuery, for purpose: PendingQuery) {
+        let id = queries.register(for: purpose)
         // The answer must include all changes so far.
         commits.flush(at: turn.now, into: &turn.out)
         if tracesCalls { turn.out += notes(ofCommitIn: turn.out) }
-        turn.out.append(.ask(query, id))
+        turn.out.append(.submit(query, id))
     }
 
     mutating func ping(_ connection: Connection) {

@@ -17,9 +17,9 @@ extension Switchboard {
             metrics.isStalled = false
             turn.out.append(.note(.storeRecovered))
         case .damaged(let damage): noteDamage(damage)
-        case .answered(let id, let answer):
-            if case .failed(let failure) = answer { trace(from: .connections, .unanswered(failure)) }
-            if let query = queries.answered(id) { answered(query, answer) }
+        case .queryResult(let id, let result):
+            if case .failed(let failure) = result { trace(from: .connections, .unanswered(failure)) }
+            if let query = queries.finish(id) { queryFinished(query, result) }
         }
     }
 
@@ -27,15 +27,15 @@ extension Switchboard {
     ///
     /// Their changes may still become durable; a resend under the same `id` then finds them.
     private mutating func refuseWaitingRequests() {
-        for id in commits.giveUpRequests() { turn.out.append(.reply(id, Self.storeUnavailable)) }
+        for id in commits.takeRequests() { turn.out.append(.reply(id, Self.storeUnavailable)) }
     }
 
-    mutating func answered(_ query: PendingQuery, _ answer: StoreResult) {
-        switch (query, answer) {
+    mutating func queryFinished(_ query: PendingQuery, _ result: StoreResult) {
+        switch (query, result) {
         case (.history(let id, let principal), .history(let calls)):
             turn.out.append(.reply(id, Reply(body: CallView.history(calls, for: principal))))
         case (.record(let id, let principal, let peer), .history(let calls)):
-            answerRecord(among: calls, with: peer, by: principal, as: id)
+            respondWithRecord(among: calls, with: peer, by: principal, as: id)
         case (.call(let id, let principal), .timeline(let record?, _)) where Self.concerns(record, principal):
             turn.out.append(.reply(id, Reply(body: CallView.details(record, for: principal))))
         case (.timeline(let id, let principal), .timeline(let record?, let events))

@@ -94,7 +94,7 @@ extension Switchboard {
             if seen.insert(number).inserted, let call = calls[number] { tags.append(call.tag) }
         }
         turn.uncommitted.append((ticket, tags))
-        return tags.map { .trace(.call($0, .handedOver(ticket))) }
+        return tags.map { .trace(.call($0, .queuedForCommit(ticket))) }
     }
 
     /// Reports the calls whose changes are durable now.
@@ -155,14 +155,14 @@ extension CallSession.OfferMeaning {
     }
 }
 
-extension CallRouter.Beginning {
+extension CallRouter.StartOutcome {
     /// The decision as the log shows it.
     var word: Switchboard.CallStart {
         switch self {
         case .rings: .rings
         case .hidden: .hidden
         case .busy: .busy
-        case .crowded: .crowded
+        case .tooManyCallers: .tooManyCallers
         case .lostGlare: .glare
         }
     }
@@ -186,7 +186,8 @@ extension TimelineEvent {
             .probeFailed(let device), .pushSent(let device, _, _), .pushResult(let device, _, _, _, _),
             .pushCancelled(let device), .repeated(_, let device, _):
             device
-        case .blocked, .doNotDisturb, .callIDTaken, .crowded, .noDevice, .loggedOut, .restarted, .ringRefused, .omitted,
+        case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .tokensRevoked, .restarted,
+            .ringRefused, .omitted,
             .ended, .other:
             nil
         }
@@ -212,7 +213,7 @@ extension Switchboard.Request {
         case .block: .block
         case .unblock: .unblock
         case .doNotDisturb: .doNotDisturb
-        case .logOutEverywhere: .logOut
+        case .revokeTokens: .revokeTokens
         }
     }
 
@@ -222,7 +223,7 @@ extension Switchboard.Request {
         case .signal(let message): message.callID
         case .fetch(let id, _), .end(let id, _, _), .call(let id, _, _), .timeline(let id, _, _): id
         case .history, .record, .register, .devices, .removeDevice, .turnCredential, .blocks, .block, .unblock,
-            .doNotDisturb, .logOutEverywhere:
+            .doNotDisturb, .revokeTokens:
             nil
         }
     }

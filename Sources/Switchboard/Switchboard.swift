@@ -56,7 +56,7 @@ public struct Switchboard: ~Copyable {
         for damage in stored.damages { noteDamage(damage) }
         for kept in stored.calls { restore(kept) }
         if let age = precautions.historyHold.oddAge { turn.out.append(.note(.oddClock(age))) }
-        cutRevocations()
+        limitFutureRevocations()
         schedule(.sweep, at: now + SwitchboardLimits.sweepEvery)
     }
 
@@ -91,7 +91,7 @@ public struct Switchboard: ~Copyable {
         case .pushed(let id, let result): pushed(id, result)
         case .ordered(let id, let order): carryOut(order, as: id)
         case .drain: drain()
-        case .clockDoubted(let isDoubted): precautions.historyHold.doubt(isDoubted, at: now)
+        case .clockDoubtChanged(let isDoubtful): precautions.historyHold.setClockDoubtful(isDoubtful, at: now)
         case .deadlineReached: deadlineReached()
         }
     }
@@ -128,7 +128,7 @@ public struct Switchboard: ~Copyable {
         calls.insert(call)
         calls.began(call)
         if call.session.isLive { note(call, .restarted) }
-        wakeLater(call)
+        wakeAfterRestart(call)
         reschedule(call)
         for leg in call.session.legs where leg.phase == .endNotDelivered {
             calls.endNotices.insert(call.number, for: call.user(on: leg.side))

@@ -9,16 +9,16 @@ package final class Inbox<Element: Sendable>: Sendable {
     private struct State {
         var elements: [Element] = []
         var weight = 0
-        var weightInHand = 0
+        var takenWeight = 0
         var refused: UInt64 = 0
-        var refusedTold: UInt64 = 0
+        var reportedRefusedCount: UInt64 = 0
         var isClosed = false
         var wake: (@Sendable () -> Void)?
 
         mutating func takeElements() -> [Element] {
             var taken: [Element] = []
             swap(&taken, &elements)
-            (weightInHand, weight) = (weight, 0)
+            (takenWeight, weight) = (weight, 0)
             return taken
         }
     }
@@ -33,7 +33,7 @@ package final class Inbox<Element: Sendable>: Sendable {
     @discardableResult
     package func put(_ element: Element, weight: Int = 1) -> Bool {
         state.withLock { state in
-            guard !state.isClosed, state.weight + state.weightInHand + weight <= limit else {
+            guard !state.isClosed, state.weight + state.takenWeight + weight <= limit else {
                 state.refused += 1
                 return false
             }
@@ -53,12 +53,12 @@ package final class Inbox<Element: Sendable>: Sendable {
     ///   and empty.
     package func takeAll() -> (elements: [Element], refused: UInt64)? {
         state.wait { state -> (elements: [Element], refused: UInt64)?? in
-            state.weightInHand = 0
-            guard !state.elements.isEmpty || state.refused != state.refusedTold else {
+            state.takenWeight = 0
+            guard !state.elements.isEmpty || state.refused != state.reportedRefusedCount else {
                 return state.isClosed ? .some(nil) : nil
             }
-            defer { state.refusedTold = state.refused }
-            return (state.takeElements(), state.refused - state.refusedTold)
+            defer { state.reportedRefusedCount = state.refused }
+            return (state.takeElements(), state.refused - state.reportedRefusedCount)
         }
     }
 

@@ -11,25 +11,25 @@ package final class ServerClock: Sendable {
     }
 
     /// Returns the time for deadlines and records: milliseconds since 1970 that never leap and never go back.
-    package func now() -> Int64 { look { $0.now } }
+    package func now() -> Int64 { withTime { $0.now } }
 
     /// Returns the time for what others sign or check, such as a token's `exp`: milliseconds since 1970 by the world's
     /// clocks.
-    package func date() -> Int64 { look { $0.date } }
+    package func date() -> Int64 { withTime { $0.date } }
 
     /// Returns both at one moment; adding `now − date` to a date from outside turns it into a deadline.
-    package func nowAndDate() -> (now: Int64, date: Int64) { look { ($0.now, $0.date) } }
+    package func nowAndDate() -> (now: Int64, date: Int64) { withTime { ($0.now, $0.date) } }
 
     /// The number of times that the wall clock has leapt.
-    package var leaps: UInt64 { look { $0.leaps } }
+    package var leaps: UInt64 { withTime { $0.leaps } }
 
     /// The wall clock's lead over ``now()``, in milliseconds.
-    package var difference: Int64 { look { $0.difference } }
+    package var difference: Int64 { withTime { $0.difference } }
 
     /// Returns the events since the last call.
-    package func takeEvents() -> [ServerTime.Event] { look { $0.takeEvents() } }
+    package func takeEvents() -> [ServerTime.Event] { withTime { $0.takeEvents() } }
 
-    private func look<Value>(_ body: (inout ServerTime) -> Value) -> Value {
+    private func withTime<Value>(_ body: (inout ServerTime) -> Value) -> Value {
         time.withLock { time in
             // Read under the lock, so that readings are applied in the order in which they were made.
             var reading = read()

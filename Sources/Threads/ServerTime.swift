@@ -29,7 +29,7 @@ package struct ServerTime: Sendable {
     /// A ring of 45 s lasts 43 s to 47 s.
     package static let slewDivisor: Int64 = 20
     /// The largest number of events that wait to be taken; a wall clock that leaps to and fro must not fill the memory.
-    private static let mostEvents = 8
+    private static let maximumEvents = 8
 
     private struct Leap {
         /// The wall clock minus the boot clock.
@@ -66,8 +66,8 @@ package struct ServerTime: Sendable {
 
     /// The time at the last reading for what others sign or check, in milliseconds since 1970.
     ///
-    /// Others use the wall clock's time. It is ``now`` until a leap of the wall clock was accepted, and again as soon as
-    /// slewing has made both equal.
+    /// Others use the wall clock's time. It is ``now`` until a leap of the wall clock was accepted, and again as soon
+    /// as slewing has made both equal.
     package var date: Int64 { boot + (dateOffset ?? offset) }
 
     /// Whether the clocks differ by a leap, which is more than slewing is meant for.
@@ -134,7 +134,7 @@ package struct ServerTime: Sendable {
     }
 
     private mutating func note(_ event: Event) {
-        if events.count < Self.mostEvents { events.append(event) }
+        if events.count < Self.maximumEvents { events.append(event) }
     }
 
     private mutating func slew() {

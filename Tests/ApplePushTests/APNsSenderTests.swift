@@ -22,8 +22,8 @@ struct APNsSenderTests {
     func voip() async throws {
         let sender = try sender()
         let payload = #"{"aps":{"content-available":1},"callerName":"山田太郎","escaped":"\u2028\/"}"#
-        let order = PushOrder.test(1, payload: payload)
-        sender.send(order)
+        let sent = OutgoingPush.test(1, payload: payload)
+        sender.send(sent)
         #expect(try await reports.result(of: 1) == .accepted)
         let push = try #require(try await apple.pushes().first)
         let authorization = try #require(push.headers["authorization"])
@@ -31,10 +31,10 @@ struct APNsSenderTests {
             push.headerList.sorted { $0[0] < $1[0] } == [
                 [":authority", String(apple.endpoint("sandbox").dropFirst("https://".count))],
                 [":method", "POST"],
-                [":path", "/3/device/" + order.token],
+                [":path", "/3/device/" + sent.token],
                 [":scheme", "https"],
                 ["apns-expiration", "0"],
-                ["apns-id", order.apnsID],
+                ["apns-id", sent.apnsID],
                 ["apns-priority", "10"],
                 ["apns-push-type", "voip"],
                 ["apns-topic", "com.example.app.voip"],
@@ -60,7 +60,7 @@ struct APNsSenderTests {
         let sender = try sender(other)
         sender.send(.test(1))
         #expect(
-            try await reports.result(of: 1) == .answered(status: 403, reason: "InvalidProviderToken", timestamp: nil)
+            try await reports.result(of: 1) == .response(status: 403, reason: "InvalidProviderToken", timestamp: nil)
         )
     }
 
@@ -79,19 +79,21 @@ struct APNsSenderTests {
 
     @Test("A push goes to the topic and the environment of its own device")
     func topicsAndEnvironments() async throws {
-        try await apple.device(#"{"token":"\#(PushOrder.token(1))","topics":["one.voip"],"environment":"sandbox"}"#)
-        try await apple.device(#"{"token":"\#(PushOrder.token(2))","topics":["two.voip"],"environment":"production"}"#)
+        try await apple.device(#"{"token":"\#(OutgoingPush.token(1))","topics":["one.voip"],"environment":"sandbox"}"#)
+        try await apple.device(
+            #"{"token":"\#(OutgoingPush.token(2))","topics":["two.voip"],"environment":"production"}"#
+        )
         let sender = try sender()
         sender.send(.test(1, topic: "one.voip"))
         #expect(try await reports.result(of: 1) == .accepted)
         sender.send(.test(2, environment: .production, topic: "two.voip"))
-        sender.send(.test(3, token: PushOrder.token(1), topic: "two.voip"))
-        sender.send(.test(4, token: PushOrder.token(2), topic: "two.voip"))
+        sender.send(.test(3, token: OutgoingPush.token(1), topic: "two.voip"))
+        sender.send(.test(4, token: OutgoingPush.token(2), topic: "two.voip"))
         #expect(try await reports.result(of: 2) == .accepted)
         #expect(
-            try await reports.result(of: 3) == .answered(status: 400, reason: "DeviceTokenNotForTopic", timestamp: nil)
+            try await reports.result(of: 3) == .response(status: 400, reason: "DeviceTokenNotForTopic", timestamp: nil)
         )
-        #expect(try await reports.result(of: 4) == .answered(status: 400, reason: "BadDeviceToken", timestamp: nil))
+        #expect(try await reports.result(of: 4) == .response(status: 400, reason: "BadDeviceToken", timestamp: nil))
         #expect(try await apple.stats().connectionsByEnvironment == ["sandbox": 1, "production": 1])
     }
 
@@ -107,10 +109,10 @@ struct APNsSenderTests {
             """
         )
         let expected: [PushResult] = [
-            .answered(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: 1_700_000_000_123)),
-            .answered(status: 429, reason: "TooManyRequests", timestamp: nil),
-            .answered(status: 503, reason: nil, timestamp: nil), .answered(status: 500, reason: nil, timestamp: nil),
-            .answered(status: 500, reason: nil, timestamp: nil),
+            .response(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: 1_700_000_000_123)),
+            .response(status: 429, reason: "TooManyRequests", timestamp: nil),
+            .response(status: 503, reason: nil, timestamp: nil), .response(status: 500, reason: nil, timestamp: nil),
+            .response(status: 500, reason: nil, timestamp: nil),
         ]
         for (number, result) in expected.enumerated() {
             sender.send(.test(number + 1))
@@ -119,7 +121,7 @@ struct APNsSenderTests {
         sender.send(.test(9, payload: "{\"x\":\"" + String(repeating: "x", count: 5_112) + "\"}"))
         sender.send(.test(10, payload: "{\"x\":\"" + String(repeating: "x", count: 5_113) + "\"}"))
         #expect(try await reports.result(of: 9) == .accepted)
-        #expect(try await reports.result(of: 10) == .answered(status: 413, reason: "PayloadTooLarge", timestamp: nil))
+        #expect(try await reports.result(of: 10) == .response(status: 413, reason: "PayloadTooLarge", timestamp: nil))
     }
 
     @Test(
@@ -129,7 +131,7 @@ struct APNsSenderTests {
     func badToken(token: String) async throws {
         let sender = try sender()
         sender.send(.test(1, token: token))
-        #expect(reports.results(of: 1) == [.answered(status: 400, reason: "BadDeviceToken", timestamp: nil)])
+        #expect(reports.results(of: 1) == [.response(status: 400, reason: "BadDeviceToken", timestamp: nil)])
         #expect(try await apple.stats().connections == 0)
     }
 
@@ -163,9 +165,10 @@ struct APNsSenderTests {
         for number in 2...6 { sender.send(.test(number)) }
         for number in 2...6 { #expect(try await reports.result(of: UInt64(number)) == .accepted) }
         #expect(try await apple.stats().providerTokens == 2)
-        #expect(try await apple.pushes().filter { $0.token == PushOrder.token(2) }.count == 2)
+        #expect(try await apple.pushes().filter { $0.token == OutgoingPush.token(2) }.count == 2)
         #expect(
-            Set(try await apple.pushes().filter { $0.token == PushOrder.token(2) }.map(\.headers["apns-id"])).count == 1
+            Set(try await apple.pushes().filter { $0.token == OutgoingPush.token(2) }.map(\.headers["apns-id"])).count
+                == 1
         )
     }
 
@@ -173,16 +176,16 @@ struct APNsSenderTests {
     func expiredTwice() async throws {
         let sender = try await agedSender()
         let refusal = #"{"status":403,"reason":"ExpiredProviderToken","always":true}"#
-        try await apple.script(PushOrder.token(2), refusal)
+        try await apple.script(OutgoingPush.token(2), refusal)
         sender.send(.test(2))
-        let expected = PushResult.answered(status: 403, reason: "ExpiredProviderToken", timestamp: nil)
+        let expected = PushResult.response(status: 403, reason: "ExpiredProviderToken", timestamp: nil)
         #expect(try await reports.result(of: 2) == expected)
-        #expect(try await apple.pushes().filter { $0.token == PushOrder.token(2) }.count == 2)
+        #expect(try await apple.pushes().filter { $0.token == OutgoingPush.token(2) }.count == 2)
         // The token is now new. If it were renewed again so soon, Apple would refuse every push.
-        try await apple.script(PushOrder.token(3), refusal)
+        try await apple.script(OutgoingPush.token(3), refusal)
         sender.send(.test(3))
         #expect(try await reports.result(of: 3) == expected)
-        #expect(try await apple.pushes().filter { $0.token == PushOrder.token(3) }.count == 1)
+        #expect(try await apple.pushes().filter { $0.token == OutgoingPush.token(3) }.count == 1)
     }
 
     @Test("A push that is cancelled while its provider token is renewed is not sent again")
@@ -193,7 +196,7 @@ struct APNsSenderTests {
         try await apple.config(#"{"clockOffset":2400}"#)
         sender.send(.test(2))
         #expect(try await reports.result(of: 2) == .cancelled)
-        #expect(try await apple.pushes().filter { $0.token == PushOrder.token(2) }.count == 1)
+        #expect(try await apple.pushes().filter { $0.token == OutgoingPush.token(2) }.count == 1)
     }
 
     // MARK: Many
@@ -221,7 +224,7 @@ struct APNsSenderTests {
     @Test("A slow answer to the first push delays the others by about a second only")
     func slowFirst() async throws {
         let sender = try sender()
-        try await apple.script(PushOrder.token(1), #"{"delay":20}"#)
+        try await apple.script(OutgoingPush.token(1), #"{"delay":20}"#)
         let start = ContinuousClock.now
         for number in 1...3 { sender.send(.test(number)) }
         for number in 2...3 { #expect(try await reports.result(of: UInt64(number), within: 5) == .accepted) }

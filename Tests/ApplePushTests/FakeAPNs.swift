@@ -133,7 +133,7 @@ final class FakeAPNs: Sendable {
             timeoutMilliseconds: 30_000
         )
         request.bodyLimit = 64 << 20
-        let response = try await client.answer(to: request)
+        let response = try await client.response(to: request)
         guard response.status == 200 else {
             throw FakeAPNsMissing(
                 description: "The fake refused \(path): \(String(decoding: response.body, as: UTF8.self))"
@@ -152,7 +152,7 @@ struct FakeAPNsMissing: Error, CustomStringConvertible {
 func testNow() -> Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
 extension HTTPClient {
-    func answer(to request: HTTPRequest) async throws -> HTTPResponse {
+    func response(to request: HTTPRequest) async throws -> HTTPResponse {
         try await withCheckedThrowingContinuation { continuation in
             send(request) { continuation.resume(with: $0.mapError { $0 as any Error }) }
         }

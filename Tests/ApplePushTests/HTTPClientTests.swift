@@ -38,12 +38,14 @@ struct HTTPClientTests {
         let client = try client()
         var request = request("http://127.0.0.1:\(server.ready.control)/stats")
         request.wantedHeaders = ["content-type"]
-        let response = try await client.answer(to: request)
+        let response = try await client.response(to: request)
         #expect(response.status == 200 && response.version == .http11)
         #expect(response.headers == [HTTPHeader("content-type", "application/json")])
         #expect(response.header("content-type") == "application/json")
         #expect(response.body.first == UInt8(ascii: "{") && response.body.last == UInt8(ascii: "}"))
-        #expect(try await client.answer(to: self.request("http://127.0.0.1:\(server.ready.control)/no")).status == 404)
+        #expect(
+            try await client.response(to: self.request("http://127.0.0.1:\(server.ready.control)/no")).status == 404
+        )
     }
 
     @Test("A response with a larger body than its request allows is a failure")
@@ -51,11 +53,11 @@ struct HTTPClientTests {
         let server = try FakeAPNs()
         let client = try client()
         var request = request("http://127.0.0.1:\(server.ready.control)/stats")
-        let length = try await client.answer(to: request).body.count
+        let length = try await client.response(to: request).body.count
         request.bodyLimit = length
-        #expect(try await client.answer(to: request).body.count == length)
+        #expect(try await client.response(to: request).body.count == length)
         request.bodyLimit = length - 1
-        await #expect(throws: HTTPFailure.bodyTooLarge) { try await client.answer(to: request) }
+        await #expect(throws: HTTPFailure.bodyTooLarge) { try await client.response(to: request) }
     }
 
     @Test("A request that cannot be sent is refused immediately")
@@ -153,7 +155,7 @@ struct HTTPClientTests {
         client.cancel(id)
         try await eventually("it is cancelled", within: 4) { outcomes[1] == [.failure(.cancelled(sent: true))] }
         // libcurl resets the stream only when it sends the next request on this connection.
-        _ = try await client.answer(to: self.request(server.endpoint("sandbox") + "/"))
+        _ = try await client.response(to: self.request(server.endpoint("sandbox") + "/"))
         #expect(try await server.stats().connections == 1)
         try await eventually("the stream is reset", within: 4) { try await server.stats().open == 0 }
     }
@@ -190,9 +192,9 @@ struct HTTPClientTests {
     func idle() async throws {
         let server = try FakeAPNs()
         let sender = try client { $0.caFile = server.ready.ca }
-        _ = try await sender.answer(to: request(server.endpoint("sandbox") + "/"))
-        let before = sender.rounds
+        _ = try await sender.response(to: request(server.endpoint("sandbox") + "/"))
+        let before = sender.iterations
         try await Task.sleep(for: .milliseconds(600))
-        #expect(sender.rounds - before < 20)
+        #expect(sender.iterations - before < 20)
     }
 }

@@ -58,7 +58,7 @@ func eventually(
     }
 }
 
-extension PushOrder {
+extension OutgoingPush {
     /// Returns a device token that ends in this number, in hexadecimal.
     static func token(_ number: Int) -> String {
         let digits = String(number, radix: 16)
@@ -74,9 +74,9 @@ extension PushOrder {
         payload: String = #"{"aps":{"content-available":1}}"#,
         seconds: Double = 20,
         now: Int64 = testNow()
-    ) -> PushOrder {
+    ) -> OutgoingPush {
         let digits = String(number, radix: 16)
-        return PushOrder(
+        return OutgoingPush(
             id: PushID(rawValue: UInt64(number)),
             token: token ?? Self.token(number),
             topic: topic ?? (kind == .voip ? "com.example.app.voip" : "com.example.app"),
@@ -84,13 +84,13 @@ extension PushOrder {
             environment: environment,
             apnsID: "00000000-0000-5000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits,
             payload: [UInt8](payload.utf8),
-            giveUpAt: Moment(milliseconds: now + Int64(seconds * 1_000))
+            expiresAt: Moment(milliseconds: now + Int64(seconds * 1_000))
         )
     }
 }
 
 extension PushResult {
-    static let accepted = PushResult.answered(status: 200, reason: nil, timestamp: nil)
+    static let accepted = PushResult.response(status: 200, reason: nil, timestamp: nil)
 
     var unreachableWords: String? {
         if case .unreachable(let words) = self { words } else { nil }

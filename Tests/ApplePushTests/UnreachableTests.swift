@@ -37,19 +37,19 @@ struct UnreachableTests {
         let sender = try sender(apple)
         sender.send(.test(1))
         #expect(try await reports.result(of: 1) == .accepted)
-        try await apple.script(PushOrder.token(2), answer)
+        try await apple.script(OutgoingPush.token(2), answer)
         sender.send(.test(2))
         // Whether libcurl repeats the push depends on what it reads first: the GOAWAY alone, or also the end of the
         // connection.
         if try await reports.result(of: 2) != .accepted {
             #expect(try await reports.result(of: 2).unreachableWords != nil)
-            var again = PushOrder.test(3, token: PushOrder.token(2))
-            again.apnsID = PushOrder.test(2).apnsID
+            var again = OutgoingPush.test(3, token: OutgoingPush.token(2))
+            again.apnsID = OutgoingPush.test(2).apnsID
             sender.send(again)
             #expect(try await reports.result(of: 3) == .accepted)
         }
         #expect(try await apple.stats().connections == 2)
-        let pushes = try await apple.pushes().filter { $0.token == PushOrder.token(2) }
+        let pushes = try await apple.pushes().filter { $0.token == OutgoingPush.token(2) }
         #expect(pushes.count == 2 && Set(pushes.map(\.headers["apns-id"])).count == 1)
     }
 
@@ -59,10 +59,10 @@ struct UnreachableTests {
         let sender = try sender(apple)
         sender.send(.test(1))
         #expect(try await reports.result(of: 1) == .accepted)
-        for number in 2...9 { try await apple.script(PushOrder.token(number), #"{"delay":1}"#) }
+        for number in 2...9 { try await apple.script(OutgoingPush.token(number), #"{"delay":1}"#) }
         for number in 2...9 { sender.send(.test(number)) }
         try await eventually("Apple has them") { try await apple.pushes().count == 9 }
-        try await apple.script(PushOrder.token(10), #"{"goaway":true}"#)
+        try await apple.script(OutgoingPush.token(10), #"{"goaway":true}"#)
         sender.send(.test(10))
         for number in 2...9 { #expect(try await reports.result(of: UInt64(number)) == .accepted) }
         let last = try await reports.result(of: 10)
@@ -75,7 +75,7 @@ struct UnreachableTests {
     func dropped() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
-        try await apple.script(PushOrder.token(1), #"{"drop":true,"always":true}"#)
+        try await apple.script(OutgoingPush.token(1), #"{"drop":true,"always":true}"#)
         sender.send(.test(1))
         #expect(try await reports.result(of: 1).unreachableWords == "the connection was lost before the response came")
         sender.send(.test(2))
@@ -86,7 +86,7 @@ struct UnreachableTests {
     func refusedStream() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
-        try await apple.script(PushOrder.token(1), #"{"reset":"refused"}"#)
+        try await apple.script(OutgoingPush.token(1), #"{"reset":"refused"}"#)
         sender.send(.test(1))
         #expect(try await reports.result(of: 1) == .accepted)
         let pushes = try await apple.pushes()
@@ -97,7 +97,7 @@ struct UnreachableTests {
     func reset() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
-        try await apple.script(PushOrder.token(2), #"{"reset":true}"#)
+        try await apple.script(OutgoingPush.token(2), #"{"reset":true}"#)
         sender.send(.test(1))
         #expect(try await reports.result(of: 1) == .accepted)
         sender.send(.test(2))
@@ -113,7 +113,7 @@ struct UnreachableTests {
         let sender = try sender(apple)
         sender.send(.test(1))
         #expect(try await reports.result(of: 1) == .accepted)
-        try await apple.script(PushOrder.token(2), #"{"delay":30}"#)
+        try await apple.script(OutgoingPush.token(2), #"{"delay":30}"#)
         let start = ContinuousClock.now
         sender.send(.test(2, seconds: 0.5))
         sender.send(.test(3))
@@ -201,7 +201,7 @@ struct UnreachableTests {
     func cancelledTooLate() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
-        try await apple.script(PushOrder.token(1), #"{"delay":0.5}"#)
+        try await apple.script(OutgoingPush.token(1), #"{"delay":0.5}"#)
         sender.send(.test(1))
         try await eventually("Apple has it") { try await apple.pushes().count == 1 }
         sender.cancel(PushID(rawValue: 1))
@@ -216,7 +216,7 @@ struct UnreachableTests {
     func shutdown() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
-        try await apple.script(PushOrder.token(1), #"{"delay":0.5}"#)
+        try await apple.script(OutgoingPush.token(1), #"{"delay":0.5}"#)
         sender.send(.test(1))
         sender.shutdown(limitMilliseconds: 10_000)
         #expect(reports.results(of: 1) == [.accepted])
@@ -228,8 +228,8 @@ struct UnreachableTests {
     func log() async throws {
         let (apple, book) = (try FakeAPNs(), LogBook())
         let sender = try APNsSender(apple.configuration(), log: book.logger, report: reports.take)
-        try await apple.script(PushOrder.token(2), #"{"status":410,"reason":"Unregistered"}"#)
-        try await apple.script(PushOrder.token(3), #"{"drop":true,"always":true}"#)
+        try await apple.script(OutgoingPush.token(2), #"{"status":410,"reason":"Unregistered"}"#)
+        try await apple.script(OutgoingPush.token(3), #"{"drop":true,"always":true}"#)
         for number in 1...3 {
             // The pushes are sent one after the other, because the lost connection of push 3 could affect others under
             // way. Another test covers that.
@@ -241,8 +241,8 @@ struct UnreachableTests {
         #expect(reports.results(of: 4) == [.onlyLogged])
         let provider = try #require(try await apple.pushes().first?.headers["authorization"])
         #expect(book.text.contains("Unregistered") && book.text.contains("no APNs key"))
-        #expect(book.text.contains(String(PushOrder.token(1).prefix(6))))
-        for secret in [String(PushOrder.token(1).prefix(7)), String(provider.dropFirst(7).prefix(20)), "Yamada"] {
+        #expect(book.text.contains(String(OutgoingPush.token(1).prefix(6))))
+        for secret in [String(OutgoingPush.token(1).prefix(7)), String(provider.dropFirst(7).prefix(20)), "Yamada"] {
             #expect(!book.text.contains(secret))
         }
     }

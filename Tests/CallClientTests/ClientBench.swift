@@ -54,7 +54,7 @@ struct ClientBench {
     }
 
     mutating func signal(
-        _ content: Incoming.Content,
+        _ content: ServerMessage.Content,
         call: String = "c1",
         epoch: UInt32 = 1,
         seq: UInt64? = nil,
@@ -62,7 +62,7 @@ struct ClientBench {
         device: String = "peer",
         id: String? = nil
     ) -> [CallClient.Output] {
-        let envelope = Incoming.Envelope(
+        let envelope = ServerMessage.Envelope(
             callID: Self.call(call),
             epoch: epoch,
             seq: seq ?? nextSeq,
@@ -76,8 +76,12 @@ struct ClientBench {
         return take(.received(.signal(envelope, content)))
     }
 
-    mutating func event(_ event: Incoming.StateEvent, call: String = "c1", epoch: UInt32 = 1) -> [CallClient.Output] {
-        let envelope = Incoming.Envelope(
+    mutating func event(
+        _ event: ServerMessage.StateEvent,
+        call: String = "c1",
+        epoch: UInt32 = 1
+    ) -> [CallClient.Output] {
+        let envelope = ServerMessage.Envelope(
             callID: Self.call(call),
             epoch: epoch,
             seq: nextSeq,

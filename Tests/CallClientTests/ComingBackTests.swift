@@ -7,7 +7,7 @@ import Testing
 struct ComingBackTests {
     private func draining(_ milliseconds: Int64) -> CallClient.Input {
         let frame = ServerFrame.draining(reconnectAfterMs: milliseconds)
-        return .received(Incoming(Array(frame.dropFirst(Frame.headroom))))
+        return .received(ServerMessage(Array(frame.dropFirst(Frame.headroom))))
     }
 
     @Test("The device asks for a socket at the time that the server named, not earlier and only once")
@@ -61,10 +61,10 @@ struct ComingBackTests {
     func limits() {
         var bench = ClientBench.talking()
         bench.take(draining(86_400_000))
-        #expect(bench.client.reconnectAt == bench.now + ClientLimits.longestReturn)
+        #expect(bench.client.reconnectAt == bench.now + ClientLimits.longestReconnectDelay)
         bench = ClientBench.talking()
         bench.take(draining(-1))
         #expect(bench.client.reconnectAt == nil)
-        #expect(Incoming(Array(#"{"type":"draining"}"#.utf8)) == .other)
+        #expect(ServerMessage(Array(#"{"type":"draining"}"#.utf8)) == .other)
     }
 }

@@ -183,7 +183,7 @@ struct GlareTests {
     }
 
     @Test("The other call rings after all when the winning call is given up")
-    func hushed() {
+    func hiddenCall() {
         var bench = ClientBench()
         bench.start("a")
         _ = bench.offered(call: "m")

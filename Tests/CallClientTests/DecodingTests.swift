@@ -12,7 +12,7 @@ struct DecodingTests {
         at: Moment(milliseconds: 1_234)
     )
 
-    private func read(_ frame: [UInt8]) -> Incoming { Incoming(Array(frame.dropFirst(Frame.headroom))) }
+    private func read(_ frame: [UInt8]) -> ServerMessage { ServerMessage(Array(frame.dropFirst(Frame.headroom))) }
 
     @Test("An offer is read with all that the server adds")
     func offer() throws {
@@ -114,11 +114,11 @@ struct DecodingTests {
             #"{"type":"offer","callId":"c1","epoch":1,"seq":1,"from":"11","fromDevice":"d","sdp":"v=0\u00e9"}"#.utf8
         )
         for index in frame.indices {
-            _ = Incoming(Array(frame[..<index]))
+            _ = ServerMessage(Array(frame[..<index]))
             for byte in [0, 0x22, 0x5C, 0x7B, 0x7D, 0xFF] as [UInt8] {
                 var other = frame
                 other[index] = byte
-                _ = Incoming(other)
+                _ = ServerMessage(other)
             }
         }
     }

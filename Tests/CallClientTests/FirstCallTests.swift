@@ -65,11 +65,11 @@ struct FirstCallTests {
 
 /// CallKit.
 protocol CallSystem: AnyObject {
-    func reportIncoming(_ uuid: CallUUID, _ caller: CallClient.Caller)
+    func reportIncoming(_ uuid: CallUUID, _ caller: CallClient.DisplayedPeer)
     func reportConnecting(_ uuid: CallUUID)
     func reportConnected(_ uuid: CallUUID)
     func reportEnded(_ uuid: CallUUID, _ end: ReportedEnd)
-    func update(_ uuid: CallUUID, _ caller: CallClient.Caller)
+    func update(_ uuid: CallUUID, _ caller: CallClient.DisplayedPeer)
     func fail(_ uuid: CallUUID, _ refusal: CallClient.Refusal)
 }
 
@@ -203,7 +203,7 @@ final class Calls {
 
     /// The socket has received a text frame.
     func received(_ frame: [UInt8]) {
-        let object = Incoming(frame)
+        let object = ServerMessage(frame)
         take(object == .welcome ? .socketOpened : .received(object))
     }
 

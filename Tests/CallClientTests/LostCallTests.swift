@@ -73,7 +73,7 @@ struct LostCallTests {
         var outputs: [CallClient.Output] = []
         for _ in 0..<25 {
             for number in (bench.history + outputs).compactMap(\.fetched) {
-                let envelope = Incoming.Envelope(
+                let envelope = ServerMessage.Envelope(
                     callID: ClientBench.call("c1"),
                     epoch: 1,
                     seq: 1_025,
@@ -148,7 +148,7 @@ struct LostCallTests {
         "A call that has ended here but is live on the server is ended there, however long ago it ended here",
         arguments: [100, 200]
     )
-    func lateZombie(seconds: Int64) {
+    func lateCallOfKilledApp(seconds: Int64) {
         var bench = ClientBench.called()
         bench.take(.end(ClientBench.ownUUID))
         bench.take(.socketClosed)

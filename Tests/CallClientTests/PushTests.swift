@@ -23,7 +23,7 @@ struct PushTests {
         if seed % 5 == 0 { bench.start(["a", "z"].randomElement(using: &generator) ?? "a") }
         for _ in 0..<20 {
             let push = generator.push(at: bench.now)
-            let verdict = PushVerdict.of(push, bench.client.local, at: bench.now)
+            let verdict = PushVerdict.of(push, bench.client.pushContext, at: bench.now)
             let outputs = bench.take(.pushed(push))
             let reports = outputs.filter {
                 switch $0 {
@@ -173,8 +173,10 @@ struct PushTests {
         #expect(outputs.isEmpty && posts < 5)
     }
 
-    @Test("A push for a shadowed call is reported; if it cannot ring, or is late, it ends no other call")
-    func hushed() {
+    @Test(
+        "A push for a call hidden by an outgoing one is reported; if it cannot ring, or is late, it ends no other call"
+    )
+    func hiddenCall() {
         var bench = ClientBench { $0.maximumCallGroups = 1 }
         bench.start("n")
         _ = bench.offered(call: "z")

@@ -254,9 +254,9 @@ private struct RandomWorld {
         )
     }
 
-    private mutating func object() -> Incoming {
+    private mutating func object() -> ServerMessage {
         let known = generator.one(in: 3) ? nil : client.calls.randomElement(using: &generator)
-        let envelope = Incoming.Envelope(
+        let envelope = ServerMessage.Envelope(
             callID: known?.callID ?? ClientBench.call(generator.pick(names)),
             epoch: known?.epoch ?? UInt32.random(in: 1...4, using: &generator),
             seq: (known?.seq ?? 0) + UInt64.random(in: 0...3, using: &generator),
@@ -269,7 +269,7 @@ private struct RandomWorld {
         guard !generator.one(in: 4) else {
             return .call(
                 envelope,
-                Incoming.StateEvent(
+                ServerMessage.StateEvent(
                     generator.pick(CallState.allCases),
                     reason: generator.one(in: 2) ? nil : generator.pick(EndReason.allCases),
                     answeredBy: generator.one(in: 2) ? nil : ClientBench.device(generator.pick(["phone", "other"])),
@@ -280,7 +280,7 @@ private struct RandomWorld {
         return .signal(envelope, content())
     }
 
-    private mutating func content() -> Incoming.Content {
+    private mutating func content() -> ServerMessage.Content {
         let round = generator.one(in: 2) ? nil : UInt32.random(in: 0...3, using: &generator)
         switch Int.random(in: 0..<10, using: &generator) {
         case 0, 1, 2:

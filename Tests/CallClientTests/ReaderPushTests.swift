@@ -17,7 +17,7 @@ struct ReaderPushTests {
 
     /// Hands in the call's offer as the socket delivers it, with its times by the server's clock.
     private func offered(_ bench: inout ClientBench, at: Moment, id: String = "o1") -> [CallClient.Output] {
-        let envelope = Incoming.Envelope(
+        let envelope = ServerMessage.Envelope(
             callID: ClientBench.call("c1"),
             epoch: 1,
             seq: 1,

@@ -40,7 +40,7 @@ struct RingingTests {
         #expect(number != nil)
         #expect(!bench.take(.answer(ClientBench.uuid())).contains { $0.isMakeAnswer })
         guard let number else { return }
-        let envelope = Incoming.Envelope(
+        let envelope = ServerMessage.Envelope(
             callID: ClientBench.call("c1"),
             epoch: 1,
             seq: 1,
@@ -236,7 +236,7 @@ struct RingingTests {
     }
 
     @Test("A call that has ended here is ended on the server if the server still counts this device in")
-    func zombie() {
+    func callOfKilledApp() {
         var bench = ClientBench()
         bench.take(.socketOpened)
         _ = bench.offered()
@@ -321,7 +321,7 @@ struct RingingTests {
     }
 
     @Test("An outgoing call that was replaced here is ended on the server if the server lost its end")
-    func replacedZombie() {
+    func replacedCallOfKilledApp() {
         var bench = ClientBench.called()
         _ = bench.event(.init(.ended, reason: .replaced))
         #expect(bench.event(.init(.active, answeredBy: ClientBench.device("peer"))).sent == [.end])

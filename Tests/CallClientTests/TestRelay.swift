@@ -46,7 +46,7 @@ final class TestDevice: CallSystem, MediaEngine, SignalingServer, CallScreen {
 
     private func later(_ input: CallClient.Input) { turns.append { self.calls.take(input) } }
 
-    func reportIncoming(_ uuid: CallUUID, _ caller: CallClient.Caller) {
+    func reportIncoming(_ uuid: CallUUID, _ caller: CallClient.DisplayedPeer) {
         shown = uuid
         did.append("report \(caller.name ?? caller.handle)")
     }
@@ -56,7 +56,7 @@ final class TestDevice: CallSystem, MediaEngine, SignalingServer, CallScreen {
     }
     func reportConnected(_ uuid: CallUUID) { did.append("connected") }
     func reportEnded(_ uuid: CallUUID, _ end: ReportedEnd) { did.append("ended \(end.rawValue)") }
-    func update(_ uuid: CallUUID, _ caller: CallClient.Caller) { did.append("update") }
+    func update(_ uuid: CallUUID, _ caller: CallClient.DisplayedPeer) { did.append("update") }
     func fail(_ uuid: CallUUID, _ refusal: CallClient.Refusal) { did.append("refused") }
 
     func makeOffer(_ uuid: CallUUID, round: UInt32, hasVideo: Bool, restartsICE: Bool) {

@@ -6,7 +6,7 @@ import Testing
 @Suite("A signal on its way")
 struct TransportTests {
     @Test("After call_ended the log is fetched until a response arrives, even if the offer is already known")
-    func doubted() throws {
+    func mayHaveEnded() throws {
         var bench = ClientBench(isOpen: false)
         let number = try #require(
             bench.take(.pushed(ClientBench.push(at: bench.now, ["offer": .string("v=0 offer")]))).compactMap(\.fetched)

@@ -46,7 +46,7 @@ struct AnswerTests {
     }
 
     @Test("An answer from a device that was never notified of the call wins as well")
-    func stranger() throws {
+    func outsider() throws {
         let b1 = try device("b1")
         var bench = try CallBench()
         try bench.send(.answer(digest: 2), .callee, b1)
@@ -151,7 +151,7 @@ struct RingingTests {
     }
 
     @Test("Another named device of the caller cannot take over a ringing call from a named device")
-    func anotherPhoneOffers() throws {
+    func anotherDeviceOffers() throws {
         var bench = try CallBench(callees: [try device("b1")])
         let log = bench.session.log
         let out = try bench.send(.offer(offer(2)), .caller, device("a2"))

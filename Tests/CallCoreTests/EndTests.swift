@@ -65,7 +65,7 @@ struct EndTests {
     }
 
     @Test("An end by a device that was never notified of the call ends it for all devices")
-    func declinedByStranger() throws {
+    func declinedByOutsider() throws {
         let (b1, late) = (try device("b1"), try device("late"))
         var bench = try CallBench(callees: [b1])
         try bench.send(.end(.busy), .callee, late)

@@ -101,7 +101,7 @@ struct RestoreTests {
     }
 
     @Test("After a restart, a device that lost the call must still be notified of that")
-    func news() throws {
+    func undeliveredEnds() throws {
         let (b1, b2) = (try device("b1"), try device("b2"))
         let after = try restored(.answered(by: b1, others: [b2]))
         #expect(after.session.hasUndeliveredEnd(to: b2, side: .callee))

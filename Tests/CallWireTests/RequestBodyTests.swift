@@ -150,7 +150,7 @@ struct ResponseBodyTests {
                 == #"{"ok":true,"callId":"c-1","epoch":2,"seq":7,"state":"ended","reason":"hangup"}"#
         )
         #expect(text(AcceptedBody.ok) == #"{"ok":true}"#)
-        #expect(text(AcceptedBody.loggedOut(before: Moment(milliseconds: 5))) == #"{"ok":true,"before":5}"#)
+        #expect(text(AcceptedBody.tokensRevoked(before: Moment(milliseconds: 5))) == #"{"ok":true,"before":5}"#)
         #expect(text(AcceptedBody.doNotDisturb(until: nil)) == #"{"until":null}"#)
         #expect(text(AcceptedBody.doNotDisturb(until: Moment(milliseconds: 5))) == #"{"until":5}"#)
     }

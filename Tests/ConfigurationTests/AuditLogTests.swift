@@ -41,12 +41,12 @@ struct AuditLogTests {
         let folder = try Folder()
         for _ in 0..<2 {
             let log = try AuditLog(folder.path + "/audit")
-            log.take(.blocked(try Self.user("11"), by: try Self.user("10")))
-            log.take(
+            log.record(.blocked(try Self.user("11"), by: try Self.user("10")))
+            log.record(
                 CommandTrace("devices", try Self.user("10"), at: Moment(milliseconds: 1_700_000_000_123)),
                 by: 7
             )
-            log.take(.tokenRefused(cause: "revoked", try Self.user("10")))
+            log.record(.tokenRefused(cause: "revoked", try Self.user("10")))
             _ = folder.lines(of: "audit", atLeast: 3)
         }
         let lines = folder.lines(of: "audit", atLeast: 6)
@@ -98,7 +98,7 @@ struct AuditLogTests {
     @Test("Refused tokens are counted by cause even without a file")
     func counts() throws {
         let log = try AuditLog(nil)
-        for _ in 0..<3 { log.take(.tokenRefused(cause: "signature", nil)) }
+        for _ in 0..<3 { log.record(.tokenRefused(cause: "signature", nil)) }
         #expect(log.refused.first { $0.cause == "signature" }?.count == 3)
         #expect(log.refused.first { $0.cause == "expired" }?.count == 0)
         #expect(Set(log.refused.map(\.cause)) == Set(AuditLog.causes))
@@ -142,13 +142,13 @@ struct AuditLogTests {
     @Test("A command leaves no trace where no server runs, except one for the next start")
     func quiet() throws {
         let folder = try Folder()
-        CommandTrace("devices").leave(in: folder.path)
+        CommandTrace("devices").write(in: folder.path)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
-        CommandTrace("restore").leave(in: folder.path, isForTheNextStart: true)
+        CommandTrace("restore").write(in: folder.path, isForTheNextStart: true)
         var seen: [String] = []
-        let desk = OrderDesk(folder: folder.path)
+        let desk = OrderFolder(folder: folder.path)
         for _ in 0..<2 {
-            desk.look(ran: { trace, owner in
+            desk.scan(ran: { trace, owner in
                 seen.append(trace.command)
                 #expect(owner == geteuid())
             }) { _, _ in }

@@ -67,7 +67,7 @@ struct DoctorTests {
     @Test("BadDeviceToken is a good answer, and other refusals are warnings or errors")
     func apns() {
         func grade(_ status: Int, _ reason: String?, topic: String? = "a.voip") -> Finding.Grade {
-            Rating.push(.answered(status: status, reason: reason, timestamp: nil), .sandbox, topic: topic).grade
+            Rating.push(.response(status: status, reason: reason, timestamp: nil), .sandbox, topic: topic).grade
         }
         #expect(grade(400, "BadDeviceToken") == .ok && grade(200, nil) == .ok)
         #expect(grade(400, "MissingTopic", topic: nil) == .ok && grade(400, "MissingTopic") == .error)

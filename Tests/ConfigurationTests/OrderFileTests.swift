@@ -7,7 +7,7 @@ import Testing
 
 @Suite("An operator's order in the data folder")
 struct OrderFileTests {
-    private func order(_ user: String, _ milliseconds: Int64 = 1_700_000_000_123) throws -> Switchboard.Order {
+    private func order(_ user: String, _ milliseconds: Int64 = 1_700_000_000_123) throws -> Switchboard.OperatorOrder {
         .revoke(try #require(UserID(user)), before: Moment(milliseconds: milliseconds))
     }
 
@@ -38,11 +38,11 @@ struct OrderFileTests {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let file = OrderFile(try order("10"))
         try file.write(to: folder)
-        let desk = OrderDesk(folder: folder)
-        var taken: [Switchboard.Order] = []
+        let desk = OrderFolder(folder: folder)
+        var taken: [Switchboard.OperatorOrder] = []
         var finish: (@Sendable () -> Void)?
         for _ in 0..<3 {
-            desk.look { order, done in
+            desk.scan { order, done in
                 taken.append(order)
                 finish = done
             }
@@ -52,7 +52,7 @@ struct OrderFileTests {
         finish?()
         #expect(!file.isThere(in: folder))
         try file.write(to: folder)
-        desk.look { order, _ in taken.append(order) }
+        desk.scan { order, _ in taken.append(order) }
         #expect(taken.count == 2, "a second file with the same order is a new order")
     }
 }

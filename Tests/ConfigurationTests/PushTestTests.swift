@@ -11,14 +11,14 @@ struct PushTestTests {
         _ answers: [PushResult],
         preferred: APNsEnvironment? = nil,
         _ change: (inout DeviceRecord) -> Void = { _ in }
-    ) throws -> (taken: Bool, orders: [PushOrder], said: [String]) {
+    ) throws -> (taken: Bool, orders: [OutgoingPush], said: [String]) {
         let user = try #require(UserID("10"))
         let id = try #require(DeviceID("d"))
         let at = Moment(milliseconds: 0)
         var device = DeviceRecord(user: user, id: id, isNamed: true, platform: "ios", bundleID: "a.b", createdAt: at)
         device.voipToken = "ab"
         change(&device)
-        var (orders, said): ([PushOrder], [String]) = ([], [])
+        var (orders, said): ([OutgoingPush], [String]) = ([], [])
         let test = PushTest(device: device, preferred: preferred, capability: nil)
         let taken = test.run(
             at: at,
@@ -31,9 +31,9 @@ struct PushTestTests {
         return (taken, orders, said)
     }
 
-    private let accepted = PushResult.answered(status: 200, reason: nil, timestamp: nil)
-    private let bad = PushResult.answered(status: 400, reason: "BadDeviceToken", timestamp: nil)
-    private let gone = PushResult.answered(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: 0))
+    private let accepted = PushResult.response(status: 200, reason: nil, timestamp: nil)
+    private let bad = PushResult.response(status: 400, reason: "BadDeviceToken", timestamp: nil)
+    private let gone = PushResult.response(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: 0))
 
     @Test("The environment is the one that worked, else the app's, else the configured one, else production")
     func environments() throws {

@@ -108,19 +108,19 @@ struct DamagedTests {
         let reader = try SQLiteCallStore.reader(folder: place.path)
         let call = try #require(try reader.liveCalls(limit: 1).first)
         #expect(call.number == CallNumber(rawValue: 1))
-        #expect(try reader.calls(CallChoice(call.id), limit: 1) == [call])
-        let (course, answers) = (Course(), Monitor<[StoreQueryID: StoreResult]>([:]))
+        #expect(try reader.calls(CallSelector(call.id), limit: 1) == [call])
+        let (course, results) = (Course(), Monitor<[StoreQueryID: StoreResult]>([:]))
         let store = SQLiteCallStore(folder: place.path) { report in
-            if case .answered(let id, let answer) = report { answers.withLock { $0[id] = answer } }
+            if case .queryResult(let id, let result) = report { results.withLock { $0[id] = result } }
             course.add(report)
         }
         _ = try store.open(at: now)
         let (timeline, peers) = (StoreQueryID(rawValue: 1), StoreQueryID(rawValue: 2))
-        store.ask(.timeline(CallChoice(call.id)), as: timeline)
-        store.ask(.peers(call.caller, limit: 1), as: peers)
+        store.submit(.timeline(CallSelector(call.id)), as: timeline)
+        store.submit(.peers(call.caller, limit: 1), as: peers)
         try course.wait { $0.contains("answered 1") && $0.contains("answered 2") }
         store.close()
-        let found = answers.withLock { $0 }
+        let found = results.withLock { $0 }
         guard case .timeline(let record?, _) = found[timeline] else {
             Issue.record("the call was not found")
             return
@@ -161,7 +161,7 @@ struct DamagedTests {
         let store = SQLiteCallStore(folder: place.path) { course.add($0) }
         #expect(try store.open(at: now).damages == [])
         for number in 1...3 as ClosedRange<UInt64> {
-            store.ask(.history(try user("10"), limit: 9, before: nil), as: StoreQueryID(rawValue: number))
+            store.submit(.history(try user("10"), limit: 9, before: nil), as: StoreQueryID(rawValue: number))
         }
         try course.wait { $0.contains("answered 3") }
         #expect(course.now.count { $0 == "damaged call.started_at" } == 1)
@@ -275,7 +275,7 @@ struct DamagedTests {
         store.commit([.call(next), .event(next.number, event)], as: Ticket(rawValue: 1))
         next.session.ending = CallSession.Ending(reason: .hangup, at: now)
         store.commit([.call(next), .uncleanStartsForgotten], as: Ticket(rawValue: 2))
-        store.ask(.history(try user("10"), limit: 9, before: nil), as: StoreQueryID(rawValue: 1))
+        store.submit(.history(try user("10"), limit: 9, before: nil), as: StoreQueryID(rawValue: 1))
         try course.wait { $0.contains("answered 1") }
         #expect(course.now.contains("committed 2"), context)
         let found = try SQLiteCallStore.reader(folder: place.path)

@@ -53,7 +53,7 @@ struct SQLiteStoreFailureTests {
     }
 
     @Test("A store waits for a folder until its holder releases it, and reports the holder once")
-    func patience() async throws {
+    func lockWait() async throws {
         let first = SQLiteCallStore(folder: place.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
         let holders = Monitor<[Int?]>([])
@@ -74,7 +74,7 @@ struct SQLiteStoreFailureTests {
         let isOnlyHere = Monitor(false)
         let isReleased = Monitor(false)
         let release: @Sendable (StoreReport) -> Void = { report in
-            if case .answered = report {} else if byQuery { return }
+            if case .queryResult = report {} else if byQuery { return }
             isOnlyHere.wait { $0 ? () : nil }
             var last = store.withLock { $0.take() }
             last = nil
@@ -86,7 +86,10 @@ struct SQLiteStoreFailureTests {
             _ = try opened.open(at: Moment(milliseconds: 0))
             store.withLock { $0 = opened }
             if byQuery {
-                opened.ask(.history(try #require(UserID("11")), limit: 1, before: nil), as: StoreQueryID(rawValue: 1))
+                opened.submit(
+                    .history(try #require(UserID("11")), limit: 1, before: nil),
+                    as: StoreQueryID(rawValue: 1)
+                )
             } else {
                 opened.commit([], as: Ticket(rawValue: 1))
             }
@@ -101,7 +104,7 @@ struct SQLiteStoreFailureTests {
     }
 
     @Test("A store stops waiting at the end of its time, or when it is told that the wait is over")
-    func impatience() throws {
+    func noLockWait() throws {
         let first = SQLiteCallStore(folder: place.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
         for lockWait in [LockWait(milliseconds: 50), LockWait(milliseconds: 3_600_000, isOver: { true })] {
@@ -185,14 +188,14 @@ struct SQLiteStoreFailureTests {
         store.commit([entry(1)], as: Ticket(rawValue: 2))
         try course.wait { $0.last == "stalled" }
         store.commit([entry(2)], as: Ticket(rawValue: 3))
-        store.ask(.history(try sampleCall(1).caller, limit: 1, before: nil), as: StoreQueryID(rawValue: 1))
+        store.submit(.history(try sampleCall(1).caller, limit: 1, before: nil), as: StoreQueryID(rawValue: 1))
         // While the store is stalled, a query fails immediately and does not wait for the disk.
         try course.wait { $0.last == "failed 1" }
         #expect(course.failures.last?.contains("No space is left") == true)
         #expect(course.failures.last?.contains(place.path) == true)
         faults.pageLimit = nil
         try course.wait { $0.last == "committed 3" }
-        store.ask(.history(try sampleCall(1).caller, limit: 1, before: nil), as: StoreQueryID(rawValue: 2))
+        store.submit(.history(try sampleCall(1).caller, limit: 1, before: nil), as: StoreQueryID(rawValue: 2))
         try course.wait { $0.last == "answered 2" }
         store.close()
         #expect(
@@ -256,10 +259,10 @@ final class Course: Sendable {
                 told.failures.append(failure.message)
             case .recovered: told.words.append("recovered")
             case .damaged(let damage): told.words.append("damaged \(damage.table).\(damage.column)")
-            case .answered(let id, .failed(let failure)):
+            case .queryResult(let id, .failed(let failure)):
                 told.words.append("failed \(id.rawValue)")
                 told.failures.append(failure.message)
-            case .answered(let id, _): told.words.append("answered \(id.rawValue)")
+            case .queryResult(let id, _): told.words.append("answered \(id.rawValue)")
             }
         }
     }

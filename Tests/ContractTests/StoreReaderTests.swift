@@ -38,8 +38,8 @@ struct StoreReaderTests {
         store.commit([.event(CallNumber(rawValue: 1), record)], as: Ticket(rawValue: 2))
         store.close()
         #expect(try reader.timeline(of: id)?.1.map(\.event.name) == ["offer", "ended"])
-        let stranger = try #require(UserID("12"))
-        #expect(try reader.timeline(of: id, user: stranger) == nil)
+        let outsider = try #require(UserID("12"))
+        #expect(try reader.timeline(of: id, user: outsider) == nil)
     }
 
     @Test("A reader works after a clean stop, when there is no -wal")
@@ -125,7 +125,7 @@ struct StoreReaderTests {
 extension StoreReader {
     /// Returns the newest call under a callId, and its timeline.
     func timeline(of id: CallID, user: UserID? = nil) throws -> (CallRecord, [TimelineRecord])? {
-        let choice = CallChoice(id, of: user.map { [$0] } ?? [])
+        let choice = CallSelector(id, of: user.map { [$0] } ?? [])
         return try calls(choice, limit: 1).first.map { ($0, try timeline(of: $0.number)) }
     }
 }

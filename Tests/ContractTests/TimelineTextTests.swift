@@ -22,7 +22,7 @@ struct TimelineTextTests {
                 #""side":"callee","device":"b1","seq":9007199254740992"#
             ),
             (.blocked, "blocked", ""), (.doNotDisturb, "dnd", ""), (.callIDTaken, "name_taken", ""),
-            (.crowded, "crowded", ""), (.noDevice, "no_device", ""), (.restarted, "restarted", ""),
+            (.tooManyCallers, "crowded", ""), (.noDevice, "no_device", ""), (.restarted, "restarted", ""),
             (.delivered(device), "delivered.socket", #""device":"b1""#),
             (.fetched(device), "fetched", #""device":"b1""#),
             (.probe(device), "probe", #""device":"b1""#), (.probeFailed(device), "probe.failed", #""device":"b1""#),
@@ -36,7 +36,7 @@ struct TimelineTextTests {
                 #""device":"b1","reason":"a \"b\"\n","kind":"missed","environment":"sandbox""#
             ),
             (.pushCancelled(device), "push.cancelled", #""device":"b1""#),
-            (.loggedOut(.callee), "logged_out", #""side":"callee""#),
+            (.tokensRevoked(.callee), "logged_out", #""side":"callee""#),
             (
                 .ringRefused(.perPair, from: user, count: 4), "ring.refused",
                 #""limit":"rings_per_pair","from":"11","count":4"#

@@ -24,8 +24,8 @@ struct AudienceTests {
         let errors = try errors(in: added)
         #expect(errors.count == 1 && errors.first?.contains("switch must be exhaustive") == true, "\(errors)")
         let chosen = try replacing(
-            ".loggedOut, .other: .operators",
-            by: ".loggedOut, .unheardOf, .other: .operators",
+            ".tokensRevoked, .other: .operators",
+            by: ".tokensRevoked, .unheardOf, .other: .operators",
             in: added
         )
         #expect(try self.errors(in: chosen) == [], "with an audience it compiles")

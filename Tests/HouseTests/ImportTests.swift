@@ -54,7 +54,7 @@ struct ImportTests {
     }
 
     @Test("An adapter imports no other adapter")
-    func adaptersAreStrangers() {
+    func adaptersAreIndependent() {
         let befriended = Repository.sources.filter { Self.adapters.contains($0.target) }.flatMap { file in
             file.imports.filter { $0.module != file.target && Self.adapters.contains($0.module) }.map(\.place)
         }

@@ -209,10 +209,10 @@ struct SecretFileTests {
         ] as [(String, String?)]
     )
     func oddity(_ secret: String, _ word: String?) {
-        let oddity = SecretFile.oddity(of: Array(secret.utf8))
+        let oddity = SecretFile.suspiciousTrait(of: Array(secret.utf8))
         #expect(oddity.map { word.map($0.contains) ?? false } ?? (word == nil), "\(oddity ?? "nothing")")
         #expect(oddity?.contains("s3cret") != true)
-        #expect(SecretFile.oddity(of: [0xFF, 0xFE, 0x73, 0]) == "is UTF-16")
+        #expect(SecretFile.suspiciousTrait(of: [0xFF, 0xFE, 0x73, 0]) == "is UTF-16")
     }
 
     @Test(

@@ -31,7 +31,7 @@ struct ServerKeysTests {
         #expect(ServerKeys(text: Array(second.text.utf8)) == second)
         // Secret files are read without the newline at their end.
         #expect(ServerKeys(text: Array(second.text.utf8.dropLast())) == second)
-        #expect(second.areSound && second.text.split(separator: "\n").count == 2)
+        #expect(second.areValid && second.text.split(separator: "\n").count == 2)
     }
 
     @Test(
@@ -41,7 +41,7 @@ struct ServerKeysTests {
     func legacy(_ text: String) {
         let keys = ServerKeys(text: Array(text.utf8))
         #expect(keys.newest == .init(secret: Array(text.utf8), madeAt: 0) && keys.former.isEmpty)
-        #expect(keys.isDue(at: Self.start) && !keys.areSound)
+        #expect(keys.isDue(at: Self.start) && !keys.areValid)
     }
 
     @Test("A key that was made with a clock far ahead is replaced immediately")
@@ -99,7 +99,7 @@ struct ServerKeysTests {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let first = try ServerKeys.loadOrCreate(inFolder: folder, at: Self.start)
-        #expect(first.newest.madeAt == Self.start && first.areSound)
+        #expect(first.newest.madeAt == Self.start && first.areValid)
         #expect(try ServerKeys.loadOrCreate(inFolder: folder, at: Self.start + 1) == first)
         let second = first.rotated(at: Self.start + Self.day, life: Self.life)
         try second.save(inFolder: folder)

@@ -171,8 +171,8 @@ extension EveryTest {
             try TestServer.run({ $0.tls = TestCertificate.tls }) { test in
                 let request = "GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
                 for version in ["-tls1_2", "-tls1_3"] {
-                    let answer = openssl(test.port, [version, "-alpn", "h2,http/1.1"], input: request)
-                    #expect(answer.contains("ALPN protocol: http/1.1") && answer.contains("HTTP/1.1 200 OK"))
+                    let response = openssl(test.port, [version, "-alpn", "h2,http/1.1"], input: request)
+                    #expect(response.contains("ALPN protocol: http/1.1") && response.contains("HTTP/1.1 200 OK"))
                 }
                 let old = openssl(test.port, ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], input: request)
                 #expect(!old.contains("200 OK"))

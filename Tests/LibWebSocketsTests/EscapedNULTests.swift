@@ -8,9 +8,9 @@ import Testing
 /// comes first.
 @Suite("An escaped NUL")
 struct EscapedNULTests {
-    private func mended(_ text: String) -> String {
+    private func repaired(_ text: String) -> String {
         var bytes = Array(text.utf8)
-        bytes.withUnsafeMutableBytes { EscapedNUL.mend($0.baseAddress, count: $0.count) }
+        bytes.withUnsafeMutableBytes { EscapedNUL.repair($0.baseAddress, count: $0.count) }
         return String(decoding: bytes, as: UTF8.self)
     }
 
@@ -20,10 +20,12 @@ struct EscapedNULTests {
     )
     func address(_ method: String) {
         let rest = " HTTP/1.1\r\nHost: %00\r\n\r\n"
-        #expect(mended("\(method) /a%00b?callId=%00&x=%0%000\(rest)") == "\(method) /a%01b?callId=%01&x=%0%010\(rest)")
+        #expect(
+            repaired("\(method) /a%00b?callId=%00&x=%0%000\(rest)") == "\(method) /a%01b?callId=%01&x=%0%010\(rest)"
+        )
         // The function does not read beyond the end of a request line that is cut off.
-        #expect(mended("\(method) /a/b/c/d/e%00") == "\(method) /a/b/c/d/e%01")
-        #expect(mended("\(method) /a/b/c/d/e%0") == "\(method) /a/b/c/d/e%0")
+        #expect(repaired("\(method) /a/b/c/d/e%00") == "\(method) /a/b/c/d/e%01")
+        #expect(repaired("\(method) /a/b/c/d/e%0") == "\(method) /a/b/c/d/e%0")
     }
 
     @Test(
@@ -34,5 +36,5 @@ struct EscapedNULTests {
             "ABCDEFGHIJKL /%00 HTTP/1.1", "\u{1}\u{7F}GET /%00 HTTP/1.1", "G1T /%00 HTTP/1.1 01234",
         ]
     )
-    func others(_ text: String) { #expect(mended(text) == text) }
+    func others(_ text: String) { #expect(repaired(text) == text) }
 }

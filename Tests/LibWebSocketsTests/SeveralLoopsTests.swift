@@ -50,7 +50,7 @@ extension EveryTest {
         }
 
         @Test("A connection id of one loop means nothing to another loop")
-        func strangers() throws {
+        func unauthenticated() throws {
             try run(2) { loops in
                 let peers = (0..<40).map { _ in Peer(port: loops[0].port) }
                 for peer in peers { #expect(peer.upgrade()?.status == 101) }

@@ -20,7 +20,7 @@ struct SocketIOSessionsTests {
             trustsRegister: false,
             at: start
         )
-        let beginning = EngineHandshake.Beginning(
+        let beginning = EngineHandshake.NewSession(
             version: .v4,
             credential: .none,
             principal: nil,
@@ -34,7 +34,7 @@ struct SocketIOSessionsTests {
     }
 
     @Test("A device's cursors are remembered while its session is open, and for ten minutes after that")
-    func places() throws {
+    func cursors() throws {
         var table = SocketIOSessions()
         let session = Self.session(in: &table)
         let key = ReplayCursors.Key(user: try #require(UserID("11")), device: try #require(DeviceID("t-1")))

@@ -59,7 +59,7 @@ struct UnauthenticatedQueueTests {
     }
 
     @Test("A /64 network of IPv6 counts as one address, and both forms of an IPv4 address are the same")
-    func shares() throws {
+    func networks() throws {
         let (one, same, other) = try (network("2001:db8::1"), network("2001:db8::ffff:1"), network("2001:db8:0:1::1"))
         #expect(one == same && one != other)
         let (short, long, next) = try (network("192.0.2.1"), network("::ffff:192.0.2.1"), network("192.0.2.2"))
@@ -195,9 +195,9 @@ extension EveryTest {
                     peer.send("TP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.1, 192.0.2.9, 10.1.1.1\r\n\r\n")
                     #expect(peer.readResponse()?.status == 200)
                 }
-                let stranger = Peer(port: test.port, from: 4)
-                stranger.send("GET /a HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
-                #expect(stranger.readResponse()?.status == 200)
+                let unauthenticated = Peer(port: test.port, from: 4)
+                unauthenticated.send("GET /a HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
+                #expect(unauthenticated.readResponse()?.status == 200)
                 let (client, stranger4) = try (network("192.0.2.9"), network("127.0.0.4"))
                 #expect(test.heads.prefix(4).allSatisfy { $0.clientNetwork == client })
                 #expect(test.heads.last?.clientNetwork == stranger4, "the header of any other client is ignored")

@@ -211,9 +211,9 @@ private final class Sender: Sendable {
                 """.utf8
             )
         )
-        var answer = [UInt8](repeating: 0, count: 4_096)
-        let count = recv(descriptor, &answer, answer.count, 0)
-        try #require(String(decoding: answer.prefix(max(0, count)), as: UTF8.self).hasPrefix("HTTP/1.1 101"))
+        var response = [UInt8](repeating: 0, count: 4_096)
+        let count = recv(descriptor, &response, response.count, 0)
+        try #require(String(decoding: response.prefix(max(0, count)), as: UTF8.self).hasPrefix("HTTP/1.1 101"))
     }
 
     deinit { close(descriptor) }

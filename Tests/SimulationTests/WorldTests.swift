@@ -45,6 +45,6 @@ struct WorldTests {
     )
     func leavesOut(frame: String, message: String) {
         let bytes = Array(frame.utf8)
-        #expect(String(decoding: bytes[World.errorMessage(in: bytes)], as: UTF8.self) == message)
+        #expect(String(decoding: bytes[SimulatedWorld.errorMessage(in: bytes)], as: UTF8.self) == message)
     }
 }

@@ -49,7 +49,7 @@ struct EntryTests {
 
         var three = SocketSessionBench(.v3, .refused(WireError(.unauthenticated, "no")))
         #expect(three.taken().sent.last == #"44"unauthenticated: no""#)
-        three.give(.turned)
+        three.give(.turnEnded)
         #expect(three.taken().isOver)
     }
 
@@ -62,7 +62,7 @@ struct EntryTests {
         bench.say(#"42["register",{"userId":"11"}]"#)
         #expect(!bench.taken().isOver)
         bench.say(#"42["register",{"userId":10}]"#)
-        bench.give(.turned)
+        bench.give(.turnEnded)
         let outputs = bench.taken()
         #expect(outputs.sent.map { String($0.prefix(17)) } == [#"42["signal-error""#, "41"])
         #expect(outputs.contains(.closeSocket(code: 4403, reason: "registered as another user")))
@@ -79,13 +79,13 @@ struct EntryTests {
             bench.say(#"42["register",{"userId":11}]"#)
             #expect(bench.taken().contains(.join(try SocketSessionBench.identity(), device: nil, isTrusted: true)))
             bench.say(#"42["register",{"userId":12}]"#)
-            bench.give(.turned)
+            bench.give(.turnEnded)
             #expect(bench.taken().isOver, "a client cannot change its user")
         }
     }
 
     @Test("A client is disconnected if it sends other packets first, or no token in time")
-    func strangers() {
+    func unauthenticated() {
         var bench = SocketSessionBench()
         for _ in 0..<SocketIOLimits.unauthenticatedPackets { bench.say(#"42["offer",{}]"#) }
         #expect(bench.taken().isOver)
@@ -129,8 +129,8 @@ struct EntryTests {
     )
     func refusals(isSocket: Bool) {
         let packets: [(String, PacketRefusal)] = [
-            ("40/x,", .namespace), ("42/x,[]", .namespace), ("451-[\"a\"]", .binary), (#"42["offer",{}]"#, .stranger),
-            ("42x", .stranger), ("40", .token),
+            ("40/x,", .namespace), ("42/x,[]", .namespace), ("451-[\"a\"]", .binary), (#"42["offer",{}]"#, .notJoined),
+            ("42x", .notJoined), ("40", .token),
         ]
         var bench = SocketSessionBench(isSocket: isSocket)
         if !isSocket { bench.poll() }

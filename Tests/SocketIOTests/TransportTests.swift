@@ -16,7 +16,7 @@ struct PollingTests {
         bench.say("40")
         #expect(bench.taken().answers.isEmpty, "not before the end of the turn")
         bench.hear(Said.offer(seq: 1))
-        bench.give(.turned)
+        bench.give(.turnEnded)
         let outputs = bench.taken()
         #expect(outputs.answers.first?.split(separator: "\u{1E}").map { String($0.prefix(3)) } == ["40{", "42["])
         #expect(outputs.contains { if case .respond(request, _) = $0 { true } else { false } })
@@ -65,7 +65,7 @@ struct PollingTests {
             #expect(outputs.sent == ["3probe"])
             #expect(outputs.answers == [version == .v4 ? "6" : "1:6"])
             bench.hear(Said.offer())
-            bench.give(.turned)
+            bench.give(.turnEnded)
             #expect(bench.taken().sent.isEmpty)
             bench.give(.socketReceived(bytes("5")))
             outputs = bench.taken()
@@ -84,7 +84,7 @@ struct PollingTests {
         for version in EngineVersion.allCases {
             var bench = try SocketSessionBench.joined(version, isSocket: false)
             for seq in 1...40 { bench.hear(Said.offer(seq: seq)) }
-            bench.give(.turned)
+            bench.give(.turnEnded)
             var counts: [Int] = []
             for _ in 1...4 {
                 bench.poll()
@@ -128,7 +128,7 @@ struct HeartbeatTests {
         for isSocket in [true, false] {
             var bench = try SocketSessionBench.joined(isSocket: isSocket)
             bench.give(.ping(7))
-            bench.give(.turned)
+            bench.give(.turnEnded)
             if !isSocket { bench.poll() }
             var outputs = bench.taken()
             #expect(outputs.sent + outputs.answers == ["2"])
@@ -177,7 +177,7 @@ struct HeartbeatTests {
         var polling = try SocketSessionBench.joined(.v3, isSocket: false)
         polling.poll()
         polling.give(.ping(9))
-        polling.give(.turned)
+        polling.give(.turnEnded)
         let outputs = polling.taken()
         #expect(outputs.answers == ["1:6"])
         #expect(!outputs.contains(.ponged(9)))
@@ -189,7 +189,7 @@ struct HeartbeatTests {
     func order() throws {
         var bench = try SocketSessionBench.joined()
         bench.hear(Said.offer(seq: 4))
-        bench.give(.turned)
+        bench.give(.turnEnded)
         bench.give(.ping(5))
         #expect(bench.taken().sent.suffix(2) == ["2", "2"])
         bench.say("3")
@@ -212,14 +212,14 @@ struct SeenTests {
     func socket() throws {
         var bench = try SocketSessionBench.joined()
         bench.hear(Said.offer(seq: 4))
-        bench.give(.turned)
+        bench.give(.turnEnded)
         bench.hear(Said.call("ringing", seq: 5))
         #expect(bench.taken().sent.last == "2")
         bench.say("3")
         let outputs = bench.taken()
         #expect(outputs.contains(.seen([try log(): 4])))
-        #expect(outputs.contains(.needsTurn), "a newer packet is not confirmed yet")
-        bench.give(.turned)
+        #expect(outputs.contains(.needsTurnEnd), "a newer packet is not confirmed yet")
+        bench.give(.turnEnded)
         bench.say("3")
         #expect(bench.taken().contains(.seen([try log(): 5])))
     }
@@ -230,7 +230,7 @@ struct SeenTests {
             var bench = try SocketSessionBench.joined(version, isSocket: false)
             bench.poll()
             bench.hear(Said.offer(seq: 4))
-            bench.give(.turned)
+            bench.give(.turnEnded)
             let outputs = bench.taken()
             #expect(outputs.answers.count == 1)
             #expect(!outputs.contains(.seen([try log(): 4])))

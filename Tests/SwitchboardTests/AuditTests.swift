@@ -41,9 +41,9 @@ struct AuditTests {
         let world = SwitchboardWorld()
         var service = try principal("backend")
         service.isService = true
-        _ = try world.reply(principal("10"), .logOutEverywhere(nil))
-        _ = try world.reply(service, .logOutEverywhere(try user("11")))
-        world.give(.ordered(OrderID(rawValue: 1), .revoke(try user("12"), before: world.now)))
+        _ = try world.reply(principal("10"), .revokeTokens(nil))
+        _ = try world.reply(service, .revokeTokens(try user("11")))
+        world.give(.ordered(OperatorOrderID(rawValue: 1), .revoke(try user("12"), before: world.now)))
         #expect(
             world.audited == [
                 .revoked(try user("10"), by: .user), .revoked(try user("11"), by: .service(try user("backend"))),
@@ -55,7 +55,7 @@ struct AuditTests {
     @Test("The refusal of a revoked token is audited with the token's user")
     func revoked() throws {
         let world = SwitchboardWorld()
-        _ = try world.reply(principal("10"), .logOutEverywhere(nil))
+        _ = try world.reply(principal("10"), .revokeTokens(nil))
         #expect(try world.reply(principal("10"), .devices).status == 401)
         #expect(world.audited.last == .tokenRefused(cause: "revoked", try user("10")))
     }

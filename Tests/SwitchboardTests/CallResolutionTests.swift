@@ -11,7 +11,7 @@ struct CallResolutionTests {
     private static let sdp = #","sdp":"v=0\r\ns=b\r\n""#
 
     /// Opens a connection of the third user, which sends an offer under the callId of the other users' call.
-    private func stranger(_ world: SwitchboardWorld, _ callID: String, to: String = "10") throws -> ConnectionID {
+    private func outsider(_ world: SwitchboardWorld, _ callID: String, to: String = "10") throws -> ConnectionID {
         let connection = try world.open("66", "x1")
         world.send(connection, SwitchboardWorld.offer(callID, to: to, id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
         return connection
@@ -21,9 +21,9 @@ struct CallResolutionTests {
     func hidden() throws {
         let talk = try Talk()
         talk.clear()
-        let stranger = try stranger(talk.world, "c-1")
+        let outsider = try outsider(talk.world, "c-1")
         #expect(talk.world.taken(talk.callee).isEmpty)
-        let heard = talk.world.taken(stranger)
+        let heard = talk.world.taken(outsider)
         #expect(heard.types == ["welcome", "call", "ack"])
         #expect(heard.states == ["ringing"])
         #expect(talk.world.events("name_taken").count == 1)
@@ -33,9 +33,9 @@ struct CallResolutionTests {
     @Test("An answer that names no peer goes to the true caller", arguments: ["answer", "POST"])
     func answer(_ way: String) throws {
         let talk = try Talk()
-        let stranger = try stranger(talk.world, "c-1")
+        let outsider = try outsider(talk.world, "c-1")
         talk.clear()
-        _ = talk.world.taken(stranger)
+        _ = talk.world.taken(outsider)
         if way == "answer" {
             talk.world.send(talk.callee, SwitchboardWorld.answer("c-1"))
         } else {
@@ -43,7 +43,7 @@ struct CallResolutionTests {
             #expect(try talk.world.post(try principal("10"), body).status == 200)
         }
         #expect(talk.world.taken(talk.caller).of("answer").count == 1)
-        #expect(talk.world.taken(stranger).isEmpty)
+        #expect(talk.world.taken(outsider).isEmpty)
         let fetched = try talk.world.fetched(try principal("10"), "c-1", device: "b1")
         #expect(fetched["room"] == "p2p:11-10")
     }
@@ -51,28 +51,28 @@ struct CallResolutionTests {
     @Test("A third user's hidden call ends at its ring timeout, whatever happens to the live call")
     func timesOut() throws {
         let talk = try Talk.answered()
-        let stranger = try stranger(talk.world, "c-1")
+        let outsider = try outsider(talk.world, "c-1")
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        _ = talk.world.taken(stranger)
+        _ = talk.world.taken(outsider)
         talk.clear()
         talk.world.wait(50)
-        #expect(talk.world.taken(stranger).states == ["ended unanswered"])
+        #expect(talk.world.taken(outsider).states == ["ended unanswered"])
         #expect(talk.world.taken(talk.callee).isEmpty)
     }
 
     @Test("With the policy busy, a third user's call ends as busy, even if its callId is that of a live call")
     func busy() throws {
         let talk = try Talk.answered(SwitchboardWorld { $0.whenBusy = .busy })
-        let stranger = try stranger(talk.world, "c-1")
-        #expect(talk.world.taken(stranger).states.last == "ended busy")
-        talk.world.send(stranger, SwitchboardWorld.offer("c-other", to: "10", id: "y"))
-        #expect(talk.world.taken(stranger).states.last == "ended busy")
+        let outsider = try outsider(talk.world, "c-1")
+        #expect(talk.world.taken(outsider).states.last == "ended busy")
+        talk.world.send(outsider, SwitchboardWorld.offer("c-other", to: "10", id: "y"))
+        #expect(talk.world.taken(outsider).states.last == "ended busy")
     }
 
     @Test("The timeline of a call is not replaced by that of a third user's later hidden call")
     func timeline() throws {
         let talk = try Talk()
-        _ = try stranger(talk.world, "c-1")
+        _ = try outsider(talk.world, "c-1")
         let reply = try talk.world.reply(try principal("10"), .timeline(try call("c-1")))
         #expect(reply.status == 200)
         #expect(!reply.text.contains("name_taken"))
@@ -81,15 +81,15 @@ struct CallResolutionTests {
     @Test("After a restart a third user's call is still hidden, and an answer still goes to the true caller")
     func restarted() throws {
         let talk = try Talk()
-        _ = try stranger(talk.world, "c-1")
+        _ = try outsider(talk.world, "c-1")
         let world = talk.world.restarted()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
-        let stranger = try world.open("66", "x1")
+        let outsider = try world.open("66", "x1")
         #expect(world.taken(callee).of("offer").map { $0["from"] } == ["11"])
-        _ = world.taken(stranger)
+        _ = world.taken(outsider)
         world.send(callee, SwitchboardWorld.answer("c-1"))
         #expect(world.taken(caller).of("answer").count == 1)
-        #expect(world.taken(stranger).isEmpty)
+        #expect(world.taken(outsider).isEmpty)
     }
 
     @Test("A caller may use one callId for several callees; a signal that names no peer goes to the first call")
@@ -125,14 +125,14 @@ struct CallResolutionTests {
     func namesTheTwo() throws {
         let world = SwitchboardWorld()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
-        let stranger = try stranger(world, "11-10")
+        let outsider = try outsider(world, "11-10")
         _ = world.taken(callee)
         world.send(caller, SwitchboardWorld.plain("offer", "11-10", id: "o", more: #","sdp":"v=0\r\n""#))
         #expect(world.taken(callee).of("offer").map { $0["from"] } == ["11"])
-        _ = world.taken(stranger)
+        _ = world.taken(outsider)
         world.send(callee, SwitchboardWorld.answer("11-10"))
         #expect(world.taken(caller).of("answer").count == 1)
-        #expect(world.taken(stranger).isEmpty)
+        #expect(world.taken(outsider).isEmpty)
     }
 
     @Test("A callId that fits two pairs, because a dot stands for two characters, belongs to the first to use it")
@@ -154,7 +154,7 @@ struct CallResolutionTests {
     func ownOffer() throws {
         let world = SwitchboardWorld()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
-        _ = try stranger(world, "11-10", to: "11")
+        _ = try outsider(world, "11-10", to: "11")
         world.send(caller, SwitchboardWorld.plain("offer", "11-10", id: "o", more: #","sdp":"v=0\r\n""#))
         #expect(world.taken(caller).code == nil)
         #expect(world.taken(callee).of("offer").map { $0["from"] } == ["11"])
@@ -166,11 +166,11 @@ struct CallResolutionTests {
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         talk.world.pong(talk.callee)
         talk.world.wait(11)
-        let stranger = try stranger(talk.world, "c-1")
+        let outsider = try outsider(talk.world, "c-1")
         talk.world.pong(talk.callee)
         #expect(talk.world.taken(talk.callee).of("offer").last?["from"] == "66")
         talk.world.send(talk.callee, SwitchboardWorld.answer("c-1"))
-        #expect(talk.world.taken(stranger).of("answer").count == 1)
+        #expect(talk.world.taken(outsider).of("answer").count == 1)
     }
 
     @Test(
@@ -181,56 +181,56 @@ struct CallResolutionTests {
         let talk = try Talk()
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         talk.world.pong(talk.callee)
-        let stranger = try stranger(talk.world, "c-1")
-        _ = talk.world.taken(stranger)
+        let outsider = try outsider(talk.world, "c-1")
+        _ = talk.world.taken(outsider)
         talk.clear()
         talk.world.send(
             talk.callee,
             type == "end" ? SwitchboardWorld.plain("end", "c-1", id: "l") : SwitchboardWorld.answer("c-1")
         )
         #expect(talk.world.taken(talk.callee).code == "call_ended")
-        #expect(talk.world.taken(stranger).isEmpty)
+        #expect(talk.world.taken(outsider).isEmpty)
         talk.world.send(talk.callee, SwitchboardWorld.plain("ringing", "c-1", id: "r", more: #","to":"66""#))
-        #expect(talk.world.taken(stranger).of("ringing").count == 1)
+        #expect(talk.world.taken(outsider).of("ringing").count == 1)
     }
 
     @Test("A late answer goes to the ended call until its device has confirmed the end, then to a third user's call")
-    func untold() throws {
+    func unnotified() throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         talk.world.wait(30)
-        let stranger = try stranger(talk.world, "c-1")
-        _ = talk.world.taken(stranger)
+        let outsider = try outsider(talk.world, "c-1")
+        _ = talk.world.taken(outsider)
         let callee = try talk.world.open("10", "b1")
         talk.world.send(callee, SwitchboardWorld.answer("c-1"))
         #expect(talk.world.taken(callee).code == "call_ended")
-        #expect(talk.world.taken(stranger).isEmpty)
+        #expect(talk.world.taken(outsider).isEmpty)
         talk.world.pong(callee)
         talk.world.wait(26)
         talk.world.pong(callee)
         talk.world.send(callee, SwitchboardWorld.answer("c-1", id: "a2", sdp: "v=0\\r\\ns=c\\r\\n"))
-        #expect(talk.world.taken(stranger).of("answer").count == 1)
+        #expect(talk.world.taken(outsider).of("answer").count == 1)
     }
 
     @Test(
         "A late signal stays with the ended call when its true caller's next call under the callId is hidden",
         arguments: [0, 20]
     )
-    func untoldAndHidden(_ seconds: Int64) throws {
+    func unnotifiedAndHidden(_ seconds: Int64) throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         talk.world.wait(11)
-        let stranger = try stranger(talk.world, "c-1")
+        let outsider = try outsider(talk.world, "c-1")
         talk.world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         #expect(talk.world.events("name_taken").count == 1)
         // With an argument of 20 seconds the first call is at rest by then.
         talk.world.wait(seconds)
-        _ = talk.world.taken(stranger)
+        _ = talk.world.taken(outsider)
         let callee = try talk.world.open("10", "b1")
         talk.world.send(callee, SwitchboardWorld.ice("c-1", id: "late"))
-        #expect(talk.world.taken(stranger).isEmpty)
+        #expect(talk.world.taken(outsider).isEmpty)
         #expect(talk.world.taken(callee).code == "call_ended")
     }
 
@@ -240,12 +240,12 @@ struct CallResolutionTests {
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
         talk.world.pong(talk.callee)
         talk.world.wait(30)
-        let stranger = try stranger(talk.world, "c-1")
-        _ = talk.world.taken(stranger)
+        let outsider = try outsider(talk.world, "c-1")
+        _ = talk.world.taken(outsider)
         talk.clear()
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
         #expect(talk.world.taken(talk.callee).ack != nil)
-        #expect(talk.world.taken(stranger).isEmpty)
+        #expect(talk.world.taken(outsider).isEmpty)
     }
 }
 

@@ -120,12 +120,12 @@ struct EpochTests {
     @Test("Another pair's call has its own epoch, and is hidden from a user who is in a live call of that callId")
     func pairs() throws {
         let talk = try Talk()
-        let stranger = try talk.world.open("12", "x1")
+        let outsider = try talk.world.open("12", "x1")
         talk.clear()
-        talk.world.send(stranger, SwitchboardWorld.offer("c-1", to: "13"))
-        #expect(talk.world.taken(stranger).ack?["epoch"] == "1")
+        talk.world.send(outsider, SwitchboardWorld.offer("c-1", to: "13"))
+        #expect(talk.world.taken(outsider).ack?["epoch"] == "1")
         #expect(talk.world.taken(talk.callee).isEmpty)
-        talk.world.send(stranger, SwitchboardWorld.offer("c-1", to: "10", id: "p"))
+        talk.world.send(outsider, SwitchboardWorld.offer("c-1", to: "10", id: "p"))
         #expect(talk.world.taken(talk.callee).isEmpty, "it is hidden from a user who is in a call of that callId")
         #expect(try talk.world.fetched(try principal("11"), "c-1", device: "a1")["room"] == "p2p:11-10")
     }

@@ -44,7 +44,7 @@ struct EdgeTests {
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(caller, Self.candidate(id: "i1"))
         world.send(caller, Self.candidate(id: "i2"))
-        world.answerQuestions()
+        world.answerQueries()
         #expect(world.taken(callee).types == ["offer", "ice", "ice"])
         #expect(world.taken(caller).of("ack").map { $0["id"] } == ["o2", "i1", "i2"])
     }
@@ -55,7 +55,7 @@ struct EdgeTests {
         world.holdsAnswers = true
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(caller, Self.toldTo("10", "end", id: "e2"))
-        world.answerQuestions()
+        world.answerQueries()
         #expect(world.taken(callee).states == ["ended cancelled"])
         #expect(world.taken(caller).of("ack").map { $0["id"] } == ["o2", "e2"])
     }
@@ -80,7 +80,7 @@ struct EdgeTests {
         let id = world.request(try principal("11"), .record(with: try user("10")))
         // The store reads both answers before it writes any change of the new call.
         let answers = world.queries.map { ($1, world.kept.run($0)) }
-        for (query, answer) in answers { world.give(.stored(.answered(query, answer))) }
+        for (query, answer) in answers { world.give(.stored(.queryResult(query, answer))) }
         let reply = try #require(world.replies[id])
         #expect(reply.text.contains(#""epoch":2"#), "\(reply.text)")
     }

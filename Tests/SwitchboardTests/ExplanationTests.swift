@@ -107,7 +107,7 @@ struct ExplanationTests {
     }
 
     @Test("A dead connection is reported for the device that had it, not for one that was pushed immediately")
-    func corpse() throws {
+    func deadConnection() throws {
         let failed = (Int64(300), "probe.failed", #""device":"b2""#)
         #expect(!(try explain(pushed + [failed]).contains("was closed first")))
         let text = try explain([(0, "delivered.socket", #""device":"b2""#)] + pushed + [failed])
@@ -128,7 +128,7 @@ struct ExplanationTests {
     }
 
     @Test("A registration without a device id is matched with the dead connection for which it was pushed")
-    func namelessCorpse() throws {
+    func namelessDeadConnection() throws {
         let text = try explain([
             (0, "delivered.socket", #""device":"c-1""#), (300, "probe.failed", #""device":"c-1""#),
             (300, "push.sent", #""device":"d-1","kind":"voip","environment":"sandbox""#),

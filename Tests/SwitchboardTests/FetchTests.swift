@@ -187,7 +187,7 @@ struct PollTests {
 @Suite("A request")
 struct RequestTests {
     @Test("A request that names no device acts as its user's device in the call")
-    func standIn() throws {
+    func actingDevice() throws {
         let talk = try Talk.answered()
         let reply = try talk.world.reply(try principal("10", token: 9), .end(try call("c-1"), device: nil))
         #expect(reply["state"] == "ended")

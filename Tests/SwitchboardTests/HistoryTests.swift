@@ -54,12 +54,12 @@ struct HistoryTests {
     func doubted() {
         let world = SwitchboardWorld()
         _ = deletions(world, 700)
-        world.give(.clockDoubted(true))
+        world.give(.clockDoubtChanged(true))
         #expect(deletions(world, 86_400).isEmpty)
-        world.give(.clockDoubted(false))
+        world.give(.clockDoubtChanged(false))
         #expect(deletions(world, 590).isEmpty)
         #expect(!deletions(world, 120).isEmpty)
-        world.give(.clockDoubted(false))
+        world.give(.clockDoubtChanged(false))
         #expect(deletions(world, 60).count == 1, "the clock was not in doubt, so nothing is delayed")
     }
 }

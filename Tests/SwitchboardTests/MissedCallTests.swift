@@ -20,7 +20,9 @@ struct MissedCallTests {
         return (world, caller)
     }
 
-    private func notices(_ world: SwitchboardWorld) -> [PushOrder] { world.takenPushes().filter { $0.kind == .alert } }
+    private func notices(_ world: SwitchboardWorld) -> [OutgoingPush] {
+        world.takenPushes().filter { $0.kind == .alert }
+    }
 
     @Test("A device that was pushed is notified once if the ring timed out or the caller gave up")
     func missed() throws {
@@ -75,7 +77,7 @@ struct MissedCallTests {
 @Suite("A device that does not react to its pushes")
 struct PushHealthTests {
     /// Calls 10 from 11 and gives up; returns the push that 10's device was sent for the call.
-    private func ring(_ number: Int, _ caller: ConnectionID, in world: SwitchboardWorld) throws -> PushOrder {
+    private func ring(_ number: Int, _ caller: ConnectionID, in world: SwitchboardWorld) throws -> OutgoingPush {
         world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)"))
         let push = try #require(world.takenPushes().first)
         world.answerPush(push, 200)

@@ -55,12 +55,12 @@ struct NoticeTests {
     }
 
     @Test("A text's notice under way is cancelled when the tokens of its addressee are revoked")
-    func textAtLogOut() throws {
+    func textAtRevocation() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: nil, alert: "cc")
         let sender = try world.open("11", "a1")
         world.send(sender, SwitchboardWorld.text(to: "10"))
-        _ = try world.reply(try principal("10"), .logOutEverywhere(nil))
+        _ = try world.reply(try principal("10"), .revokeTokens(nil))
         #expect(world.cancelled == [world.pushes[0].id])
     }
 }

@@ -136,7 +136,7 @@ struct OpeningTests {
     }
 
     @Test("A device is notified once of a call that ended while it was away")
-    func news() throws {
+    func endNotices() throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
@@ -150,7 +150,7 @@ struct OpeningTests {
     }
 
     @Test("A device is notified again of an end that was written after the last ping that it answered")
-    func unconfirmedNews() throws {
+    func unconfirmedEndNotices() throws {
         let talk = try Talk()
         #expect(talk.world.pings[talk.callee] == 1)
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))

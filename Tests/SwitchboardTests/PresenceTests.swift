@@ -14,7 +14,7 @@ struct PresenceTests {
     func asked() throws {
         let world = SwitchboardWorld()
         let asker = try world.open("11", "a1")
-        let stranger = try world.open("12", "c1")
+        let unrelated = try world.open("12", "c1")
         world.send(asker, SwitchboardWorld.text(to: "10"))
         _ = world.taken(asker)
         world.send(asker, #"{"type":"presence","id":"p","userId":"10"}"#)
@@ -26,7 +26,7 @@ struct PresenceTests {
         #expect(states(world.taken(asker)).isEmpty)
         world.give(.closed(two))
         #expect(states(world.taken(asker)) == ["10 false"])
-        #expect(states(world.taken(stranger)).isEmpty)
+        #expect(states(world.taken(unrelated)).isEmpty)
         world.give(.closed(asker))
         _ = try world.open("10", "b1")
         #expect(world.switchboard.connections.watchedCount == 0)
@@ -97,16 +97,16 @@ struct PresenceTests {
     private static func ask(_ user: String) -> String { #"{"type":"presence","id":"p","userId":"\#(user)"}"# }
 
     @Test("A user looks offline to another until there is a call or a text between them")
-    func strangers() throws {
+    func unrelated() throws {
         let world = SwitchboardWorld()
         let (asker, other) = (try world.open("11", "a1"), try world.open("10", "b1"))
         _ = world.taken(asker)
         world.send(asker, Self.ask("10"))
-        let stranger = world.taken(asker).map(\.description)
+        let unrelated = world.taken(asker).map(\.description)
         world.send(asker, Self.ask("nobody"))
-        #expect(world.taken(asker).map { $0.description.replacing("nobody", with: "10") } == stranger)
+        #expect(world.taken(asker).map { $0.description.replacing("nobody", with: "10") } == unrelated)
         #expect(
-            stranger == [
+            unrelated == [
                 #"{"type":"presence","userId":"10","online":false}"#, #"{"type":"ack","id":"p","online":false}"#,
             ]
         )
@@ -180,11 +180,11 @@ struct PresenceTests {
         var contacts = Contacts()
         let (a, b) = (try user("11"), try user("10"))
         let wish = Contacts.PendingReply.presence(ConnectionID(rawValue: 1), b, nil)
-        #expect(contacts.are(a, b) == nil)
+        #expect(contacts.areInTouch(a, b) == nil)
         let (first, second) = (contacts.wait(wish, of: a), contacts.wait(wish, of: a))
         #expect(first && !second)
         #expect(contacts.learn(nil, of: a).count == 2)
-        #expect(contacts.are(a, b) == nil, "it is asked again")
+        #expect(contacts.areInTouch(a, b) == nil, "it is asked again")
     }
 
     @Test("A limited number of pairs that exchanged a text are remembered; the oldest is forgotten first")
@@ -192,7 +192,7 @@ struct PresenceTests {
         var contacts = Contacts()
         let a = try user("11")
         for number in 0...SwitchboardLimits.textedPairs { contacts.texted(a, try user("u\(number)")) }
-        #expect(contacts.are(a, try user("u0")) == nil)
-        #expect(contacts.are(try user("u1"), a) == true)
+        #expect(contacts.areInTouch(a, try user("u0")) == nil)
+        #expect(contacts.areInTouch(try user("u1"), a) == true)
     }
 }

@@ -6,8 +6,9 @@ import Testing
 
 @Suite("A push")
 struct PushTests {
-    private func rung(alert: String? = nil) throws -> (world: SwitchboardWorld, caller: ConnectionID, first: PushOrder)
-    {
+    private func rung(
+        alert: String? = nil
+    ) throws -> (world: SwitchboardWorld, caller: ConnectionID, first: OutgoingPush) {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "b1b1", alert: alert)
         let caller = try world.open("11", "a1")
@@ -29,9 +30,9 @@ struct PushTests {
     @Test("A push that failed temporarily is tried again after 0.25 s, 0.5 s, 1 s …, under the same apns-id")
     func backoff() throws {
         for result in [
-            PushResult.answered(status: 429, reason: "TooManyRequests", timestamp: nil),
-            .answered(status: 500, reason: nil, timestamp: nil),
-            .answered(status: 503, reason: "Shutdown", timestamp: nil), .unreachable("connection lost"),
+            PushResult.response(status: 429, reason: "TooManyRequests", timestamp: nil),
+            .response(status: 500, reason: nil, timestamp: nil),
+            .response(status: 503, reason: "Shutdown", timestamp: nil), .unreachable("connection lost"),
         ] {
             var (world, _, order) = try rung()
             for milliseconds: Int64 in [250, 500, 1_000, 2_000, 4_000, 8_000, 8_000] {

@@ -9,7 +9,7 @@ import Testing
 struct ReaderExplanationTests {
     private func rung(
         _ world: SwitchboardWorld = SwitchboardWorld()
-    ) throws -> (world: SwitchboardWorld, caller: ConnectionID, first: PushOrder) {
+    ) throws -> (world: SwitchboardWorld, caller: ConnectionID, first: OutgoingPush) {
         try world.register(try principal("10"), "b1", voip: "b1b1")
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
@@ -58,7 +58,7 @@ struct ReaderExplanationTests {
     }
 
     @Test("A push whose result was lost in a crash is not reported as cancelled")
-    func notTakenBack() throws {
+    func notCancelled() throws {
         let (world, _, _) = try rung()
         let later = world.restarted(uncleanStarts: 1)
         let a = try later.open("11", "a1")
@@ -69,9 +69,9 @@ struct ReaderExplanationTests {
     }
 
     @Test("The verdict says that a push was cancelled because of a revocation, not because the ring ended")
-    func takenBackForLogout() throws {
+    func cancelledForRevocation() throws {
         let (world, _, order) = try rung()
-        _ = try world.reply(try principal("10"), .logOutEverywhere(nil))
+        _ = try world.reply(try principal("10"), .revokeTokens(nil))
         #expect(world.cancelled == [order.id])
         world.give(.pushed(order.id, .cancelled))
         let text = try explain("c-1", world)
@@ -79,7 +79,7 @@ struct ReaderExplanationTests {
     }
 
     @Test("A device that reconnected after a dead connection and rang is reported")
-    func corpseCameBack() throws {
+    func deadConnectionCameBack() throws {
         let world = SwitchboardWorld()
         _ = try world.open("10", "b1")
         let a = try world.open("11", "a1")

@@ -25,8 +25,8 @@ struct RememberedTests {
         world.wait(2 * 86_400)
         #expect(world.switchboard.limits.quotas.count == 0)
         #expect(world.switchboard.limits.quotas.exhausted.isEmpty)
-        let isRestrained = world.switchboard.isRestrained
-        #expect(!isRestrained)
+        let mayRefuse = world.switchboard.mayRefuseSignals
+        #expect(!mayRefuse)
     }
 
     @Test("Do-not-disturb set while a call rang still stops that call's pushes after a restart")
@@ -98,7 +98,7 @@ struct RememberedTests {
         let (caller, callee) = try namesakes(world)
         world.send(callee, SwitchboardWorld.plain("end", "c-1", id: "e2"))
         world.give(.closed(callee))
-        world.answerQuestions()
+        world.answerQueries()
         #expect(world.taken(caller).states == ["ended hangup"])
     }
 
@@ -108,17 +108,17 @@ struct RememberedTests {
         let (caller, _) = try namesakes(world)
         let id = world.request(try principal("10"), .end(try call("c-1"), device: try device("b1")))
         world.give(.abandoned(id))
-        world.answerQuestions()
+        world.answerQueries()
         #expect(world.taken(caller).states == ["ended hangup"])
     }
 
     @Test("An end has no effect if its user's tokens are revoked before the store has answered")
-    func endBeforeLogOut() throws {
+    func endBeforeRevocation() throws {
         let world = SwitchboardWorld()
         let (caller, callee) = try namesakes(world)
         world.send(callee, SwitchboardWorld.plain("end", "c-1", id: "e2"))
-        _ = try world.reply(try principal("10", token: 3), .logOutEverywhere(nil))
-        world.answerQuestions()
+        _ = try world.reply(try principal("10", token: 3), .revokeTokens(nil))
+        world.answerQueries()
         #expect(world.taken(caller).states.isEmpty)
     }
 

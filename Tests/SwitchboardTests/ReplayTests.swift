@@ -69,7 +69,7 @@ struct ReplayTests {
     }
 
     @Test("A connection that does not confirm its replay is closed as dead, and the call keeps ringing")
-    func corpse() throws {
+    func deadConnection() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1")
         try Self.rings(3, in: world)
@@ -81,7 +81,7 @@ struct ReplayTests {
     }
 
     @Test("A connection that falls silent during its replay is closed too, although it sent a frame before")
-    func corpseInTheMiddle() throws {
+    func deadConnectionInTheMiddle() throws {
         let world = SwitchboardWorld()
         try Self.rings(3, in: world)
         let victim = try world.open("10", "b1")

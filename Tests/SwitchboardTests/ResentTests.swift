@@ -123,7 +123,7 @@ struct ResentDescriptionTests {
         world.holdsAnswers = true
         world.send(caller, SwitchboardWorld.offer("other", to: "10", id: "first", sdp: "v=0\\r\\ns=4\\r\\n"))
         world.send(caller, SwitchboardWorld.plain("end", "other", id: "e"))
-        world.answerQuestions()
+        world.answerQueries()
         #expect(world.taken(caller).types == ["call", "ack", "call", "ack"])
         #expect(world.switchboard.calls.live(of: try user("11")).isEmpty)
     }
@@ -241,22 +241,22 @@ struct ResentEndTests {
     }
 
     @Test("A resent end goes to its own call, although the next one is hidden and a third user uses the callId")
-    func stranger() throws {
+    func outsider() throws {
         let talk = try Talk()
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
         let first = try #require(talk.world.taken(talk.callee).ack)
         talk.world.wait(30)
         talk.world.pong(talk.callee)
         talk.world.pong(talk.caller)
-        let stranger = try talk.world.open("66", "x1")
-        talk.world.send(stranger, SwitchboardWorld.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        let outsider = try talk.world.open("66", "x1")
+        talk.world.send(outsider, SwitchboardWorld.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
         talk.world.pong(talk.callee)
         talk.world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         talk.clear()
-        _ = talk.world.taken(stranger)
+        _ = talk.world.taken(outsider)
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
         #expect(talk.world.taken(talk.callee).map(\.description) == [first.description])
-        #expect(talk.world.taken(stranger).isEmpty)
+        #expect(talk.world.taken(outsider).isEmpty)
     }
 
     @Test("The ack of a resent end reveals nothing of a later call that is hidden from its sender")

@@ -119,7 +119,7 @@ struct RestTests {
     }
 
     @Test("A device that was away is notified once of a call that ended, which then rests again")
-    func news() throws {
+    func endNotices() throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
         let callee = try world.open("10", "b1")
@@ -138,7 +138,7 @@ struct RestTests {
     }
 
     @Test("If the store could not read an ended call, its device is notified at one of the next pings")
-    func unreadNews() throws {
+    func unreadEndNotices() throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
         let callee = try world.open("10", "b1")
@@ -205,9 +205,9 @@ struct RestTests {
     func timelineBeside(_ minutes: Int64) throws {
         let talk = try Talk()
         let world = talk.world
-        let stranger = try world.open("66", "x1")
-        world.send(stranger, SwitchboardWorld.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
-        for connection in [talk.caller, stranger] {
+        let outsider = try world.open("66", "x1")
+        world.send(outsider, SwitchboardWorld.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        for connection in [talk.caller, outsider] {
             world.send(connection, SwitchboardWorld.plain("end", "c-1", id: "e"))
         }
         world.pong(talk.callee)
@@ -299,7 +299,7 @@ struct RestTests {
         world.send(talk.caller, SwitchboardWorld.ice("11-10", id: "after"))
         #expect(world.taken(talk.caller).isEmpty)
         #expect(world.queries.count == 1)
-        world.answerQuestions()
+        world.answerQueries()
         #expect(world.taken(talk.callee).types == ["offer", "ice"])
         #expect(world.taken(talk.caller).of("ack").map { $0["id"] } == ["o2", "after"])
     }
@@ -311,7 +311,7 @@ struct RestTests {
         world.holdsAnswers = true
         let request = try world.fetch(try principal("10"), "c-1")
         world.give(.abandoned(request))
-        world.answerQuestions()
+        world.answerQueries()
         #expect(world.replies[request] == nil)
         #expect(world.switchboard.queries.isIdle)
     }

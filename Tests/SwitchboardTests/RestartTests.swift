@@ -115,7 +115,7 @@ struct RestartTests {
     }
 
     @Test("A device is notified again of an end that it has not confirmed")
-    func news() throws {
+    func endNotices() throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))

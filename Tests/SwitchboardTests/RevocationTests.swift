@@ -30,7 +30,7 @@ struct RevocationTests {
     func tokens() throws {
         let world = SwitchboardWorld()
         world.wait(10)
-        #expect(try world.reply(issued("10", at: 0), .logOutEverywhere(nil)).status == 200)
+        #expect(try world.reply(issued("10", at: 0), .revokeTokens(nil)).status == 200)
         #expect(world.revoked[try user("10")] == world.now)
         for seconds in [0, 9, 10] as [Int64] {
             #expect(try world.reply(issued("10", at: seconds), .devices).status == 401, "issued at \(seconds)")
@@ -46,7 +46,7 @@ struct RevocationTests {
     func fromAhead() throws {
         let before = SwitchboardWorld()
         before.wait(86_400)
-        #expect(try before.reply(issued("10", at: 86_400), .logOutEverywhere(nil)).status == 200)
+        #expect(try before.reply(issued("10", at: 86_400), .revokeTokens(nil)).status == 200)
         let world = before.restarted(after: -86_400 + 60)
         world.wait(61)
         #expect(world.revoked[try user("10")].map { $0 <= world.now } == true)
@@ -60,9 +60,9 @@ struct RevocationTests {
         let before = SwitchboardWorld()
         let revokedAt = before.now + .seconds(86_400)
         before.wait(86_400)
-        if !byOrder { #expect(try before.reply(issued("10", at: 86_400), .logOutEverywhere(nil)).status == 200) }
+        if !byOrder { #expect(try before.reply(issued("10", at: 86_400), .revokeTokens(nil)).status == 200) }
         let behind = before.restarted(after: -86_400 + 60)
-        if byOrder { behind.give(.ordered(OrderID(rawValue: 1), .revoke(try user("10"), before: revokedAt))) }
+        if byOrder { behind.give(.ordered(OperatorOrderID(rawValue: 1), .revoke(try user("10"), before: revokedAt))) }
         behind.wait(300)
         let world = behind.restarted(after: 86_400)
         #expect(try world.reply(issued("10", at: 86_000), .devices).status == 401)
@@ -73,10 +73,10 @@ struct RevocationTests {
     func cut() throws {
         let before = SwitchboardWorld()
         before.wait(86_400)
-        #expect(try before.reply(issued("10", at: 86_400), .logOutEverywhere(nil)).status == 200)
+        #expect(try before.reply(issued("10", at: 86_400), .revokeTokens(nil)).status == 200)
         let world = before.restarted(after: -86_400 + 60)
         world.wait(3_700)
-        #expect(world.switchboard.directory.uncutRevocations.isEmpty)
+        #expect(world.switchboard.directory.originalRevocations.isEmpty)
         let next = world.restarted()
         #expect(try next.reply(issued("10", at: 200), .devices).status == 200)
     }
@@ -85,7 +85,7 @@ struct RevocationTests {
     func withoutIssue() throws {
         let world = SwitchboardWorld()
         #expect(try world.reply(principal("10"), .devices).status == 200)
-        #expect(try world.reply(principal("10"), .logOutEverywhere(nil)).status == 200)
+        #expect(try world.reply(principal("10"), .revokeTokens(nil)).status == 200)
         world.wait(3_600)
         let refused = try world.reply(principal("10"), .devices)
         #expect(refused.status == 401 && refused["code"] == "unauthenticated")
@@ -102,7 +102,7 @@ struct RevocationTests {
         let poll = world.request(try issued("10", at: 0, token: 3), .fetch(try call("c-1"), fetch))
         #expect(world.replies[poll] == nil, "it waits")
         world.wait(1)
-        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
+        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
         #expect(world.closes[device] == 4401)
         #expect(world.closes[browser] == 4401)
         #expect(world.taken(device).code == "unauthenticated")
@@ -115,7 +115,7 @@ struct RevocationTests {
     @Test("A token that was verified before the revocation is refused in a later connect or renewal")
     func late() throws {
         let world = SwitchboardWorld()
-        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
+        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
         let (device, app) = (world.connect(try issued("10", at: 0), device: "b1"), world.join(try issued("10", at: 0)))
         #expect(world.closes[device] == 4401)
         #expect(world.closes[app] == 4401)
@@ -130,16 +130,16 @@ struct RevocationTests {
     func ahead() throws {
         let world = SwitchboardWorld()
         let device = world.connect(try issued("10", at: 20), device: "b1")
-        let reply = try world.reply(issued("10", at: 5), .logOutEverywhere(nil))
+        let reply = try world.reply(issued("10", at: 5), .revokeTokens(nil))
         #expect(world.closes[device] == 4401)
         #expect(reply["before"] == "\((SwitchboardWorld.start + .seconds(20)).milliseconds)")
         let far = SwitchboardWorld()
-        _ = try far.reply(issued("10", at: 3_600), .logOutEverywhere(nil))
+        _ = try far.reply(issued("10", at: 3_600), .revokeTokens(nil))
         #expect(far.revoked[try user("10")] == SwitchboardWorld.start, "an hour is beyond the leeway for clocks")
     }
 
     @Test("A revocation voids the capabilities of existing calls, but not those of later calls")
-    func acts() throws {
+    func capabilities() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa")
         let caller = try world.open("11", "a1")
@@ -148,7 +148,7 @@ struct RevocationTests {
         let fetch = Switchboard.Request.fetch(try call("c-1"), .init())
         #expect(try world.reply(capability, fetch).status == 200)
         world.wait(1)
-        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
+        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
         #expect(try world.reply(capability, fetch).status == 401)
         #expect(try world.reply(capability, .end(try call("c-1"), device: nil)).status == 401)
         world.wait(1)
@@ -163,7 +163,7 @@ struct RevocationTests {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa")
         try world.register(try principal("12"), "x1", voip: "cc")
-        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
+        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.send(caller, SwitchboardWorld.offer("c-2", to: "12"))
@@ -182,7 +182,7 @@ struct RevocationTests {
         _ = world.connect(try issued("10", at: 0), device: "b2")
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.takenPushes().map(\.token) == ["aa"], "b2 has a connection")
-        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
+        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
         #expect(world.cancelled.count == 1)
         world.wait(40)
         #expect(world.takenPushes().isEmpty)
@@ -195,7 +195,7 @@ struct RevocationTests {
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.wait(2)
-        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
+        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
         #expect(world.events("logged_out") == [#""side":"callee""#])
         #expect(try !world.reply(principal("11"), .timeline(try call("c-1"))).text.contains("logged_out"))
         var service = try principal("1")
@@ -208,7 +208,7 @@ struct RevocationTests {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa")
         world.holdsCommits = true
-        let request = world.request(try issued("10", at: 0), .logOutEverywhere(nil))
+        let request = world.request(try issued("10", at: 0), .revokeTokens(nil))
         #expect(world.replies[request] == nil)
         world.commit()
         #expect(world.replies[request]?.status == 200)
@@ -220,22 +220,22 @@ struct RevocationTests {
     @Test("Only a service may revoke another user's tokens, and a push's capability allows no revocation")
     func others() throws {
         let world = SwitchboardWorld()
-        let forbidden = try world.reply(issued("11", at: 0), .logOutEverywhere(try user("10")))
+        let forbidden = try world.reply(issued("11", at: 0), .revokeTokens(try user("10")))
         #expect(forbidden.status == 403 && forbidden["field"] == "userId")
         var service = try issued("1", at: 0)
         service.isService = true
-        #expect(try world.reply(service, .logOutEverywhere(try user("10"))).status == 200)
+        #expect(try world.reply(service, .revokeTokens(try user("10"))).status == 200)
         #expect(try world.reply(issued("10", at: 0), .devices).status == 401)
         #expect(try world.reply(service, .devices).status == 200)
         let capability = try scope("c-1", of: "10", with: "11", device: "b1")
-        #expect(try world.reply(capability, .logOutEverywhere(nil)).status == 403)
+        #expect(try world.reply(capability, .revokeTokens(nil)).status == 403)
     }
 
     @Test("An operator's revocation is reported as done once it is durable, and covers no token of a later time")
     func operators() throws {
         let world = SwitchboardWorld()
         let device = world.connect(try issued("10", at: 0), device: "b1")
-        let id = OrderID(rawValue: 7)
+        let id = OperatorOrderID(rawValue: 7)
         world.holdsCommits = true
         world.give(.ordered(id, .revoke(try user("10"), before: world.now + .seconds(3_600))))
         #expect(world.closes[device] == 4401)
@@ -249,8 +249,8 @@ struct RevocationTests {
     func neverBack() throws {
         let world = SwitchboardWorld()
         world.wait(10)
-        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
-        world.give(.ordered(OrderID(rawValue: 1), .revoke(try user("10"), before: SwitchboardWorld.start)))
+        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
+        world.give(.ordered(OperatorOrderID(rawValue: 1), .revoke(try user("10"), before: SwitchboardWorld.start)))
         #expect(try world.reply(issued("10", at: 5), .devices).status == 401)
     }
 }

@@ -121,7 +121,7 @@ struct CrowdTests {
         #expect(frames.states == ["ringing", "ended busy"])
         #expect(frames.ack?["reason"] == "busy")
         #expect(world.events("crowded").count == 1)
-        #expect(world.switchboard.metrics.limited[.crowded] == 1)
+        #expect(world.switchboard.metrics.limited[.tooManyCallers] == 1)
         #expect(!(try world.reply(try principal("c5"), .timeline(try call("call-5"))).text.contains("crowded")))
         #expect(try world.reply(try principal("10"), .timeline(try call("call-5"))).text.contains("crowded"))
         // When one of them gives up, another one may ring.

@@ -22,7 +22,7 @@ struct RingingTests {
         #expect(order.topic == "com.example.app.voip")
         #expect(order.kind == .voip)
         #expect(order.environment == .production)
-        #expect(order.giveUpAt == world.now + .seconds(45))
+        #expect(order.expiresAt == world.now + .seconds(45))
         let payload = Reply(body: order.payload)
         #expect(payload["type"] == "call.incoming")
         #expect(payload["callUUID"] == UUIDv5.call(try call("c-1"), epoch: 1))
@@ -70,7 +70,7 @@ struct RingingTests {
     }
 
     @Test("A connection that does not answer its probe is closed after exactly two seconds, and its device is pushed")
-    func corpse() throws {
+    func deadConnection() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))

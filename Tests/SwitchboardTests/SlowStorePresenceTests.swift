@@ -28,7 +28,7 @@ struct SlowStorePresenceTests {
         world.send(asker, Self.ask("10"))
         // Only now does the store answer the query from before the call, and then the later one, if there is one.
         for (number, query) in world.queries.map(\.1).enumerated() {
-            world.give(.stored(.answered(query, .peers(number == 0 ? [] : [try user("10")]))))
+            world.give(.stored(.queryResult(query, .peers(number == 0 ? [] : [try user("10")]))))
         }
         #expect(states(world.taken(asker)).last == "10 true")
         world.give(.closed(peer))
@@ -55,7 +55,7 @@ struct SlowStorePresenceTests {
             for connection in [first, second, peer] { world.pong(connection) }
         }
         world.give(.closed(peer))
-        world.answerQuestions()
+        world.answerQueries()
         #expect(states(world.taken(second)) == ["10 false"])
     }
 }

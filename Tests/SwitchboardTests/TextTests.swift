@@ -24,14 +24,14 @@ struct TextTests {
         let world = SwitchboardWorld()
         let sender = try world.open("11", "a1")
         let other = [try world.open("10", "b1"), try world.open("10", "b2")]
-        let stranger = try world.open("12", "c1")
-        for connection in other + [sender, stranger] { _ = world.taken(connection) }
+        let unrelated = try world.open("12", "c1")
+        for connection in other + [sender, unrelated] { _ = world.taken(connection) }
         world.send(sender, text)
         for connection in other {
             let frame = try #require(world.taken(connection).of("message").first)
             #expect([frame["from"], frame["fromDevice"], frame["body"], frame["to"]] == ["11", "a1", "hi", "10"])
         }
-        #expect(world.taken(stranger).isEmpty)
+        #expect(world.taken(unrelated).isEmpty)
         #expect(world.taken(sender).ack?["online"] == "true")
         #expect(world.takenPushes().isEmpty)
     }
@@ -69,7 +69,7 @@ struct TextTests {
     }
 
     @Test("A text is pushed only if its addressee's connection does not answer the probe")
-    func corpse() throws {
+    func deadConnection() throws {
         for isAlive in [false, true] {
             let world = SwitchboardWorld()
             try world.register(try principal("10"), "b1", alert: "bb")
@@ -197,7 +197,7 @@ struct PlaceTests {
     }
 
     @Test("A client's connections do not replace each other; together with its requests they are one device")
-    func phone() throws {
+    func device() throws {
         let world = SwitchboardWorld()
         let one = try world.join("10", as: 1 << 40)
         let two = try world.join("10", as: 2 << 40)
@@ -215,7 +215,7 @@ struct PlaceTests {
     }
 
     @Test("A client that answers its probe keeps a registration without a device id from being pushed")
-    func corpse() throws {
+    func deadConnection() throws {
         for isAlive in [true, false] {
             let world = SwitchboardWorld()
             try world.register(try principal("10"), nil)

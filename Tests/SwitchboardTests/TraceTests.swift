@@ -96,17 +96,17 @@ struct TraceTests {
         func tickets(_ body: (Switchboard.CallStep) -> Ticket?) -> [UInt64] {
             steps(world).compactMap(body).map(\.rawValue)
         }
-        let handedOver = { tickets { if case .handedOver(let ticket) = $0 { ticket } else { nil } } }
+        let queued = { tickets { if case .queuedForCommit(let ticket) = $0 { ticket } else { nil } } }
         let committed = { tickets { if case .committed(let ticket) = $0 { ticket } else { nil } } }
-        #expect(handedOver() == [1, 2] && committed() == [])
+        #expect(queued() == [1, 2] && committed() == [])
         world.commit()
-        #expect(handedOver() == [1, 2] && committed() == [1, 2])
+        #expect(queued() == [1, 2] && committed() == [1, 2])
         // Commits that are no longer reported are not remembered either.
         world.send(caller, SwitchboardWorld.ice("c-1", id: "j"))
         world.switchboard.report(.none)
         world.switchboard.report(.calls)
         world.commit()
-        #expect(handedOver() == [1, 2, 3] && committed() == [1, 2])
+        #expect(queued() == [1, 2, 3] && committed() == [1, 2])
     }
 
     @Test("An acknowledgement is reported as waiting for the commit, but not that of a repeat after the commit")

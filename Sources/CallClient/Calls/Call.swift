@@ -16,7 +16,7 @@ extension CallClient {
         /// The phase that the call is in.
         public internal(set) var phase: Phase
         /// The peer as the system displays it.
-        public internal(set) var caller: Caller
+        public internal(set) var displayedPeer: DisplayedPeer
         /// The media that this side holds or mutes.
         public internal(set) var media = MediaUpdate()
         /// The media that the peer holds or mutes.
@@ -48,13 +48,13 @@ extension CallClient {
         /// The ends that arrived before the server stated this call's epoch, oldest first.
         var earlyEnds: [EarlyEnd] = []
         /// The offer that began the call.
-        var beginning: SignalKey?
+        var firstOffer: SignalKey?
         /// The device of this user that has answered, according to the server.
         var answeringDevice: DeviceID?
         /// Whether the callee's `ringing` signal was received.
         var hasHeardRinging = false
         /// Whether the call ended because its push seemed late by this device's clock.
-        var wasLate = false
+        var endedAsLate = false
 
         /// The end of one epoch of the callId.
         struct EarlyEnd: Equatable, Sendable {
@@ -72,7 +72,7 @@ extension CallClient {
         /// The state of the request for the log.
         enum Fetching: Equatable, Sendable {
             case idle
-            case asked(FetchNumber, after: Failures)
+            case underWay(FetchNumber, after: Failures)
             case pausing(until: Moment, after: Failures)
         }
 
@@ -95,7 +95,7 @@ extension CallClient {
             side: Side,
             epoch: UInt32?,
             phase: Phase,
-            caller: Caller,
+            caller: DisplayedPeer,
             isReported: Bool
         ) {
             self.number = number
@@ -105,7 +105,7 @@ extension CallClient {
             self.side = side
             self.epoch = epoch
             self.phase = phase
-            self.caller = caller
+            self.displayedPeer = caller
             self.isReported = isReported
             negotiation = Negotiation(isPolite: side == .callee)
         }
@@ -175,7 +175,7 @@ extension CallClient.Call {
     }
 
     /// Whether the call is outgoing and not answered yet.
-    var isCalling: Bool {
+    var isOutgoingUnanswered: Bool {
         switch phase {
         case .preparing, .calling: true
         case .ringing, .hiddenByOutgoingCall, .answering, .connecting, .active, .ended: false
@@ -183,7 +183,7 @@ extension CallClient.Call {
     }
 
     /// Whether the call is incoming and not answered yet.
-    var isWaitingForUs: Bool {
+    var isIncomingUnanswered: Bool {
         switch phase {
         case .ringing, .hiddenByOutgoingCall: true
         case .preparing, .calling, .answering, .connecting, .active, .ended: false

@@ -3,38 +3,38 @@ import CallCore
 /// The end of calls: by the server, by this device and by time.
 extension CallClient {
     /// Handles the end of a call that this device's user did not end.
-    mutating func ended(_ index: Int, _ reason: EndReason?, replacedBy winner: CallID?, at now: Moment) {
-        if reason == .glare, let winner, calls[index].isCalling {
+    mutating func endedRemotely(_ index: Int, _ reason: EndReason?, replacedBy winner: CallID?, at now: Moment) {
+        if reason == .glare, let winner, calls[index].isOutgoingUnanswered {
             lostGlare(index, to: winner, at: now)
             return
         }
-        purge(index)
+        clearOutbox(index)
         guard calls[index].isLive else { return }
         let reason = reason ?? EndReason.fitting(nil, by: calls[index].side.other, answered: calls[index].isAnswered)
-        finish(index, reason, reports: true, at: now)
+        markEnded(index, reason, reports: true, at: now)
     }
 
     /// Ends a call that neither the user nor the server ended, and reports the end to the system and the server.
-    mutating func giveUp(_ index: Int, _ reason: EndReason, at now: Moment) {
+    mutating func endLocally(_ index: Int, _ reason: EndReason, at now: Moment) {
         guard calls[index].isLive else { return }
-        tellEnd(of: index, reason)
-        finish(index, reason, reports: true, at: now)
+        sendEnd(of: index, reason)
+        markEnded(index, reason, reports: true, at: now)
     }
 
     /// Ends a call for the user; the system knows about it already.
-    mutating func leave(_ index: Int, _ wish: EndReason?, at now: Moment) {
+    mutating func endForUser(_ index: Int, _ wish: EndReason?, at now: Moment) {
         guard calls[index].isLive else { return }
         let reason = EndReason.fitting(wish, by: calls[index].side, answered: calls[index].isAnswered)
-        tellEnd(of: index, wish)
-        finish(index, reason, reports: false, at: now)
+        sendEnd(of: index, wish)
+        markEnded(index, reason, reports: false, at: now)
     }
 
     /// Sends the end of a call to the server, and drops the call's other signals that wait.
     ///
     /// The offer that began the call stays in the outbox if it was sent: its result shows whether the server has it.
-    mutating func tellEnd(of index: Int, _ reason: EndReason?) {
+    mutating func sendEnd(of index: Int, _ reason: EndReason?) {
         let number = calls[index].number
-        outbox.removeAll { $0.call == number && !($0.role == .beginning && $0.wasSent) }
+        outbox.removeAll { $0.call == number && !($0.role == .firstOffer && $0.wasSent) }
         for place in outbox.indices where outbox[place].call == number { outbox[place].isWithdrawn = true }
         // If the call never left this device, the server need not know about its end.
         guard calls[index].epoch != nil || calls[index].side == .callee || hasUnacknowledged(index) else { return }
@@ -46,8 +46,9 @@ extension CallClient {
 
     /// Turns a call into an ended one.
     ///
-    /// It sends nothing to the server: `tellEnd` puts the call's last signals into the outbox beforehand.
-    mutating func finish(_ index: Int, _ reason: EndReason, reports: Bool, keepsMedia: Bool = false, at now: Moment) {
+    /// It sends nothing to the server: `sendEnd` puts the call's last signals into the outbox beforehand.
+    mutating func markEnded(_ index: Int, _ reason: EndReason, reports: Bool, keepsMedia: Bool = false, at now: Moment)
+    {
         let call = calls[index]
         guard call.isLive else { return }
         calls[index].phase = .ended(reason, at: now)
@@ -62,7 +63,7 @@ extension CallClient {
         // A fetch is still useful only for the epoch, which is needed to end the call on the server.
         if call.epoch != nil || !hasUnacknowledged(index) { calls[index].fetching = .idle }
         rememberEarlyEnds(of: index, at: now)
-        if call.isCalling, !keepsMedia { unhide(call.peer, at: now) }
+        if call.isOutgoingUnanswered, !keepsMedia { unhide(call.peer, at: now) }
     }
 
     /// Remembers, as ended calls, the other calls whose ends were kept while our call waited for its epoch.
@@ -90,22 +91,22 @@ extension CallClient {
     ) -> Int {
         append(
             // Two peers may use one callId, so another call may already have this UUID.
-            unused(CallUUID(call: callID, epoch: epoch), at: now),
+            unusedUUID(CallUUID(call: callID, epoch: epoch), at: now),
             callID,
             peer,
             side: side,
             epoch: epoch,
             .ended(reason, at: now),
-            Caller(handle: peer.text, name: nil, hasVideo: false)
+            DisplayedPeer(handle: peer.text, name: nil, hasVideo: false)
         )
     }
 
     mutating func providerReset(at now: Moment) {
         isAudioSessionActive = false
         for index in calls.indices where calls[index].isLive {
-            // CallKit has forgotten the call, so no end is reported. Unlike `finish`, this lets no call hidden by an
+            // CallKit has forgotten the call, so no end is reported. Unlike `markEnded`, this lets no call hidden by an
             // outgoing one ring.
-            tellEnd(of: index, .failed)
+            sendEnd(of: index, .failed)
             let call = calls[index]
             calls[index].phase = .ended(.failed, at: now)
             calls[index].isAudioOn = false
@@ -122,15 +123,15 @@ extension CallClient {
     mutating func deadlineReached(at now: Moment) {
         for index in calls.indices {
             switch calls[index].phase {
-            case .ringing(let until) where now >= until: finish(index, .unanswered, reports: true, at: now)
+            case .ringing(let until) where now >= until: markEnded(index, .unanswered, reports: true, at: now)
             case .hiddenByOutgoingCall(let until, _) where now >= until:
-                finish(index, .unanswered, reports: true, at: now)
+                markEnded(index, .unanswered, reports: true, at: now)
             case .hiddenByOutgoingCall(let until, let checkAt) where now >= checkAt:
                 calls[index].phase = .hiddenByOutgoingCall(until: until, checkAt: now + ClientLimits.hiddenCallCheck)
                 requestLog(of: index)
-            case .preparing(let until) where now >= until: giveUp(index, .failed, at: now)
-            case .calling(let until) where now >= until: giveUp(index, .unanswered, at: now)
-            case .answering(let until) where now >= until: giveUp(index, .failed, at: now)
+            case .preparing(let until) where now >= until: endLocally(index, .failed, at: now)
+            case .calling(let until) where now >= until: endLocally(index, .unanswered, at: now)
+            case .answering(let until) where now >= until: endLocally(index, .failed, at: now)
             case .preparing, .calling, .ringing, .hiddenByOutgoingCall, .answering, .connecting, .active, .ended: break
             }
         }

@@ -36,12 +36,12 @@ extension CallClient {
                 side: .caller,
                 epoch: nil,
                 phase: .preparing(until: until),
-                caller: Caller(handle: wish.to.text, name: nil, hasVideo: wish.hasVideo),
+                caller: DisplayedPeer(handle: wish.to.text, name: nil, hasVideo: wish.hasVideo),
                 isReported: true
             )
             call.usesMedia = true
             calls.append(call)
-            offer(calls.count - 1, Negotiation.Wish(hasVideo: wish.hasVideo, restartsICE: false))
+            offer(calls.count - 1, Negotiation.PlannedOffer(hasVideo: wish.hasVideo, restartsICE: false))
             if !isSocketOpen { out.append(.connect) }
         }
     }
@@ -54,7 +54,7 @@ extension CallClient {
         switch calls[index].phase {
         case .ringing:
             holdOthers(than: index, at: now)
-            calls[index].phase = .answering(until: now + ClientLimits.setup)
+            calls[index].phase = .answering(until: now + ClientLimits.setupTimeout)
             startAnswering(index)
             if !isSocketOpen { out.append(.connect) }
         // This device has answered already: nothing is left to do.
@@ -69,7 +69,7 @@ extension CallClient {
             if !calls.contains(where: { $0.uuid == uuid }) { out.append(.refused(uuid, .unknownCall)) }
             return
         }
-        leave(index, reason, at: now)
+        endForUser(index, reason, at: now)
     }
 
     mutating func setHeld(_ uuid: CallUUID, _ isHeld: Bool, at now: Moment) {
@@ -138,17 +138,20 @@ extension CallClient {
     }
 
     mutating func renegotiate(_ uuid: CallUUID, hasVideo: Bool?, restartsICE: Bool, at now: Moment) {
-        guard let index = liveIndex(uuid), !calls[index].isWaitingForUs else {
+        guard let index = liveIndex(uuid), !calls[index].isIncomingUnanswered else {
             out.append(.refused(uuid, .unknownCall))
             return
         }
-        let wish = Negotiation.Wish(hasVideo: hasVideo ?? calls[index].caller.hasVideo, restartsICE: restartsICE)
+        let wish = Negotiation.PlannedOffer(
+            hasVideo: hasVideo ?? calls[index].displayedPeer.hasVideo,
+            restartsICE: restartsICE
+        )
         // Before the answer no offer replaces another: it would be unclear to which offer the answer belongs.
         if calls[index].isAnswered, calls[index].negotiation.state == .stable {
             offer(index, wish)
         } else {
-            let restarts = calls[index].negotiation.wanted?.restartsICE ?? false
-            calls[index].negotiation.wanted = Negotiation.Wish(
+            let restarts = calls[index].negotiation.nextOffer?.restartsICE ?? false
+            calls[index].negotiation.nextOffer = Negotiation.PlannedOffer(
                 hasVideo: wish.hasVideo,
                 restartsICE: wish.restartsICE || restarts
             )

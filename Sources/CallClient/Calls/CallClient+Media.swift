@@ -3,12 +3,12 @@ import CallCore
 /// The media engine's events, and the requests to it.
 extension CallClient {
     /// Asks the engine for an offer.
-    mutating func offer(_ index: Int, _ wish: Negotiation.Wish) {
+    mutating func offer(_ index: Int, _ wish: Negotiation.PlannedOffer) {
         let round = calls[index].negotiation.nextRound()
         calls[index].negotiation.state = .makingOffer(round: round)
-        calls[index].negotiation.wanted = nil
-        calls[index].negotiation.early = []
-        calls[index].caller.hasVideo = wish.hasVideo
+        calls[index].negotiation.nextOffer = nil
+        calls[index].negotiation.waitingLocalCandidates = []
+        calls[index].displayedPeer.hasVideo = wish.hasVideo
         out.append(
             .makeOffer(calls[index].uuid, round: round, hasVideo: wish.hasVideo, restartsICE: wish.restartsICE)
         )
@@ -23,7 +23,7 @@ extension CallClient {
         setRemote(index, .offer, offer.sdp, round: offer.round, by: offer.device, isCopy: offer.isCopy)
         let round = calls[index].negotiation.nextRound()
         calls[index].negotiation.state = .makingAnswer(round: round)
-        calls[index].negotiation.early = []
+        calls[index].negotiation.waitingLocalCandidates = []
         out.append(.makeAnswer(calls[index].uuid, round: round))
     }
 
@@ -58,29 +58,29 @@ extension CallClient {
         case (.stable, _), (.offered, _), (.makingOffer, _), (.makingAnswer, _): return
         }
         calls[index].negotiation.sentRound = round
-        let early = calls[index].negotiation.early
-        calls[index].negotiation.early = []
+        let early = calls[index].negotiation.waitingLocalCandidates
+        calls[index].negotiation.waitingLocalCandidates = []
         for one in early where one.round == round { enqueue(.ice(one.candidate, round: round), of: index) }
         if calls[index].isAnswered, calls[index].negotiation.state == .stable,
-            let wish = calls[index].negotiation.wanted
+            let wish = calls[index].negotiation.nextOffer
         {
             offer(index, wish)
         }
     }
 
     private mutating func offerMade(_ index: Int, _ round: UInt32, _ sdp: String, at now: Moment) {
-        let hasVideo = calls[index].caller.hasVideo
+        let hasVideo = calls[index].displayedPeer.hasVideo
         calls[index].negotiation.state = .offered(round: round)
         guard case .preparing = calls[index].phase else {
             enqueue(.offer(sdp: sdp, round: round, hasVideo: hasVideo, begin: nil), of: index)
             return
         }
         calls[index].phase = .calling(until: now + configuration.ringTimeout + ClientLimits.ringGrace)
-        let beginning = OutgoingSignal.Beginning(
+        let firstOffer = OutgoingSignal.FirstOfferFields(
             displayName: configuration.displayName,
             ringTimeout: configuration.ringTimeout
         )
-        enqueue(.offer(sdp: sdp, round: round, hasVideo: hasVideo, begin: beginning), of: index, as: .beginning)
+        enqueue(.offer(sdp: sdp, round: round, hasVideo: hasVideo, begin: firstOffer), of: index, as: .firstOffer)
     }
 
     private mutating func answerMade(_ index: Int, _ round: UInt32, _ sdp: String) {
@@ -113,8 +113,10 @@ extension CallClient {
         let isBeingMade =
             negotiation.state == .makingOffer(round: round) || negotiation.state == .makingAnswer(round: round)
         if isBeingMade {
-            guard negotiation.early.count < ClientLimits.candidates else { return }
-            calls[index].negotiation.early.append(Negotiation.Held(candidate: candidate, round: round))
+            guard negotiation.waitingLocalCandidates.count < ClientLimits.candidates else { return }
+            calls[index].negotiation.waitingLocalCandidates.append(
+                Negotiation.WaitingCandidate(candidate: candidate, round: round)
+            )
         } else if round == negotiation.sentRound, round > 0 {
             // If too many signals wait, this candidate is dropped: ICE does without it.
             enqueue(.ice(candidate, round: round), of: index)
@@ -129,7 +131,7 @@ extension CallClient {
     }
 
     mutating func mediaFailed(_ uuid: CallUUID, at now: Moment) {
-        guard let index = liveIndex(uuid), !calls[index].isWaitingForUs else { return }
-        giveUp(index, .failed, at: now)
+        guard let index = liveIndex(uuid), !calls[index].isIncomingUnanswered else { return }
+        endLocally(index, .failed, at: now)
     }
 }

@@ -7,23 +7,23 @@ extension CallClient {
             // The engine already has the offer that came with the push. The log is read from the beginning, so a
             // different offer in the log may be older. That offer is set aside until the log has been read to the end.
             guard offer.sdp == calls[index].negotiation.remoteSDP else {
-                calls[index].negotiation.unsorted = offer
+                calls[index].negotiation.deferredOffer = offer
                 return
             }
             for candidate in calls[index].negotiation.confirm(round: offer.round, by: offer.device) {
                 out.append(.addRemoteCandidate(calls[index].uuid, candidate))
             }
-            show(offer, of: index)
+            updateDisplay(offer, of: index)
             return
         }
         switch calls[index].phase {
         case .ringing, .hiddenByOutgoingCall:
             calls[index].negotiation.keep(offer)
-            show(offer, of: index)
+            updateDisplay(offer, of: index)
         case .answering:
             guard offer.sdp != calls[index].negotiation.remoteSDP else { return }
             calls[index].negotiation.keep(offer)
-            show(offer, of: index)
+            updateDisplay(offer, of: index)
             startAnswering(index)
         case .connecting, .active: renegotiate(offer, for: index)
         // The server does not let a callee make an offer while the call rings.
@@ -34,9 +34,9 @@ extension CallClient {
     /// Applies the offer that was set aside, now that the log has been read to the end.
     ///
     /// An offer that is still set aside then is newer than the push's copy, because the log did not contain the copy.
-    mutating func sortOffers(of index: Int, at now: Moment) {
-        guard let offer = calls[index].negotiation.unsorted else { return }
-        calls[index].negotiation.unsorted = nil
+    mutating func applyDeferredOffer(of index: Int, at now: Moment) {
+        guard let offer = calls[index].negotiation.deferredOffer else { return }
+        calls[index].negotiation.deferredOffer = nil
         calls[index].negotiation.isUnconfirmed = false
         takeOffer(offer, for: index, at: now)
     }
@@ -54,13 +54,13 @@ extension CallClient {
                 calls[index].negotiation.isIgnoring = true
                 return
             }
-            let hadVideo = calls[index].caller.hasVideo
-            calls[index].negotiation.wanted =
-                calls[index].negotiation.wanted ?? Negotiation.Wish(hasVideo: hadVideo, restartsICE: false)
+            let hadVideo = calls[index].displayedPeer.hasVideo
+            calls[index].negotiation.nextOffer =
+                calls[index].negotiation.nextOffer ?? Negotiation.PlannedOffer(hasVideo: hadVideo, restartsICE: false)
             withdrawOffer(index)
         }
         calls[index].negotiation.keep(offer)
-        show(offer, of: index)
+        updateDisplay(offer, of: index)
         startAnswering(index)
     }
 
@@ -77,7 +77,7 @@ extension CallClient {
             }
         }
         calls[index].negotiation.state = .stable
-        calls[index].negotiation.early = []
+        calls[index].negotiation.waitingLocalCandidates = []
         calls[index].negotiation.sentRound = 0
     }
 
@@ -86,25 +86,25 @@ extension CallClient {
         calls[index].negotiation.state = .stable
         setRemote(index, .answer, sdp, round: round, by: device)
         if case .calling = calls[index].phase { connecting(index) }
-        if let wish = calls[index].negotiation.wanted { offer(index, wish) }
+        if let wish = calls[index].negotiation.nextOffer { offer(index, wish) }
     }
 
     /// Returns what the system displays about the peer.
     ///
     /// Name and video come from the newest offer; a value that the offer does not contain stays as it was.
-    func caller(_ offer: IncomingOffer, peer: UserID, before: Caller?) -> Caller {
-        Caller(
+    func displayedPeer(_ offer: IncomingOffer, peer: UserID, before: DisplayedPeer?) -> DisplayedPeer {
+        DisplayedPeer(
             handle: before?.handle ?? peer.text,
             name: offer.displayName ?? before?.name,
             hasVideo: offer.hasVideo ?? before?.hasVideo ?? SDP.offersVideo(Array(offer.sdp.utf8))
         )
     }
 
-    mutating func show(_ offer: IncomingOffer, of index: Int) {
+    mutating func updateDisplay(_ offer: IncomingOffer, of index: Int) {
         if let ringUntil = offer.ringUntil { calls[index].ringUntil = ringUntil }
-        let caller = caller(offer, peer: calls[index].peer, before: calls[index].caller)
-        guard caller != calls[index].caller else { return }
-        calls[index].caller = caller
+        let caller = displayedPeer(offer, peer: calls[index].peer, before: calls[index].displayedPeer)
+        guard caller != calls[index].displayedPeer else { return }
+        calls[index].displayedPeer = caller
         if calls[index].isReported, calls[index].isShown { out.append(.update(calls[index].uuid, caller)) }
     }
 }

@@ -3,7 +3,7 @@ import CallCore
 /// VoIP pushes: each push leads to a report in the turn in which it arrives.
 extension CallClient {
     /// The state of this device, as the input for a verdict on a push.
-    public var local: PushVerdict.Local {
+    public var pushContext: PushVerdict.Context {
         let known = calls.map { call in
             PushVerdict.Known(
                 uuid: call.uuid,
@@ -14,7 +14,7 @@ extension CallClient {
                 state: state(of: call)
             )
         }
-        return PushVerdict.Local(
+        return PushVerdict.Context(
             user: configuration.user,
             calls: known,
             isFull: shownCount >= configuration.capacity,
@@ -29,14 +29,14 @@ extension CallClient {
         case .connecting, .active: return call.side == .caller ? .answered : .incoming
         case .ended(let reason, _): return .ended(reason)
         case .hiddenByOutgoingCall:
-            let own = calls.last { $0.peer == call.peer && $0.isShown && !$0.isWaitingForUs }
+            let own = calls.last { $0.peer == call.peer && $0.isShown && !$0.isIncomingUnanswered }
             return own.map { .hiddenByOutgoingCall(by: $0.uuid) } ?? .incoming
         }
     }
 
     mutating func pushed(_ dictionary: [String: PushValue], at now: Moment) {
         let push = IncomingPush(dictionary, for: configuration.user)
-        switch PushVerdict.of(push, local, at: now) {
+        switch PushVerdict.of(push, pushContext, at: now) {
         case .ring: ring(push, at: now)
         case .attachToExisting(let uuid): attach(push, to: uuid, at: now)
         case .reportThenEnd(let reason): reportThenEnd(push, reason, at: now)
@@ -49,9 +49,9 @@ extension CallClient {
         guard let callID = push.callID, let peer = push.from else { return reportThenEnd(push, .failed, at: now) }
         for index in calls.indices where calls[index].callID == callID && calls[index].peer == peer {
             // The push is of a later epoch: the callId is used again.
-            ended(index, .replaced, replacedBy: nil, at: now)
+            endedRemotely(index, .replaced, replacedBy: nil, at: now)
         }
-        let uuid = unused(push.uuid ?? CallUUID(call: callID, epoch: push.epoch ?? 1), at: now)
+        let uuid = unusedUUID(push.uuid ?? CallUUID(call: callID, epoch: push.epoch ?? 1), at: now)
         let until = ringEnd(push.ringUntil, told: push.sentAt, at: now)
         let index = append(uuid, callID, peer, epoch: push.epoch, .ringing(until: until), push.caller)
         calls[index].ringUntil = push.ringUntil
@@ -78,11 +78,11 @@ extension CallClient {
             return reportThenEnd(push, .failed, at: now)
         }
         if calls[shown].isReported {
-            out.append(.reportRepeated(uuid, calls[shown].caller))
+            out.append(.reportRepeated(uuid, calls[shown].displayedPeer))
         } else {
             // A call hidden by an outgoing one must be reported now, whatever happens to it next.
             calls[shown].isReported = true
-            out.append(.reportIncoming(uuid, calls[shown].caller))
+            out.append(.reportIncoming(uuid, calls[shown].displayedPeer))
             ring(shown, at: now)
             // There may be no room for the call, or no time left.
             guard calls[shown].isLive else { return }
@@ -90,7 +90,7 @@ extension CallClient {
         if let index = calls.lastIndex(where: { $0.callID == callID && $0.peer == peer && $0.isLive }) {
             guard calls[index].side == .callee else { return }
             if let epoch = push.epoch, calls[index].epoch == nil, !isRemembered(epoch, of: index) {
-                learn(epoch, of: index)
+                setEpoch(epoch, of: index)
             }
             calls[index].capability = push.capability ?? calls[index].capability
             if calls[index].negotiation.remoteOffer == nil, calls[index].negotiation.remoteSDP == nil {
@@ -100,9 +100,9 @@ extension CallClient {
         }
         // The incoming call crosses the call that this device makes.
         let until = ringEnd(push.ringUntil, told: push.sentAt, at: now)
-        let wished = unused(push.uuid ?? CallUUID(call: callID, epoch: push.epoch ?? 1), at: now)
+        let wished = unusedUUID(push.uuid ?? CallUUID(call: callID, epoch: push.epoch ?? 1), at: now)
         let copy = push.offer.map { offer(of: push, $0) }
-        cross(shown, callID, push.epoch, copy, wished, push.caller, until: until, at: now)
+        resolveGlare(shown, callID, push.epoch, copy, wished, push.caller, until: until, at: now)
         if let index = calls.lastIndex(where: { $0.callID == callID && $0.peer == peer && $0.isLive }) {
             calls[index].capability = push.capability
             calls[index].ringUntil = push.ringUntil
@@ -114,12 +114,12 @@ extension CallClient {
         var wished = push.uuid
         if wished == nil, let callID = push.callID { wished = CallUUID(call: callID, epoch: push.epoch ?? 1) }
         // A malformed push identifies no call, so its report gets a new UUID.
-        let isBroken =
+        let isInvalid =
             !push.isIncomingCall || push.callID == nil || push.from == nil || push.from == configuration.user
-        let uuid = isBroken ? made(at: now) : unused(wished ?? made(at: now), at: now)
+        let uuid = isInvalid ? newUUID(at: now) : unusedUUID(wished ?? newUUID(at: now), at: now)
         out.append(.reportIncoming(uuid, push.caller))
         out.append(.reportEnded(uuid, ReportedEnd(reason)))
-        guard let callID = push.callID, let peer = push.from, !isBroken, uuid == wished else {
+        guard let callID = push.callID, let peer = push.from, !isInvalid, uuid == wished else {
             return
         }
         // The call is remembered, so that it does not ring when it comes over the socket, and the next push does not
@@ -135,7 +135,7 @@ extension CallClient {
         )
         calls[index].ringUntil = push.ringUntil
         calls[index].capability = push.capability
-        calls[index].wasLate = reason == .unanswered
+        calls[index].endedAsLate = reason == .unanswered
         if reason == .busy {
             enqueue(.end(.busy), of: index)
             if push.epoch == nil { requestLog(of: index) }
@@ -143,7 +143,7 @@ extension CallClient {
     }
 
     /// Makes a UUID for one report.
-    private mutating func made(at now: Moment) -> CallUUID {
+    private mutating func newUUID(at now: Moment) -> CallUUID {
         lastReport += 1
         return CallUUID(name: "ringline:report/\(now.milliseconds)/\(lastReport)/\(configuration.signalIDPrefix)")
     }

@@ -2,18 +2,18 @@ import CallCore
 
 /// Objects from the server: which call they belong to, whether they are new, and what they mean.
 extension CallClient {
-    mutating func received(_ object: Incoming, at now: Moment) {
+    mutating func received(_ object: ServerMessage, at now: Moment) {
         switch object {
         case .welcome, .other: break
         case .ack(let id, let acceptance): acknowledged(id, acceptance, at: now)
         case .error(let id?, let code): refused(id, code, at: now)
-        case .draining(let pause): reconnectAt = now + min(pause, ClientLimits.longestReturn)
+        case .draining(let pause): reconnectAt = now + min(pause, ClientLimits.longestReconnectDelay)
         case .error(nil, let code): if code == "token_expired" { tokenExpired(at: now) }
         case .signal(let envelope, let content):
             // A call has two users, and the server does not relay a user's signals to that user.
             guard let from = envelope.from, from != configuration.user else { return }
             observe(envelope.at, at: now)
-            guard let index = place(envelope, peer: from, at: now, isOffer: content.isOffer) else {
+            guard let index = locateCall(envelope, peer: from, at: now, isOffer: content.isOffer) else {
                 if case .offer(var offer) = content {
                     offer.device = envelope.fromDevice
                     incoming(offer, envelope, from: from, at: now)
@@ -22,20 +22,20 @@ extension CallClient {
             }
             guard isNew(envelope, for: index) else {
                 if case .offer(var offer) = content,
-                    beginsAnew(envelope, for: index) || goesOn(offer, envelope, for: index, at: now)
+                    beginsAnew(envelope, for: index) || ringsAfterAll(offer, envelope, for: index, at: now)
                 {
                     offer.device = envelope.fromDevice
-                    purge(index)
+                    clearOutbox(index)
                     incoming(offer, envelope, from: from, at: now)
                 }
                 return
             }
-            noteBeginning(content, envelope, of: index)
+            noteFirstOffer(content, envelope, of: index)
             apply(content, by: envelope.fromDevice, to: index, at: now)
         case .call(let envelope, let event):
             observe(envelope.at, at: now)
             let peer = envelope.room.flatMap { IncomingPush.peer(inRoom: $0, of: configuration.user) }
-            if let index = placeEvent(envelope, event, peer: peer, at: now) {
+            if let index = locateCallOfEvent(envelope, event, peer: peer, at: now) {
                 guard isNew(envelope, for: index) else {
                     keepEarlyEnd(of: index, envelope, event)
                     endOnServer(index, envelope, event, at: now)
@@ -43,7 +43,7 @@ extension CallClient {
                 }
                 apply(event, to: index, at: now)
             } else if let peer {
-                orphan(envelope, event, peer: peer, at: now)
+                handleUnknownCall(envelope, event, peer: peer, at: now)
             }
         }
     }
@@ -53,74 +53,74 @@ extension CallClient {
     /// An incoming call without an epoch gets the epoch of the signal, unless another call has this epoch or a later
     /// one. If the signal's epoch is an unknown earlier one, the newest call with the callId is returned, and `isNew`
     /// then rejects the signal.
-    private mutating func place(
-        _ envelope: Incoming.Envelope,
+    private mutating func locateCall(
+        _ envelope: ServerMessage.Envelope,
         peer: UserID,
         at now: Moment,
         isOffer: Bool
     ) -> Int? {
-        guard let index = newest(envelope.callID, peer: peer) else { return nil }
+        guard let index = newestCall(envelope.callID, peer: peer) else { return nil }
         guard let epoch = calls[index].epoch else {
             if calls[index].side == .callee {
                 // The call known here ended before the server stated its epoch: the signal belongs to another call.
                 guard calls[index].isLive || hasUnacknowledged(index) else { return nil }
-                guard !isRemembered(envelope.epoch, of: index) else { return exact(envelope, peer: peer) }
-                learn(envelope.epoch, of: index)
+                guard !isRemembered(envelope.epoch, of: index) else { return exactCall(envelope, peer: peer) }
+                setEpoch(envelope.epoch, of: index)
                 return index
             }
             // The outgoing call has no epoch yet: an offer under its callId is a call that the peer makes.
-            return exact(envelope, peer: peer)
+            return exactCall(envelope, peer: peer)
         }
-        if envelope.epoch < epoch { return exact(envelope, peer: peer) ?? index }
+        if envelope.epoch < epoch { return exactCall(envelope, peer: peer) ?? index }
         if envelope.epoch == epoch { return index }
         // The callId is used again: the earlier call has ended.
-        if isOffer { ended(index, .replaced, replacedBy: nil, at: now) }
+        if isOffer { endedRemotely(index, .replaced, replacedBy: nil, at: now) }
         // The newer epoch may be known already, as an ended call.
-        return exact(envelope, peer: peer)
+        return exactCall(envelope, peer: peer)
     }
 
-    private mutating func placeEvent(
-        _ envelope: Incoming.Envelope,
-        _ event: Incoming.StateEvent,
+    private mutating func locateCallOfEvent(
+        _ envelope: ServerMessage.Envelope,
+        _ event: ServerMessage.StateEvent,
         peer: UserID?,
         at now: Moment
     ) -> Int? {
-        guard let index = newest(envelope.callID, peer: peer) else { return nil }
-        let isOurBeginning =
-            event.state == .ringing && calls[index].side == .caller && isBeginning(event.offerID, of: index)
+        guard let index = newestCall(envelope.callID, peer: peer) else { return nil }
+        let isOurFirstOffer =
+            event.state == .ringing && calls[index].side == .caller && isFirstOffer(event.offerID, of: index)
         // The event is about another call in two cases. First, it is `ringing`, which the server sends only to the
         // calling device and which names the offer, and this call did not begin with that offer. Second, this call is
         // outgoing and was not sent yet or was refused, so it never had an epoch.
         let isAnother =
-            event.state == .ringing && !isOurBeginning || calls[index].side == .caller && !hasUnacknowledged(index)
+            event.state == .ringing && !isOurFirstOffer || calls[index].side == .caller && !hasUnacknowledged(index)
         guard let epoch = calls[index].epoch else {
             // A server that crashed may assign an epoch a second time. If the event names our offer, the epoch now
             // belongs to this call.
-            let isNamed = isOurBeginning && event.offerID != nil
-            let isNext = isOurBeginning || calls[index].side == .callee && !isAnother
+            let isNamed = isOurFirstOffer && event.offerID != nil
+            let isNext = isOurFirstOffer || calls[index].side == .callee && !isAnother
             if isNamed || isNext && !isRemembered(envelope.epoch, of: index) {
-                learn(envelope.epoch, of: index)
+                setEpoch(envelope.epoch, of: index)
                 return index
             }
-            return exact(envelope, peer: peer) ?? (isAnother ? nil : index)
+            return exactCall(envelope, peer: peer) ?? (isAnother ? nil : index)
         }
-        if envelope.epoch > epoch, isOurBeginning {
-            learn(envelope.epoch, of: index)
+        if envelope.epoch > epoch, isOurFirstOffer {
+            setEpoch(envelope.epoch, of: index)
             return index
         }
         if envelope.epoch == epoch { return index }
-        return exact(envelope, peer: peer) ?? (envelope.epoch < epoch ? index : nil)
+        return exactCall(envelope, peer: peer) ?? (envelope.epoch < epoch ? index : nil)
     }
 
     /// Returns whether a call began with the offer of this id, and the server has not acknowledged that offer yet.
-    private func isBeginning(_ offer: SignalID?, of index: Int) -> Bool {
+    private func isFirstOffer(_ offer: SignalID?, of index: Int) -> Bool {
         outbox.contains {
-            $0.call == calls[index].number && $0.role == .beginning && (offer == nil || $0.signal.id == offer)
+            $0.call == calls[index].number && $0.role == .firstOffer && (offer == nil || $0.signal.id == offer)
         }
     }
 
     /// Returns the live call with a callId, else the one with the latest epoch.
-    private func newest(_ callID: CallID, peer: UserID?) -> Int? {
+    private func newestCall(_ callID: CallID, peer: UserID?) -> Int? {
         var best: Int?
         for index in calls.indices
         where calls[index].callID == callID && (peer == nil || calls[index].peer == peer) {
@@ -137,7 +137,7 @@ extension CallClient {
         return best
     }
 
-    private func exact(_ envelope: Incoming.Envelope, peer: UserID?) -> Int? {
+    private func exactCall(_ envelope: ServerMessage.Envelope, peer: UserID?) -> Int? {
         calls.lastIndex {
             $0.callID == envelope.callID && $0.epoch == envelope.epoch && (peer == nil || $0.peer == peer)
         }
@@ -152,7 +152,7 @@ extension CallClient {
     }
 
     /// Stores the epoch of a call, which the server has stated.
-    mutating func learn(_ epoch: UInt32, of index: Int) {
+    mutating func setEpoch(_ epoch: UInt32, of index: Int) {
         guard calls[index].epoch != epoch else { return }
         if calls[index].epoch != nil {
             calls[index].seq = 0
@@ -160,50 +160,54 @@ extension CallClient {
         }
         calls[index].epoch = epoch
         // The earlier call of this epoch was lost in a crash: its waiting signals must not reach this call.
-        for other in calls.indices where other != index && isNamesake(other, of: index) && !calls[other].isLive {
-            purge(other)
+        for other in calls.indices where other != index && isSameCall(other, of: index) && !calls[other].isLive {
+            clearOutbox(other)
         }
     }
 
     /// Returns whether two calls have the same callId, epoch and peer.
-    private func isNamesake(_ other: Int, of index: Int) -> Bool {
+    private func isSameCall(_ other: Int, of index: Int) -> Bool {
         calls[other].callID == calls[index].callID && calls[other].peer == calls[index].peer
             && calls[other].epoch == calls[index].epoch
     }
 
     /// Remembers the offer that began a call; it may arrive after a push that announced the call.
-    private mutating func noteBeginning(_ content: Incoming.Content, _ envelope: Incoming.Envelope, of index: Int) {
+    private mutating func noteFirstOffer(
+        _ content: ServerMessage.Content,
+        _ envelope: ServerMessage.Envelope,
+        of index: Int
+    ) {
         guard content.isOffer, calls[index].side == .callee, Self.isFirst(envelope), let device = envelope.fromDevice,
             let id = envelope.id
         else { return }
-        calls[index].beginning = Call.SignalKey(device: device, id: id)
+        calls[index].firstOffer = Call.SignalKey(device: device, id: id)
     }
 
     /// Returns whether an offer begins another call under the epoch of a call that has ended here.
     ///
     /// A server that crashed may assign an epoch a second time. If the offer has the same id as the one that began the
     /// ended call, it belongs to the ended call. An offer that is not the first entry of its call is a renegotiation.
-    private func beginsAnew(_ envelope: Incoming.Envelope, for index: Int) -> Bool {
+    private func beginsAnew(_ envelope: ServerMessage.Envelope, for index: Int) -> Bool {
         guard case .ended = calls[index].phase, calls[index].side == .callee, envelope.epoch == calls[index].epoch,
             calls[index].answeringDevice != configuration.device, Self.isFirst(envelope),
-            let beginning = calls[index].beginning, let device = envelope.fromDevice, let id = envelope.id
+            let firstOffer = calls[index].firstOffer, let device = envelope.fromDevice, let id = envelope.id
         else { return false }
-        if beginning.id != id { return true }
+        if firstOffer.id != id { return true }
         // The server makes a device id for a client without one, and may make a different one after a crash.
-        return beginning.device != device && !DeviceIdentity.isMadeByServer(beginning.device)
+        return firstOffer.device != device && !DeviceIdentity.isMadeByServer(firstOffer.device)
             && !DeviceIdentity.isMadeByServer(device)
     }
 
     /// Returns whether a call rings after all, although its push had seemed late.
     ///
     /// This device's clock was wrong, and the server's messages since then have shown how far it is ahead.
-    private func goesOn(
+    private func ringsAfterAll(
         _ offer: IncomingOffer,
-        _ envelope: Incoming.Envelope,
+        _ envelope: ServerMessage.Envelope,
         for index: Int,
         at now: Moment
     ) -> Bool {
-        guard case .ended = calls[index].phase, calls[index].wasLate, envelope.epoch == calls[index].epoch,
+        guard case .ended = calls[index].phase, calls[index].endedAsLate, envelope.epoch == calls[index].epoch,
             let until = offer.ringUntil, let skew = clockSkew
         else { return false }
         return now < until + skew
@@ -212,10 +216,14 @@ extension CallClient {
     /// Returns whether an offer is the first entry of its call.
     ///
     /// Its `seq` is 1. For some time after a crash it is 1 plus a multiple of `Limits.restartGap`.
-    static func isFirst(_ envelope: Incoming.Envelope) -> Bool { envelope.seq % Limits.restartGap == 1 }
+    static func isFirst(_ envelope: ServerMessage.Envelope) -> Bool { envelope.seq % Limits.restartGap == 1 }
 
     /// Keeps an end that arrived before the server stated the epoch of our call.
-    private mutating func keepEarlyEnd(of index: Int, _ envelope: Incoming.Envelope, _ event: Incoming.StateEvent) {
+    private mutating func keepEarlyEnd(
+        of index: Int,
+        _ envelope: ServerMessage.Envelope,
+        _ event: ServerMessage.StateEvent
+    ) {
         guard calls[index].epoch == nil, calls[index].isLive, event.state == .ended else { return }
         if calls[index].earlyEnds.count >= ClientLimits.earlyEnds { calls[index].earlyEnds.removeFirst() }
         calls[index].earlyEnds.append(
@@ -228,11 +236,11 @@ extension CallClient {
         let ends = calls[index].earlyEnds
         calls[index].earlyEnds = []
         guard calls[index].isLive, let end = ends.last(where: { $0.epoch == calls[index].epoch }) else { return }
-        ended(index, end.reason, replacedBy: end.replacedBy, at: now)
+        endedRemotely(index, end.reason, replacedBy: end.replacedBy, at: now)
     }
 
     /// Returns whether an object is new: each is applied once and in order, by (epoch, seq) and by the sender's id.
-    private mutating func isNew(_ envelope: Incoming.Envelope, for index: Int) -> Bool {
+    private mutating func isNew(_ envelope: ServerMessage.Envelope, for index: Int) -> Bool {
         guard calls[index].isLive, envelope.epoch == calls[index].epoch, envelope.seq > calls[index].seq else {
             return false
         }
@@ -240,7 +248,7 @@ extension CallClient {
         guard let device = envelope.fromDevice, let id = envelope.id else { return true }
         let name = Call.SignalKey(device: device, id: id)
         guard !calls[index].receivedSignals.contains(name) else { return false }
-        if calls[index].receivedSignals.count >= ClientLimits.signalNames { calls[index].receivedSignals.removeFirst() }
+        if calls[index].receivedSignals.count >= ClientLimits.signalIDs { calls[index].receivedSignals.removeFirst() }
         calls[index].receivedSignals.append(name)
         return true
     }
@@ -256,7 +264,7 @@ extension CallClient {
         isSkewStale = false
     }
 
-    private mutating func apply(_ content: Incoming.Content, by device: DeviceID?, to index: Int, at now: Moment) {
+    private mutating func apply(_ content: ServerMessage.Content, by device: DeviceID?, to index: Int, at now: Moment) {
         let uuid = calls[index].uuid
         switch content {
         case .offer(var offer):
@@ -268,7 +276,7 @@ extension CallClient {
             out.append(.peerRinging(uuid))
         case .answer(let sdp, let round): takeAnswer(sdp, round: round, by: device, for: index)
         case .ice(let candidate, let round):
-            let one = Negotiation.Held(candidate: candidate, round: round, device: device)
+            let one = Negotiation.WaitingCandidate(candidate: candidate, round: round, device: device)
             switch calls[index].negotiation.verdict(on: one) {
             case .add: out.append(.addRemoteCandidate(uuid, candidate))
             case .hold: calls[index].negotiation.hold(one)
@@ -281,11 +289,11 @@ extension CallClient {
             if calls[index].peerMedia != before { out.append(.peerMedia(uuid, calls[index].peerMedia)) }
         case .dtmf(let digits): out.append(.receivedDTMF(uuid, digits))
         case .info(let text): out.append(.receivedInfo(uuid, text))
-        case .end(let reason): ended(index, reason, replacedBy: nil, at: now)
+        case .end(let reason): endedRemotely(index, reason, replacedBy: nil, at: now)
         }
     }
 
-    private mutating func apply(_ event: Incoming.StateEvent, to index: Int, at now: Moment) {
+    private mutating func apply(_ event: ServerMessage.StateEvent, to index: Int, at now: Moment) {
         switch event.state {
         case .ringing: break
         case .answered, .active:
@@ -296,13 +304,15 @@ extension CallClient {
             }
             calls[index].answeringDevice = answeringDevice
             if answeringDevice != configuration.device {
-                if calls[index].isWaitingForUs { ended(index, .answeredElsewhere, replacedBy: nil, at: now) }
-            } else if calls[index].isWaitingForUs || calls[index].phase.name == .answering {
+                if calls[index].isIncomingUnanswered {
+                    endedRemotely(index, .answeredElsewhere, replacedBy: nil, at: now)
+                }
+            } else if calls[index].isIncomingUnanswered || calls[index].phase.name == .answering {
                 // This device answered in an earlier launch of the app. The media of that launch is gone, so the call
                 // ends.
-                giveUp(index, .failed, at: now)
+                endLocally(index, .failed, at: now)
             }
-        case .ended: ended(index, event.reason, replacedBy: event.replacedBy, at: now)
+        case .ended: endedRemotely(index, event.reason, replacedBy: event.replacedBy, at: now)
         }
     }
 
@@ -313,9 +323,9 @@ extension CallClient {
     private mutating func answered(_ index: Int, by answeringDevice: DeviceID) {
         let negotiation = calls[index].negotiation
         guard calls[index].isAnswered, let device = negotiation.remoteDevice, device != answeringDevice,
-            negotiation.state == .stable, negotiation.wanted == nil
+            negotiation.state == .stable, negotiation.nextOffer == nil
         else { return }
-        offer(index, Negotiation.Wish(hasVideo: calls[index].caller.hasVideo, restartsICE: true))
+        offer(index, Negotiation.PlannedOffer(hasVideo: calls[index].displayedPeer.hasVideo, restartsICE: true))
     }
 
     /// Makes the server end a call that has ended here, if the server still counts this device as part of it.
@@ -323,8 +333,8 @@ extension CallClient {
     /// The message that was to end the call was lost, or was not understood.
     private mutating func endOnServer(
         _ index: Int,
-        _ envelope: Incoming.Envelope,
-        _ event: Incoming.StateEvent,
+        _ envelope: ServerMessage.Envelope,
+        _ event: ServerMessage.StateEvent,
         at now: Moment
     ) {
         guard case .ended(let reason, _) = calls[index].phase, envelope.epoch == calls[index].epoch,
@@ -346,9 +356,9 @@ extension CallClient {
     ///
     /// An ended call is remembered, because its push may still be on the way. If the call is live, an earlier launch of
     /// the app was killed in it. This device takes part in the call, but has none of its media, so it ends the call.
-    private mutating func orphan(
-        _ envelope: Incoming.Envelope,
-        _ event: Incoming.StateEvent,
+    private mutating func handleUnknownCall(
+        _ envelope: ServerMessage.Envelope,
+        _ event: ServerMessage.StateEvent,
         peer: UserID,
         at now: Moment
     ) {
@@ -367,7 +377,7 @@ extension CallClient {
     }
 }
 
-extension Incoming.Content {
+extension ServerMessage.Content {
     var isOffer: Bool {
         if case .offer = self { true } else { false }
     }

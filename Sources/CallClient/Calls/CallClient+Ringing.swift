@@ -10,7 +10,7 @@ extension CallClient {
         side: Side = .callee,
         epoch: UInt32?,
         _ phase: Phase,
-        _ caller: Caller,
+        _ caller: DisplayedPeer,
         isReported: Bool = false
     ) -> Int {
         lastCall += 1
@@ -31,7 +31,7 @@ extension CallClient {
     }
 
     /// Returns a UUID that no call has used: the wished one, or else a new one.
-    mutating func unused(_ wished: CallUUID, at now: Moment) -> CallUUID {
+    mutating func unusedUUID(_ wished: CallUUID, at now: Moment) -> CallUUID {
         guard calls.contains(where: { $0.uuid == wished }) else { return wished }
         lastReport += 1
         return CallUUID(name: "ringline:report/\(now.milliseconds)/\(lastReport)/\(configuration.signalIDPrefix)")
@@ -50,19 +50,24 @@ extension CallClient {
     }
 
     /// Handles an offer that begins a call, from the socket or from a log.
-    mutating func incoming(_ offer: IncomingOffer, _ envelope: Incoming.Envelope, from peer: UserID, at now: Moment) {
-        let caller = caller(offer, peer: peer, before: nil)
+    mutating func incoming(
+        _ offer: IncomingOffer,
+        _ envelope: ServerMessage.Envelope,
+        from peer: UserID,
+        at now: Moment
+    ) {
+        let caller = displayedPeer(offer, peer: peer, before: nil)
         let known = lastCall
         let until = ringEnd(offer.ringUntil, told: envelope.at, at: now)
-        let uuid = unused(
+        let uuid = unusedUUID(
             offer.callUUID ?? CallUUID(call: envelope.callID, epoch: envelope.epoch),
             at: now
         )
         // A waiting offer means that this user is in an answered call. If this device is calling the peer, that
         // outgoing call is assumed to be the answered one, and its answer has not arrived here yet. So there is no
         // glare.
-        if !offer.isWaiting, let own = calls.lastIndex(where: { $0.peer == peer && $0.isCalling }) {
-            cross(own, envelope.callID, envelope.epoch, offer, uuid, caller, until: until, at: now)
+        if !offer.isWaiting, let own = calls.lastIndex(where: { $0.peer == peer && $0.isOutgoingUnanswered }) {
+            resolveGlare(own, envelope.callID, envelope.epoch, offer, uuid, caller, until: until, at: now)
         } else if shownCount >= configuration.capacity {
             refuse(uuid, envelope.callID, peer, epoch: envelope.epoch, caller, at: now)
         } else {
@@ -71,14 +76,14 @@ extension CallClient {
             calls[index].ringUntil = offer.ringUntil
             ring(index, at: now)
         }
-        // If there are too many calls hidden by an outgoing one, `cross` has added no call. A call with this callId is
-        // then an older one, which must not take the values of this offer.
+        // If there are too many calls hidden by an outgoing one, `resolveGlare` has added no call. A call with this
+        // callId is then an older one, which must not take the values of this offer.
         guard lastCall > known else { return }
         if let index = calls.lastIndex(where: { $0.callID == envelope.callID && $0.peer == peer }) {
             calls[index].seq = max(calls[index].seq, envelope.seq)
             if let device = envelope.fromDevice, let id = envelope.id {
                 let name = Call.SignalKey(device: device, id: id)
-                calls[index].beginning = name
+                calls[index].firstOffer = name
                 if calls[index].isLive { calls[index].receivedSignals.append(name) }
             }
         }
@@ -91,7 +96,7 @@ extension CallClient {
         _ callID: CallID,
         _ peer: UserID,
         epoch: UInt32?,
-        _ caller: Caller,
+        _ caller: DisplayedPeer,
         at now: Moment
     ) -> Int {
         let index = append(uuid, callID, peer, epoch: epoch, .ended(.busy, at: now), caller)
@@ -108,30 +113,30 @@ extension CallClient {
         case .preparing, .calling, .answering, .connecting, .active, .ended: return
         }
         guard now < until else {
-            finish(index, .unanswered, reports: true, at: now)
+            markEnded(index, .unanswered, reports: true, at: now)
             return
         }
         if !calls[index].isShown, shownCount >= configuration.capacity {
-            giveUp(index, .busy, at: now)
+            endLocally(index, .busy, at: now)
             return
         }
         calls[index].phase = .ringing(until: until)
         if !calls[index].isReported {
             calls[index].isReported = true
-            out.append(.reportIncoming(calls[index].uuid, calls[index].caller))
+            out.append(.reportIncoming(calls[index].uuid, calls[index].displayedPeer))
         }
         enqueue(.ringing, of: index)
         if !isSocketOpen { out.append(.connect) }
     }
 
     /// Resolves a glare; both devices decide by `Glare.winner(_:_:)`, as the server does.
-    mutating func cross(
+    mutating func resolveGlare(
         _ own: Int,
         _ callID: CallID,
         _ epoch: UInt32?,
         _ offer: IncomingOffer?,
         _ uuid: CallUUID,
-        _ caller: Caller,
+        _ caller: DisplayedPeer,
         until: Moment,
         at now: Moment
     ) {
@@ -151,7 +156,7 @@ extension CallClient {
             calls[index].ringUntil = offer?.ringUntil
             return
         }
-        let index = adopt(callID, epoch, inPlaceOf: own, at: now)
+        let index = replaceLostCall(callID, epoch, inPlaceOf: own, at: now)
         if let offer { calls[index].negotiation.keep(offer) }
         startAnswering(index)
     }
@@ -159,25 +164,25 @@ extension CallClient {
     /// Handles an outgoing call that lost a glare: the peer's call is answered immediately, because this user wanted to
     /// talk.
     mutating func lostGlare(_ own: Int, to callID: CallID, at now: Moment) {
-        if callID != calls[own].callID { purge(own) }
+        if callID != calls[own].callID { clearOutbox(own) }
         // If both calls have the same callId and a crash of the server lost our call, the call that won may have our
         // call's epoch. So our call gives up its epoch.
         if callID == calls[own].callID { calls[own].epoch = nil }
         if let known = calls.lastIndex(where: { $0.callID == callID && $0.peer == calls[own].peer && $0.isLive }),
             known != own
         {
-            finish(own, .glare, reports: true, at: now)
+            markEnded(own, .glare, reports: true, at: now)
             if calls[known].phase.name == .hiddenByOutgoingCall { ring(known, at: now) }
             if calls[known].phase.name == .ringing { answer(calls[known].uuid, at: now) }
             return
         }
-        let index = adopt(callID, nil, inPlaceOf: own, isOver: true, at: now)
+        let index = replaceLostCall(callID, nil, inPlaceOf: own, isOver: true, at: now)
         startAnswering(index)
     }
 
     /// Ends the call `own`, which lost a glare, and gives its UUID to the call that won, so that the user sees one call
     /// only.
-    private mutating func adopt(
+    private mutating func replaceLostCall(
         _ callID: CallID,
         _ epoch: UInt32?,
         inPlaceOf own: Int,
@@ -188,10 +193,10 @@ extension CallClient {
         if loser.negotiation.state != .stable { out.append(.rollback(loser.uuid)) }
         // By the same rule the server ends the call that lost, unless it hides that call from its callee. This device
         // ends the call in either case.
-        if !isOver { tellEnd(of: own, .cancelled) }
-        finish(own, .glare, reports: false, keepsMedia: true, at: now)
-        let phase = Phase.answering(until: now + ClientLimits.setup)
-        let index = append(loser.uuid, callID, loser.peer, epoch: epoch, phase, loser.caller, isReported: true)
+        if !isOver { sendEnd(of: own, .cancelled) }
+        markEnded(own, .glare, reports: false, keepsMedia: true, at: now)
+        let phase = Phase.answering(until: now + ClientLimits.setupTimeout)
+        let index = append(loser.uuid, callID, loser.peer, epoch: epoch, phase, loser.displayedPeer, isReported: true)
         calls[index].usesMedia = loser.usesMedia
         calls[index].media = loser.media
         // The engine continues the round numbers of the call that lost.
@@ -201,7 +206,7 @@ extension CallClient {
 
     /// Lets a call hidden by an outgoing one ring, because the outgoing call that hid it has ended unanswered.
     mutating func unhide(_ peer: UserID, at now: Moment) {
-        guard !calls.contains(where: { $0.peer == peer && $0.isCalling }) else { return }
+        guard !calls.contains(where: { $0.peer == peer && $0.isOutgoingUnanswered }) else { return }
         for index in calls.indices where calls[index].peer == peer && calls[index].phase.name == .hiddenByOutgoingCall {
             ring(index, at: now)
         }
@@ -211,7 +216,7 @@ extension CallClient {
     /// accepted our call.
     ///
     /// If a log then shows that the peer's call still rings, there is no glare, and the peer's call must ring here.
-    mutating func checkSoon(on peer: UserID, at now: Moment) {
+    mutating func checkHiddenCalls(of peer: UserID, at now: Moment) {
         for index in calls.indices where calls[index].peer == peer {
             guard case .hiddenByOutgoingCall(let until, let checkAt) = calls[index].phase else { continue }
             calls[index].phase = .hiddenByOutgoingCall(until: until, checkAt: min(checkAt, now + .seconds(1)))

@@ -15,7 +15,7 @@ struct Negotiation: Equatable, Sendable {
     }
 
     /// A candidate that waits, of either side.
-    struct Held: Equatable, Sendable {
+    struct WaitingCandidate: Equatable, Sendable {
         let candidate: String?
         let round: UInt32?
         /// The device that gathered the candidate: two devices of one user may use the same numbers.
@@ -30,9 +30,9 @@ struct Negotiation: Equatable, Sendable {
     /// The number of our newest description that was sent.
     var sentRound: UInt32 = 0
     /// Our candidates that wait for their description to be sent.
-    var early: [Held] = []
+    var waitingLocalCandidates: [WaitingCandidate] = []
     /// The offer to make after the present exchange.
-    var wanted: Wish?
+    var nextOffer: PlannedOffer?
 
     /// The peer's offer that is not set yet, because this user has not answered.
     var remoteOffer: IncomingOffer?
@@ -47,14 +47,14 @@ struct Negotiation: Equatable, Sendable {
     /// Until then it is not known which device made it and which candidates belong to it.
     var isUnconfirmed = false
     /// An offer in the log that differs from the push's copy; it may be older or newer than the copy.
-    var unsorted: IncomingOffer?
+    var deferredOffer: IncomingOffer?
     /// Whether the peer's newest offer was ignored; its candidates are ignored too.
     var isIgnoring = false
     /// The peer's candidates that wait for their description.
-    var held: [Held] = []
+    var waitingRemoteCandidates: [WaitingCandidate] = []
 
     /// An offer to be made.
-    struct Wish: Equatable, Sendable {
+    struct PlannedOffer: Equatable, Sendable {
         var hasVideo: Bool
         var restartsICE: Bool
     }
@@ -72,7 +72,7 @@ struct Negotiation: Equatable, Sendable {
     enum Verdict { case add, hold, drop }
 
     /// Returns what to do with a candidate; it may be added only after its description was set (invariant I5).
-    func verdict(on one: Held) -> Verdict {
+    func verdict(on one: WaitingCandidate) -> Verdict {
         guard remoteSDP != nil, !isUnconfirmed else { return .hold }
         // A candidate of another device belongs to a description of that device: to an offer that is kept for later, or
         // to one that was replaced.
@@ -87,9 +87,9 @@ struct Negotiation: Equatable, Sendable {
         return remoteOffer == nil ? .add : .hold
     }
 
-    mutating func hold(_ one: Held) {
-        guard held.count < ClientLimits.candidates else { return }
-        held.append(one)
+    mutating func hold(_ one: WaitingCandidate) {
+        guard waitingRemoteCandidates.count < ClientLimits.candidates else { return }
+        waitingRemoteCandidates.append(one)
     }
 
     /// Records that a description of the peer was set, and returns the candidates that waited for it.
@@ -98,7 +98,7 @@ struct Negotiation: Equatable, Sendable {
         remoteOffer = nil
         isIgnoring = false
         isUnconfirmed = isCopy
-        unsorted = nil
+        deferredOffer = nil
         return confirm(round: round, by: device, isCopy: isCopy)
     }
 
@@ -107,14 +107,14 @@ struct Negotiation: Equatable, Sendable {
         remoteRound = round
         remoteDevice = device
         isUnconfirmed = isCopy
-        if !isCopy { unsorted = nil }
-        let waiting = held
-        held = []
+        if !isCopy { deferredOffer = nil }
+        let waiting = waitingRemoteCandidates
+        waitingRemoteCandidates = []
         var ready: [String?] = []
         for one in waiting {
             switch verdict(on: one) {
             case .add: ready.append(one.candidate)
-            case .hold: held.append(one)
+            case .hold: waitingRemoteCandidates.append(one)
             case .drop: break
             }
         }
@@ -125,20 +125,22 @@ struct Negotiation: Equatable, Sendable {
     mutating func keep(_ offer: IncomingOffer) {
         if let earlier = remoteOffer, earlier.sdp != offer.sdp {
             // The candidates that wait belong to the description that is replaced now.
-            held.removeAll { $0.round == nil || $0.round != offer.round || $0.device != offer.device }
+            waitingRemoteCandidates.removeAll {
+                $0.round == nil || $0.round != offer.round || $0.device != offer.device
+            }
         }
         remoteOffer = offer
     }
 
     /// Releases what an ended call does not need.
     mutating func clear() {
-        early = []
-        held = []
+        waitingLocalCandidates = []
+        waitingRemoteCandidates = []
         remoteOffer = nil
         remoteSDP = nil
         isUnconfirmed = false
-        unsorted = nil
-        wanted = nil
+        deferredOffer = nil
+        nextOffer = nil
         state = .stable
     }
 }

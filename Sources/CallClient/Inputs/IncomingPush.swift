@@ -18,7 +18,7 @@ public struct IncomingPush: Equatable, Sendable {
     /// user's id.
     public var from: UserID?
     /// The caller as the system displays it.
-    public var caller: CallClient.Caller
+    public var caller: CallClient.DisplayedPeer
     /// When the server sent the push, by the server's clock.
     public var sentAt: Moment?
     /// When ringing stops, by the server's clock.
@@ -62,7 +62,7 @@ public struct IncomingPush: Equatable, Sendable {
         }
         self.from = from
         let hasVideo = push["hasVideo"] == .bool(true) || push["hasVideo"] == .int(1)
-        caller = CallClient.Caller(
+        caller = CallClient.DisplayedPeer(
             handle: text("handle") ?? from?.text ?? "unknown",
             name: text("fromDisplayName") ?? text("callerName"),
             hasVideo: hasVideo

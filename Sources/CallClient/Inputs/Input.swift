@@ -47,8 +47,8 @@ extension CallClient {
         case socketOpened
         /// The socket is closed.
         case socketClosed
-        /// A frame arrived; see ``Incoming/init(_:)``.
-        case received(Incoming)
+        /// A frame arrived; see ``ServerMessage/init(_:)``.
+        case received(ServerMessage)
         /// A request for a call's log succeeded or failed; see ``FetchedCall/reply(status:body:)``.
         case fetched(FetchNumber, Result<FetchedCall, RequestFailure>)
         /// A signal that was sent by REST was accepted or refused, or got no response; see

@@ -30,7 +30,7 @@ public struct OutgoingSignal: Equatable, Sendable {
     public enum Content: Equatable, Sendable {
         /// An offer, which begins a call or renegotiates its media; `round` numbers this device's descriptions in the
         /// call.
-        case offer(sdp: String, round: UInt32, hasVideo: Bool, begin: Beginning?)
+        case offer(sdp: String, round: UInt32, hasVideo: Bool, begin: FirstOfferFields?)
         /// This device alerts its user.
         case ringing
         /// The description that answers an offer.
@@ -50,7 +50,7 @@ public struct OutgoingSignal: Equatable, Sendable {
     }
 
     /// The fields that only the first offer of a call carries.
-    public struct Beginning: Equatable, Sendable {
+    public struct FirstOfferFields: Equatable, Sendable {
         /// The caller's name.
         public var displayName: String?
         /// How long to ring.
@@ -123,21 +123,21 @@ public struct OutgoingSignal: Equatable, Sendable {
 
     private func writeFields(into json: inout JSONWriter) {
         switch content {
-        case .offer(let sdp, let round, let hasVideo, let beginning):
+        case .offer(let sdp, let round, let hasVideo, let firstOffer):
             json.write(sdp: sdp, round: round)
             json.name("hasVideo")
             json.value(hasVideo)
-            if let name = beginning?.displayName {
+            if let name = firstOffer?.displayName {
                 json.name("displayName")
                 json.value(name)
             }
-            if let beginning {
+            if let firstOffer {
                 // Without `begin`, the server would take an offer under a callId in use for a renegotiation, for
                 // example after the app was killed in a call.
                 json.name("begin")
                 json.value(true)
                 json.name("ringTimeout")
-                json.value(max(5, min(120, beginning.ringTimeout.milliseconds / 1_000)))
+                json.value(max(5, min(120, firstOffer.ringTimeout.milliseconds / 1_000)))
             }
         case .answer(let sdp, let round): json.write(sdp: sdp, round: round)
         case .ice(let candidate, let round):

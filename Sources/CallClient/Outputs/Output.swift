@@ -5,19 +5,19 @@ extension CallClient {
     public enum Output: Equatable, Sendable {
         // To the system.
         /// Report an incoming call (`reportNewIncomingCall`); this output comes once for each UUID.
-        case reportIncoming(CallUUID, Caller)
+        case reportIncoming(CallUUID, DisplayedPeer)
         /// Report a known call again, because a push came for it.
         ///
         /// `reportNewIncomingCall` with the UUID of a known call does not ring again, and satisfies PushKit.
-        case reportRepeated(CallUUID, Caller)
+        case reportRepeated(CallUUID, DisplayedPeer)
         /// Report that the peer or this user answered; the media connection is being set up.
         case reportConnecting(CallUUID)
         /// Report that media flows; the pending answer action can be fulfilled.
         case reportConnected(CallUUID)
         /// Report the end of a call that this device's user did not end.
         case reportEnded(CallUUID, ReportedEnd)
-        /// Report that the displayed data of the caller changed.
-        case update(CallUUID, Caller)
+        /// Report that the displayed data of the peer changed.
+        case update(CallUUID, DisplayedPeer)
         /// Fail the user's action on this call: it is not possible.
         case refused(CallUUID, Refusal)
 
@@ -71,10 +71,10 @@ extension CallClient {
         case renewToken
     }
 
-    /// The caller of a call, as the system displays it.
+    /// The peer of a call, as the system displays it.
     ///
     /// For an outgoing call it is the callee.
-    public struct Caller: Equatable, Sendable {
+    public struct DisplayedPeer: Equatable, Sendable {
         /// The push's `handle`, else the user id; `unknown` when a malformed push contains neither.
         public var handle: String
         /// The display name.
@@ -82,7 +82,7 @@ extension CallClient {
         /// Whether the call has video.
         public var hasVideo: Bool
 
-        /// Creates a caller from its parts.
+        /// Creates a value from its parts.
         public init(handle: String, name: String?, hasVideo: Bool) {
             self.handle = handle
             self.name = name

@@ -5,12 +5,12 @@ extension CallClient {
     /// Requests the log, unless a request is under way.
     mutating func requestLog(of index: Int) {
         switch calls[index].fetching {
-        case .idle: ask(index, after: Call.Failures())
-        case .asked, .pausing: break
+        case .idle: fetchLog(index, after: Call.Failures())
+        case .underWay, .pausing: break
         }
     }
 
-    mutating func ask(_ index: Int, after failures: Call.Failures) {
+    mutating func fetchLog(_ index: Int, after failures: Call.Failures) {
         let authorization: Authorization
         if isTokenExpired {
             // Without a capability the request uses the expired token. It is refused, and the pause after that ends as
@@ -21,7 +21,7 @@ extension CallClient {
         }
         lastFetch += 1
         let number = FetchNumber(rawValue: lastFetch)
-        calls[index].fetching = .asked(number, after: failures)
+        calls[index].fetching = .underWay(number, after: failures)
         let cursor = calls[index].epoch.map { Cursor(epoch: $0, seq: calls[index].seq) }
         out.append(.fetch(number, calls[index].callID, peer: calls[index].peer, since: cursor, authorization))
     }
@@ -29,7 +29,7 @@ extension CallClient {
     mutating func fetched(_ number: FetchNumber, _ result: Result<FetchedCall, RequestFailure>, at now: Moment) {
         var found: (index: Int, failures: Call.Failures)?
         for index in calls.indices {
-            if case .asked(number, let failures) = calls[index].fetching { found = (index, failures) }
+            if case .underWay(number, let failures) = calls[index].fetching { found = (index, failures) }
         }
         // No call waits for this response any more.
         guard let (index, failures) = found else { return }
@@ -50,7 +50,7 @@ extension CallClient {
                 tokenExpired(at: now)
                 // If there is a capability, it is tried immediately.
                 if calls[index].capability != nil, failures.count == 0 {
-                    ask(index, after: failures.increased)
+                    fetchLog(index, after: failures.increased)
                 } else {
                     pauseFetching(index, failures.increased, at: now)
                 }
@@ -89,7 +89,7 @@ extension CallClient {
         guard calls[index].isLive else {
             // The call was given up before the server knew of it: there is nothing to end.
             let isUnderWay = outbox.contains { $0.call == calls[index].number && $0.isInFlight }
-            if !isUnderWay { purge(index) }
+            if !isUnderWay { clearOutbox(index) }
             return
         }
         // A server that crashed may not know the call until clients have resent the signals that it had not stored. So
@@ -101,7 +101,7 @@ extension CallClient {
         if calls[index].isAnswered && isBelieved || calls[index].phase.name == .ringing, failures.count >= 6,
             failures.notFound >= 3
         {
-            ended(index, .failed, replacedBy: nil, at: now)
+            endedRemotely(index, .failed, replacedBy: nil, at: now)
         } else if calls[index].isAnswered || wantsLog(index) {
             pause(index, failures, at: now)
         }
@@ -126,22 +126,22 @@ extension CallClient {
             return
         }
         if calls[index].epoch == nil, !isRemembered(fetched.epoch, of: index) {
-            if calls[index].side == .callee || fetched.state != .ended { learn(fetched.epoch, of: index) }
+            if calls[index].side == .callee || fetched.state != .ended { setEpoch(fetched.epoch, of: index) }
         }
         if calls[index].epoch == nil, !calls[index].isLive, fetched.state == .ended {
-            purge(index)
+            clearOutbox(index)
             return
         }
         if calls[index].epoch == nil, calls[index].side == .callee, calls[index].isLive, fetched.state == .ended {
             // The server's newest call under this callId has ended, and this device remembers its epoch or (if the
             // server lost a call in a crash) a later epoch. So this call, which has no epoch, was announced by a late
             // push.
-            ended(index, fetched.reason, replacedBy: nil, at: now)
+            endedRemotely(index, fetched.reason, replacedBy: nil, at: now)
             return
         }
         guard let epoch = calls[index].epoch, calls[index].isLive || hasUnacknowledged(index) else { return }
         if fetched.epoch > epoch {
-            ended(index, .replaced, replacedBy: nil, at: now)
+            endedRemotely(index, .replaced, replacedBy: nil, at: now)
             return
         }
         guard fetched.epoch == epoch else {
@@ -152,25 +152,26 @@ extension CallClient {
             return
         }
         if fetched.state == .ended {
-            ended(index, fetched.reason, replacedBy: fetched.replacedBy, at: now)
+            endedRemotely(index, fetched.reason, replacedBy: fetched.replacedBy, at: now)
             return
         }
-        stillLive(index, fetched, failures: failures, at: now)
+        handleLiveCall(index, fetched, failures: failures, at: now)
     }
 
-    private mutating func stillLive(_ index: Int, _ fetched: FetchedCall, failures: Call.Failures, at now: Moment) {
-        sortOffers(of: index, at: now)
+    private mutating func handleLiveCall(_ index: Int, _ fetched: FetchedCall, failures: Call.Failures, at now: Moment)
+    {
+        applyDeferredOffer(of: index, at: now)
         if fetched.ringUntil != nil { calls[index].ringUntil = fetched.ringUntil }
         switch calls[index].phase {
         case .hiddenByOutgoingCall:
             // If the server has accepted our outgoing call and this incoming call still rings, the server sees no
             // glare, for example because it hides our call from the callee. Until the server has accepted our call,
             // this one stays hidden.
-            let own = calls.firstIndex { $0.peer == calls[index].peer && $0.isCalling }
-            guard own.map({ !hasUnacknowledged($0, .beginning) && calls[$0].epoch != nil }) ?? true else { return }
+            let own = calls.firstIndex { $0.peer == calls[index].peer && $0.isOutgoingUnanswered }
+            guard own.map({ !hasUnacknowledged($0, .firstOffer) && calls[$0].epoch != nil }) ?? true else { return }
             if let own, shownCount >= configuration.capacity {
                 // Only one of the two calls can be shown, and only the incoming one can be established.
-                giveUp(own, .glare, at: now)
+                endLocally(own, .glare, at: now)
                 if calls[index].phase.name == .ringing { answer(calls[index].uuid, at: now) }
             } else {
                 ring(index, at: now)

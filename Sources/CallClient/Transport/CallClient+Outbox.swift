@@ -15,11 +15,11 @@ extension CallClient {
         } else {
             guard outbox.count(where: { $0.call == call.number }) < ClientLimits.unacknowledged else { return false }
         }
-        lastName += 1
+        lastSignalNumber += 1
         let prefix = String(decoding: configuration.signalIDPrefix.utf8.prefix(40), as: UTF8.self)
         // If the prefix is cut within a character, U+FFFD (3 bytes) replaces the cut character: the id stays within 64
         // bytes.
-        guard let id = SignalID("\(prefix)-\(lastName)") else { return false }
+        guard let id = SignalID("\(prefix)-\(lastSignalNumber)") else { return false }
         let signal = OutgoingSignal(
             id: id,
             callID: call.callID,
@@ -36,8 +36,8 @@ extension CallClient {
     /// Sends the signals and the requests for logs that are due.
     ///
     /// It runs after every input, so that the returned outputs are complete.
-    mutating func pump(at now: Moment) {
-        giveUpOnEnds(at: now)
+    mutating func sendDue(at now: Moment) {
+        dropExpiredEnds(at: now)
         for index in outbox.indices {
             if let until = outbox[index].pauseUntil, now >= until { outbox[index].pauseUntil = nil }
             if let until = outbox[index].postAfter, now >= until { outbox[index].postAfter = nil }
@@ -59,7 +59,7 @@ extension CallClient {
         }
         for index in calls.indices {
             if case .pausing(let until, let failures) = calls[index].fetching, now >= until {
-                ask(index, after: failures)
+                fetchLog(index, after: failures)
             }
         }
     }
@@ -76,7 +76,7 @@ extension CallClient {
 
     /// Writes the epoch into a signal; `false` when the signal needs an epoch that is not known yet.
     private mutating func fillEpoch(at index: Int) -> Bool {
-        if outbox[index].role == .beginning { return true }
+        if outbox[index].role == .firstOffer { return true }
         guard let call = calls.first(where: { $0.number == outbox[index].call }), let epoch = call.epoch else {
             return false
         }
@@ -92,11 +92,11 @@ extension CallClient {
     }
 
     /// Drops the ends that could not be delivered in time: by now the server has ended their calls anyway.
-    private mutating func giveUpOnEnds(at now: Moment) {
+    private mutating func dropExpiredEnds(at now: Moment) {
         guard !outbox.isEmpty else { return }
         for index in calls.indices {
             guard case .ended(_, let at) = calls[index].phase, now >= at + ClientLimits.endTimeout else { continue }
-            purge(index)
+            clearOutbox(index)
         }
     }
 
@@ -117,7 +117,7 @@ extension CallClient {
                 next = Self.earlier(next, until)
                 continue
             }
-            guard isHead, !entry.isPosting, entry.role == .beginning || hasEpoch,
+            guard isHead, !entry.isPosting, entry.role == .firstOffer || hasEpoch,
                 authorization(for: entry.signal.kind, of: entry.call) != nil
             else { continue }
             let timeout = isSocketOpen ? entry.sentAt.map { $0 + ClientLimits.ackTimeout } : nil
@@ -131,7 +131,7 @@ extension CallClient {
     }
 
     /// Removes all signals of a call from the outbox.
-    mutating func purge(_ index: Int) {
+    mutating func clearOutbox(_ index: Int) {
         let number = calls[index].number
         outbox.removeAll { $0.call == number }
     }

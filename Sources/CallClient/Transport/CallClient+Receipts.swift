@@ -12,7 +12,7 @@ extension CallClient {
             guard let index = outbox.firstIndex(where: { $0.signal.id == id }) else { return }
             outbox[index].failures += 1
             outbox[index].postAfter = now + Unacknowledged.pause(after: outbox[index].failures)
-            findOutAboutWithdrawn()
+            fetchLogsOfWithdrawn()
         }
     }
 
@@ -20,77 +20,81 @@ extension CallClient {
         guard let place = outbox.firstIndex(where: { $0.signal.id == id }) else { return }
         let entry = outbox.remove(at: place)
         guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
-        if entry.role == .beginning {
-            if let epoch = acceptance.epoch { learn(epoch, of: index) }
+        if entry.role == .firstOffer {
+            if let epoch = acceptance.epoch { setEpoch(epoch, of: index) }
             takeEarlyEnd(of: index, at: now)
-            checkSoon(on: calls[index].peer, at: now)
+            checkHiddenCalls(of: calls[index].peer, at: now)
         }
-        if entry.signal.kind == .end { purge(index) }
+        if entry.signal.kind == .end { clearOutbox(index) }
         guard acceptance.state == .ended, acceptance.epoch == nil || acceptance.epoch == calls[index].epoch else {
             return
         }
-        ended(index, acceptance.reason, replacedBy: acceptance.replacedBy, at: now)
+        endedRemotely(index, acceptance.reason, replacedBy: acceptance.replacedBy, at: now)
     }
 
     mutating func refused(_ id: SignalID, _ code: String, at now: Moment) {
         guard let place = outbox.firstIndex(where: { $0.signal.id == id }) else { return }
         switch WireCode(rawValue: code) {
-        case .rateLimited?, .draining?, .storeUnavailable?, .keysUnavailable?, .internalError?: tryLater(place, at: now)
+        case .rateLimited?, .draining?, .storeUnavailable?, .keysUnavailable?, .internalError?:
+            retryLater(place, at: now)
         case .notFound?:
             let since = outbox[place].notFoundSince ?? now
             outbox[place].notFoundSince = since
             if now < since + ClientLimits.notFoundTimeout {
-                tryLater(place, at: now)
+                retryLater(place, at: now)
             } else {
-                lostCall(place, at: now)
+                dropUnknownCall(place, at: now)
             }
         case .unauthenticated?, .tokenExpired?:
             // If the capability is refused too, it is tried again only after a pause.
             outbox[place].failures += 1
             outbox[place].postAfter = now + Unacknowledged.pause(after: outbox[place].failures)
             tokenExpired(at: now)
-        case .callEnded?: drop(place, at: now)
-        case .alreadyAnswered? where outbox[place].role == .beginning:
+        case .callEnded?: dropSignal(place, at: now)
+        case .alreadyAnswered? where outbox[place].role == .firstOffer:
             // Another device of this user uses the callId.
-            fail(place, at: now)
+            failSignal(place, at: now)
         case .alreadyAnswered?:
             let entry = outbox.remove(at: place)
             guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
             guard entry.role == .firstAnswer else {
                 // A late push may have made this device ring after the event that ended the call for it.
                 if entry.signal.kind == .ringing, !calls[index].isAnswered {
-                    ended(index, .answeredElsewhere, replacedBy: nil, at: now)
+                    endedRemotely(index, .answeredElsewhere, replacedBy: nil, at: now)
                 }
                 // The server has our answer to an earlier offer, which the peer has replaced: the descriptions do not
                 // match.
                 let negotiation = calls[index].negotiation
                 if entry.signal.kind == .answer, calls[index].isAnswered, negotiation.state == .stable,
-                    negotiation.wanted == nil
+                    negotiation.nextOffer == nil
                 {
-                    offer(index, Negotiation.Wish(hasVideo: calls[index].caller.hasVideo, restartsICE: true))
+                    offer(
+                        index,
+                        Negotiation.PlannedOffer(hasVideo: calls[index].displayedPeer.hasVideo, restartsICE: true)
+                    )
                 }
                 return
             }
             if calls[index].answeringDevice == configuration.device {
                 // This device answered in an earlier launch of the app, which was killed in the call.
-                giveUp(index, .failed, at: now)
+                endLocally(index, .failed, at: now)
             } else {
-                ended(index, .answeredElsewhere, replacedBy: nil, at: now)
+                endedRemotely(index, .answeredElsewhere, replacedBy: nil, at: now)
             }
-        case .callExists? where outbox[place].role == .beginning:
+        case .callExists? where outbox[place].role == .firstOffer:
             let entry = outbox.remove(at: place)
             guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
-            purge(index)
+            clearOutbox(index)
             // The peer has begun a call under the same callId, and that call continues.
-            if calls[index].isCalling { lostGlare(index, to: calls[index].callID, at: now) }
+            if calls[index].isOutgoingUnanswered { lostGlare(index, to: calls[index].callID, at: now) }
         case .invalidJSON?, .invalidField?, .unknownType?, .forbidden?, .methodNotAllowed?, .upgradeRequired?,
             .callExists?, .logFull?,
             .tooLarge?, .unsupportedMediaType?, .invalidSDP?, nil:
-            fail(place, at: now)
+            failSignal(place, at: now)
         }
     }
 
-    private mutating func tryLater(_ place: Int, at now: Moment) {
+    private mutating func retryLater(_ place: Int, at now: Moment) {
         outbox[place].failures += 1
         outbox[place].sentAt = nil
         outbox[place].pauseUntil = now + Unacknowledged.pause(after: outbox[place].failures)
@@ -103,18 +107,18 @@ extension CallClient {
 
     /// Drops a signal whose call has ended or is unknown to the server, and fetches the log to find out whether it has
     /// ended.
-    private mutating func drop(_ place: Int, at now: Moment) {
+    private mutating func dropSignal(_ place: Int, at now: Moment) {
         let entry = outbox.remove(at: place)
         guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
-        if entry.role == .beginning {
-            purge(index)
-            ended(index, .failed, replacedBy: nil, at: now)
+        if entry.role == .firstOffer {
+            clearOutbox(index)
+            endedRemotely(index, .failed, replacedBy: nil, at: now)
         } else if calls[index].isLive {
             rollBack(entry, of: index)
             calls[index].mayHaveEnded = true
             requestLog(of: index)
         } else {
-            purge(index)
+            clearOutbox(index)
         }
     }
 
@@ -130,21 +134,21 @@ extension CallClient {
     /// Drops a signal whose call the server has not known for a long time.
     ///
     /// It also drops the later signals of the call, except its end: the server would not find their call either.
-    private mutating func lostCall(_ place: Int, at now: Moment) {
+    private mutating func dropUnknownCall(_ place: Int, at now: Moment) {
         let number = outbox[place].call
-        drop(place, at: now)
+        dropSignal(place, at: now)
         outbox.removeAll { $0.call == number && $0.role == .ordinary && $0.signal.kind != .end }
     }
 
     /// Drops a signal that the server will never accept.
-    private mutating func fail(_ place: Int, at now: Moment) {
+    private mutating func failSignal(_ place: Int, at now: Moment) {
         let entry = outbox.remove(at: place)
         guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
         switch entry.role {
-        case .beginning:
-            purge(index)
-            ended(index, .failed, replacedBy: nil, at: now)
-        case .firstAnswer: giveUp(index, .failed, at: now)
+        case .firstOffer:
+            clearOutbox(index)
+            endedRemotely(index, .failed, replacedBy: nil, at: now)
+        case .firstAnswer: endLocally(index, .failed, at: now)
         case .ordinary: rollBack(entry, of: index)
         }
     }
@@ -165,7 +169,7 @@ extension CallClient {
     mutating func socketClosed(at now: Moment) {
         isSocketOpen = false
         for index in outbox.indices { outbox[index].sentAt = nil }
-        findOutAboutWithdrawn()
+        fetchLogsOfWithdrawn()
         if wantsSocket, reconnectAt == nil { out.append(.connect) }
     }
 
@@ -173,7 +177,7 @@ extension CallClient {
     var wantsSocket: Bool { calls.contains(where: \.isLive) || !outbox.isEmpty }
 
     /// Asks for a socket at the moment from which a server that shut down accepts this device again.
-    mutating func comeBack(at now: Moment) {
+    mutating func reconnectIfDue(at now: Moment) {
         guard !isSocketOpen, let at = reconnectAt, now >= at else { return }
         reconnectAt = nil
         if wantsSocket { out.append(.connect) }
@@ -181,7 +185,7 @@ extension CallClient {
 
     /// Fetches the log for a withdrawn offer that is no longer on its way: there may be no ack or response that shows
     /// whether the server accepted it.
-    private mutating func findOutAboutWithdrawn() {
+    private mutating func fetchLogsOfWithdrawn() {
         for entry in outbox where entry.isWithdrawn && !entry.isInFlight {
             if let index = calls.firstIndex(where: { $0.number == entry.call }) { requestLog(of: index) }
         }
@@ -197,7 +201,7 @@ extension CallClient {
         isTokenExpired = false
         for index in outbox.indices { outbox[index].postAfter = nil }
         for index in calls.indices {
-            if case .pausing(_, let failures) = calls[index].fetching { ask(index, after: failures) }
+            if case .pausing(_, let failures) = calls[index].fetching { fetchLog(index, after: failures) }
         }
     }
 }

@@ -5,7 +5,7 @@ struct Unacknowledged: Equatable, Sendable {
     /// The effect that a refusal of the signal has on its call.
     enum Role: Equatable, Sendable {
         /// The offer that begins the call; if it is refused, the call fails.
-        case beginning
+        case firstOffer
         /// The first answer; if it is refused, the call ends here.
         case firstAnswer
         /// Any other signal.

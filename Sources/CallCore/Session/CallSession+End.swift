@@ -62,13 +62,13 @@ extension CallSession {
                 )
             }
         } else {
-            append(change, to: isUnseenByCallee ? .caller : .both, at: now, into: &outputs)
+            append(change, to: isUnknownToCallee ? .caller : .both, at: now, into: &outputs)
         }
         outputs.append(.changed)
     }
 
     /// Whether the callee was never notified of the call: it is hidden, or it lost a glare immediately.
-    private var isUnseenByCallee: Bool {
+    private var isUnknownToCallee: Bool {
         isHidden || !legs.contains { $0.side == .callee } && log.first?.audience == .nobody
     }
 }

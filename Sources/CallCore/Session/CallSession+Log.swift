@@ -84,7 +84,7 @@ extension CallSession {
     }
 
     /// Returns whether a signal with that `id` was accepted from a device before.
-    public func hasTaken(_ id: SignalID, from device: DeviceIdentity, on side: Side) -> Bool {
+    public func hasAccepted(_ id: SignalID, from device: DeviceIdentity, on side: Side) -> Bool {
         receipt(of: id, from: side, device) != nil
     }
 

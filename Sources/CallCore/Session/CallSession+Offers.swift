@@ -27,7 +27,7 @@ extension CallSession {
     /// An app that sends its offer on two transports may find that the call was declined before the second copy
     /// arrives. No two calls have the same description, so the digest identifies the copy. A device with a device id
     /// also gives its signals an `id`, so it needs no such guess.
-    public func endedOffer(_ offer: Offer, from device: DeviceIdentity) -> UInt64? {
+    public func seqOfEndedOffer(_ offer: Offer, from device: DeviceIdentity) -> UInt64? {
         guard !isLive, device.isUnnamed, isCaller(device) else { return nil }
         return lastDescription(.offer, from: .caller).flatMap { $0.digest == offer.digest ? $0.seq : nil }
     }

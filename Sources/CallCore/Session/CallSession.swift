@@ -151,13 +151,13 @@ public struct CallSession: Equatable, Sendable {
         case .ringing(let until): until
         case .answered, .active:
             // A caller that went away while the call rang has its whole grace from the answer on.
-            goneLongest.map { max($0, answeredAt ?? $0) + grace }
+            earliestGoneSince.map { max($0, answeredAt ?? $0) + grace }
         case .ended: nil
         }
     }
 
     /// The time since which a side has been gone, the earlier one if both are gone; `nil` if no side is gone.
-    private var goneLongest: Moment? {
+    private var earliestGoneSince: Moment? {
         var first: Moment?
         for leg in legs where leg.phase == .answered {
             guard let since = leg.goneSince else { continue }

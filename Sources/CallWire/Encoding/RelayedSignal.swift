@@ -69,7 +69,7 @@ public struct RelayedSignal: Sendable {
         )
         json.part(Self.type)
         json.plainPart(kind.rawValue)
-        json.part(Self.behindType)
+        json.part(Self.afterType)
         json.write(parts: position)
         json.part(Self.from)
         json.plainPart(from.text)
@@ -94,7 +94,7 @@ public struct RelayedSignal: Sendable {
 extension RelayedSignal {
     // The constant parts of every frame: the bytes before the first value, and those between two values.
     private static let type = Array(#"{"type":""#.utf8)
-    private static let behindType = Array(#"","#.utf8)
+    private static let afterType = Array(#"","#.utf8)
     private static let from = Array(#","from":""#.utf8)
     private static let fromDevice = Array(#"","fromDevice":""#.utf8)
     private static let id = Array(#"","id":""#.utf8)

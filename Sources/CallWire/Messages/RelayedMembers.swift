@@ -6,7 +6,7 @@ public import JSON
 public struct RelayedMembers: Sendable {
     /// The object that contains them; `nil` if there are no members.
     private let object: JSONObject?
-    private let left: FieldSet
+    private let leftOut: FieldSet
     /// The number of their bytes, including the commas.
     public let byteCount: Int
 
@@ -15,14 +15,14 @@ public struct RelayedMembers: Sendable {
 
     private init() {
         object = nil
-        left = []
+        leftOut = []
         byteCount = 0
     }
 
     /// Creates the list of an object's members except those of some fields.
     public init(of object: JSONObject, but left: FieldSet) {
         self.object = object
-        self.left = left
+        self.leftOut = left
         var count = 0
         for member in object.members where !left.contains(member) { count += member.whole.count + 1 }
         byteCount = max(0, count - 1)
@@ -37,7 +37,7 @@ public struct RelayedMembers: Sendable {
 
     fileprivate func forEach(_ body: (ArraySlice<UInt8>) -> Void) {
         guard let object else { return }
-        for member in object.members where !left.contains(member) { body(object.bytes[member.whole]) }
+        for member in object.members where !leftOut.contains(member) { body(object.bytes[member.whole]) }
     }
 
     /// The memory that held the object's member list, for reuse by the next object.

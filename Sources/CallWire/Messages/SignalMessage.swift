@@ -28,7 +28,7 @@ public struct SignalMessage: Sendable {
     /// Members that are not relayed as the sender wrote them.
     ///
     /// The server writes its own values of these members where they apply, and never relays a `token`.
-    private static let ours: FieldSet = [
+    private static let serverMembers: FieldSet = [
         .type, .id, .callId, .room, .from, .fromDevice, .seq, .ts, .epoch, .token, .callUUID, .ringUntil, .waiting,
     ]
 
@@ -51,7 +51,7 @@ public struct SignalMessage: Sendable {
         if epoch == nil { epoch = try fields.epoch() }
         from = try envelope.range == fields.range ? nil : envelope.user(.from)
         device = try envelope.device(.deviceId)
-        var left = Self.ours
+        var left = Self.serverMembers
         switch kind {
         case .offer:
             let sdp = try fields.description()

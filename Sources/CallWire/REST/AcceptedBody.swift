@@ -20,7 +20,7 @@ public enum AcceptedBody {
     }
 
     /// Returns the response to `POST /api/logout-all`: the moment up to which tokens are refused.
-    public static func loggedOut(before moment: Moment) -> [UInt8] {
+    public static func tokensRevoked(before moment: Moment) -> [UInt8] {
         accepted { json in
             json.name("before")
             json.value(moment.milliseconds)

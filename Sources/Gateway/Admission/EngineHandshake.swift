@@ -10,10 +10,10 @@ enum EngineHandshake: Sendable {
     /// The handshake names a session, which may not exist.
     case known(sid: String)
     /// The handshake asks for a new session.
-    case new(Beginning)
+    case new(NewSession)
 
     /// The parameters of a new session.
-    struct Beginning: Sendable {
+    struct NewSession: Sendable {
         let version: EngineVersion
         let credential: SocketSession.Credential
         let principal: Principal?

@@ -7,15 +7,15 @@ import SocketIO
 extension RequestRouter {
     /// Logs why an upgrade was refused.
     func logRefused(_ upgrade: RequestHead, as socket: SocketID, _ error: WireError) {
-        logRefused(upgrade, as: socket, code: OwnWords(error.code), why: OwnWords(error.message))
+        logRefused(upgrade, as: socket, code: ServerText(error.code), why: ServerText(error.message))
     }
 
     /// Logs why an upgrade to Engine.IO was refused.
     func logRefused(_ upgrade: RequestHead, as socket: SocketID, _ refusal: EngineRefusal) {
-        logRefused(upgrade, as: socket, code: OwnWords("\(refusal)"), why: OwnWords(refusal.message))
+        logRefused(upgrade, as: socket, code: ServerText("\(refusal)"), why: ServerText(refusal.message))
     }
 
-    func logRefused(_ upgrade: RequestHead, as socket: SocketID, code: OwnWords, why: OwnWords) {
+    func logRefused(_ upgrade: RequestHead, as socket: SocketID, code: ServerText, why: ServerText) {
         log.debug(
             "an upgrade was refused",
             [
@@ -29,20 +29,25 @@ extension RequestRouter {
     func logRefused(_ head: RequestHead, as exchange: ExchangeID, _ fault: RoutingFault) {
         switch fault {
         case .wire(let error):
-            logRefused(head, as: exchange, code: OwnWords(error.code), why: OwnWords(error.message))
+            logRefused(head, as: exchange, code: ServerText(error.code), why: ServerText(error.message))
         case .methodNotAllowed:
-            logRefused(head, as: exchange, code: OwnWords(WireCode.methodNotAllowed), why: OwnWords("method"))
+            logRefused(head, as: exchange, code: ServerText(WireCode.methodNotAllowed), why: ServerText("method"))
         case .upgradeRequired:
-            logRefused(head, as: exchange, code: OwnWords(WireCode.upgradeRequired), why: OwnWords("no Upgrade header"))
+            logRefused(
+                head,
+                as: exchange,
+                code: ServerText(WireCode.upgradeRequired),
+                why: ServerText("no Upgrade header")
+            )
         }
     }
 
     /// Logs why a request of Engine.IO was refused.
     func logRefused(_ head: RequestHead, as exchange: ExchangeID, _ refusal: EngineRefusal) {
-        logRefused(head, as: exchange, code: OwnWords("\(refusal)"), why: OwnWords(refusal.message))
+        logRefused(head, as: exchange, code: ServerText("\(refusal)"), why: ServerText(refusal.message))
     }
 
-    private func logRefused(_ head: RequestHead, as exchange: ExchangeID, code: OwnWords, why: OwnWords) {
+    private func logRefused(_ head: RequestHead, as exchange: ExchangeID, code: ServerText, why: ServerText) {
         log.debug(
             "a request was refused",
             [
@@ -56,7 +61,7 @@ extension RequestRouter {
     func logRefusedSession(_ refusal: EngineRefusal) {
         log.debug(
             "a Socket.IO session was refused",
-            [.refusal(OwnWords("\(refusal)")), .why(OwnWords(refusal.message))]
+            [.refusal(ServerText("\(refusal)")), .why(ServerText(refusal.message))]
         )
     }
 
@@ -64,7 +69,7 @@ extension RequestRouter {
     func logRefusedSession(_ error: WireError) {
         log.debug(
             "a Socket.IO session was refused",
-            [.refusal(OwnWords(error.code)), .why(OwnWords(error.message))]
+            [.refusal(ServerText(error.code)), .why(ServerText(error.message))]
         )
     }
 }
@@ -78,7 +83,7 @@ extension WorkerLoop {
     ) {
         let fields: [LogField] = [
             .connection(ConnectionNumber(socket.rawValue)), .path(RequestPath(head?.path ?? "")),
-            .refusal(OwnWords(problem.code)), .why(OwnWords(problem.message)),
+            .refusal(ServerText(problem.code)), .why(ServerText(problem.message)),
         ]
         log.debug(isUpgrade ? "an upgrade was refused" : "a request was refused", fields)
     }
@@ -86,7 +91,7 @@ extension WorkerLoop {
     func dropped(_ socket: SocketID, _ reason: DroppedUnauthenticated.Reason) {
         log.debug(
             "a connection was dropped to make room: it had not authenticated",
-            [.connection(ConnectionNumber(socket.rawValue)), .refusal(OwnWords(reason))]
+            [.connection(ConnectionNumber(socket.rawValue)), .refusal(ServerText(reason))]
         )
     }
 

@@ -8,8 +8,8 @@ import Switchboard
 extension RequestRouter {
     /// The result of the checks of a request that need no access to the calls.
     enum Routing {
-        case answered(HTTPResponse)
-        case passed(Request)
+        case response(HTTPResponse)
+        case request(Request)
     }
 
     /// A request that the owner has to answer.
@@ -21,24 +21,24 @@ extension RequestRouter {
     }
 
     /// Checks a request that arrived on any loop; `now` is the time against which a push's capability is checked.
-    func look(at head: RequestHead, body: [UInt8], as exchange: ExchangeID, now: Moment) -> Routing {
+    func checkRequest(_ head: RequestHead, body: [UInt8], as exchange: ExchangeID, now: Moment) -> Routing {
         guard originPolicy.isAllowed(origin: head.origin, host: head.host) else {
             let error = WireError(.forbidden, "this Origin is not allowed")
             logRefused(head, as: exchange, .wire(error))
-            return .answered(response(to: error, for: nil))
+            return .response(response(to: error, for: nil))
         }
-        if head.method == "OPTIONS" { return .answered(preflight(head)) }
+        if head.method == "OPTIONS" { return .response(preflight(head)) }
         if Gateway.socketIOPaths.contains(head.path) {
             do throws(EngineRefusal) {
                 let handshake = try handshake(head, transport: "polling")
                 if let refusal = connectRefusal(of: handshake) {
                     logRefused(head, as: exchange, .wire(refusal))
-                    return .answered(response(to: refusal, for: head.origin))
+                    return .response(response(to: refusal, for: head.origin))
                 }
-                return .passed(.socketIO(handshake, posted: head.method == "GET" ? nil : body, origin: head.origin))
+                return .request(.socketIO(handshake, posted: head.method == "GET" ? nil : body, origin: head.origin))
             } catch {
                 logRefused(head, as: exchange, error)
-                return .answered(response(to: error, for: head.origin))
+                return .response(response(to: error, for: head.origin))
             }
         }
         do throws(RoutingFault) {
@@ -49,11 +49,11 @@ extension RequestRouter {
             }
             do throws(WireError) {
                 let request = try route.request(head, body: body, ringTimeout: ringTimeout)
-                return .passed(.asks(principal, request, origin: head.origin))
+                return .request(.asks(principal, request, origin: head.origin))
             } catch { throw RoutingFault.wire(error) }
         } catch {
             logRefused(head, as: exchange, error)
-            return .answered(response(to: error, for: head.origin))
+            return .response(response(to: error, for: head.origin))
         }
     }
 

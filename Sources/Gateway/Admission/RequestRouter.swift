@@ -45,7 +45,7 @@ struct RequestRouter: Sendable {
     }
 
     /// Checks the upgrade of a browser or an app: its origin, its token and its device id.
-    func look(at upgrade: RequestHead, as socket: SocketID) -> Upgrade {
+    func checkUpgrade(_ upgrade: RequestHead, as socket: SocketID) -> Upgrade {
         guard originPolicy.isAllowed(origin: upgrade.origin, host: upgrade.host) else {
             let error = WireError(.forbidden, "this Origin is not allowed")
             logRefused(upgrade, as: socket, error)
@@ -122,7 +122,7 @@ struct RequestRouter: Sendable {
         }
         guard !revocations.covers(principal) else {
             audit(.tokenRefused(cause: "revoked", principal.user))
-            log.debug("a token was refused", [.tokenCause(OwnWords("revoked")), .user(principal.user)])
+            log.debug("a token was refused", [.tokenCause(ServerText("revoked")), .user(principal.user)])
             throw Switchboard.revokedToken
         }
         return principal

@@ -105,7 +105,7 @@ extension Gateway {
     // MARK: Shutdown
 
     /// Whether there is no connection left on any loop.
-    var isDeserted: Bool { server?.connectionCount == 0 && workers.allSatisfy { $0.connections == 0 } }
+    var hasNoConnections: Bool { server?.connectionCount == 0 && workers.allSatisfy { $0.connections == 0 } }
 
     /// Makes all loops accept no more connections, and asks the other loops how many they still have.
     func stopListening() {

@@ -63,20 +63,20 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
             guard server.send(frame, to: socket) == .overflow else { return }
             logTooSlow(socket)
             server.close(socket, code: 4408, reason: "too slow", discardingQueue: true)
-            tell(.tooSlow(socket))
+            sendToOwner(.tooSlow(socket))
         case .ping(let socket, let number): server.ping(socket, payload: PingPayload.of(number))
         case .close(let socket, let code, let reason, let discardingQueue):
             server.close(socket, code: code, reason: reason, discardingQueue: discardingQueue)
         case .respond(let exchange, let response): server.respond(exchange, with: response)
         case .markAuthenticated(let exchange): server.markAuthenticated(for: exchange)
         case .stopListening: server.stopListening()
-        case .count: tell(.counted(server.connectionCount, loop: server.loop))
+        case .count: sendToOwner(.counted(server.connectionCount, loop: server.loop))
         }
     }
 
     /// Passes an event to the owner; `bytes` is the size of its payload.
     @inline(__always)
-    private func tell(_ event: LoopEvent, bytes: Int = 0) {
+    private func sendToOwner(_ event: LoopEvent, bytes: Int = 0) {
         switch sink {
         // Both this function and `take` are inlined, so this path builds no event.
         case .owner(let owner): owner._withUnsafeGuaranteedRef { $0.take(event) }
@@ -88,7 +88,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
 
     func admit(_ upgrade: RequestHead, as socket: SocketID) -> UpgradeDecision {
         guard upgrade.listener != Gateway.adminListener else { return .refuse(Gateway.noSuchAdminPath) }
-        switch router.look(at: upgrade, as: socket) {
+        switch router.checkUpgrade(upgrade, as: socket) {
         case .decided(let decision): return decision
         case .connection(let admission, let subprotocol):
             admitted[socket] = .connection(admission)
@@ -102,8 +102,8 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
 
     func opened(_ socket: SocketID) {
         switch admitted.removeValue(forKey: socket) {
-        case .connection(let admission)?: tell(.opened(socket, admission))
-        case .socketIO(let handshake)?: tell(.openedSocketIO(socket, handshake))
+        case .connection(let admission)?: sendToOwner(.opened(socket, admission))
+        case .socketIO(let handshake)?: sendToOwner(.openedSocketIO(socket, handshake))
         case nil: break
         }
     }
@@ -125,28 +125,28 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     }
 
     func receivedPong(_ payload: RawSpan, on socket: SocketID) {
-        tell(.ponged(socket, PingPayload.number(in: payload)))
+        sendToOwner(.ponged(socket, PingPayload.number(in: payload)))
     }
 
-    func receivedPing(on socket: SocketID) { tell(.ponged(socket, nil)) }
+    func receivedPing(on socket: SocketID) { sendToOwner(.ponged(socket, nil)) }
 
     func closed(_ socket: SocketID, code: UInt16?) {
         admitted[socket] = nil
-        tell(.closed(socket, code: code))
+        sendToOwner(.closed(socket, code: code))
     }
 
     func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
         if head.listener == Gateway.adminListener {
-            tell(.requestedByOperator(exchange, head))
+            sendToOwner(.requestedByOperator(exchange, head))
             return
         }
-        switch router.look(at: head, body: body, as: exchange, now: Moment(milliseconds: router.clock.now())) {
-        case .answered(let response): server.respond(exchange, with: response)
-        case .passed(let request): tell(.requested(exchange, request), bytes: body.count)
+        switch router.checkRequest(head, body: body, as: exchange, now: Moment(milliseconds: router.clock.now())) {
+        case .response(let response): server.respond(exchange, with: response)
+        case .request(let request): sendToOwner(.requested(exchange, request), bytes: body.count)
         }
     }
 
-    func abandoned(_ exchange: ExchangeID) { tell(.abandoned(exchange)) }
+    func abandoned(_ exchange: ExchangeID) { sendToOwner(.abandoned(exchange)) }
 
     func timerFired() {
         // Only the owner sets a timer, and only on the loop of the owner's thread.

@@ -18,8 +18,8 @@ extension Gateway {
 
     private func perform(_ output: SocketSession.Output, _ session: SocketIOSession) {
         switch output {
-        case .respond(let request, let payload): answer(request, payload, type: "text/plain; charset=UTF-8")
-        case .accept(let request): answer(request, Array("ok".utf8), type: "text/html")
+        case .respond(let request, let payload): respond(request, payload, type: "text/plain; charset=UTF-8")
+        case .accept(let request): respond(request, Array("ok".utf8), type: "text/html")
         case .refuse(let request, let refusal): refuse(ExchangeID(rawValue: request), refusal)
         case .send(let frame):
             guard let socket = session.socket, let ownLoop else { return }
@@ -36,10 +36,10 @@ extension Gateway {
         case .signOfLife: if session.isJoined { feed(.signOfLife(session.id)) }
         case .ponged(let number): if session.isJoined { feed(.ponged(session.id, number)) }
         case .seen(let cursors): if let key = session.cursorKey { socketIO.cursors.note(cursors, by: key, at: now) }
-        case .needsTurn:
-            guard !session.needsTurn else { return }
-            session.needsTurn = true
-            socketIO.unturned.append(session)
+        case .needsTurnEnd:
+            guard !session.needsTurnEnd else { return }
+            session.needsTurnEnd = true
+            socketIO.needingTurnEnd.append(session)
         case .refusedPacket(let reason): packetsRefused[reason, default: 0] += 1
         case .over:
             if session.machine.wasTooSlow { queueDrops += 1 }
@@ -78,7 +78,7 @@ extension Gateway {
         guard let principal = isTrusted ? trusted : session.principal else { return }
         // The connect of a client with a token was counted when its token was verified.
         if isTrusted, let refusal = router.connects.refusal(of: principal.user, at: now) {
-            handle(.dismissed(code: 4429, reason: refusal.message), session)
+            handle(.closedBySwitchboard(code: 4429, reason: refusal.message), session)
             return
         }
         let device = device ?? session.device ?? principal.device
@@ -90,13 +90,13 @@ extension Gateway {
     }
 
     /// Ends the turn of the sessions that asked for it, when all inputs that arrived together have been handled.
-    func turnSocketIO() {
-        while !socketIO.unturned.isEmpty {
+    func endSocketIOTurns() {
+        while !socketIO.needingTurnEnd.isEmpty {
             var batch: [SocketIOSession] = []
-            swap(&batch, &socketIO.unturned)
+            swap(&batch, &socketIO.needingTurnEnd)
             for session in batch {
-                session.needsTurn = false
-                handle(.turned, session)
+                session.needsTurnEnd = false
+                handle(.turnEnded, session)
             }
         }
     }
@@ -112,7 +112,7 @@ extension Gateway {
     /// The switchboard does not know them, so it cannot close them.
     func drainSocketIO() {
         for session in socketIO.bySID.values where !session.isJoined {
-            handle(.dismissed(code: 1001, reason: "the server is shutting down; reconnect"), session)
+            handle(.closedBySwitchboard(code: 1001, reason: "the server is shutting down; reconnect"), session)
         }
     }
 
@@ -121,7 +121,7 @@ extension Gateway {
     /// Creates a session.
     ///
     /// If there are then too many unauthenticated sessions, it closes one of them.
-    func makeSession(_ beginning: EngineHandshake.Beginning, isSocket: Bool) -> SocketIOSession {
+    func makeSession(_ beginning: EngineHandshake.NewSession, isSocket: Bool) -> SocketIOSession {
         let machine = SocketSession(
             names: (Self.name(bytes: 15), Self.name(bytes: 15), "s" + Self.name(bytes: 6)),
             version: beginning.version,
@@ -132,13 +132,13 @@ extension Gateway {
         )
         let session = SocketIOSession(machine, id: socketIO.makeID(), beginning)
         socketIO.insert(session, at: now)
-        if let other = socketIO.excessUnauthenticated { drop(other, .crowded) }
+        if let other = socketIO.excessUnauthenticated { drop(other, .tooMany) }
         return session
     }
 
     private func drop(_ session: SocketIOSession, _ reason: DroppedUnauthenticatedSession) {
         unauthenticatedDropped[reason, default: 0] += 1
-        handle(.dismissed(code: 4401, reason: "not authenticated"), session)
+        handle(.closedBySwitchboard(code: 4401, reason: "not authenticated"), session)
     }
 
     /// Returns an unpredictable name, in an alphabet that is safe in URLs.

@@ -41,7 +41,7 @@ extension Gateway {
     }
 
     /// Responds to one of Engine.IO's requests.
-    func answer(_ request: UInt64, _ body: [UInt8], type: String, status: Int = 200) {
+    func respond(_ request: UInt64, _ body: [UInt8], type: String, status: Int = 200) {
         let exchange = ExchangeID(rawValue: request)
         socketIO.byRequest[exchange] = nil
         let headers = RequestRouter.commonHeaders(for: origins.removeValue(forKey: exchange))
@@ -53,7 +53,7 @@ extension Gateway {
 
     func refuse(_ exchange: ExchangeID, _ refusal: EngineRefusal) {
         router.logRefusedSession(refusal)
-        answer(exchange.rawValue, refusal.body, type: "application/json", status: refusal.status)
+        respond(exchange.rawValue, refusal.body, type: "application/json", status: refusal.status)
     }
 
     // MARK: WebSockets

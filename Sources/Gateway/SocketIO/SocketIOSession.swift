@@ -30,9 +30,9 @@ final class SocketIOSession {
     var isJoined = false
     /// The key under which its cursors are remembered.
     var cursorKey: ReplayCursors.Key?
-    var needsTurn = false
+    var needsTurnEnd = false
 
-    init(_ machine: SocketSession, id: ConnectionID, _ beginning: EngineHandshake.Beginning) {
+    init(_ machine: SocketSession, id: ConnectionID, _ beginning: EngineHandshake.NewSession) {
         self.machine = machine
         self.id = id
         principal = beginning.principal
@@ -45,7 +45,7 @@ final class SocketIOSession {
 /// The reason why an unauthenticated session was closed.
 enum DroppedUnauthenticatedSession: String, CaseIterable {
     /// Another session needed its place.
-    case crowded = "socketio"
+    case tooMany = "socketio"
     /// Places were short, and the session took too long to authenticate.
     case late = "socketio_slow"
 }

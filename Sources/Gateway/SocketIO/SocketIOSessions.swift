@@ -15,8 +15,8 @@ struct SocketIOSessions {
     var bySocket: [SocketID: SocketIOSession] = [:]
     /// The sessions of the requests that wait for their response.
     var byRequest: [ExchangeID: SocketIOSession] = [:]
-    /// The sessions that need `SocketSession.Input.turned` at the end of the turn.
-    var unturned: [SocketIOSession] = []
+    /// The sessions that need `SocketSession.Input.turnEnded` at the end of the turn.
+    var needingTurnEnd: [SocketIOSession] = []
     var cursors = ReplayCursors()
     private var checks = Deque<(at: Moment, sid: String)>()
     private var last: UInt64 = 0
@@ -33,7 +33,7 @@ struct SocketIOSessions {
     }
 
     /// Returns whether a connection id can belong to a Socket.IO session.
-    static func mayHold(_ id: ConnectionID) -> Bool { id.rawValue & 1 << 31 != 0 }
+    static func isSocketIO(_ id: ConnectionID) -> Bool { id.rawValue & 1 << 31 != 0 }
 
     /// The sessions that are not authenticated.
     private var unauthenticated = UnauthenticatedQueue<ConnectionID>()
@@ -46,12 +46,12 @@ struct SocketIOSessions {
     /// Returns a session that has taken too long to authenticate, if many sessions have not authenticated.
     func lateUnauthenticated(at now: Moment) -> SocketIOSession? {
         guard unauthenticated.count > SocketIOLimits.unauthenticated / 2 else { return nil }
-        let since = now.milliseconds - Int64(SocketIOLimits.hurriedConnectMilliseconds)
+        let since = now.milliseconds - Int64(SocketIOLimits.shortConnectMilliseconds)
         return unauthenticated.oldest(since: UInt64(clamping: since)).flatMap { byID[$0] }
     }
 
     /// Counts a session that has not joined yet.
-    private mutating func wait(_ session: SocketIOSession, at now: Moment) {
+    private mutating func countUnjoined(_ session: SocketIOSession, at now: Moment) {
         if let user = session.countedUser {
             index.count(1, unjoinedOf: user)
         } else {
@@ -60,7 +60,7 @@ struct SocketIOSessions {
     }
 
     /// Stops counting a session that has joined or is gone.
-    private mutating func waitNoMore(_ session: SocketIOSession) {
+    private mutating func uncountUnjoined(_ session: SocketIOSession) {
         if let user = session.countedUser {
             index.count(-1, unjoinedOf: user)
         } else {
@@ -73,20 +73,20 @@ struct SocketIOSessions {
         byID[session.id] = session
         session.index = index
         index.note(session.machine.sid, hasSocket: session.socket != nil)
-        wait(session, at: now)
+        countUnjoined(session, at: now)
         checks.append((now + Self.checkEvery, session.machine.sid))
     }
 
     mutating func join(_ session: SocketIOSession) {
         session.isJoined = true
-        waitNoMore(session)
+        uncountUnjoined(session)
     }
 
     mutating func remove(_ session: SocketIOSession) {
         guard bySID.removeValue(forKey: session.machine.sid) != nil else { return }
         byID[session.id] = nil
         if let socket = session.socket { bySocket[socket] = nil }
-        if !session.isJoined { waitNoMore(session) }
+        if !session.isJoined { uncountUnjoined(session) }
         session.index = nil
         index.remove(session.machine.sid)
     }

@@ -12,16 +12,16 @@ internal import Glibc
 /// request still ends the connection.
 enum EscapedNUL {
     @inline(__always)
-    static func mend(_ bytes: UnsafeMutableRawPointer?, count: Int) {
+    static func repair(_ bytes: UnsafeMutableRawPointer?, count: Int) {
         guard count > 16, let bytes, (65...90).contains(bytes.load(as: UInt8.self)) else { return }
-        mendAddress(UnsafeMutableRawBufferPointer(start: bytes, count: count))
+        repairAddress(UnsafeMutableRawBufferPointer(start: bytes, count: count))
     }
 
     /// Changes only a request line.
     ///
     /// A read may also begin with a body, which may contain the same three characters.
     @inline(never)
-    private static func mendAddress(_ bytes: UnsafeMutableRawBufferPointer) {
+    private static func repairAddress(_ bytes: UnsafeMutableRawBufferPointer) {
         guard let blank = bytes.prefix(8).firstIndex(of: UInt8(ascii: " ")), bytes[blank + 1] == UInt8(ascii: "/"),
             bytes[..<blank].allSatisfy({ (65...90).contains($0) })
         else { return }
@@ -50,7 +50,7 @@ enum EscapedNUL {
 @c(recv)
 public func clwsReceive(_ socket: Int32, _ bytes: UnsafeMutableRawPointer?, _ room: Int, _ flags: Int32) -> Int {
     let count = recvfrom(socket, bytes, room, flags, nil, nil)
-    EscapedNUL.mend(bytes, count: count)
+    EscapedNUL.repair(bytes, count: count)
     return count
 }
 
@@ -60,6 +60,6 @@ public func clwsReceive(_ socket: Int32, _ bytes: UnsafeMutableRawPointer?, _ ro
 @c(SSL_read)
 public func clwsReceiveTLS(_ connection: OpaquePointer?, _ bytes: UnsafeMutableRawPointer?, _ room: Int32) -> Int32 {
     let count = EscapedNUL.tlsRead?(connection, bytes, room) ?? -1
-    EscapedNUL.mend(bytes, count: Int(count))
+    EscapedNUL.repair(bytes, count: Int(count))
     return count
 }

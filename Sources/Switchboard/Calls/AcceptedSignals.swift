@@ -21,7 +21,7 @@ struct AcceptedSignals {
         guard let call else { return }
         ends = call.acceptedSignals.ends.filter { $0.at >= moment }
         descriptions = (call.acceptedSignals.descriptions + call.descriptions).filter { $0.at >= moment }.suffix(
-            SwitchboardLimits.takenSignals
+            SwitchboardLimits.acceptedSignals
         )
     }
 
@@ -48,15 +48,15 @@ struct AcceptedSignals {
 
     /// Restores the stored signals.
     mutating func restore(ends: [AcceptedSignal], descriptions: [AcceptedSignal]) {
-        self.ends = ends.suffix(SwitchboardLimits.takenSignals)
-        self.descriptions = descriptions.suffix(SwitchboardLimits.takenSignals)
+        self.ends = ends.suffix(SwitchboardLimits.acceptedSignals)
+        self.descriptions = descriptions.suffix(SwitchboardLimits.acceptedSignals)
     }
 
     /// Adds an end; returns whether it was new.
     mutating func add(_ end: AcceptedSignal) -> Bool {
         guard self.end(end.id, from: end.device, of: end.user) == nil else { return false }
         ends.append(end)
-        if ends.count > SwitchboardLimits.takenSignals { ends.removeFirst() }
+        if ends.count > SwitchboardLimits.acceptedSignals { ends.removeFirst() }
         return true
     }
 }
@@ -88,7 +88,7 @@ extension Switchboard {
     /// callId has taken.
     ///
     /// Calls that are hidden from the sender are searched too.
-    func receipt(ofTaken message: SignalMessage, from source: Source, _ peer: UserID?) -> Receipt? {
+    func receipt(ofAccepted message: SignalMessage, from source: Source, _ peer: UserID?) -> Receipt? {
         guard let id = message.id, let callID = message.callID else { return nil }
         for call in calls.everything(named: callID, of: source.user) where peer.map(call.key.pair.contains) ?? true {
             guard !call.acceptedSignals.isEmpty else { continue }

@@ -31,8 +31,8 @@ final class Call {
     var countedEntries = 0
     /// The bytes of the timeline that were not counted yet.
     var uncountedBytes = 0
-    /// The ways by which the caller's newest offer has come: some apps send it both by request and by connection.
-    var offerWays: Set<Source.Way> = []
+    /// The transports by which the caller's newest offer has come: some apps send it both by request and by connection.
+    var offerTransports: Set<Source.Transport> = []
     /// The digest of the newest answer to the previous call under this callId: that answer may come again by a slower
     /// way.
     var earlierAnswer: UInt64?
@@ -66,10 +66,12 @@ final class Call {
     var number: CallNumber { session.number }
     var key: CallKey { session.key }
 
-    /// Whether the newest offer has come by the other way only.
+    /// Whether the newest offer has come by the other transport only.
     ///
-    /// A copy may still come by `way`: some apps send an offer by both ways.
-    func offerHasComeOnlyBy(other way: Source.Way) -> Bool { !offerWays.isEmpty && !offerWays.contains(way) }
+    /// A copy may still come by `transport`: some apps send an offer by both.
+    func offerCameOnly(byOtherThan transport: Source.Transport) -> Bool {
+        !offerTransports.isEmpty && !offerTransports.contains(transport)
+    }
 
     /// The name of the call's log.
     var logName: LogName { LogName(callID: key.id, room: room, epoch: session.epoch) }

@@ -8,10 +8,10 @@ import CallPorts
 enum CallResolution {
     /// Whether a callId is made of its two users' ids, as in `11-10`: some apps use one callId for all calls of two
     /// users.
-    static func names(_ id: CallID, _ a: UserID, _ b: UserID) -> Bool {
+    static func isMadeOf(_ id: CallID, _ a: UserID, _ b: UserID) -> Bool {
         let text = id.text
         guard text.utf8.count == a.text.utf8.count + b.text.utf8.count + 1 else { return false }
-        return isName(text, a, b) || isName(text, b, a)
+        return isPairName(text, a, b) || isPairName(text, b, a)
     }
 
     /// Whether a callId may name `user` and somebody who is not in `call`.
@@ -19,10 +19,10 @@ enum CallResolution {
     /// If so, a signal under the callId means the call of these two users, although `call` is live.
     static func mayName(_ id: CallID, _ user: UserID, otherThan call: Call) -> Bool {
         guard id.text.hasPrefix(user.text + "-") || id.text.hasSuffix("-" + user.text) else { return false }
-        return !names(id, call.session.caller, call.session.callee)
+        return !isMadeOf(id, call.session.caller, call.session.callee)
     }
 
-    private static func isName(_ text: String, _ a: UserID, _ b: UserID) -> Bool {
+    private static func isPairName(_ text: String, _ a: UserID, _ b: UserID) -> Bool {
         // A callId cannot contain the `@` and `+` of a user id: for Socket.IO they are written as `.`.
         zip(text.utf8, "\(a.text)-\(b.text)".utf8).allSatisfy { written, meant in
             written == meant
@@ -34,16 +34,21 @@ enum CallResolution {
     /// with somebody else.
     ///
     /// A callId made of the ids of caller and callee belongs to these two, whoever used it first.
-    static func isTaken(_ id: CallID, for caller: UserID, of callee: UserID, in calls: borrowing CallTable) -> Bool {
+    static func isCallIDTaken(
+        _ id: CallID,
+        for caller: UserID,
+        of callee: UserID,
+        in calls: borrowing CallTable
+    ) -> Bool {
         let known = calls.everything(named: id, of: callee)
         guard !known.isEmpty else { return false }
         let others = known.filter {
             $0.session.isLive && !$0.key.pair.contains(caller) && $0.session.side(of: callee) != nil
         }
-        guard names(id, caller, callee) else { return !others.isEmpty }
+        guard isMadeOf(id, caller, callee) else { return !others.isEmpty }
         // Because `.` stands for `@` or `+`, one callId can name two pairs of users: it belongs to the pair that uses
         // it.
-        return others.contains { names(id, $0.session.caller, $0.session.callee) }
+        return others.contains { isMadeOf(id, $0.session.caller, $0.session.callee) }
     }
 
     /// Returns the call that is meant among the calls of one callId.
@@ -51,7 +56,7 @@ enum CallResolution {
     /// In order of preference: the oldest live call of the two users whom the callId names; their newest call; the
     /// oldest live call that the device is in; the user's oldest live call; the newest call.
     static func meant(by user: UserID, _ device: DeviceIdentity?, among calls: [Call]) -> Call? {
-        let own = calls.filter { names($0.key.id, $0.session.caller, $0.session.callee) }
+        let own = calls.filter { isMadeOf($0.key.id, $0.session.caller, $0.session.callee) }
         if let named = own.filter(\.session.isLive).min(by: { $0.number < $1.number })
             ?? own.max(by: { $0.number < $1.number })
         {
@@ -84,33 +89,39 @@ enum CallResolution {
         at now: Moment
     ) -> Call? {
         guard calls.count > 1 else { return calls.first }
-        if let name, let taker = calls.first(where: { hasTaken(name, from: device, of: user, in: $0) }) { return taker }
+        if let name, let taker = calls.first(where: { hasAccepted(name, from: device, of: user, in: $0) }) {
+            return taker
+        }
         guard let meant = meant(by: user, device, among: calls), meant.session.isLive,
             meant.session.side(of: user) == .callee, !isIn(meant, user, device),
-            !names(meant.key.id, meant.session.caller, meant.session.callee)
+            !isMadeOf(meant.key.id, meant.session.caller, meant.session.callee)
         else { return Self.meant(by: user, device, among: calls) }
         let earlier = calls.filter { $0.number < meant.number }.max { $0.number < $1.number }
         guard let earlier, let endedAt = earlier.endedAt, let side = earlier.session.side(of: user) else {
             return meant
         }
-        if now < endedAt + SwitchboardLimits.lateFor { return earlier }
-        return now < endedAt + SwitchboardLimits.lateForUnnotified
+        if now < endedAt + SwitchboardLimits.lateSignalsFor { return earlier }
+        return now < endedAt + SwitchboardLimits.lateSignalsForUnnotified
             && earlier.session.hasUndeliveredEnd(to: device, side: side)
             ? earlier : meant
     }
 
-    private static func hasTaken(_ name: SignalID, from device: DeviceIdentity, of user: UserID, in call: Call) -> Bool
-    {
+    private static func hasAccepted(
+        _ name: SignalID,
+        from device: DeviceIdentity,
+        of user: UserID,
+        in call: Call
+    ) -> Bool {
         guard let side = call.session.side(of: user) else { return false }
-        return call.session.hasTaken(name, from: device, on: side)
+        return call.session.hasAccepted(name, from: device, on: side)
     }
 }
 
 extension Switchboard {
     /// Returns why a new call is hidden from its callee; `nil` = it is shown.
-    func hides(_ id: CallID, of caller: UserID, from callee: UserID) -> CallRecord.Hidden? {
-        directory.hides(caller, from: callee, at: turn.now)
-            ?? (CallResolution.isTaken(id, for: caller, of: callee, in: calls) ? .callIDTaken : nil)
+    func reasonToHide(_ id: CallID, of caller: UserID, from callee: UserID) -> CallRecord.Hidden? {
+        directory.reasonToHide(caller, from: callee, at: turn.now)
+            ?? (CallResolution.isCallIDTaken(id, for: caller, of: callee, in: calls) ? .callIDTaken : nil)
     }
 
     /// Records that a call is hidden from its callee, and why.

@@ -38,8 +38,8 @@ enum CallRouter {
         /// It concerns the call that was found: a repeat, a new description, a renegotiation, or an offer that the call
         /// refuses.
         case inCall(CallSession.OfferMeaning)
-        /// The offer of a call that has just ended has come a second time, by the other way (request or connection);
-        /// `seq` is the number of that offer's entry.
+        /// The offer of a call that has just ended has come a second time, by the other transport (request or
+        /// connection); `seq` is the number of that offer's entry.
         case lateCopy(seq: UInt64)
         /// It begins a call, and there is no live call under its callId.
         case first(to: UserID)
@@ -56,7 +56,7 @@ enum CallRouter {
         let source = incoming.source
         let side = found?.session.side(of: source.user)
         if let session = found?.session, let side {
-            let isRepeat = incoming.id.map { session.hasTaken($0, from: source.device, on: side) } ?? false
+            let isRepeat = incoming.id.map { session.hasAccepted($0, from: source.device, on: side) } ?? false
             if isRepeat || !session.isReplaced(by: incoming.meant, from: side, source.device) {
                 let meaning = session.meaning(
                     of: incoming.offer,
@@ -79,8 +79,8 @@ enum CallRouter {
             }
         }
         if let found, let endedAt = found.endedAt, now < endedAt + SwitchboardLimits.offerRepeatedFor,
-            let seq = found.session.endedOffer(incoming.offer, from: source.device),
-            found.offerHasComeOnlyBy(other: source.way)
+            let seq = found.session.seqOfEndedOffer(incoming.offer, from: source.device),
+            found.offerCameOnly(byOtherThan: source.transport)
         {
             return .lateCopy(seq: seq)
         }
@@ -94,7 +94,7 @@ enum CallRouter {
     }
 
     /// How a new call begins.
-    enum Beginning: Equatable {
+    enum StartOutcome: Equatable {
         /// It rings its callee; the callee's own ringing calls to the caller give way to it.
         case rings
         /// It is hidden from its callee, who cannot answer it.
@@ -102,24 +102,24 @@ enum CallRouter {
         /// It ends at once: the callee is in another call, and such calls are refused.
         case busy
         /// It ends at once: too many other callers ring its callee.
-        case crowded
+        case tooManyCallers
         /// It ends at once: its callee rings its caller at the same time, and the callee's call continues.
         case lostGlare(to: CallID)
     }
 
     /// Decides whether a call that begins rings.
     ///
-    /// `rivals`: The ringing calls of the callee to the caller.
+    /// `opposingCalls`: The ringing calls of the callee to the caller.
     static func begin(
         _ id: CallID,
         hidden: CallRecord.Hidden?,
         isBusy: Bool,
-        isCrowded: Bool,
-        rivals: [CallID]
-    ) -> Beginning {
-        if isCrowded { return .crowded }
+        hasTooManyCallers: Bool,
+        opposingCalls: [CallID]
+    ) -> StartOutcome {
+        if hasTooManyCallers { return .tooManyCallers }
         if isBusy { return .busy }
-        if let winner = rivals.first(where: { Glare.winner($0, id) != id }) { return .lostGlare(to: winner) }
+        if let winner = opposingCalls.first(where: { Glare.winner($0, id) != id }) { return .lostGlare(to: winner) }
         return hidden == nil ? .rings : .hidden
     }
 }

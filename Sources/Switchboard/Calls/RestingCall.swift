@@ -15,7 +15,7 @@ struct RestingCall {
     /// Whether it is found by its callId; a later call may have taken the callId.
     let isNamed: Bool
     /// Hashes of the keys that lead to the call: its callId with either user, and the offer that began it (0 = none).
-    fileprivate let names: (caller: Int, callee: Int, offer: Int)
+    fileprivate let keyHashes: (caller: Int, callee: Int, offer: Int)
 
     init(_ call: Call, expiresAt: Moment, isNewest: Bool, isNamed: Bool, offer: Int?) {
         self.expiresAt = expiresAt
@@ -23,7 +23,7 @@ struct RestingCall {
         self.isNamed = isNamed
         events = UInt16(clamping: call.timeline.count)
         let id = call.key.id
-        names = (
+        keyHashes = (
             RestingCalls.name(id, of: call.session.caller), RestingCalls.name(id, of: call.session.callee), offer ?? 0
         )
     }
@@ -34,13 +34,13 @@ struct RestingCall {
 /// Their keys are stored as hashes. A call that is found by a hash is read from the store and then looked up by its
 /// full key. Two keys with the same hash cost only one superfluous read.
 struct RestingCalls {
-    private enum Found {
+    private enum Match {
         case one(CallNumber)
         indirect case several([CallNumber])
     }
 
     private var calls: [CallNumber: RestingCall] = [:]
-    private var found: [Int: Found] = [:]
+    private var byKeyHash: [Int: Match] = [:]
 
     /// Returns the hash of a callId and one of its two users.
     static func name(_ id: CallID, of user: UserID) -> Int {
@@ -56,7 +56,7 @@ struct RestingCalls {
 
     /// Returns the calls that have a key with this hash, oldest first.
     func named(_ name: Int) -> [CallNumber] {
-        switch found[name] {
+        switch byKeyHash[name] {
         case nil: []
         case .one(let number): [number]
         case .several(let numbers): numbers
@@ -65,7 +65,7 @@ struct RestingCalls {
 
     mutating func insert(_ number: CallNumber, _ call: RestingCall) {
         calls[number] = call
-        for name in Self.names(of: call) {
+        for name in Self.keyHashes(of: call) {
             let numbers = named(name)
             if !numbers.contains(number) { list(numbers + [number], under: name) }
         }
@@ -73,19 +73,20 @@ struct RestingCalls {
 
     mutating func remove(_ number: CallNumber) -> RestingCall? {
         guard let call = calls.removeValue(forKey: number) else { return nil }
-        for name in Self.names(of: call) { list(named(name).filter { $0 != number }, under: name) }
+        for name in Self.keyHashes(of: call) { list(named(name).filter { $0 != number }, under: name) }
         return call
     }
 
     private mutating func list(_ numbers: [CallNumber], under name: Int) {
         switch numbers.count {
-        case 0: found[name] = nil
-        case 1: found[name] = .one(numbers[0])
-        default: found[name] = .several(numbers.sorted())
+        case 0: byKeyHash[name] = nil
+        case 1: byKeyHash[name] = .one(numbers[0])
+        default: byKeyHash[name] = .several(numbers.sorted())
         }
     }
 
-    private static func names(of call: RestingCall) -> [Int] {
-        (call.isNamed ? [call.names.caller, call.names.callee] : []) + (call.names.offer == 0 ? [] : [call.names.offer])
+    private static func keyHashes(of call: RestingCall) -> [Int] {
+        (call.isNamed ? [call.keyHashes.caller, call.keyHashes.callee] : [])
+            + (call.keyHashes.offer == 0 ? [] : [call.keyHashes.offer])
     }
 }

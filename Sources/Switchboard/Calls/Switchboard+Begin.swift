@@ -20,7 +20,7 @@ extension Switchboard {
         // callId until it can no longer be fetched.
         if let older, !older.session.legs.contains(where: { $0.phase == .endNotDelivered }) { forget(older) }
         replaceRinging(from: source.user, to: callee, by: id)
-        let hidden = hides(id, of: source.user, from: callee)
+        let hidden = reasonToHide(id, of: source.user, from: callee)
         // To its caller, a call that is hidden because its callId is taken looks like any other call.
         let looksShown = hidden == nil || hidden == .callIDTaken
         let isBusy = looksShown && isInCall(callee)
@@ -43,7 +43,7 @@ extension Switchboard {
             hidden: hidden,
             isWaiting: isBusy && policy.whenBusy == .waiting
         )
-        call.offerWays = [source.way]
+        call.offerTransports = [source.transport]
         call.earlierAnswer = older?.session.lastDescription(.answer, from: .callee)?.digest
         call.acceptedSignals = AcceptedSignals(
             before: older,
@@ -54,27 +54,27 @@ extension Switchboard {
         metrics.callsBegun += 1
         turn.out.append(.note(.began(id, epoch: epoch)))
 
-        let rivals = looksShown ? rivals(of: call) : []
+        let opposingCalls = looksShown ? opposingCalls(of: call) : []
         let beginning = CallRouter.begin(
             id,
             hidden: hidden,
             isBusy: isBusy && policy.whenBusy == .busy,
-            isCrowded: looksShown && rivals.isEmpty && isCrowded(callee, at: call),
-            rivals: rivals.map(\.key.id)
+            hasTooManyCallers: looksShown && opposingCalls.isEmpty && hasTooManyCallers(callee, at: call),
+            opposingCalls: opposingCalls.map(\.key.id)
         )
         trace(call, .began(beginning.word))
         let receipt = start(call, message, from: source, reachesCallee: beginning == .rings)
         noteHidden(call)
         limits.rings.began(call.number, keys, rings: beginning == .rings, at: now)
         switch beginning {
-        case .crowded:
-            noteCrowd(at: call)
-            drive(call, .foundBusy)
-        case .busy: drive(call, .foundBusy)
-        case .lostGlare(let winner): drive(call, .lostGlare(to: winner))
+        case .tooManyCallers:
+            noteTooManyCallers(in: call)
+            process(call, .foundBusy)
+        case .busy: process(call, .foundBusy)
+        case .lostGlare(let winner): process(call, .lostGlare(to: winner))
         case .hidden: break
         case .rings:
-            for rival in rivals { drive(rival, .lostGlare(to: id)) }
+            for rival in opposingCalls { process(rival, .lostGlare(to: id)) }
             ring(call)
         }
         reschedule(call)
@@ -105,7 +105,7 @@ extension Switchboard {
     }
 
     /// Returns the ringing calls of the callee to the caller.
-    private func rivals(of call: Call) -> [Call] {
+    private func opposingCalls(of call: Call) -> [Call] {
         calls.live(of: call.session.callee).filter { other in
             guard case .ringing = other.session.phase, other !== call else { return false }
             return other.session.caller == call.session.callee && other.session.callee == call.session.caller

@@ -13,7 +13,7 @@ extension Switchboard {
 
     /// Hands one input to a call and carries out its outputs: the call decides first, the actions follow.
     @discardableResult
-    mutating func drive(
+    mutating func process(
         _ call: Call,
         _ input: CallSession.Input,
         relaying message: SignalMessage? = nil,
@@ -62,7 +62,7 @@ extension Switchboard {
             }
         }
         // From here on, every entry of the log has its frame: polls can be answered.
-        if !call.polls.isEmpty { answerPolls(of: call) }
+        if !call.polls.isEmpty { respondToPolls(of: call) }
         for (connection, side) in notified where call.session.hasUndeliveredEnd(to: connection.device, side: side) {
             connection.awaitEndConfirmation(of: call, side)
         }

@@ -19,7 +19,7 @@ extension Switchboard {
             {
                 call.timeline = TimelineBound(holding: Int(ended.events))
                 call.loadedAt = turn.now
-                trace(call, .takenUp)
+                trace(call, .loaded)
                 calls.load(call, isNewest: ended.isNewest, isNamed: ended.isNamed)
                 reschedule(call)
             } else if stored != nil {
@@ -32,7 +32,7 @@ extension Switchboard {
 
     /// Handles the store's failure to read a call: the call stays at rest, and the clients that asked must ask again.
     mutating func loadFailed(_ number: CallNumber) {
-        let (failed, notices) = queries.giveUp(number)
+        let (failed, notices) = queries.cancelLoad(number)
         for id in notices { connections[id]?.hasUnreadEnds = true }
         for work in failed {
             switch work {

@@ -20,7 +20,7 @@ extension Switchboard {
             return false
         }
         let expiresAt = endedAt + policy.fetchableFor
-        trace(call, .rested)
+        trace(call, .putToRest)
         forgetDeliveredEnds(of: call)
         calls.rest(call, expiresAt: expiresAt)
         schedule(.call(call.number), at: expiresAt)
@@ -100,7 +100,7 @@ extension Switchboard {
     /// Puts work aside until calls are loaded.
     mutating func park(_ work: ParkedWork.Work, until numbers: [CallNumber]) {
         trace(from: .calls, .waits(work.callID, calls: numbers.count))
-        for number in queries.park(work, until: numbers) { ask(.log(number), for: .load(number)) }
+        for number in queries.park(work, until: numbers) { submit(.log(number), for: .load(number)) }
     }
 
     /// Loads a call at rest that can no longer be fetched, so that the signals in its log are moved to its timeline.
@@ -114,7 +114,7 @@ extension Switchboard {
         trace(call, .forgotten)
         keepSignals(of: call)
         commits.append(.logForgotten(call.number))
-        for id in call.polls { if let poll = polls.remove(id) { answer(poll, as: id) } }
+        for id in call.polls { if let poll = polls.remove(id) { respond(poll, as: id) } }
         calls.remove(call)
     }
 }

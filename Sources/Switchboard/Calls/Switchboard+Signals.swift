@@ -2,12 +2,12 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// The sender of a signal, by whichever way the signal came.
+/// The sender of a signal, by whichever transport the signal came.
 struct Source {
     let user: UserID
     let device: DeviceIdentity
     let name: String?
-    let way: Way
+    let transport: Transport
     /// Whether the sender is a service, which may make statements about other users.
     var isService = false
 
@@ -18,8 +18,8 @@ struct Source {
         device.isUnnamed ? session.actingDevice(for: device, on: side) : device
     }
 
-    /// The way by which a signal comes in: a connection, or a request.
-    enum Way { case connection, request }
+    /// The transport by which a signal comes in: a connection, or a request.
+    enum Transport { case connection, request }
 }
 
 /// The result of an accepted signal.
@@ -49,7 +49,7 @@ struct Receipt {
 /// Finds the call of a signal, and hands the signal to it.
 extension Switchboard {
     mutating func take(_ message: SignalMessage, from source: Source) -> Result<Receipt, WireError> {
-        if isRestrained, let refusal = refusal(of: message.signal.kind, from: source.user) {
+        if mayRefuseSignals, let refusal = refusal(of: message.signal.kind, from: source.user) {
             return .failure(refusal)
         }
         let peer: UserID?
@@ -77,20 +77,20 @@ extension Switchboard {
     ) -> Result<Receipt, WireError> {
         switch message.content {
         case .end, .answer:
-            if let receipt = receipt(ofTaken: message, from: source, peer) { return .success(receipt) }
+            if let receipt = receipt(ofAccepted: message, from: source, peer) { return .success(receipt) }
         case .offer, .ringing, .ice, .connected, .update, .dtmf, .info: break
         }
         let call: Call?
         if let id = message.callID {
             // A sender that names the peer means the call with that peer, and not another one under the same callId.
             call = calls.find(id, for: source.user, with: peer, on: source.device, said: (message.id, turn.now))
-            if !calls.resting.isEmpty, awaits(callsAtRest(id, message, from: source, peer, unless: call)) {
+            if !calls.resting.isEmpty, mustAwait(callsAtRest(id, message, from: source, peer, unless: call)) {
                 return .failure(Self.unknownCall)
             }
         } else if let peer {
             // If an earlier offer of the sender waits for a call at rest, this signal is for the call that the offer
             // will begin.
-            if queries.hasParked, awaits(awaitedByOffer(from: source.user, to: peer)) {
+            if queries.hasParked, mustAwait(awaitedByOffer(from: source.user, to: peer)) {
                 return .failure(Self.unknownCall)
             }
             call = calls.live(of: source.user, with: peer)
@@ -132,14 +132,14 @@ extension Switchboard {
         }
         let device = source.actingDevice(in: call.session, on: side)
         let signal = message.signal
-        if isRestrained, let refusal = backlogRefusal(of: signal, for: call, from: side, device) {
+        if mayRefuseSignals, let refusal = backlogRefusal(of: signal, for: call, from: side, device) {
             return .failure(refusal)
         }
-        let result = drive(call, .signal(signal, from: side, device), relaying: message, from: source.user)
+        let result = process(call, .signal(signal, from: side, device), relaying: message, from: source.user)
         switch result {
         case .acknowledged(let seq, let isNew):
             if case .offer = message.content, side == .caller {
-                call.offerWays = isNew ? [source.way] : call.offerWays.union([source.way])
+                call.offerTransports = isNew ? [source.transport] : call.offerTransports.union([source.transport])
             }
             if isNew { metrics.signals[signal.kind] += 1 }
             if case .end = message.content { remember(message, seq, by: device, on: side, in: call) }
@@ -159,10 +159,10 @@ extension Switchboard {
             message.callID.map { id in
                 named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? call(ofOffer: id, from: source)
             } ?? begun(by: message, from: source, named)
-        if found?.session.isLive != true, awaits(callsAtRest(message, from: source, named, unless: found)) {
+        if found?.session.isLive != true, mustAwait(callsAtRest(message, from: source, named, unless: found)) {
             return .failure(Self.unknownCall)
         }
-        if let receipt = receipt(ofTaken: message, from: source, named) { return .success(receipt) }
+        if let receipt = receipt(ofAccepted: message, from: source, named) { return .success(receipt) }
         let incoming = CallRouter.IncomingOffer(
             offer: offer,
             id: message.id,
@@ -180,7 +180,7 @@ extension Switchboard {
         case .lateCopy(let seq):
             guard let found else { return .failure(Self.unknownCall) }
             trace(found, .offer(.lateCopy))
-            found.offerWays.insert(source.way)
+            found.offerTransports.insert(source.transport)
             return .success(Receipt(call: found, seq: seq))
         case .first(let callee), .replacement(let callee):
             let meaning: OfferMeaning = found?.session.isLive == true ? .replacement : .first
@@ -190,7 +190,7 @@ extension Switchboard {
             guard limits.calls.take(source.user, at: turn.now) else {
                 return .failure(WireError(.rateLimited, "at most \(policy.callsPerMinute) new calls a minute"))
             }
-            if let found, found.session.isLive { drive(found, .replaced) }
+            if let found, found.session.isLive { process(found, .replaced) }
             return .success(begin(offer, message, from: source, to: callee, keys))
         }
     }
@@ -208,7 +208,7 @@ extension Switchboard {
     }
 
     /// Records the calls that the current signal must wait for; returns whether there are any.
-    private mutating func awaits(_ numbers: [CallNumber]) -> Bool {
+    private mutating func mustAwait(_ numbers: [CallNumber]) -> Bool {
         guard !numbers.isEmpty else { return false }
         queries.awaited = numbers
         return true
@@ -238,7 +238,8 @@ extension WireError {
         switch refusal {
         case .alreadyAnswered: self.init(.alreadyAnswered, "the call is already answered")
         case .callEnded: self.init(.callEnded, "the call has ended")
-        // It is not ``Switchboard/unknownCall``: only a sender who sees the call gets it, so it may name the wrong field.
+        // It is not ``Switchboard/unknownCall``: only a sender who sees the call gets it, so it may name the wrong
+        // field.
         case .unknownEpoch: self.init(.notFound, "epoch: unknown", field: Field.epoch.name)
         case .callExists: self.init(.callExists, "the other user has begun a call with this callId")
         case .forbidden(let why): self.init(.forbidden, why)

@@ -23,7 +23,7 @@ extension Switchboard {
     /// Inlined: a call takes 120 more instructions for each event.
     @inline(__always)
     private mutating func write(_ event: TimelineEvent, to call: Call, isCounted: Bool = false) {
-        if !isCounted { call.timeline.wrote() }
+        if !isCounted { call.timeline.countWritten() }
         commits.append(.event(call.number, TimelineRecord(at: turn.now, event: event)))
         countKeptEvent(event.byteCount, of: call)
     }

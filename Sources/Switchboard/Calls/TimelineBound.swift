@@ -34,7 +34,7 @@ struct TimelineBound {
     private var phase = CallState.ringing
     private var wave = 0
     /// Whether a device has received or fetched the call since the last wave began.
-    private var hasCome = false
+    private var hasReached = false
     /// An array, because it holds few events: searching an array is faster than maintaining a dictionary.
     private var written: [Written] = []
     /// The number of events written.
@@ -66,7 +66,7 @@ struct TimelineBound {
             }
             guard hasRoom else { return false }
             written.append(Written(event: repeatable, wave: wave, device: device))
-            if repeatable == .delivered || repeatable == .fetched { hasCome = true }
+            if repeatable == .delivered || repeatable == .fetched { hasReached = true }
             if repeatable == .probeFailed { beginWave() }
         } else {
             guard hasRoom else { return false }
@@ -78,11 +78,11 @@ struct TimelineBound {
 
     /// Begins a wave: events from now on show that a device has received or fetched the call again.
     private mutating func beginWave() {
-        if hasCome, wave < SwitchboardLimits.timelineWaves { (wave, hasCome) = (wave + 1, false) }
+        if hasReached, wave < SwitchboardLimits.timelineWaves { (wave, hasReached) = (wave + 1, false) }
     }
 
     /// Counts an event that is written regardless of the bound.
-    mutating func wrote() { count += 1 }
+    mutating func countWritten() { count += 1 }
 
     /// Returns and clears the number of events left out.
     mutating func takeOmitted() -> Int {
@@ -109,9 +109,9 @@ extension TimelineEvent {
         case .probe(let device): (.probe, device)
         case .probeFailed(let device): (.probeFailed, device)
         case .fetched(let device): (.fetched, device)
-        case .signal, .blocked, .doNotDisturb, .callIDTaken, .crowded, .noDevice, .pushSent, .pushResult,
+        case .signal, .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .pushSent, .pushResult,
             .pushCancelled,
-            .loggedOut, .restarted, .ringRefused, .repeated, .omitted, .ended, .other:
+            .tokensRevoked, .restarted, .ringRefused, .repeated, .omitted, .ended, .other:
             nil
         }
     }

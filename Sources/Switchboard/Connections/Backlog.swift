@@ -9,14 +9,14 @@ struct Backlog {
     private var written = 0
     private var confirmed = 0
     /// The ping whose pong is awaited, when it was sent, and the number of bytes written before it.
-    private var mark: (ping: UInt64, at: Moment, written: Int)?
+    private var awaitedPing: (ping: UInt64, at: Moment, written: Int)?
 
     /// The number of bytes that may still be on their way.
     @inline(__always)
     var bytes: Int { written &- confirmed }
 
     /// Whether a pong that will reduce the backlog is awaited.
-    var awaitsPong: Bool { mark != nil }
+    var awaitsPong: Bool { awaitedPing != nil }
 
     /// Counts bytes that are written now, and returns how many may be on their way.
     @inline(__always)
@@ -27,22 +27,22 @@ struct Backlog {
 
     /// Records a ping that is sent after all bytes written so far.
     mutating func pinged(_ number: UInt64, at now: Moment) {
-        if mark == nil { mark = (number, now, written) }
+        if awaitedPing == nil { awaitedPing = (number, now, written) }
     }
 
     /// Records the pong to a ping; returns whether it confirms anything.
     mutating func ponged(_ number: UInt64) -> Bool {
-        guard let mark, mark.ping <= number else { return false }
-        confirmed = mark.written
-        self.mark = nil
+        guard let awaitedPing, awaitedPing.ping <= number else { return false }
+        confirmed = awaitedPing.written
+        self.awaitedPing = nil
         return true
     }
 
     /// Treats a pong that has been awaited since before `moment` as received; returns whether there was one.
     ///
     /// Otherwise a client that sends frames and answers no ping would count as slow for ever.
-    mutating func giveUp(awaitedSince moment: Moment) -> Bool {
-        guard let mark, mark.at <= moment else { return false }
-        return ponged(mark.ping)
+    mutating func assumePong(awaitedSince moment: Moment) -> Bool {
+        guard let awaitedPing, awaitedPing.at <= moment else { return false }
+        return ponged(awaitedPing.ping)
     }
 }

@@ -25,8 +25,8 @@ struct Contacts {
     }
 
     private enum Known {
-        case asked([PendingReply], met: Set<UserID>)
-        case peers(Set<UserID>)
+        case loading([PendingReply], met: Set<UserID>)
+        case loaded(Set<UserID>)
     }
 
     /// The contacts of each user that has a connection and asked for the presence of others.
@@ -36,19 +36,19 @@ struct Contacts {
     private var texted: [UserID: Set<UserID>] = [:]
 
     /// Whether two users are known to have been in touch; `nil` = the store must be asked.
-    func are(_ user: UserID, _ peer: UserID) -> Bool? {
+    func areInTouch(_ user: UserID, _ peer: UserID) -> Bool? {
         if user == peer { return true }
         if texted[user]?.contains(peer) == true { return true }
         switch known[user] {
         case nil: return nil
-        case .asked(_, let met): return met.contains(peer) ? true : nil
-        case .peers(let peers): return peers.contains(peer)
+        case .loading(_, let met): return met.contains(peer) ? true : nil
+        case .loaded(let peers): return peers.contains(peer)
         }
     }
 
     /// Returns the contacts of a user, once the store has answered; `nil` before.
     func peers(of user: UserID) -> Set<UserID>? {
-        guard case .peers(let peers) = known[user] else { return nil }
+        guard case .loaded(let peers) = known[user] else { return nil }
         return peers
     }
 
@@ -57,32 +57,32 @@ struct Contacts {
 
     /// Makes a wish wait for the store; returns whether the store must still be asked.
     mutating func wait(_ reply: PendingReply, of user: UserID) -> Bool {
-        guard case .asked(let replies, let met) = known[user] else {
-            known[user] = .asked([reply], met: [])
+        guard case .loading(let replies, let met) = known[user] else {
+            known[user] = .loading([reply], met: [])
             return true
         }
-        known[user] = .asked(replies + [reply], met: met)
+        known[user] = .loading(replies + [reply], met: met)
         return false
     }
 
     /// Records the store's answer (`nil` = it could not be read), and returns the wishes that waited for it.
     mutating func learn(_ peers: [UserID]?, of user: UserID) -> [PendingReply] {
-        guard case .asked(let replies, let met) = known[user] else { return [] }
-        known[user] = peers.map { .peers(met.union($0).union(texted[user] ?? [])) }
+        guard case .loading(let replies, let met) = known[user] else { return [] }
+        known[user] = peers.map { .loaded(met.union($0).union(texted[user] ?? [])) }
         return replies
     }
 
     /// Records that two users have a call.
-    mutating func met(_ a: UserID, _ b: UserID) {
+    mutating func recordCall(_ a: UserID, _ b: UserID) {
         for (user, peer) in [(a, b), (b, a)] {
             switch known[user] {
             case nil: break
-            case .asked(let replies, let met): known[user] = .asked(replies, met: met.union([peer]))
-            case .peers(var peers):
+            case .loading(let replies, let met): known[user] = .loading(replies, met: met.union([peer]))
+            case .loaded(var peers):
                 guard !peers.contains(peer) else { continue }
                 known[user] = nil
                 peers.insert(peer)
-                known[user] = .peers(peers)
+                known[user] = .loaded(peers)
             }
         }
     }
@@ -90,7 +90,7 @@ struct Contacts {
     /// Records that two users exchange a text.
     mutating func texted(_ a: UserID, _ b: UserID) {
         guard texted[a]?.contains(b) != true else { return }
-        met(a, b)
+        recordCall(a, b)
         texts.append(Pair(a, b))
         texted[a, default: []].insert(b)
         texted[b, default: []].insert(a)
@@ -107,6 +107,6 @@ struct Contacts {
     /// reconnected before the store answered, its answer would pass for the answer to a later question, and would lack
     /// those contacts.
     mutating func forget(_ user: UserID) {
-        if case .asked(_, let met) = known[user] { known[user] = .asked([], met: met) } else { known[user] = nil }
+        if case .loading(_, let met) = known[user] { known[user] = .loading([], met: met) } else { known[user] = nil }
     }
 }

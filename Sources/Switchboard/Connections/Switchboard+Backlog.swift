@@ -50,7 +50,7 @@ extension Switchboard {
         case .offer, .ringing, .answer, .connected, .end: return nil
         case .ice, .update, .dtmf, .info: break
         }
-        if let id = signal.id, call.session.hasTaken(id, from: device, on: side) { return nil }
+        if let id = signal.id, call.session.hasAccepted(id, from: device, on: side) { return nil }
         let entry = call.session.entry(of: signal, from: side, device, at: turn.now)
         let isHeldUp = connections.of(call.user(on: side.other)).contains { connection in
             isTooFarBehind(connection, for: signal.byteCount) && !connection.replays(call.number)
@@ -70,7 +70,7 @@ extension Switchboard {
     }
 
     /// Whether the server's state may require refusing signals.
-    var isRestrained: Bool {
+    var mayRefuseSignals: Bool {
         connections.isDraining || metrics.isStalled || metrics.backlogged > 0 || !limits.quotas.exhausted.isEmpty
     }
 }

@@ -105,7 +105,7 @@ extension Switchboard {
         let number = min(number, connection.pings)
         while let first = connection.unconfirmedEnds.first, first.ping <= number {
             connection.unconfirmedEnds.removeFirst()
-            if let call = calls[first.call] { drive(call, .endDelivered(connection.device, first.side)) }
+            if let call = calls[first.call] { process(call, .endDelivered(connection.device, first.side)) }
         }
         while let first = connection.texts.first, first.ping <= number {
             connection.texts.removeFirst()
@@ -125,14 +125,14 @@ extension Switchboard {
     private mutating func countSignOfLife(_ connection: Connection) -> Bool {
         heard(connection)
         connection.signsOfLife += 1
-        guard connection.signsOfLife > SwitchboardLimits.signs else { return true }
+        guard connection.signsOfLife > SwitchboardLimits.signsOfLifePerPing else { return true }
         metrics.limited[.pongs] += 1
         return !closesAsTooFast(connection)
     }
 
     /// Returns when a connection must be checked: to ping it, to close it, or because its token expires.
     func nextCheckUp(of connection: Connection) -> Moment {
-        var next = min(connection.pingedAt + policy.heartbeat, connection.heardAt + policy.silence)
+        var next = min(connection.pingedAt + policy.heartbeat, connection.heardAt + policy.silenceTimeout)
         // Rounded up, so that one wake-up serves many connections.
         next = Moment(milliseconds: (next.milliseconds | (SwitchboardLimits.checkUpGrain - 1)) + 1)
         return tokenEnd(of: connection).map { min(next, $0) } ?? next
@@ -160,21 +160,22 @@ extension Switchboard {
             closed(connection.id)
             return
         }
-        if now >= connection.heardAt + policy.silence {
+        if now >= connection.heardAt + policy.silenceTimeout {
             close(connection.id, code: 1001, "nothing was received for too long", isLost: true)
             closed(connection.id)
             return
         }
         if now >= connection.pingedAt + policy.heartbeat {
             ping(connection)
-            askAgainForPeers(of: connection)
+            queryPeersAgain(of: connection)
             if connection.hasUnreadEnds {
                 connection.hasUnreadEnds = false
                 sendEndNotices(to: connection)
             }
         }
-        if connection.backlog.giveUp(awaitedSince: Moment(milliseconds: now.milliseconds - policy.silence.milliseconds))
-        {
+        if connection.backlog.assumePong(
+            awaitedSince: Moment(milliseconds: now.milliseconds - policy.silenceTimeout.milliseconds)
+        ) {
             backlogShrank(connection)
         }
         scheduleCheckUp(of: connection)
@@ -205,11 +206,11 @@ extension Switchboard {
             guard let side = call.session.side(of: connection.user) else { continue }
             if connection.isNamed { renameDevice(connection.device, as: connection.device, in: call, side) }
             if !isPresent(connection.device, of: connection.user, in: call) {
-                drive(call, .gone(connection.device, side))
+                process(call, .gone(connection.device, side))
             }
         }
-        if !isReplaced { wakeInstead(of: connection) }
-        giveUpTexts(to: connection)
+        if !isReplaced { pushAfterUnansweredProbe(of: connection) }
+        textsLost(to: connection)
         if !isReplaced, !connections.isOnline(connection.user) { tellPresence(of: connection.user, isOnline: false) }
     }
 

@@ -47,7 +47,7 @@ extension Switchboard {
     mutating func renameDevice(_ old: DeviceIdentity, as new: DeviceIdentity, in call: Call, _ side: Side) {
         let asked = DeviceIdentity(unnamed: old.fingerprint)
         let isAnothers = connections.of(call.user(on: side)).contains { $0.device.isSame(as: asked) }
-        if !isAnothers { drive(call, .renewed(asked, as: new, side)) }
+        if !isAnothers { process(call, .renewed(asked, as: new, side)) }
     }
 
     /// Whether a device without an id may be a device that used another token before.

@@ -37,7 +37,7 @@ extension Switchboard {
             user: connection.user,
             device: connection.device,
             name: connection.principal.name,
-            way: .connection,
+            transport: .connection,
             isService: connection.principal.isService
         )
         if tracesCalls { trace(signal, from: source, by: .connection(connection.id)) }
@@ -130,7 +130,7 @@ extension Switchboard {
         for call in calls.live(of: connection.user) {
             guard let side = call.session.side(of: connection.user) else { continue }
             renameDevice(old, as: connection.device, in: call, side)
-            drive(call, .seen(connection.device, side))
+            process(call, .seen(connection.device, side))
         }
     }
 }

@@ -16,11 +16,11 @@ extension Switchboard {
             )
             return
         }
-        guard contacts.are(connection.user, user) == nil else {
-            answerWatch(of: user, connection, id: id)
+        guard contacts.areInTouch(connection.user, user) == nil else {
+            replyToWatch(of: user, connection, id: id)
             return
         }
-        askForPeers(.presence(connection.id, user, id), of: connection.user)
+        queryPeers(.presence(connection.id, user, id), of: connection.user)
     }
 
     /// Watches a user's contacts for an app with a list of contacts that does not ask for each one.
@@ -29,27 +29,27 @@ extension Switchboard {
         if let peers = contacts.peers(of: connection.user) {
             watch(peers.sorted(), by: connection)
         } else {
-            askForPeers(.everybody(connection.id), of: connection.user)
+            queryPeers(.everybody(connection.id), of: connection.user)
         }
     }
 
     /// Asks again for the contacts of a connection's user if the store could not be read before.
-    mutating func askAgainForPeers(of connection: Connection) {
+    mutating func queryPeersAgain(of connection: Connection) {
         guard connection.hasUnknownPeers else { return }
         connection.hasUnknownPeers = false
         let reply: Contacts.PendingReply =
             connection.isStateless ? .everybody(connection.id) : .watchedPresence(connection.id)
         // Another connection of the user may have asked since. Asking again would discard the known answer meanwhile.
         if let peers = contacts.peers(of: connection.user) {
-            grant(reply, of: connection.user, knowing: peers.sorted())
+            complete(reply, of: connection.user, knowing: peers.sorted())
         } else {
-            askForPeers(reply, of: connection.user)
+            queryPeers(reply, of: connection.user)
         }
     }
 
-    private mutating func askForPeers(_ reply: Contacts.PendingReply, of user: UserID) {
+    private mutating func queryPeers(_ reply: Contacts.PendingReply, of user: UserID) {
         guard contacts.wait(reply, of: user) else { return }
-        ask(.peers(user, limit: SwitchboardLimits.callsSearchedForPeers), for: .peers(user))
+        submit(.peers(user, limit: SwitchboardLimits.callsSearchedForPeers), for: .peers(user))
     }
 
     /// Handles the store's list of the users with whom a user has had calls; `nil` = the store could not be read.
@@ -59,14 +59,14 @@ extension Switchboard {
             contacts.forget(user)
             return
         }
-        for reply in replies { grant(reply, of: user, knowing: peers) }
+        for reply in replies { complete(reply, of: user, knowing: peers) }
     }
 
-    private mutating func grant(_ reply: Contacts.PendingReply, of user: UserID, knowing peers: [UserID]?) {
+    private mutating func complete(_ reply: Contacts.PendingReply, of user: UserID, knowing peers: [UserID]?) {
         guard let connection = connections[reply.connection] else { return }
         if peers == nil { connection.hasUnknownPeers = true }
         switch reply {
-        case .presence(_, let peer, let name): answerWatch(of: peer, connection, id: name)
+        case .presence(_, let peer, let name): replyToWatch(of: peer, connection, id: name)
         case .watchedPresence:
             for peer in connection.watched.sorted() where isOnline(peer, for: user) {
                 turn.out.append(.send(connection.id, ServerFrame.presence(of: peer, isOnline: true)))
@@ -85,7 +85,7 @@ extension Switchboard {
         }
     }
 
-    private mutating func answerWatch(of user: UserID, _ connection: Connection, id: SignalID?) {
+    private mutating func replyToWatch(of user: UserID, _ connection: Connection, id: SignalID?) {
         let isOnline = isOnline(user, for: connection.user)
         turn.out.append(.send(connection.id, ServerFrame.presence(of: user, isOnline: isOnline)))
         if let id { turn.out.append(.send(connection.id, ServerFrame.ack(id: id, isOnline: isOnline))) }
@@ -95,19 +95,19 @@ extension Switchboard {
     ///
     /// To an asker who was never in touch with the user, or whom the user has blocked, the user looks offline.
     private func isOnline(_ user: UserID, for asker: UserID) -> Bool {
-        connections.isOnline(user) && mayKnow(of: user, asker)
+        connections.isOnline(user) && maySeePresence(of: user, asker)
     }
 
-    private func mayKnow(of user: UserID, _ asker: UserID) -> Bool {
-        contacts.are(asker, user) == true && !directory.blocks(asker, user)
+    private func maySeePresence(of user: UserID, _ asker: UserID) -> Bool {
+        contacts.areInTouch(asker, user) == true && !directory.isBlocked(asker, by: user)
     }
 
     /// Records that two users get in touch: from now on each of them may see the other's presence.
     mutating func noteContact(_ user: UserID, _ peer: UserID, byText: Bool = false) {
-        if contacts.are(user, peer) == true, contacts.are(peer, user) == true { return }
-        let strangers = [(user, peer), (peer, user)].filter { contacts.are($0.0, $0.1) != true }
-        if byText { contacts.texted(user, peer) } else { contacts.met(user, peer) }
-        for (watcher, watched) in strangers where contacts.are(watcher, watched) == true {
+        if contacts.areInTouch(user, peer) == true, contacts.areInTouch(peer, user) == true { return }
+        let unrelated = [(user, peer), (peer, user)].filter { contacts.areInTouch($0.0, $0.1) != true }
+        if byText { contacts.texted(user, peer) } else { contacts.recordCall(user, peer) }
+        for (watcher, watched) in unrelated where contacts.areInTouch(watcher, watched) == true {
             for connection in connections.of(watcher) where connection.isStateless {
                 _ = connections.watch(watched, by: connection)
             }
@@ -121,7 +121,7 @@ extension Switchboard {
 
     /// Reports that a user's first connection was opened, or the last one closed.
     mutating func tellPresence(of user: UserID, isOnline: Bool) {
-        var receivers = connections.watchers(of: user).filter { mayKnow(of: user, $0.user) }
+        var receivers = connections.watchers(of: user).filter { maySeePresence(of: user, $0.user) }
         for call in calls.live(of: user) {
             let peer = call.key.pair.other(than: user)
             guard peer != user, call.session.side(of: peer) != nil else { continue }
@@ -133,15 +133,15 @@ extension Switchboard {
         }
         guard !receivers.isEmpty else { return }
         let frame = ServerFrame.presence(of: user, isOnline: isOnline)
-        for connection in receivers where !directory.blocks(connection.user, user) {
+        for connection in receivers where !directory.isBlocked(connection.user, by: user) {
             turn.out.append(.send(connection.id, frame))
         }
     }
 
     /// Reports presence after a user has blocked or unblocked another one: the other one sees the user go offline or
     /// come online.
-    mutating func hide(_ user: UserID, from other: UserID, _ isHidden: Bool) {
-        if connections.isOnline(user), contacts.are(other, user) == true {
+    mutating func sendPresenceAfterBlock(_ user: UserID, from other: UserID, _ isHidden: Bool) {
+        if connections.isOnline(user), contacts.areInTouch(other, user) == true {
             let frame = ServerFrame.presence(of: user, isOnline: !isHidden)
             for connection in connections.watchers(of: user) where connection.user == other {
                 turn.out.append(.send(connection.id, frame))

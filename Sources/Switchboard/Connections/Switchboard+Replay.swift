@@ -32,8 +32,8 @@ extension Switchboard {
         // An answered call comes before those that only ring.
         for call in live.filter({ $0.session.answeredAt != nil }) + live.filter({ $0.session.answeredAt == nil }) {
             guard let side = call.session.side(of: connection.user) else { continue }
-            drive(call, .seen(connection.device, side))
-            if side == .callee { drive(call, .notified(connection.device)) }
+            process(call, .seen(connection.device, side))
+            if side == .callee { process(call, .notified(connection.device)) }
             let place = call.session.answeredAt == nil ? nil : seen?[call.logName]
             if let place { reportOngoing(call, to: connection, side, seen: place) }
             enqueue(call, side, after: place ?? 0, isOpening: true, for: connection)
@@ -174,8 +174,8 @@ extension Switchboard {
         }
     }
 
-    /// Whether an entry is an offer that a side has answered, by any device or way: if it were sent again, it would
-    /// ring again.
+    /// Whether an entry is an offer that a side has answered, by any device or transport: if it were sent again, it
+    /// would ring again.
     private func isAnswered(_ entry: LogEntry, in call: Call, by side: Side) -> Bool {
         guard case .signal(.offer, side.other, _, _, _) = entry.content else { return false }
         return call.session.log.contains { later in

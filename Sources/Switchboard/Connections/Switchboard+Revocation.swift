@@ -25,17 +25,17 @@ extension Switchboard {
     /// clock may be the wrong one, as at a boot before NTP, and then revoked tokens would become valid again. So the
     /// store keeps the original date until the clock is trusted with deleting history (`HistoryHold`). A restart before
     /// that, with a right clock, uses the original date again.
-    mutating func cutRevocations() {
+    mutating func limitFutureRevocations() {
         let now = turn.now
-        for user in directory.revocations(behind: now + policy.tokenLeeway) {
-            directory.uncutRevocations[user] = directory.revocation(of: user)
+        for user in directory.usersRevoked(after: now + policy.tokenLeeway) {
+            directory.originalRevocations[user] = directory.revocation(of: user)
             directory.revoke(user, before: now)
             turn.out.append(.revoked(user, before: now))
         }
-        guard !directory.uncutRevocations.isEmpty, precautions.historyHold.allowsDeletion(at: now) else { return }
-        for user in directory.uncutRevocations.keys.sorted() {
+        guard !directory.originalRevocations.isEmpty, precautions.historyHold.allowsDeletion(at: now) else { return }
+        for user in directory.originalRevocations.keys.sorted() {
             if let before = directory.revocation(of: user) { commits.append(.revoked(user, before: before)) }
         }
-        directory.uncutRevocations = [:]
+        directory.originalRevocations = [:]
     }
 }

@@ -37,8 +37,8 @@ extension Switchboard {
             }
             connections.enter(key, connection, as: name)
             for member in members {
-                present(connection, in: key, true, to: member)
-                present(member, in: key, true, to: connection)
+                sendPresence(connection, in: key, true, to: member)
+                sendPresence(member, in: key, true, to: connection)
             }
         }
         if let id { turn.out.append(.send(connection.id, ServerFrame.ack(id: id))) }
@@ -61,7 +61,7 @@ extension Switchboard {
 
     private mutating func remove(_ connection: Connection, from key: RoomKey) {
         guard connections.leave(key, connection) else { return }
-        for member in connections.members(of: key) { present(connection, in: key, false, to: member) }
+        for member in connections.members(of: key) { sendPresence(connection, in: key, false, to: member) }
     }
 
     /// Removes a connection from the groups that its new token does not name, and notifies its client.
@@ -76,8 +76,13 @@ extension Switchboard {
     /// Tells a member that a connection enters or leaves.
     ///
     /// In the room of two users a blocked user is not told.
-    private mutating func present(_ connection: Connection, in key: RoomKey, _ isPresent: Bool, to member: Connection) {
-        if case .pair = key, directory.blocks(member.user, connection.user) { return }
+    private mutating func sendPresence(
+        _ connection: Connection,
+        in key: RoomKey,
+        _ isPresent: Bool,
+        to member: Connection
+    ) {
+        if case .pair = key, directory.isBlocked(member.user, by: connection.user) { return }
         tell(member, of: connection, in: key, isPresent)
     }
 

@@ -31,7 +31,7 @@ extension Switchboard {
             tell(WireError(.draining, "the server is shutting down"), id: id, to: connection)
             return
         }
-        let isBlocked = directory.blocks(connection.user, message.to)
+        let isBlocked = directory.isBlocked(connection.user, by: message.to)
         let receivers = isBlocked ? [] : connections.of(message.to)
         let name = policy.shownName(
             message.displayName,
@@ -42,7 +42,7 @@ extension Switchboard {
         if policy.callerName == .token { message.rename(name) }
         let text = RelayedText(message, from: connection.user, name: name)
         let frame = ServerFrame.message(message, from: connection.user, device: connection.device.id, at: turn.now)
-        if isRestrained, let refusal = backlogRefusal(ofBytes: frame.count, to: receivers) {
+        if mayRefuseSignals, let refusal = backlogRefusal(ofBytes: frame.count, to: receivers) {
             tell(refusal, id: id, to: connection)
             return
         }
@@ -63,17 +63,17 @@ extension Switchboard {
         connection.texts.append((text, connection.pings + 1))
         // A client that answers no ping but sends frames is not closed, so the list must be bounded.
         if connection.texts.count > SwitchboardLimits.unconfirmed {
-            giveUp(connection.texts.removeFirst().text)
+            textLost(connection.texts.removeFirst().text)
         }
     }
 
     /// Gives up the texts of a closed connection: it is unknown whether those written since its last pong arrived.
-    mutating func giveUpTexts(to connection: Connection) {
-        for (text, _) in connection.texts { giveUp(text) }
+    mutating func textsLost(to connection: Connection) {
+        for (text, _) in connection.texts { textLost(text) }
         connection.texts = []
     }
 
-    private mutating func giveUp(_ text: RelayedText) {
+    private mutating func textLost(_ text: RelayedText) {
         text.connections -= 1
         if !text.hasArrived, text.connections == 0, !connections.isDraining { push(text) }
     }
@@ -81,14 +81,15 @@ extension Switchboard {
     private mutating func push(_ text: RelayedText) {
         let now = turn.now
         let user = text.message.to
-        guard directory.hides(text.from, from: user, at: now) == nil, limits.notices.take(text.from, at: now) else {
+        guard directory.reasonToHide(text.from, from: user, at: now) == nil, limits.notices.take(text.from, at: now)
+        else {
             return
         }
         for device in directory.devices(of: user) {
             guard let token = device.alertToken else { continue }
             let id = pushes.makeID()
             let name = "ringline:message/\(text.from.text)/\(user.text)/\(now.milliseconds)/\(id.rawValue)"
-            let order = PushOrder(
+            let push = OutgoingPush(
                 id: id,
                 token: token,
                 topic: device.bundleID,
@@ -96,10 +97,10 @@ extension Switchboard {
                 environment: environment(of: device),
                 apnsID: UUIDv5.url(name),
                 payload: NoticePayload.text(text.message, from: text.from, name: text.name, at: now),
-                giveUpAt: now + SwitchboardLimits.noticeFor,
+                expiresAt: now + SwitchboardLimits.noticeLifetime,
                 device: device.id
             )
-            send(order, to: device)
+            send(push, to: device)
         }
     }
 }

@@ -7,7 +7,7 @@ struct Directory {
     /// The owner of each push token: one user's device at a time.
     private var owners: [String: Owner] = [:]
     private var blocked: [UserID: [UserID: Moment]] = [:]
-    private var undisturbed: [UserID: Moment]
+    private var doNotDisturbUntil: [UserID: Moment]
     /// For each user, the moment up to which issued tokens are refused.
     ///
     /// An entry is never removed, because a token may be valid for any length of time.
@@ -16,7 +16,7 @@ struct Directory {
     ///
     /// For these users, `revocations` has the time at which the server noticed this; the database keeps the original
     /// moment.
-    var uncutRevocations: [UserID: Moment] = [:]
+    var originalRevocations: [UserID: Moment] = [:]
     private var epochs: Epochs
 
     private struct Owner: Hashable {
@@ -25,7 +25,7 @@ struct Directory {
     }
 
     init(_ stored: StoredState, historyFor: Moment.Duration, at now: Moment) {
-        undisturbed = stored.doNotDisturb
+        doNotDisturbUntil = stored.doNotDisturb
         revocations = stored.revocations
         epochs = Epochs(stored.epochs, keptFor: historyFor, at: now)
         // A registration without a device id may add its token to the user's newest device without an id, so the
@@ -48,7 +48,7 @@ struct Directory {
 
     /// Adds a device, or replaces the one with its id.
     mutating func put(_ device: DeviceRecord) {
-        if let old = self.device(device.id, of: device.user) { disown(old) }
+        if let old = self.device(device.id, of: device.user) { forgetTokens(old) }
         if let index = devices[device.user]?.firstIndex(where: { $0.id == device.id }) {
             devices[device.user]?[index] = device
         } else {
@@ -62,13 +62,13 @@ struct Directory {
     @discardableResult
     mutating func remove(_ id: DeviceID, of user: UserID) -> Bool {
         guard let old = device(id, of: user) else { return false }
-        disown(old)
+        forgetTokens(old)
         devices[user]?.removeAll { $0.id == id }
         if devices[user]?.isEmpty == true { devices[user] = nil }
         return true
     }
 
-    private mutating func disown(_ device: DeviceRecord) {
+    private mutating func forgetTokens(_ device: DeviceRecord) {
         let owner = Owner(user: device.user, device: device.id)
         for token in [device.voipToken, device.alertToken].compactMap({ $0 }) where owners[token] == owner {
             owners[token] = nil
@@ -95,18 +95,18 @@ struct Directory {
     }
 
     /// Whether `blocker` has blocked a user.
-    func blocks(_ user: UserID, _ blocker: UserID) -> Bool { blocked[blocker]?[user] != nil }
+    func isBlocked(_ user: UserID, by blocker: UserID) -> Bool { blocked[blocker]?[user] != nil }
 
-    mutating func doNotDisturb(_ user: UserID, until: Moment?) { undisturbed[user] = until }
+    mutating func doNotDisturb(_ user: UserID, until: Moment?) { doNotDisturbUntil[user] = until }
 
     /// Returns why a call is hidden from its callee; `nil` = it is shown.
-    func hides(_ caller: UserID, from callee: UserID, at now: Moment) -> CallRecord.Hidden? {
+    func reasonToHide(_ caller: UserID, from callee: UserID, at now: Moment) -> CallRecord.Hidden? {
         if blocked[callee]?[caller] != nil { return .block }
-        return isUndisturbed(callee, at: now) ? .doNotDisturb : nil
+        return hasDoNotDisturb(callee, at: now) ? .doNotDisturb : nil
     }
 
     /// Whether a user has set do-not-disturb.
-    func isUndisturbed(_ user: UserID, at now: Moment) -> Bool { undisturbed[user].map { now < $0 } ?? false }
+    func hasDoNotDisturb(_ user: UserID, at now: Moment) -> Bool { doNotDisturbUntil[user].map { now < $0 } ?? false }
 
     // MARK: Revocations
 
@@ -114,7 +114,7 @@ struct Directory {
     func revocation(of user: UserID) -> Moment? { revocations[user] }
 
     /// Returns the users whose tokens are refused up to a moment later than this one.
-    func revocations(behind moment: Moment) -> [UserID] {
+    func usersRevoked(after moment: Moment) -> [UserID] {
         revocations.filter { moment < $0.value }.keys.sorted()
     }
 

@@ -87,7 +87,7 @@ extension Switchboard {
 
     /// Moves a token to the last device that registered it: a device that changed hands must not ring for its former
     /// owner.
-    private mutating func moveToken(_ token: String, _ kind: PushOrder.Kind, by device: DeviceRecord) {
+    private mutating func moveToken(_ token: String, _ kind: OutgoingPush.Kind, by device: DeviceRecord) {
         guard let owner = directory.owner(ofToken: token), owner.user != device.user || owner.device != device.id,
             var old = directory.device(owner.device, of: owner.user)
         else { return }
@@ -133,7 +133,7 @@ extension Switchboard {
             directory.block(user, by: principal.user, at: turn.now)
             commits.append(.blocked(user, by: principal.user, at: turn.now))
             turn.out.append(.audit(.blocked(user, by: principal.user)))
-            hide(principal.user, from: user, true)
+            sendPresenceAfterBlock(principal.user, from: user, true)
         }
         sendWhenDurable(.reply(id, Reply(body: BlockBody.one(user, asInteger: principal.userIsInteger))))
     }
@@ -142,7 +142,7 @@ extension Switchboard {
         if directory.unblock(user, by: principal.user) {
             commits.append(.unblocked(user, by: principal.user))
             turn.out.append(.audit(.unblocked(user, by: principal.user)))
-            hide(principal.user, from: user, false)
+            sendPresenceAfterBlock(principal.user, from: user, false)
         }
         sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
     }
@@ -150,8 +150,8 @@ extension Switchboard {
     mutating func doNotDisturb(_ until: Moment?, by principal: Principal, as id: RequestID) {
         directory.doNotDisturb(principal.user, until: until)
         commits.append(.doNotDisturb(principal.user, until: until))
-        if directory.isUndisturbed(principal.user, at: turn.now) {
-            for call in calls.ringing(principal.user) { silence(call) }
+        if directory.hasDoNotDisturb(principal.user, at: turn.now) {
+            for call in calls.ringing(principal.user) { cancelPushesForDoNotDisturb(call) }
         }
         sendWhenDurable(.reply(id, Reply(body: AcceptedBody.doNotDisturb(until: until))))
     }

@@ -41,11 +41,11 @@ extension Switchboard {
 
         // From the operator and from time.
         /// An operator has given the server an order; ``Output/done(_:)`` follows.
-        case ordered(OrderID, Order)
+        case ordered(OperatorOrderID, OperatorOrder)
         /// The server is to shut down.
         case drain
         /// The wall clock has jumped away from the moments of the inputs (`true`), or agrees with them again.
-        case clockDoubted(Bool)
+        case clockDoubtChanged(Bool)
         /// The moment that ``Switchboard/deadline`` named has come.
         case deadlineReached
     }
@@ -66,15 +66,15 @@ extension Switchboard {
         /// Store these changes; `StoreReport.committed(upTo:)` follows.
         case commit([Change], Ticket)
         /// Ask the store; `StoreReport.answered(_:_:)` follows.
-        indirect case ask(StoreQuery, StoreQueryID)
+        indirect case submit(StoreQuery, StoreQueryID)
         /// Send a push; ``Input/pushed(_:_:)`` follows.
-        indirect case push(PushOrder)
+        indirect case push(OutgoingPush)
         /// Cancel a push.
         case cancelPush(PushID)
         /// Refuse a user's tokens that were issued up to a moment, before they reach the switchboard.
         case revoked(UserID, before: Moment)
         /// An order was carried out, and is durable.
-        case done(OrderID)
+        case done(OperatorOrderID)
         /// Report something to the operator.
         case note(Note)
         /// Write an event to the audit log.

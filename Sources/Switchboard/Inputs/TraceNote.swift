@@ -101,13 +101,13 @@ extension Switchboard {
         /// The call's timer fired.
         case timer
         /// The ended call was removed from memory; it stays in the store.
-        case rested
+        case putToRest
         /// The ended call was read from the store again.
-        case takenUp
+        case loaded
         /// The ended call can no longer be fetched.
         case forgotten
         /// Changes of the call were handed to the store, with this commit.
-        case handedOver(Ticket)
+        case queuedForCommit(Ticket)
         /// Changes of the call are durable.
         case committed(Ticket)
     }
@@ -132,7 +132,7 @@ extension Switchboard {
         case description
         /// It renegotiates the answered call.
         case renegotiation
-        /// It is the offer of the call that has just ended, and has come a second time by the other way.
+        /// It is the offer of the call that has just ended, and has come a second time by the other transport.
         case lateCopy = "late_copy"
         /// The call refuses it.
         case refused
@@ -147,7 +147,7 @@ extension Switchboard {
         /// It ends at once: its callee is in another call.
         case busy
         /// It ends at once: too many others ring its callee.
-        case crowded
+        case tooManyCallers = "crowded"
         /// It ends at once: a simultaneous call of its callee continues.
         case glare
     }
@@ -189,6 +189,6 @@ extension Switchboard {
         /// Set do-not-disturb.
         case doNotDisturb = "do_not_disturb"
         /// Revoke a user's tokens.
-        case logOut = "log_out"
+        case revokeTokens = "log_out"
     }
 }

@@ -50,7 +50,7 @@ struct PendingQueries {
     var isIdle: Bool { parked.isEmpty && beingLoaded.isEmpty }
 
     /// Records a query, and returns its number.
-    mutating func ask(for purpose: PendingQuery) -> StoreQueryID {
+    mutating func register(for purpose: PendingQuery) -> StoreQueryID {
         lastID += 1
         let id = StoreQueryID(rawValue: lastID)
         open[id] = purpose
@@ -58,7 +58,7 @@ struct PendingQueries {
     }
 
     /// Removes and returns the purpose of a query that was answered.
-    mutating func answered(_ id: StoreQueryID) -> PendingQuery? { open.removeValue(forKey: id) }
+    mutating func finish(_ id: StoreQueryID) -> PendingQuery? { open.removeValue(forKey: id) }
 
     // MARK: Calls at rest
 
@@ -82,7 +82,7 @@ struct PendingQueries {
     ///
     /// A device is still notified of the other ended calls: `notices` are the connections whose work continues without
     /// this call.
-    mutating func giveUp(_ number: CallNumber) -> (failed: [ParkedWork.Work], notices: [ConnectionID]) {
+    mutating func cancelLoad(_ number: CallNumber) -> (failed: [ParkedWork.Work], notices: [ConnectionID]) {
         beingLoaded.remove(number)
         var notices: [ConnectionID] = []
         for index in parked.indices {

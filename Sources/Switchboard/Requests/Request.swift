@@ -35,7 +35,7 @@ extension Switchboard {
         /// Set do-not-disturb until a moment, or end it (`nil`).
         case doNotDisturb(until: Moment?)
         /// Refuse all tokens that were issued to a user so far; `nil` = to the user that makes the request.
-        case logOutEverywhere(UserID?)
+        case revokeTokens(UserID?)
     }
 
     /// The parameters of a fetch.

@@ -15,7 +15,7 @@ extension Switchboard {
         if let live = calls.live(of: principal.user, with: peer) {
             sendWhenDurable(.reply(id, Reply(body: CallView.one(live.record, for: principal))))
         } else {
-            ask(
+            submit(
                 .history(principal.user, limit: SwitchboardLimits.callsSearchedForPeer, before: nil),
                 for: .record(id, principal, with: peer)
             )
@@ -23,7 +23,7 @@ extension Switchboard {
     }
 
     /// Responds with the pair's newest call, if that call is live or ended so recently that the client may mean it.
-    mutating func answerRecord(
+    mutating func respondWithRecord(
         among history: [CallRecord],
         with peer: UserID,
         by principal: Principal,

@@ -19,7 +19,7 @@ extension Switchboard {
         // A device that fetches a ringing call rings. A fetch without a device id may come from a program that only
         // observes the call.
         if side == .callee, !device.isUnnamed, case .ringing = call.session.phase {
-            drive(call, .notified(device))
+            process(call, .notified(device))
         }
         if side == .callee, case .ringing = call.session.phase {
             note(call, .fetched(device.id))
@@ -39,7 +39,7 @@ extension Switchboard {
             !connections.isDraining
         else {
             notePresence(of: device, of: principal.user, in: call)
-            answer(poll, as: id)
+            respond(poll, as: id)
             return
         }
         guard polls.count(of: principal.user, for: call) < SwitchboardLimits.pollsPerUser else {
@@ -52,7 +52,7 @@ extension Switchboard {
         }
         polls.insert(poll, as: id)
         call.polls.append(id)
-        drive(call, .seen(device, side))
+        process(call, .seen(device, side))
         schedule(.poll(id), at: poll.until)
     }
 }

@@ -5,10 +5,10 @@ import CallWire
 /// Long polls: fetches that wait for the next entry, and the presence of the devices that made them.
 extension Switchboard {
     /// Answers the polls for which there is a new entry.
-    mutating func answerPolls(of call: Call) {
+    mutating func respondToPolls(of call: Call) {
         for id in call.polls {
             guard let poll = polls[id], let side = call.session.side(of: poll.principal.user) else { continue }
-            if hasNewEntries(for: poll, of: call, side) { finish(poll, as: id) }
+            if hasNewEntries(for: poll, of: call, side) { completePoll(poll, as: id) }
         }
     }
 
@@ -27,23 +27,23 @@ extension Switchboard {
         return since.epoch == nil || since.epoch == call.session.epoch ? since.seq : 0
     }
 
-    private mutating func finish(_ poll: LongPolls.Poll, as id: RequestID) {
+    private mutating func completePoll(_ poll: LongPolls.Poll, as id: RequestID) {
         _ = polls.remove(id)
-        answer(poll, as: id)
-        leavePoll(poll, id)
+        respond(poll, as: id)
+        detachPoll(poll, id)
     }
 
-    private mutating func leavePoll(_ poll: LongPolls.Poll, _ id: RequestID) {
+    private mutating func detachPoll(_ poll: LongPolls.Poll, _ id: RequestID) {
         guard let call = calls[poll.call] else { return }
         call.polls.removeAll { $0 == id }
         guard let side = call.session.side(of: poll.principal.user) else { return }
-        if !isPresent(poll.device, of: poll.principal.user, in: call) { drive(call, .gone(poll.device, side)) }
+        if !isPresent(poll.device, of: poll.principal.user, in: call) { process(call, .gone(poll.device, side)) }
     }
 
     /// Answers a fetch with the entries that exist now.
     ///
     /// As on connections, relayed signals are shown before they are durable.
-    mutating func answer(_ poll: LongPolls.Poll, as id: RequestID) {
+    mutating func respond(_ poll: LongPolls.Poll, as id: RequestID) {
         guard let call = calls[poll.call], let side = call.session.side(of: poll.principal.user) else {
             refuse(id, Self.unknownCall)
             return
@@ -77,7 +77,7 @@ extension Switchboard {
 
     mutating func pollTimedOut(_ id: RequestID) {
         guard let poll = polls[id] else { return }
-        finish(poll, as: id)
+        completePoll(poll, as: id)
     }
 
     mutating func abandoned(_ id: RequestID) {
@@ -85,7 +85,7 @@ extension Switchboard {
             queries.removeFetch(id)
             return
         }
-        leavePoll(poll, id)
+        detachPoll(poll, id)
     }
 
     /// Whether a device has a connection, or a request under way in a call.
@@ -103,7 +103,7 @@ extension Switchboard {
     /// A device without a connection or a long poll is gone again after the request.
     mutating func notePresence(of device: DeviceIdentity, of user: UserID, in call: Call) {
         guard let side = call.session.side(of: user) else { return }
-        drive(call, .seen(device, side))
-        if !isPresent(device, of: user, in: call) { drive(call, .gone(device, side)) }
+        process(call, .seen(device, side))
+        if !isPresent(device, of: user, in: call) { process(call, .gone(device, side)) }
     }
 }

@@ -19,7 +19,7 @@ extension Switchboard {
             }
         }
         let request: Request
-        do throws(WireError) { request = try narrowed(asked, to: principal.scope, of: principal.user) } catch {
+        do throws(WireError) { request = try restricted(asked, to: principal.scope, of: principal.user) } catch {
             refuse(id, error)
             return
         }
@@ -35,7 +35,7 @@ extension Switchboard {
         case .end(let callID, let peer, let device):
             end(end(of: callID, with: peer, by: principal), device: device, asked: request, by: principal, as: id)
         case .history(let limit, let before):
-            ask(.history(principal.user, limit: limit, before: before), for: .history(id, principal))
+            submit(.history(principal.user, limit: limit, before: before), for: .history(id, principal))
         case .record(let peer): record(with: peer, by: principal, as: id)
         case .call(let callID, let peer, let epoch):
             let call = calls.find(
@@ -51,20 +51,25 @@ extension Switchboard {
                 sendWhenDurable(.reply(id, Reply(body: CallView.details(call.record, for: principal))))
             } else {
                 let users = [principal.user] + [peer].compactMap(\.self)
-                let choice = CallChoice(
+                let choice = CallSelector(
                     callID,
                     of: users,
                     epoch: epoch,
                     seenBy: principal.isService ? nil : principal.user
                 )
-                ask(.timeline(choice), for: .call(id, principal))
+                submit(.timeline(choice), for: .call(id, principal))
             }
         case .timeline(let callID, let peer, let epoch):
             // Other users may have used the callId too. The user gets the timeline of their own call nevertheless.
             let found = peer ?? calls.find(callID, for: principal.user)?.key.pair.other(than: principal.user)
             let users = principal.isService ? [peer].compactMap(\.self) : [principal.user] + [found].compactMap(\.self)
-            let choice = CallChoice(callID, of: users, epoch: epoch, seenBy: principal.isService ? nil : principal.user)
-            ask(.timeline(choice), for: .timeline(id, principal))
+            let choice = CallSelector(
+                callID,
+                of: users,
+                epoch: epoch,
+                seenBy: principal.isService ? nil : principal.user
+            )
+            submit(.timeline(choice), for: .timeline(id, principal))
         case .register(let registration): register(registration, by: principal, as: id)
         case .devices: turn.out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: principal.user)))))
         case .removeDevice(let device): removeDevice(device, by: principal, as: id)
@@ -75,7 +80,7 @@ extension Switchboard {
         case .block(let user): block(user, by: principal, as: id)
         case .unblock(let user): unblock(user, by: principal, as: id)
         case .doNotDisturb(let until): doNotDisturb(until, by: principal, as: id)
-        case .logOutEverywhere(let user): logOutEverywhere(user, by: principal, as: id)
+        case .revokeTokens(let user): revokeTokens(user, by: principal, as: id)
         }
     }
 
@@ -92,7 +97,7 @@ extension Switchboard {
             }
         case .fetch, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .turnCredential, .blocks,
             .block,
-            .unblock, .doNotDisturb, .logOutEverywhere:
+            .unblock, .doNotDisturb, .revokeTokens:
             break
         }
         // A service acts for all users: its rate is not limited.
@@ -122,7 +127,7 @@ extension Switchboard {
             case .end(_, _, let device): device
             case .history, .record, .call, .timeline, .register, .devices, .removeDevice, .turnCredential, .blocks,
                 .block, .unblock,
-                .doNotDisturb, .logOutEverywhere:
+                .doNotDisturb, .revokeTokens:
                 nil
             }
         let device = principal.deviceIdentity(named: named)
@@ -138,7 +143,7 @@ extension Switchboard {
             user: message.from ?? principal.user,
             device: deviceIdentity(asking: principal, named: message.device),
             name: principal.name,
-            way: .request,
+            transport: .request,
             isService: principal.isService
         )
         if tracesCalls { trace(message, from: source, by: .request(id)) }
@@ -166,7 +171,7 @@ extension Switchboard {
             user: principal.user,
             device: deviceIdentity(asking: principal, named: device),
             name: principal.name,
-            way: .request
+            transport: .request
         )
         switch take(message, from: source) {
         case .failure(let error):

@@ -5,42 +5,47 @@ import CallWire
 /// The rights of a push's capability: to fetch the pushed call, to report that the device rings for it, and to end it.
 extension Switchboard {
     /// Returns a request restricted to a scope: it concerns the pushed call, never another call with that callId.
-    func narrowed(_ request: Request, to scope: CallScope?, of user: UserID) throws(WireError) -> Request {
+    func restricted(_ request: Request, to scope: CallScope?, of user: UserID) throws(WireError) -> Request {
         guard let scope else { return request }
         switch request {
         case .fetch(let id, var fetch):
-            try check(id, with: fetch.peer, against: scope, of: user)
+            try checkScope(id, with: fetch.peer, against: scope, of: user)
             fetch.peer = scope.peer
             return .fetch(id, fetch)
         case .end(let id, let peer, _):
-            try check(id, with: peer, against: scope, of: user)
+            try checkScope(id, with: peer, against: scope, of: user)
             return request
         case .signal(var message) where message.signal.kind == .ringing || message.signal.kind == .end:
             guard let id = message.callID else { throw Self.unknownCall }
-            try check(id, with: message.to, against: scope, of: user)
+            try checkScope(id, with: message.to, against: scope, of: user)
             if let room = message.room {
                 // A malformed room and a room of other users are refused alike.
                 guard case .pair(scope.peer)? = try? Room(room, for: user) else { throw Self.unknownCall }
             }
-            guard message.epoch == nil || message.epoch == scope.epoch else { throw Self.callOver }
+            guard message.epoch == nil || message.epoch == scope.epoch else { throw Self.callIDReused }
             message.to = scope.peer
             message.epoch = scope.epoch
             return .signal(message)
         case .signal, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
-            .blocks, .block, .unblock, .doNotDisturb, .logOutEverywhere:
+            .blocks, .block, .unblock, .doNotDisturb, .revokeTokens:
             throw WireError(.forbidden, "a push capability allows only GET, ringing and end of its own call")
         }
     }
 
-    private static let callOver = WireError(.callEnded, "the call has ended; its callId now names another call")
+    private static let callIDReused = WireError(.callEnded, "the call has ended; its callId now names another call")
 
-    private func check(_ id: CallID, with peer: UserID?, against scope: CallScope, of user: UserID) throws(WireError) {
+    private func checkScope(
+        _ id: CallID,
+        with peer: UserID?,
+        against scope: CallScope,
+        of user: UserID
+    ) throws(WireError) {
         guard id == scope.call, peer == nil || peer == scope.peer,
             let call = calls[CallKey(id: scope.call, pair: Pair(user, scope.peer))]
         else { throw Self.unknownCall }
         // The server lost the pushed call in a crash; a resend of its offer may restore it.
         guard scope.epoch <= call.session.epoch else { throw Self.unknownCall }
-        guard call.session.epoch == scope.epoch else { throw Self.callOver }
+        guard call.session.epoch == scope.epoch else { throw Self.callIDReused }
     }
 
     /// Returns the `end` signal that a `DELETE` request stands for.

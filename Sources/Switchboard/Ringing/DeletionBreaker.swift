@@ -6,8 +6,8 @@ import CallCore
 /// A wrong key, topic or environment would otherwise empty the whole directory in a minute.
 struct DeletionBreaker {
     private var windowStart = Moment(milliseconds: 0)
-    private var died = 0
-    private var took = 0
+    private var deadCount = 0
+    private var acceptedCount = 0
     private var openUntil: Moment?
 
     /// Whether deletion is stopped.
@@ -15,22 +15,24 @@ struct DeletionBreaker {
 
     /// Records a push that was accepted.
     mutating func accepted(at now: Moment) {
-        turn(at: now)
-        took += 1
+        startWindowIfDue(at: now)
+        acceptedCount += 1
     }
 
     /// Records a dead push token; returns whether it may be deleted.
     mutating func mayDelete(at now: Moment) -> Bool {
-        turn(at: now)
-        died += 1
-        if died >= SwitchboardLimits.deadTokens, died > 2 * took { openUntil = now + SwitchboardLimits.deletionPause }
+        startWindowIfDue(at: now)
+        deadCount += 1
+        if deadCount >= SwitchboardLimits.deadTokens, deadCount > 2 * acceptedCount {
+            openUntil = now + SwitchboardLimits.deletionPause
+        }
         return !isOpen(at: now)
     }
 
-    private mutating func turn(at now: Moment) {
+    private mutating func startWindowIfDue(at now: Moment) {
         guard now >= windowStart + SwitchboardLimits.deadTokenWindow else { return }
         windowStart = now
-        died = 0
-        took = 0
+        deadCount = 0
+        acceptedCount = 0
     }
 }

@@ -26,7 +26,7 @@ struct DevicePush: Equatable {
 
     private(set) var phase: Phase
     /// The kind of push that wakes this device: an alert if VoIP pushes have no effect.
-    let kind: PushOrder.Kind
+    let kind: OutgoingPush.Kind
     /// The number of attempts.
     private(set) var attempts: Int
     /// The token that is tried.
@@ -39,7 +39,7 @@ struct DevicePush: Equatable {
     private var triedOther = false
 
     /// A push that is sent now.
-    init(sent id: PushID, kind: PushOrder.Kind, token: String, environment: APNsEnvironment, at now: Moment) {
+    init(sent id: PushID, kind: OutgoingPush.Kind, token: String, environment: APNsEnvironment, at now: Moment) {
         phase = .sent(id)
         self.kind = kind
         self.token = token
@@ -49,7 +49,7 @@ struct DevicePush: Equatable {
     }
 
     /// A push that is sent at `moment` unless its device connects before, as after a restart in the middle of a ring.
-    init(waitingUntil moment: Moment, kind: PushOrder.Kind, token: String, environment: APNsEnvironment) {
+    init(waitingUntil moment: Moment, kind: OutgoingPush.Kind, token: String, environment: APNsEnvironment) {
         phase = .waiting(until: moment)
         self.kind = kind
         self.token = token
@@ -115,16 +115,16 @@ struct DevicePush: Equatable {
     }
 
     mutating func take(_ result: PushResult, for id: PushID, at now: Moment) -> Verdict {
-        if phase == .cancelled, case .answered(200, _, _) = result {
+        if phase == .cancelled, case .response(200, _, _) = result {
             phase = .accepted
             return .accepted
         }
         guard phase == .sent(id) else { return .ignore }
         switch result {
-        case .answered(200, _, _):
+        case .response(200, _, _):
             phase = .accepted
             return .accepted
-        case .answered(400, "BadDeviceToken", _):
+        case .response(400, "BadDeviceToken", _):
             guard !triedOther else {
                 phase = .refused
                 return .tokenIsBad
@@ -134,12 +134,12 @@ struct DevicePush: Equatable {
             phase = .waiting(until: now)
             return .tryOther
         // A proxy on the way may respond with 502 or 504, which are as temporary as Apple's 500 and 503.
-        case .answered(429, _, _), .answered(500...599, _, _), .unreachable:
+        case .response(429, _, _), .response(500...599, _, _), .unreachable:
             // 0.25 s, 0.5 s, 1 s, … (protocol, section 6): the retries stop when the ring ends.
             let exponent = min(max(attempts, 1) - 1, 5)
             phase = .waiting(until: now + .milliseconds(250 << Int64(exponent)))
             return .retry
-        case .answered, .onlyLogged:
+        case .response, .onlyLogged:
             phase = .refused
             return .refused
         case .cancelled:

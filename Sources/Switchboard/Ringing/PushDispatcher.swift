@@ -8,7 +8,7 @@ struct PendingPush {
     let user: UserID
     let device: DeviceID
     let token: String
-    let kind: PushOrder.Kind
+    let kind: OutgoingPush.Kind
     var environment: APNsEnvironment
     /// When the push was handed to the push service.
     var sentAt: Moment
@@ -18,7 +18,7 @@ struct PendingPush {
     /// environment if the first one does not know the token.
     ///
     /// A call's push is built anew for each attempt.
-    var notice: PushOrder?
+    var notice: OutgoingPush?
 
     /// The purpose of the push, as the timeline names it.
     var purpose: TimelineEvent.Push { tellsMissed ? .missed : kind == .alert ? .alert : .voip }

@@ -33,13 +33,13 @@ struct RingLimits {
         }
     }
 
-    private struct Share {
+    private struct Allowance {
         var bucket: TokenBucket
         var newest: CallNumber
         var refused = 0
 
         /// The share after one more call has rung.
-        init(_ share: Share?, _ perMinute: Int, newest: CallNumber, at now: Moment) {
+        init(_ share: Allowance?, _ perMinute: Int, newest: CallNumber, at now: Moment) {
             bucket = share?.bucket ?? TokenBucket(perMinute, in: .seconds(60), at: now)
             _ = bucket.take(at: now)
             self.newest = newest
@@ -63,8 +63,8 @@ struct RingLimits {
 
     private let perPair: Int
     private let perCallee: Int
-    private var pairs: [Int: Share] = [:]
-    private var callees: [Int: Share] = [:]
+    private var pairs: [Int: Allowance] = [:]
+    private var callees: [Int: Allowance] = [:]
 
     init(_ policy: Policy) {
         perPair = policy.ringsPerPair
@@ -95,10 +95,10 @@ struct RingLimits {
     /// the pair's share: a blocked caller must not be able to use up the callee's share.
     mutating func began(_ call: CallNumber, _ keys: Keys, rings: Bool, at now: Moment) {
         if perPair > 0 {
-            pairs.updateValue(Share(pairs[keys.pair], perPair, newest: call, at: now), forKey: keys.pair)
+            pairs.updateValue(Allowance(pairs[keys.pair], perPair, newest: call, at: now), forKey: keys.pair)
         }
         if perCallee > 0, rings {
-            callees.updateValue(Share(callees[keys.callee], perCallee, newest: call, at: now), forKey: keys.callee)
+            callees.updateValue(Allowance(callees[keys.callee], perCallee, newest: call, at: now), forKey: keys.callee)
         }
     }
 

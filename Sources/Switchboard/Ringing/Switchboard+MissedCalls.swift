@@ -7,13 +7,13 @@ extension Switchboard {
     /// Notifies the callee's devices of a call that was not answered.
     mutating func tellMissed(_ call: Call) {
         let now = turn.now
-        guard call.hidden == nil, !call.isSilenced, !directory.isUndisturbed(call.session.callee, at: now),
+        guard call.hidden == nil, !call.isSilenced, !directory.hasDoNotDisturb(call.session.callee, at: now),
             case .ended(let ending, nil) = call.session.phase,
             ending.reason == .unanswered || ending.reason == .cancelled
         else { return }
         for device in directory.devices(of: call.session.callee) where wasRung(device, in: call) {
             guard let token = device.alertToken else { continue }
-            order(
+            requestPush(
                 PendingPush(
                     call: call.number,
                     user: device.user,
@@ -29,7 +29,7 @@ extension Switchboard {
                 name: "/missed",
                 to: device,
                 for: call,
-                giveUpAt: now + SwitchboardLimits.noticeFor
+                expiresAt: now + SwitchboardLimits.noticeLifetime
             )
         }
     }

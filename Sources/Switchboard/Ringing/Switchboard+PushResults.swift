@@ -29,7 +29,7 @@ extension Switchboard {
     /// Judges a notice's result; a notice whose token this environment does not know is sent once to the other
     /// environment.
     private mutating func judgeNotice(_ result: PushResult, _ pending: PendingPush) -> DevicePush.Verdict {
-        guard case .answered(400, "BadDeviceToken", _) = result else { return .ignore }
+        guard case .response(400, "BadDeviceToken", _) = result else { return .ignore }
         guard pending.notice != nil else { return .tokenIsBad }
         resendToOtherEnvironment(pending)
         return .tryOther
@@ -37,8 +37,8 @@ extension Switchboard {
 
     private mutating func reportFailure(_ result: PushResult, of pending: PendingPush, _ call: Call) {
         switch result {
-        case .answered(200, _, _), .cancelled, .onlyLogged: break
-        case .answered(let status, let reason, _):
+        case .response(200, _, _), .cancelled, .onlyLogged: break
+        case .response(let status, let reason, _):
             turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: status, reason: reason ?? "")))
         case .unreachable(let why):
             turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: 0, reason: why)))
@@ -48,7 +48,7 @@ extension Switchboard {
     private mutating func note(_ result: PushResult, of pending: PendingPush, _ call: Call) {
         let (status, reason): (Int?, String?) =
             switch result {
-            case .answered(let status, let reason, _): (status, reason)
+            case .response(let status, let reason, _): (status, reason)
             case .unreachable(let why): (nil, why)
             case .onlyLogged: (nil, PushHint.onlyLogged)
             case .cancelled: (nil, nil)
@@ -72,14 +72,14 @@ extension Switchboard {
             hint: PushHint.text(for: result)
         )
         switch result {
-        case .answered(200, _, _):
+        case .response(200, _, _):
             // The result says nothing about a token that was registered meanwhile.
             if token(of: device, for: pending.kind) == pending.token { device.workingEnvironment = pending.environment }
             pushes.breaker.accepted(at: now)
-        case .answered(410, _, let timestamp): dropToken(of: &device, pending, diedAt: timestamp)
-        case .answered where verdict == .tokenIsBad: dropToken(of: &device, pending, diedAt: nil)
+        case .response(410, _, let timestamp): dropToken(of: &device, pending, diedAt: timestamp)
+        case .response where verdict == .tokenIsBad: dropToken(of: &device, pending, diedAt: nil)
         // A fault of the topic, the key or the network is on the server's side, and no reason to forget a device.
-        case .answered, .unreachable, .cancelled, .onlyLogged: break
+        case .response, .unreachable, .cancelled, .onlyLogged: break
         }
         metrics.isDeletionStopped = pushes.breaker.isOpen(at: now)
         store(device)
@@ -94,14 +94,14 @@ extension Switchboard {
         // A device that has registered since is in order, and is no evidence of a fault of the server.
         switch pending.kind {
         case .voip:
-            guard device.voipToken == pending.token, isOver(device.voipTokenAt, diedAt),
+            guard device.voipToken == pending.token, isTokenDead(device.voipTokenAt, diedAt),
                 pushes.breaker.mayDelete(at: turn.now)
             else {
                 return
             }
             device.voipToken = nil
         case .alert:
-            guard device.alertToken == pending.token, isOver(device.alertTokenAt, diedAt),
+            guard device.alertToken == pending.token, isTokenDead(device.alertTokenAt, diedAt),
                 pushes.breaker.mayDelete(at: turn.now)
             else {
                 return
@@ -110,17 +110,17 @@ extension Switchboard {
         }
     }
 
-    private func isOver(_ registeredAt: Moment?, _ diedAt: Moment) -> Bool {
+    private func isTokenDead(_ registeredAt: Moment?, _ diedAt: Moment) -> Bool {
         registeredAt.map { diedAt >= $0 } ?? true
     }
 }
 
 extension PushResult {
-    fileprivate var status: Int { if case .answered(let status, _, _) = self { status } else { 0 } }
+    fileprivate var status: Int { if case .response(let status, _, _) = self { status } else { 0 } }
 
     fileprivate var reason: String? {
         switch self {
-        case .answered(_, let reason, _): reason
+        case .response(_, let reason, _): reason
         case .unreachable(let why): why
         case .cancelled: nil
         case .onlyLogged: "no APNs key is configured"
@@ -130,10 +130,10 @@ extension PushResult {
     /// The result in one word, for the metrics.
     fileprivate var label: String {
         switch self {
-        case .answered(200, _, _): "accepted"
+        case .response(200, _, _): "accepted"
         // APNs' reasons are a fixed list; any other text would let a third party choose the metric's labels.
-        case .answered(_, let reason?, _) where PushHint.knows(reason): reason
-        case .answered: "other"
+        case .response(_, let reason?, _) where PushHint.knows(reason): reason
+        case .response: "other"
         case .unreachable: "unreachable"
         case .cancelled: "cancelled"
         case .onlyLogged: "only_logged"

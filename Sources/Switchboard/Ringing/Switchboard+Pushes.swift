@@ -4,12 +4,12 @@ import CallWire
 
 /// Pushes: how they are requested, and how they are cancelled.
 extension Switchboard {
-    func kind(for device: DeviceRecord) -> PushOrder.Kind {
+    func kind(for device: DeviceRecord) -> OutgoingPush.Kind {
         if device.voipToken == nil { return .voip }
         return device.unansweredPushes >= DeviceRecord.pushesUntilAlert && device.alertToken != nil ? .alert : .voip
     }
 
-    func token(of device: DeviceRecord, for kind: PushOrder.Kind) -> String? {
+    func token(of device: DeviceRecord, for kind: OutgoingPush.Kind) -> String? {
         switch kind {
         case .voip: device.voipToken
         case .alert: device.alertToken
@@ -28,7 +28,7 @@ extension Switchboard {
             case .voip: PushPayload.incoming(call, to: device, capabilities: ports.capabilities, at: now)
             case .alert: PushPayload.incomingAlert(call, at: now)
             }
-        order(
+        requestPush(
             PendingPush(
                 call: call.number,
                 user: device.user,
@@ -43,21 +43,21 @@ extension Switchboard {
             name: "",
             to: device,
             for: call,
-            giveUpAt: call.session.ringUntil
+            expiresAt: call.session.ringUntil
         )
     }
 
     /// Requests a push for a call from the push service, and records it in the timeline.
-    mutating func order(
+    mutating func requestPush(
         _ pending: PendingPush,
         as id: PushID,
         payload: [UInt8],
         name: String,
         to device: DeviceRecord,
         for call: Call,
-        giveUpAt: Moment
+        expiresAt: Moment
     ) {
-        let order = PushOrder(
+        let push = OutgoingPush(
             id: id,
             token: pending.token,
             topic: pending.kind == .voip ? device.bundleID + ".voip" : device.bundleID,
@@ -65,52 +65,52 @@ extension Switchboard {
             environment: pending.environment,
             apnsID: UUIDv5.url("ringline:\(call.key.id.text)/\(call.session.epoch)/\(device.id.text)\(name)"),
             payload: payload,
-            giveUpAt: giveUpAt,
+            expiresAt: expiresAt,
             call: call.key.id,
             device: device.id
         )
         var pending = pending
-        if pending.tellsMissed { pending.notice = order }
-        send(order, for: pending, in: call)
+        if pending.tellsMissed { pending.notice = push }
+        send(push, for: pending, in: call)
     }
 
-    private mutating func send(_ order: PushOrder, for pending: PendingPush, in call: Call?) {
-        pushes.insert(pending, as: order.id)
+    private mutating func send(_ push: OutgoingPush, for pending: PendingPush, in call: Call?) {
+        pushes.insert(pending, as: push.id)
         metrics.pushesSent += 1
         if let call {
             call.openPushes += 1
             note(call, .pushSent(pending.device, pending.purpose, pending.environment))
         }
-        turn.out.append(.push(order))
+        turn.out.append(.push(push))
     }
 
     /// Sends the notice of a text.
-    mutating func send(_ order: PushOrder, to device: DeviceRecord) {
+    mutating func send(_ push: OutgoingPush, to device: DeviceRecord) {
         let pending = PendingPush(
             call: nil,
             user: device.user,
             device: device.id,
-            token: order.token,
-            kind: order.kind,
-            environment: order.environment,
+            token: push.token,
+            kind: push.kind,
+            environment: push.environment,
             sentAt: turn.now,
-            notice: order
+            notice: push
         )
-        send(order, for: pending, in: nil)
+        send(push, for: pending, in: nil)
     }
 
     /// Sends a notice again, to the other environment: before the first push, a token's environment may be unknown.
     mutating func resendToOtherEnvironment(_ pending: PendingPush) {
-        guard var order = pending.notice, turn.now < order.giveUpAt,
+        guard var push = pending.notice, turn.now < push.expiresAt,
             directory.device(pending.device, of: pending.user)?.alertToken == pending.token
         else { return }
-        order.id = pushes.makeID()
-        order.environment = pending.environment.other
+        push.id = pushes.makeID()
+        push.environment = pending.environment.other
         var next = pending
-        next.environment = order.environment
+        next.environment = push.environment
         next.sentAt = turn.now
         next.notice = nil
-        send(order, for: next, in: pending.call.flatMap { calls[$0] })
+        send(push, for: next, in: pending.call.flatMap { calls[$0] })
     }
 
     /// Cancels the pushes under way to a device, or to one of its tokens, because the device or token no longer belongs
@@ -138,7 +138,7 @@ extension Switchboard {
     }
 
     /// Cancels a call's pushes because the callee has set do-not-disturb: nothing more is sent to wake a device for it.
-    mutating func silence(_ call: Call) {
+    mutating func cancelPushesForDoNotDisturb(_ call: Call) {
         if !call.isSilenced { note(call, .doNotDisturb) }
         call.isSilenced = true
         commits.markDirty(call)

@@ -22,7 +22,7 @@ extension Switchboard {
     private mutating func note(_ refusal: RingLimits.Refusal, of caller: UserID, to callee: UserID) {
         guard refusal.count & (refusal.count - 1) == 0, let call = calls[refusal.newest] else { return }
         // The callee must not be told of a caller that the callee has blocked.
-        guard call.hidden != nil || directory.hides(caller, from: callee, at: turn.now) == nil else { return }
+        guard call.hidden != nil || directory.reasonToHide(caller, from: callee, at: turn.now) == nil else { return }
         let limit: TimelineEvent.RingLimit = refusal.limit == .ringsPerPair ? .perPair : .perCallee
         note(call, .ringRefused(limit, from: caller, count: refusal.count))
     }
@@ -35,12 +35,12 @@ extension Switchboard {
     mutating func replaceRinging(from caller: UserID, to callee: UserID, by id: CallID) {
         for call in calls.live(of: caller) where call.session.callee == callee && call.key.id != id {
             guard case .ringing = call.session.phase, call.session.caller == caller else { continue }
-            drive(call, .gaveWay(to: id))
+            process(call, .gaveWay(to: id))
         }
     }
 
     /// Whether the largest allowed number of other callers already ring the callee, so that this call may not.
-    func isCrowded(_ callee: UserID, at call: Call) -> Bool {
+    func hasTooManyCallers(_ callee: UserID, at call: Call) -> Bool {
         let live = calls.live(of: callee)
         guard live.count > policy.callersPerCallee else { return false }
         var callers: Set<UserID> = []
@@ -51,8 +51,8 @@ extension Switchboard {
     }
 
     /// Records that a call was refused because too many other callers ring its callee.
-    mutating func noteCrowd(at call: Call) {
-        metrics.limited[.crowded] += 1
-        note(call, .crowded)
+    mutating func noteTooManyCallers(in call: Call) {
+        metrics.limited[.tooManyCallers] += 1
+        note(call, .tooManyCallers)
     }
 }

@@ -23,7 +23,7 @@ extension Switchboard {
 
     /// Pushes to a user's devices after a connection closed without having answered its probe: the offer may not have
     /// reached it.
-    mutating func wakeInstead(of connection: Connection) {
+    mutating func pushAfterUnansweredProbe(of connection: Connection) {
         guard connection.probedAt != nil, !connections.isDraining else { return }
         let left = connections.of(connection.user)
         for call in calls.ringing(connection.user) {

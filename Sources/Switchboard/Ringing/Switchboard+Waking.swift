@@ -7,9 +7,9 @@ extension Switchboard {
     /// Requests a push for a device that has a token, unless a push was requested for this call before.
     mutating func wake(_ device: DeviceRecord, for call: Call) {
         guard call.pushes[device.id] == nil, let token = token(of: device, for: kind(for: device)),
-            !directory.isUndisturbed(device.user, at: turn.now), !call.isSilenced
+            !directory.hasDoNotDisturb(device.user, at: turn.now), !call.isSilenced
         else { return }
-        drive(call, .notified(DeviceIdentity(id: device.id, fingerprint: TokenFingerprint(rawValue: 0))))
+        process(call, .notified(DeviceIdentity(id: device.id, fingerprint: TokenFingerprint(rawValue: 0))))
         let id = pushes.makeID()
         let push = DevicePush(
             sent: id,
@@ -25,7 +25,7 @@ extension Switchboard {
 
     /// Schedules pushes after a restart in the middle of a ring: devices have a moment to reconnect before they are
     /// pushed as usual.
-    func wakeLater(_ call: Call) {
+    func wakeAfterRestart(_ call: Call) {
         guard case .ringing = call.session.phase, call.hidden == nil, !call.isSilenced else { return }
         for device in directory.devices(of: call.session.callee) where call.pushes[device.id] == nil {
             guard let token = token(of: device, for: kind(for: device)) else { continue }
@@ -45,7 +45,7 @@ extension Switchboard {
         for id in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             guard var push = call.pushes[id], let at = push.retryAt, now >= at else { continue }
             guard let device = directory.device(id, of: call.session.callee),
-                let token = token(of: device, for: push.kind), !directory.isUndisturbed(device.user, at: now)
+                let token = token(of: device, for: push.kind), !directory.hasDoNotDisturb(device.user, at: now)
             else {
                 // The device was removed, another device has registered its token, or its user's do-not-disturb was
                 // restored after a restart. A retry that stays due would wake the loop for ever.

@@ -35,7 +35,7 @@ private final class AnsweringRole: Terminal.Role, Sendable {
 
     func welcomed(_ terminal: Terminal) { terminal.say("waiting for calls; stop with Ctrl-C") }
 
-    func heard(_ type: String, _ message: JSONObject, _ terminal: Terminal) {
+    func received(_ type: String, _ message: JSONObject, _ terminal: Terminal) {
         let callID = message.word("callId") ?? ""
         switch type {
         case "offer":

@@ -37,7 +37,7 @@ struct BackupCommand: ParsableCommand {
         guard damage.isEmpty else {
             throw StoreFailure("The copy \(file) is damaged, so the database may be damaged too: \(damage.prefix(3))")
         }
-        CommandTrace("backup").leave(in: data)
+        CommandTrace("backup").write(in: data)
         var status = stat()
         stat(file, &status)
         print("\(file): \(status.st_size) bytes, checked")

@@ -71,7 +71,7 @@ private final class CallingRole: Terminal.Role, Sendable {
         }
     }
 
-    func heard(_ type: String, _ message: JSONObject, _ terminal: Terminal) {
+    func received(_ type: String, _ message: JSONObject, _ terminal: Terminal) {
         switch type {
         case "ack" where message.word("id") == "offer":
             let name = message.word("callId")

@@ -38,14 +38,14 @@ struct CallsCommand: ParsableCommand {
             }
             UsageError.show(reader.takeDamages())
         } catch { throw UsageError(error.message) }
-        CommandTrace("calls", user).leave(in: data)
+        CommandTrace("calls", user).write(in: data)
         guard !calls.isEmpty else { return "No live calls.\n" }
         return Self.table(calls.prefix(limit), at: Moment(milliseconds: SystemClock.wall()))
     }
 
     static func table(_ calls: some Sequence<CallRecord>, at now: Moment) -> String {
         let rows = calls.map { call in
-            let (state, since) = standing(of: call)
+            let (state, since) = state(of: call)
             // The caller's leg has the phase `answered` from the start, which would be misread.
             let devices = call.legs.map {
                 "\($0.device.id.text) (\($0.side == .caller && $0.phase == .answered ? "caller" : $0.phase.rawValue))"
@@ -59,7 +59,7 @@ struct CallsCommand: ParsableCommand {
         return TextTable(["CALL", "EPOCH", "FROM", "TO", "MEDIA", "STATE", "FOR", "DEVICES"], rows).text
     }
 
-    private static func standing(of call: CallRecord) -> (String, Moment) {
+    private static func state(of call: CallRecord) -> (String, Moment) {
         if let at = call.activeAt { return ("active", at) }
         if let at = call.answeredAt { return ("answered", at) }
         return (call.hidden == nil ? "ringing" : "ringing (\(call.hidden?.rawValue ?? ""))", call.startedAt)

@@ -25,7 +25,7 @@ struct DevicesCommand: ParsableCommand {
         do throws(UsageError) {
             let user = try UserID(orComplaint: user)
             let devices = try Self.devices(of: user, in: data)
-            CommandTrace("devices", user).leave(in: data)
+            CommandTrace("devices", user).write(in: data)
             print(Self.text(devices, at: Moment(milliseconds: SystemClock.wall())), terminator: "")
         } catch {
             throw error.shown()

@@ -42,14 +42,14 @@ struct ExplainCommand: ParsableCommand {
         }
         do throws(StoreFailure) {
             let reader = try SQLiteCallStore.reader(folder: data)
-            let namesakes = try reader.calls(CallChoice(id, of: users), limit: CallsUnderSameID.limit)
+            let namesakes = try reader.calls(CallSelector(id, of: users), limit: CallsUnderSameID.limit)
             // The call of the given epoch needs a query of its own: `namesakes` has only the newest calls of the
             // callId, and this call may be older.
-            guard let record = try reader.calls(CallChoice(id, of: users, epoch: epoch), limit: 1).first else {
+            guard let record = try reader.calls(CallSelector(id, of: users, epoch: epoch), limit: 1).first else {
                 UsageError.show(reader.takeDamages())
                 throw StoreFailure("No call \(callId)\(restriction) in \(data).")
             }
-            CommandTrace("explain").leave(in: data)
+            CommandTrace("explain").write(in: data)
             defer { UsageError.show(reader.takeDamages()) }
             return Explanation(
                 record: record,

@@ -24,9 +24,9 @@ struct HealthCommand: ParsableCommand {
             let text = admin ?? "http://\(told ?? "127.0.0.1:9090")"
             guard text.hasPrefix("http://"), let address = ListenAddress(String(text.dropFirst(7).prefix { $0 != "/" }))
             else { throw UsageError("--admin must be http://HOST:PORT, not '\(text)'") }
-            let answer = try HealthCheck(address).ask(ready ? "/readyz" : "/healthz")
-            print(answer.body.printable)
-            guard answer.status == 200 else { throw ExitCode(1) }
+            let response = try HealthCheck(address).get(ready ? "/readyz" : "/healthz")
+            print(response.body.printable)
+            guard response.status == 200 else { throw ExitCode(1) }
         } catch let usageError as UsageError {
             throw usageError.shown()
         }
@@ -44,34 +44,36 @@ struct HealthCheck {
 
     init(_ address: ListenAddress) { self.address = address }
 
-    func ask(_ path: String) throws(UsageError) -> (status: Int, body: String) {
+    func get(_ path: String) throws(UsageError) -> (status: Int, body: String) {
         let end = ContinuousClock.now + Self.limit
         let socket: ClientSocket
-        do { socket = try .connected(host: address.host, port: address.port, until: end) } catch { throw deserted }
-        let request = "GET \(path) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n\r\n"
-        guard socket.send(Array(request.utf8)) else { throw silent }
-        var answer: [UInt8] = []
+        do { socket = try .connected(host: address.host, port: address.port, until: end) } catch {
+            throw nothingListens
+        }
+        let request = "GET \(path) HTTP/1.1\r\nHost: \(addressText)\r\nConnection: close\r\n\r\n"
+        guard socket.send(Array(request.utf8)) else { throw noResponse }
+        var response: [UInt8] = []
         // A server that sends only a byte now and then is not healthy either, so the whole answer has a time limit.
-        while answer.count < 65_536, socket.limit(until: end) {
+        while response.count < 65_536, socket.limit(until: end) {
             let bytes = socket.receive()
             if bytes.isEmpty { break }
-            answer += bytes
-            if let whole = Self.parse(answer) { return whole }
+            response += bytes
+            if let whole = Self.parse(response) { return whole }
         }
-        throw silent
+        throw noResponse
     }
 
-    private var place: String {
+    private var addressText: String {
         (address.host.contains(":") ? "[\(address.host)]" : address.host) + ":\(address.port)"
     }
 
-    private var silent: UsageError { UsageError("no answer from http://\(place)") }
+    private var noResponse: UsageError { UsageError("no answer from http://\(addressText)") }
 
-    private var deserted: UsageError { UsageError("nothing listens on http://\(place)") }
+    private var nothingListens: UsageError { UsageError("nothing listens on http://\(addressText)") }
 
     /// Returns status and body; `nil` while the answer is incomplete.
-    private static func parse(_ answer: [UInt8]) -> (status: Int, body: String)? {
-        let text = String(decoding: answer, as: UTF8.self)
+    private static func parse(_ response: [UInt8]) -> (status: Int, body: String)? {
+        let text = String(decoding: response, as: UTF8.self)
         guard let gap = text.firstRange(of: "\r\n\r\n"), let status = Int(text.dropFirst(9).prefix(3)) else {
             return nil
         }

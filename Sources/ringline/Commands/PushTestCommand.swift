@@ -45,7 +45,7 @@ struct PushTestCommand: ParsableCommand {
         let devices = try DevicesCommand.devices(of: user, in: settings.data).filter {
             device == nil || $0.id.text == device
         }
-        CommandTrace("push-test", user).leave(in: settings.data)
+        CommandTrace("push-test", user).write(in: settings.data)
         guard !devices.isEmpty else { throw UsageError("\(user.text) has no device \(device ?? "")") }
         let sender = try TestPusher(try ServerApplication(settings).apnsConfiguration())
         defer { sender.shutdown() }

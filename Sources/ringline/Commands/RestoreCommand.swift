@@ -35,7 +35,7 @@ struct RestoreCommand: ParsableCommand {
         do throws(StoreFailure) {
             let wasThere = try SQLiteCallStore.restore(file, into: data, keeping: name)
             print("\(data)/ringline.sqlite: restored from \(file)")
-            CommandTrace("restore").leave(in: data, isForTheNextStart: true)
+            CommandTrace("restore").write(in: data, isForTheNextStart: true)
             if wasThere { print("\(data)/\(name): the previous database") }
             if belongsToRoot {
                 print("\(data): belongs to root; if the server runs as another user, run: chown -R USER \(data)")

@@ -34,7 +34,7 @@ struct TokenCommand: ParsableCommand {
             }
             guard let seconds = Self.seconds(ttl) else { throw UsageError("--ttl must be like 90s, 30m, 12h or 7d") }
             let secret = try Self.secret(jwtSecretFile, folder: data)
-            if jwtSecretFile == nil { CommandTrace("token", id).leave(in: data) }
+            if jwtSecretFile == nil { CommandTrace("token", id).write(in: data) }
             print(
                 TokenIssuer(secret: secret).issue(
                     user: user,

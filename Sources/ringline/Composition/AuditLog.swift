@@ -64,7 +64,7 @@ final class AuditLog: Sendable {
     /// Logs or counts an event of the server.
     ///
     /// Safe on any thread.
-    func take(_ event: AuditEvent) {
+    func record(_ event: AuditEvent) {
         switch event {
         case .tokenRefused(let cause, let user): refuse(cause, user)
         case .pushTokenMoved(let kind, let from, let to, let device):
@@ -92,7 +92,7 @@ final class AuditLog: Sendable {
     }
 
     /// Logs that an operator ran a command on the data folder.
-    func take(_ trace: CommandTrace, by owner: uid_t) {
+    func record(_ trace: CommandTrace, by owner: uid_t) {
         var members: [(String, Value)] = [("command", .text(trace.command))]
         if let user = trace.user { members.append(("user", .text(user.text))) }
         members += [("uid", .number(UInt64(owner))), ("ran", .text(Timestamp.text(trace.at)))]
@@ -107,7 +107,7 @@ final class AuditLog: Sendable {
             let suppressed = refusals.lineLimit.takeSuppressed(before: second)
             return (refusals.lineLimit.admits(cause, in: second), suppressed)
         }
-        say(suppressed)
+        writeSuppressed(suppressed)
         if isSaid {
             write("token_refused", [("cause", .text(cause))] + (user.map { [("user", .text($0.text))] } ?? []))
         }
@@ -117,10 +117,10 @@ final class AuditLog: Sendable {
     ///
     /// Called once a second.
     func tick() {
-        say(refusals.withLock { $0.lineLimit.takeSuppressed(before: SystemClock.boot() / 1_000) })
+        writeSuppressed(refusals.withLock { $0.lineLimit.takeSuppressed(before: SystemClock.boot() / 1_000) })
     }
 
-    private func say(_ suppressed: [(cause: String, count: UInt64)]) {
+    private func writeSuppressed(_ suppressed: [(cause: String, count: UInt64)]) {
         for (cause, count) in suppressed {
             write("token_refused", [("cause", .text(cause)), ("suppressed", .number(count))])
         }
@@ -140,7 +140,7 @@ final class AuditLog: Sendable {
     ///
     /// Called last, before the process ends.
     func end() {
-        say(refusals.withLock { $0.lineLimit.takeSuppressed(before: .max) })
+        writeSuppressed(refusals.withLock { $0.lineLimit.takeSuppressed(before: .max) })
         write("stopped")
     }
 

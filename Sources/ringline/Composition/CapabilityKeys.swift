@@ -74,7 +74,7 @@ final class CapabilityKeys: Sendable {
             throw UsageError(error.description)
         }
         // A capability could be forged if it was signed with anything but a key.
-        guard keys.areSound else { throw UsageError("\(folder)/\(ServerKeys.fileName) holds no key") }
+        guard keys.areValid else { throw UsageError("\(folder)/\(ServerKeys.fileName) holds no key") }
         return keys
     }
 }

@@ -75,7 +75,7 @@ final class CertificateRenewal: Sendable {
     /// Loads the files if they have changed since the last load, but not since the previous call of this function.
     ///
     /// A certificate and its key are written one after the other, so a change must have settled.
-    func look(_ take: (ServerCertificate) -> Void) {
+    func reloadIfChanged(_ take: (ServerCertificate) -> Void) {
         let state = Self.fileState(of: files)
         let isSettled = seen.withLock { seen in
             guard state != seen.loaded else {

@@ -44,7 +44,7 @@ struct CommandTrace: Equatable {
     /// - Parameters:
     ///   - folder: the path that the command was given as the data folder.
     ///   - isForTheNextStart: whether to write the file even if no server runs there, for the next one that starts.
-    func leave(in folder: String, isForTheNextStart: Bool = false) {
+    func write(in folder: String, isForTheNextStart: Bool = false) {
         guard isForTheNextStart || SQLiteCallStore.isHeld(folder: folder) else { return }
         let file = open("\(folder)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         if file >= 0 { close(file) }

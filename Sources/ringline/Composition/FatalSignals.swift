@@ -14,7 +14,7 @@ enum FatalSignals {
     /// The handlers that Swift's runtime had installed, by signal.
     ///
     /// Written once, before any thread is started.
-    nonisolated(unsafe) private static var earlier: [Action] = Array(repeating: Action(), count: 65)
+    nonisolated(unsafe) private static var previousHandlers: [Action] = Array(repeating: Action(), count: 65)
     private typealias Action = sigaction
 
     /// The time limit of Swift's handler, in microseconds.
@@ -27,11 +27,11 @@ enum FatalSignals {
     /// Installs the handlers.
     ///
     /// Swift's own must have been installed before.
-    static func end() {
+    static func install() {
         // Initializes the static variable now; a signal handler must not be the first to do so.
         fatal.store(0, ordering: .relaxed)
         for signal in signals {
-            sigaction(signal, nil, &earlier[Int(signal)])
+            sigaction(signal, nil, &previousHandlers[Int(signal)])
             var action = Action()
             action.__sigaction_handler.sa_sigaction = ringlineFatalSignal
             action.sa_flags = SA_SIGINFO | SA_ONSTACK | Int32(bitPattern: UInt32(SA_NODEFER))
@@ -40,19 +40,19 @@ enum FatalSignals {
     }
 
     /// Runs Swift's handler, which prints the backtrace, and then ends the process by the signal.
-    fileprivate static func take(
+    fileprivate static func handle(
         _ signal: Int32,
         _ info: UnsafeMutablePointer<siginfo_t>?,
         _ context: UnsafeMutableRawPointer?
     ) {
         let isFirst = fatal.compareExchange(expected: 0, desired: signal, ordering: .relaxed).exchanged
         if isFirst {
-            SignalWatch.stepAside()
+            SignalWatch.stopForFatalSignal()
             limitBacktrace()
         }
-        let action = earlier[Int(signal)]
+        let action = previousHandlers[Int(signal)]
         // The log's thread still runs here. The lines before a crash are the ones that explain it.
-        LogWriter.settle(milliseconds: 200)
+        LogWriter.waitUntilWritten(milliseconds: 200)
         if action.sa_flags & SA_SIGINFO != 0, let handler = action.__sigaction_handler.sa_sigaction {
             handler(signal, info, context)
         }
@@ -72,7 +72,7 @@ enum FatalSignals {
         setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &limit, nil)
     }
 
-    fileprivate static func dieOfTheFirst() { die(of: fatal.load(ordering: .relaxed)) }
+    fileprivate static func dieOfFirst() { die(of: fatal.load(ordering: .relaxed)) }
 
     private static func die(of signal: Int32) {
         Glibc.signal(signal, SIG_DFL)
@@ -88,12 +88,12 @@ enum FatalSignals {
     }
 }
 
-@c private func ringlineBacktraceTooSlow(_ signal: Int32) { FatalSignals.dieOfTheFirst() }
+@c private func ringlineBacktraceTooSlow(_ signal: Int32) { FatalSignals.dieOfFirst() }
 
 @c private func ringlineFatalSignal(
     _ signal: Int32,
     _ info: UnsafeMutablePointer<siginfo_t>?,
     _ context: UnsafeMutableRawPointer?
 ) {
-    FatalSignals.take(signal, info, context)
+    FatalSignals.handle(signal, info, context)
 }

@@ -67,12 +67,12 @@ struct KeyRenewal: Sendable {
                 )
             }
             try load { log.warning(about: OperatorText($0)) }
-            log.notice("keys were reloaded", [.keys(OwnWords(keys))])
+            log.notice("keys were reloaded", [.keys(ServerText(keys))])
             audit.write("keys_read", [("keys", .text(keys))])
         } catch {
             log.error(
                 "keys cannot be used; the previous ones stay in use",
-                [.keys(OwnWords(keys)), .error(about: OperatorText("\(error)"))]
+                [.keys(ServerText(keys)), .error(about: OperatorText("\(error)"))]
             )
         }
     }

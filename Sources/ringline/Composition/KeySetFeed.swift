@@ -13,13 +13,13 @@ final class KeySetFeed: Sendable {
     private static let bodyLimit = 256 << 10
     private static let timeoutMilliseconds: Int64 = 10_000
     /// How often a repeated failure is logged: the first one, and then every tenth.
-    private static let sayAgainAfter = 10
+    private static let logAgainAfter = 10
 
     let keys: PublishedKeys
     private let client: HTTPClient
     private let log: ServerLog
     /// Puts a set into use and returns its number of keys.
-    private let take: @Sendable ([UInt8]) throws(UsageError) -> Int
+    private let useKeySet: @Sendable ([UInt8]) throws(UsageError) -> Int
     private let state: Monitor<State>
 
     private struct State {
@@ -46,11 +46,11 @@ final class KeySetFeed: Sendable {
     init(
         _ keys: PublishedKeys,
         log: ServerLog,
-        take: @escaping @Sendable ([UInt8]) throws(UsageError) -> Int
+        useKeySet: @escaping @Sendable ([UInt8]) throws(UsageError) -> Int
     ) throws(UsageError) {
         self.keys = keys
         self.log = log
-        self.take = take
+        self.useKeySet = useKeySet
         client = try Self.client(keys)
         let now = SystemClock.boot()
         state = Monitor(State(schedule: KeySetSchedule(at: now), freshAt: now))
@@ -75,7 +75,7 @@ final class KeySetFeed: Sendable {
     func tick() {
         guard state.withLock({ $0.schedule.begins(at: SystemClock.boot()) }) else { return }
         log.debug("the key set is being fetched", [.keySet(OperatorText(keys.url))])
-        Self.fetch(keys, client) { [weak self] result in self?.took(result) }
+        Self.fetch(keys, client) { [weak self] result in self?.fetchFinished(result) }
     }
 
     /// Handles a token that names an unknown key, or that came while there was no key at all.
@@ -98,11 +98,11 @@ final class KeySetFeed: Sendable {
     /// Cancels a fetch under way, so that it does not delay the end of the process.
     func shutdown() { client.shutdown(limitMilliseconds: 0) }
 
-    private func took(_ result: Result<Fetched, UsageError>) {
+    private func fetchFinished(_ result: Result<Fetched, UsageError>) {
         let now = SystemClock.boot()
         do throws(UsageError) {
             let fetched = try result.get()
-            let count = try take(fetched.json)
+            let count = try useKeySet(fetched.json)
             let (failures, before) = state.withLock { state in
                 defer {
                     state.schedule.succeeded(at: now, life: fetched.life)
@@ -122,7 +122,7 @@ final class KeySetFeed: Sendable {
                 return state.schedule.failures
             }
             log.log(
-                level: failures == 1 || failures % Self.sayAgainAfter == 0 ? .error : .debug,
+                level: failures == 1 || failures % Self.logAgainAfter == 0 ? .error : .debug,
                 "the key set cannot be fetched; the previous keys stay in use",
                 [.keySet(OperatorText(keys.url)), .keySetFailures(failures), .error(ForeignText("\(error)"))]
             )
@@ -140,9 +140,9 @@ final class KeySetFeed: Sendable {
     /// Fetches once and waits for the result; for the doctor.
     static func fetch(_ keys: PublishedKeys) throws(UsageError) -> Fetched {
         let client = try client(keys)
-        let answer = Monitor<Result<Fetched, UsageError>?>(nil)
-        fetch(keys, client) { result in answer.withLock { $0 = result } }
-        let result = answer.wait { $0 }
+        let response = Monitor<Result<Fetched, UsageError>?>(nil)
+        fetch(keys, client) { result in response.withLock { $0 = result } }
+        let result = response.wait { $0 }
         client.shutdown(limitMilliseconds: 500)
         return try result.get()
     }

@@ -77,7 +77,7 @@ struct Keys {
     /// Reads a secret of which every byte counts; `warn` is called if it looks odd.
     static func secret(_ path: String, for setting: String, warn: (String) -> Void) throws(UsageError) -> [UInt8] {
         let bytes = try read(path, for: setting)
-        if let oddity = SecretFile.oddity(of: bytes) {
+        if let oddity = SecretFile.suspiciousTrait(of: bytes) {
             warn("the secret of --\(setting) \(path) \(oddity), and is used as it is")
         }
         return bytes
@@ -93,8 +93,8 @@ struct JWTAuthenticator: Authenticator {
 
     func authenticate(capability: String, atMilliseconds now: Int64) throws(AuthenticationError) -> Principal {
         guard let fields = capabilityKeys.signer.verify(capability, nowMs: now) else {
-            audit.take(.tokenRefused(cause: AuditLog.capabilityRefused, nil))
-            log.debug("a token was refused", [.tokenCause(OwnWords(AuditLog.capabilityRefused))])
+            audit.record(.tokenRefused(cause: AuditLog.capabilityRefused, nil))
+            log.debug("a token was refused", [.tokenCause(ServerText(AuditLog.capabilityRefused))])
             throw AuthenticationError.invalid("the push capability is invalid or has expired")
         }
         return Principal(
@@ -118,14 +118,14 @@ struct JWTAuthenticator: Authenticator {
                 userIsInteger: claims.userIsInteger
             )
         } catch {
-            if tokens.mayLearn(of: error) {
-                audit.take(.tokenRefused(cause: AuditLog.keysMissing, nil))
+            if tokens.mayGetKey(after: error) {
+                audit.record(.tokenRefused(cause: AuditLog.keysMissing, nil))
                 logRefusal(AuditLog.keysMissing, error, of: token, atSeconds: now)
                 throw AuthenticationError.keysUnavailable(
                     "the keys that check tokens are being fetched; try again in a moment"
                 )
             }
-            audit.take(.tokenRefused(cause: error.cause, nil))
+            audit.record(.tokenRefused(cause: error.cause, nil))
             logRefusal(error.cause, error, of: token, atSeconds: now)
             throw error == .expired ? AuthenticationError.expired(error.description) : .invalid(error.description)
         }
@@ -135,7 +135,7 @@ struct JWTAuthenticator: Authenticator {
     private func logRefusal(_ cause: String, _ error: TokenError, of token: String, atSeconds now: Int64) {
         log.debug(
             "a token was refused",
-            [.tokenCause(OwnWords(cause))] + TokenRefusal(error, of: token, atSeconds: now).logFields
+            [.tokenCause(ServerText(cause))] + TokenRefusal(error, of: token, atSeconds: now).logFields
         )
     }
 }
@@ -147,7 +147,7 @@ extension TokenRefusal {
             expiredSeconds.map { .tokenExpired(seconds: $0) }, earlySeconds.map { .tokenEarly(seconds: $0) },
             issuer.map { .tokenIssuer(ForeignText($0)) }, audience.map { .tokenAudience(ForeignText($0)) },
             keyID.map { .tokenKey(ForeignText($0)) }, algorithm.map { .tokenAlgorithm(ForeignText($0)) },
-            claim.map { .tokenClaim(OwnWords($0)) },
+            claim.map { .tokenClaim(ServerText($0)) },
         ]
     }
 }

@@ -9,9 +9,9 @@ import Threads
 /// interface is needed. While no server runs, the order waits. The file is removed only when the order is durable, so a
 /// crash in between loses no order.
 struct OrderFile: Equatable {
-    let order: Switchboard.Order
+    let order: Switchboard.OperatorOrder
 
-    init(_ order: Switchboard.Order) { self.order = order }
+    init(_ order: Switchboard.OperatorOrder) { self.order = order }
 
     /// Parses a file's name; returns `nil` for the other files of the folder.
     init?(name: String) {
@@ -52,7 +52,7 @@ struct OrderFile: Equatable {
 }
 
 /// Passes the orders in a data folder to the server, each once, and removes their files; also collects command traces.
-final class OrderDesk: Sendable {
+final class OrderFolder: Sendable {
     private let folder: String
     private let underWay = Monitor<Set<String>>([])
 
@@ -61,9 +61,9 @@ final class OrderDesk: Sendable {
     /// Scans the folder; `carryOut` receives each order, and a function to call when the order is durable.
     ///
     /// `ran` receives each command that was run on the folder, and the id of the system user who ran it.
-    func look(
+    func scan(
         ran: (CommandTrace, uid_t) -> Void = { _, _ in },
-        _ carryOut: (Switchboard.Order, _ done: @escaping @Sendable () -> Void) -> Void
+        _ carryOut: (Switchboard.OperatorOrder, _ done: @escaping @Sendable () -> Void) -> Void
     ) {
         for name in names() {
             if let trace = CommandTrace(name: name) {

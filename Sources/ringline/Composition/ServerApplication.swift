@@ -28,7 +28,7 @@ struct ServerApplication {
 
     /// Serves until SIGTERM or SIGINT.
     func run() throws(UsageError) {
-        FatalSignals.end()
+        FatalSignals.install()
         // The signals are blocked before any thread is started. All threads inherit that, so only the watch receives
         // the signals.
         let watch = SignalWatch(and: [SIGHUP, SIGUSR1, SIGUSR2])
@@ -37,7 +37,7 @@ struct ServerApplication {
         let log = Log.make(threshold, asJSON: settings.logsJSON, to: writer)
         // A complaint must be printed after the log lines that led to it. If nothing reads stderr, this delays the end
         // by a second.
-        defer { LogWriter.settle(milliseconds: 1_000) }
+        defer { LogWriter.waitUntilWritten(milliseconds: 1_000) }
         if !settings.isInMemory { try DataFolderSetup.prepare(settings.data) }
         let audit = try AuditLog(settings.auditLog)
         let keys = try Keys(settings, audit: audit, at: clock.now(), log)
@@ -51,7 +51,7 @@ struct ServerApplication {
         configuration.droppedLogLines = { writer.dropped }
         let feed = keys.tokens.feed
         configuration.keySet = { feed.map { ($0.figures.ageSeconds, $0.figures.failures, $0.figures.keys) } }
-        configuration.audit = { audit.take($0) }
+        configuration.audit = { audit.record($0) }
         configuration.droppedAuditLines = { audit.dropped }
         configuration.refusedTokens = { audit.refused }
         // The keys are fetched before the store is opened. Opening takes time, so the keys have usually arrived when
@@ -93,10 +93,10 @@ struct ServerApplication {
             )
         }
         // A reader of the line `listening on …` can then read every log line written before it.
-        LogWriter.settle(milliseconds: 1_000)
+        LogWriter.waitUntilWritten(milliseconds: 1_000)
         announce(gateway, log)
         audit.write("started", [("version", .text(Version.text))])
-        // Runs before the deferred `settle` above, which then waits for these lines too.
+        // Runs before the deferred `waitUntilWritten` above, which then waits for these lines too.
         defer { audit.end() }
         let serve = { @Sendable [weak gateway] (certificate: ServerCertificate) in gateway?.serve(certificate) ?? () }
         let keyRenewal = KeyRenewal(
@@ -109,15 +109,15 @@ struct ServerApplication {
             audit: audit,
             log: log
         )
-        let desk = settings.isInMemory ? nil : OrderDesk(folder: settings.data)
+        let desk = settings.isInMemory ? nil : OrderFolder(folder: settings.data)
         let look = { @Sendable [weak gateway] in
-            desk?.look(ran: { audit.take($0, by: $1) }) { gateway?.carryOut($0, done: $1) }
+            desk?.scan(ran: { audit.record($0, by: $1) }) { gateway?.carryOut($0, done: $1) }
         }
         // Carries out the orders left while no server ran, before any client can connect.
         look()
         let tick: SignalWatch.Action = { [clock, weak gateway] in
             for event in clock.takeEvents() { gateway?.take(event) }
-            renewal?.look(serve)
+            renewal?.reloadIfChanged(serve)
             gateway?.renewTickets()
             look()
             keyRenewal.tick()
@@ -223,7 +223,7 @@ struct ServerApplication {
                 caFile: apns.caFile,
                 clock: { [clock] in clock.date() }
             )
-            configuration.orderClock = { [clock] in clock.now() }
+            configuration.expiryClock = { [clock] in clock.now() }
             return configuration
         } catch {
             guard case .unusableKey = error else { throw UsageError(error.description) }
@@ -258,7 +258,7 @@ struct ServerApplication {
         log.notice(
             "started",
             [
-                .version(OwnWords(Version.text)), .data(OperatorText(settings.data)),
+                .version(ServerText(Version.text)), .data(OperatorText(settings.data)),
                 .descriptors(UInt64(limit.rlim_cur)),
             ]
         )

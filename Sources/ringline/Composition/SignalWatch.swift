@@ -10,10 +10,10 @@ struct SignalWatch {
     typealias Action = @Sendable () -> Void
 
     private let signals: sigset_t
-    private static let standing = Standing()
+    private static let shared = SharedState()
 
-    /// The state shared with ``stepAside()``: whether the watch is waiting, and whether it has to stop.
-    private final class Standing: Sendable {
+    /// The state shared with ``stopForFatalSignal()``: whether the watch is waiting, and whether it has to stop.
+    private final class SharedState: Sendable {
         /// The watch's thread while it waits for a signal; 0 otherwise.
         let thread = Atomic<pthread_t>(0)
         let isOver = Atomic<Bool>(false)
@@ -27,7 +27,7 @@ struct SignalWatch {
         pthread_sigmask(SIG_BLOCK, &set, nil)
         signals = set
         // Initializes the static variable now; a signal handler must not be the first to do so.
-        Self.standing.isOver.store(false, ordering: .relaxed)
+        Self.shared.isOver.store(false, ordering: .relaxed)
     }
 
     /// Makes the watch take no further signal; called from a handler of a fatal signal.
@@ -35,12 +35,12 @@ struct SignalWatch {
     /// While `sigtimedwait` waits for a signal, the system counts that signal as unblocked. Swift's handler stops each
     /// thread by a signal that the thread does not block. So it sent SIGUSR1 to the watch's thread, and the watch took
     /// that as a request to log more. Swift tried this 16 times, for 2 s each.
-    static func stepAside() {
-        standing.isOver.store(true, ordering: .sequentiallyConsistent)
+    static func stopForFatalSignal() {
+        shared.isOver.store(true, ordering: .sequentiallyConsistent)
         // The watch's thread checks the flag again before it waits. So either it sees the flag, or its thread id is
         // seen here.
         for _ in 0..<100 {
-            let thread = standing.thread.load(ordering: .sequentiallyConsistent)
+            let thread = shared.thread.load(ordering: .sequentiallyConsistent)
             guard thread != 0, thread != pthread_self() else { return }
             pthread_kill(thread, SIGUSR1)
             usleep(1_000)
@@ -103,7 +103,7 @@ struct SignalWatch {
                     isEnding = true
                     stop()
                 } else if signal == SIGINT {
-                    LogWriter.settle(milliseconds: 200)
+                    LogWriter.waitUntilWritten(milliseconds: 200)
                     exit(130)
                 }
             }
@@ -111,7 +111,7 @@ struct SignalWatch {
 
         /// Returns the next signal; `nil` if a second passed without one.
         private func next() -> Int32? {
-            let standing = SignalWatch.standing
+            let standing = SignalWatch.shared
             standing.thread.store(pthread_self(), ordering: .sequentiallyConsistent)
             let signal = standing.isOver.load(ordering: .sequentiallyConsistent) ? nil : wait()
             standing.thread.store(0, ordering: .sequentiallyConsistent)

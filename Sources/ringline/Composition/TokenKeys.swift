@@ -11,7 +11,7 @@ final class TokenKeys: Sendable {
 
     private struct State {
         /// The keys from files.
-        var own: [TokenKeySource]
+        var keysFromFiles: [TokenKeySource]
         /// The issuer's key set; `nil` until it has arrived.
         var published: [UInt8]?
         var rules: TokenRules
@@ -22,7 +22,7 @@ final class TokenKeys: Sendable {
 
         /// Makes the verifier again from all keys, and returns warnings for the operator.
         mutating func rebuild() throws(TokenKeyError) -> [String] {
-            let sources = own + (published.map { [.publishedKeySet(json: $0)] } ?? [])
+            let sources = keysFromFiles + (published.map { [.publishedKeySet(json: $0)] } ?? [])
             verifier = sources.isEmpty ? nil : try TokenVerifier(keys: sources, rules: rules)
             return verifier?.warnings ?? []
         }
@@ -44,7 +44,7 @@ final class TokenKeys: Sendable {
     }
 
     /// Returns whether a token was refused for a key that may arrive in a moment; starts a fetch for it if so.
-    func mayLearn(of error: TokenError) -> Bool {
+    func mayGetKey(after error: TokenError) -> Bool {
         guard let feed else { return false }
         switch error {
         case .unknownKey, .algorithm: return feed.missed()
@@ -100,7 +100,7 @@ final class TokenKeys: Sendable {
             audience: settings.jwtAudience,
             requireExpiry: settings.jwtRequireExpiry
         )
-        var state = State(own: sources, published: nil, rules: rules, isDevelopment: !namesKeys(settings))
+        var state = State(keysFromFiles: sources, published: nil, rules: rules, isDevelopment: !namesKeys(settings))
         do throws(TokenKeyError) { for warning in try state.rebuild() { warn(warning) } } catch {
             throw UsageError(error.description)
         }

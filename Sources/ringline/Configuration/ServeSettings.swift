@@ -178,9 +178,9 @@ struct ServeSettings {
 
     private static func loops(_ source: SettingsSource) throws(UsageError) -> Int {
         let text = try source.value("loops") ?? ""
-        guard let count = Int(text), (1...Server.mostLoops).contains(count) else {
+        guard let count = Int(text), (1...Server.maximumLoops).contains(count) else {
             throw UsageError(
-                "\(source.origin(of: "loops")): must be a whole number from 1 to \(Server.mostLoops), not '\(text)'"
+                "\(source.origin(of: "loops")): must be a whole number from 1 to \(Server.maximumLoops), not '\(text)'"
             )
         }
         return count

@@ -278,7 +278,7 @@ struct Setting: Sendable {
             placeholder: "FILE",
             fallback: nil,
             meaning:
-                "The audit log of refused tokens, blocks, log-outs and operators' commands, one JSON line each; - = stdout."
+                "The audit log of refused tokens, blocks, revocations and operators' commands, one JSON line each; - = stdout."
         ),
     ]
 

@@ -32,21 +32,22 @@ extension Doctor {
         say(.ok("APNs key", "it can be read and signs a provider token"))
         guard usesNetwork else { return }
         let environments = settings.policy.apnsEnvironment.map { [$0] } ?? APNsEnvironment.allCases
-        for environment in environments { ask(configuration, environment, say) }
+        for environment in environments { probe(configuration, environment, say) }
     }
 
-    private func ask(_ configuration: APNsConfiguration, _ environment: APNsEnvironment, _ say: (Finding) -> Void) {
+    private func probe(_ configuration: APNsConfiguration, _ environment: APNsEnvironment, _ say: (Finding) -> Void) {
         var known: Set<String> = []
         let all = (bundles + registeredBundles()).filter { known.insert($0).inserted }
         let topics: [String?] = all.isEmpty ? [nil] : all.map { "\($0).voip" }
         var clock: Finding?
         for topic in topics {
-            let answer = APNsProbe.ask(configuration, environment, topic: topic)
-            let finding = Rating.push(answer.result, environment, topic: topic)
+            let response = APNsProbe.send(configuration, environment, topic: topic)
+            let finding = Rating.push(response.result, environment, topic: topic)
             say(finding)
-            guard case .answered = answer.result else { break }
+            guard case .response = response.result else { break }
             let now = SystemClock.wall() / 1_000
-            clock = clock ?? Rating.clock(now, apple: answer.dateSeconds, isTrusted: finding.grade == .ok, environment)
+            clock =
+                clock ?? Rating.clock(now, apple: response.dateSeconds, isTrusted: finding.grade == .ok, environment)
         }
         if let clock { say(clock) }
     }

@@ -22,7 +22,7 @@ struct PushTest {
     ///   - send: sends an order and waits for its result.
     ///   - say: receives a line for each answer.
     /// - Returns: whether Apple accepted the push.
-    func run(at now: Moment, send: (PushOrder) -> PushResult, say: (String) -> Void) -> Bool {
+    func run(at now: Moment, send: (OutgoingPush) -> PushResult, say: (String) -> Void) -> Bool {
         guard let token = device.voipToken else {
             let words = device.fcmToken == nil ? "" : "; Firebase pushes are not supported yet"
             say("\(device.id.text): no VoIP token is registered\(words)")
@@ -30,13 +30,13 @@ struct PushTest {
         }
         let first = device.workingEnvironment ?? device.environment ?? preferred ?? .production
         for (index, environment) in [first, first.other].enumerated() {
-            let result = send(order(token, environment, number: UInt64(index) + 1, at: now))
+            let result = send(makePush(token, environment, number: UInt64(index) + 1, at: now))
             say("\(device.id.text): \(Self.words(result, environment))")
             switch result {
-            case .answered(200, _, _): return true
+            case .response(200, _, _): return true
             // The server does the same: builds from Xcode have sandbox tokens, all other builds have production tokens.
-            case .answered(400, "BadDeviceToken", _): continue
-            case .answered, .unreachable, .cancelled, .onlyLogged: return false
+            case .response(400, "BadDeviceToken", _): continue
+            case .response, .unreachable, .cancelled, .onlyLogged: return false
             }
         }
         return false
@@ -46,8 +46,8 @@ struct PushTest {
         let subject = "APNs \(environment.rawValue)"
         let hint = PushHint.text(for: result).map { ": \($0)" } ?? ""
         switch result {
-        case .answered(200, _, _): return "\(subject) accepted the push; the device rings now if it is on and reachable"
-        case .answered(let status, let reason, let since):
+        case .response(200, _, _): return "\(subject) accepted the push; the device rings now if it is on and reachable"
+        case .response(let status, let reason, let since):
             let when = since.map { " since \(Timestamp.text($0))" } ?? ""
             return "\(subject) refused the push with \(status) \(reason ?? "without a reason")\(when)\(hint)"
         case .unreachable(let why): return "\(subject) gave no answer: \(why)\(hint)"
@@ -55,9 +55,14 @@ struct PushTest {
         }
     }
 
-    private func order(_ token: String, _ environment: APNsEnvironment, number: UInt64, at now: Moment) -> PushOrder {
+    private func makePush(
+        _ token: String,
+        _ environment: APNsEnvironment,
+        number: UInt64,
+        at now: Moment
+    ) -> OutgoingPush {
         let id = UUIDv5.url("ringline push-test \(Hex.encode(SecureRandom.bytes(16)))")
-        return PushOrder(
+        return OutgoingPush(
             id: PushID(rawValue: number),
             token: token,
             topic: "\(device.bundleID).voip",
@@ -65,7 +70,7 @@ struct PushTest {
             environment: environment,
             apnsID: id,
             payload: payload(id, at: now),
-            giveUpAt: now + .seconds(10)
+            expiresAt: now + .seconds(10)
         )
     }
 

@@ -27,7 +27,7 @@ final class Terminal: @unchecked Sendable {
         /// Called when the server has accepted the connection (`welcome`).
         func welcomed(_ terminal: Terminal)
         /// Called for every other message.
-        func heard(_ type: String, _ message: JSONObject, _ terminal: Terminal)
+        func received(_ type: String, _ message: JSONObject, _ terminal: Terminal)
         /// Called when the user presses Ctrl-C, or on SIGTERM.
         func interrupted(_ terminal: Terminal)
     }
@@ -137,7 +137,7 @@ final class Terminal: @unchecked Sendable {
                 say("connected as \(message.word("user") ?? "?"), device \(message.word("device") ?? "?")")
                 role.welcomed(self)
             } else {
-                role.heard(type, message, self)
+                role.received(type, message, self)
             }
         case .closed(let code, let reason):
             say("closed\(code.map { " \($0)" } ?? "") \(reason)")

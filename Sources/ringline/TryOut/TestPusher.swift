@@ -18,8 +18,8 @@ final class TestPusher {
     }
 
     /// Sends an order and waits for its result, which comes at the latest when the order expires.
-    func send(_ order: PushOrder) -> PushResult {
-        sender.send(order)
+    func send(_ push: OutgoingPush) -> PushResult {
+        sender.send(push)
         return report.wait { $0.take() }
     }
 

@@ -55,7 +55,7 @@ struct EngineTarget: FuzzTarget {
             give(isSocket ? .socketReceived(Array(line)) : .posted(number, Array(line)))
             number += 1
             if !isSocket { give(.polled(number)) }
-            give(.turned)
+            give(.turnEnded)
         }
         while let deadline = session.deadline, session.phase != .over, number < 200 {
             number += 1

@@ -121,9 +121,9 @@ final class FuzzSwitchboard {
                 case .commit(let changes, let ticket):
                     commits.append(changes)
                     switchboard.handle(.stored(.committed(upTo: ticket)), at: now, into: &outputs)
-                case .ask(_, let id):
+                case .submit(_, let id):
                     let failed = StoreResult.failed(StoreFailure("not here"))
-                    switchboard.handle(.stored(.answered(id, failed)), at: now, into: &outputs)
+                    switchboard.handle(.stored(.queryResult(id, failed)), at: now, into: &outputs)
                 case .verify(let connection, let name, _):
                     let principal = users[Int(connection.rawValue)]
                     switchboard.handle(.verified(connection, id: name, .success(principal)), at: now, into: &outputs)

@@ -40,7 +40,7 @@ struct SocketSessionBench {
     static func joined(_ version: EngineVersion = .v4, isSocket: Bool = true) throws -> SocketSessionBench {
         var bench = SocketSessionBench(version, isSocket: isSocket, .valid(try identity()))
         if version == .v4 { bench.say("40") }
-        bench.give(.turned)
+        bench.give(.turnEnded)
         if !isSocket { bench.poll() }
         _ = bench.taken()
         return bench

@@ -24,7 +24,7 @@ struct CallRouterTests {
         var epoch: UInt32?
         var named: String?
         var begins = false
-        var way = Source.Way.connection
+        var transport = Source.Transport.connection
         var after: Int64 = 1
         let meaning: String
     }
@@ -90,7 +90,14 @@ struct CallRouterTests {
             meaning: "refused call_ended"
         ),
         // A late copy by the other way.
-        Row(name: "by request", found: .unnamedEnded, device: nil, digest: 1, way: .request, meaning: "late copy"),
+        Row(
+            name: "by request",
+            found: .unnamedEnded,
+            device: nil,
+            digest: 1,
+            transport: .request,
+            meaning: "late copy"
+        ),
         Row(
             name: "by the same way",
             found: .unnamedEnded,
@@ -105,7 +112,7 @@ struct CallRouterTests {
             device: nil,
             digest: 1,
             named: "10",
-            way: .request,
+            transport: .request,
             after: 11,
             meaning: "first to 10"
         ),
@@ -114,7 +121,7 @@ struct CallRouterTests {
             found: .unnamedEnded,
             device: nil,
             named: "10",
-            way: .request,
+            transport: .request,
             meaning: "first to 10"
         ),
     ]
@@ -134,7 +141,7 @@ struct CallRouterTests {
                 device: try row.device.map { DeviceIdentity(id: try device($0), fingerprint: fingerprint) }
                     ?? DeviceIdentity(unnamed: fingerprint),
                 name: nil,
-                way: row.way
+                transport: row.transport
             )
         )
         let before = found?.session
@@ -144,50 +151,50 @@ struct CallRouterTests {
     }
 
     /// One row: a call that begins, and the result.
-    struct Beginning: Sendable {
+    struct Start: Sendable {
         var hidden: CallRecord.Hidden?
         var isBusy = false
-        var isCrowded = false
-        var rivals: [String] = []
-        let result: CallRouter.Beginning
+        var hasTooManyCallers = false
+        var opposingCalls: [String] = []
+        let result: CallRouter.StartOutcome
     }
 
     @Test(
         "A call that begins rings unless it is hidden, its callee is busy, or a limit or a rival call prevents it",
         arguments: [
-            Beginning(result: .rings),
-            Beginning(hidden: .block, result: .hidden),
-            Beginning(hidden: .callIDTaken, isBusy: true, result: .busy),
-            Beginning(isBusy: true, isCrowded: true, result: .crowded),
-            Beginning(isBusy: true, rivals: ["a"], result: .busy),
+            Start(result: .rings),
+            Start(hidden: .block, result: .hidden),
+            Start(hidden: .callIDTaken, isBusy: true, result: .busy),
+            Start(isBusy: true, hasTooManyCallers: true, result: .tooManyCallers),
+            Start(isBusy: true, opposingCalls: ["a"], result: .busy),
             // The call whose callId comes first in byte order wins.
-            Beginning(rivals: ["z"], result: .rings),
+            Start(opposingCalls: ["z"], result: .rings),
         ]
     )
-    func beginning(_ row: Beginning) throws {
-        let rivals = try row.rivals.map { try SwitchboardTests.call($0) }
+    func start(_ row: Start) throws {
+        let opposingCalls = try row.opposingCalls.map { try SwitchboardTests.call($0) }
         let result = CallRouter.begin(
             try SwitchboardTests.call("c-1"),
             hidden: row.hidden,
             isBusy: row.isBusy,
-            isCrowded: row.isCrowded,
-            rivals: rivals
+            hasTooManyCallers: row.hasTooManyCallers,
+            opposingCalls: opposingCalls
         )
         #expect(result == row.result)
     }
 
     @Test("A call that crosses a call with a smaller callId loses the glare, even if the new call is hidden")
     func glare() throws {
-        let rivals = [try SwitchboardTests.call("z"), try SwitchboardTests.call("a")]
+        let opposingCalls = [try SwitchboardTests.call("z"), try SwitchboardTests.call("a")]
         for hidden in [nil, CallRecord.Hidden.callIDTaken] {
             let result = CallRouter.begin(
                 try SwitchboardTests.call("c-1"),
                 hidden: hidden,
                 isBusy: false,
-                isCrowded: false,
-                rivals: rivals
+                hasTooManyCallers: false,
+                opposingCalls: opposingCalls
             )
-            #expect(result == .lostGlare(to: rivals[1]))
+            #expect(result == .lostGlare(to: opposingCalls[1]))
         }
     }
 

@@ -35,7 +35,7 @@ struct CommitQueueTests {
         for number in 1...2 {
             queue.append(.uncleanStartsForgotten)
             #expect(!queue.isDurable)
-            queue.wait(.done(OrderID(rawValue: UInt64(number))), since: Values.now)
+            queue.wait(.done(OperatorOrderID(rawValue: UInt64(number))), since: Values.now)
             queue.flush(at: Values.now, into: &outputs)
         }
         let tickets = batches(outputs).map(\.1)
@@ -57,7 +57,7 @@ struct CommitQueueTests {
         queue.wait(.reply(RequestID(rawValue: 5), Reply(body: [])), since: Values.now)
         queue.wait(.frame(ConnectionID(rawValue: 6), []), since: Values.now)
         queue.wait(.reply(RequestID(rawValue: 7), Reply(body: [])), since: Values.now)
-        let requests = queue.giveUpRequests()
+        let requests = queue.takeRequests()
         #expect(requests == [RequestID(rawValue: 5), RequestID(rawValue: 7)])
         #expect(queue.replyCount == 1)
     }

@@ -31,7 +31,7 @@ struct PendingWorkTests {
         _ = queries.park(.endNotices(ConnectionID(rawValue: 1)), until: [numbers[0], numbers[1]])
         _ = queries.park(.expiry(numbers[0]), until: [numbers[0]])
         _ = queries.park(.expiry(numbers[2]), until: [numbers[2]])
-        let (failed, notices) = queries.giveUp(numbers[0])
+        let (failed, notices) = queries.cancelLoad(numbers[0])
         #expect(failed.count == 1 && notices == [ConnectionID(rawValue: 1)])
         #expect(queries.unpark(numbers[1]).count == 1, "the notice of the other call")
     }
@@ -48,12 +48,12 @@ struct PendingWorkTests {
     }
 
     @Test("The store's answer finds its question once, and not a second time")
-    func questions() throws {
+    func queries() throws {
         var queries = PendingQueries()
-        let (a, b) = (queries.ask(for: .peers(try user("11"))), queries.ask(for: .load(numbers[0])))
+        let (a, b) = (queries.register(for: .peers(try user("11"))), queries.register(for: .load(numbers[0])))
         #expect(a != b)
-        guard case .load(numbers[0])? = queries.answered(b) else { throw Missing("another question") }
-        let again = queries.answered(b) == nil
+        guard case .load(numbers[0])? = queries.finish(b) else { throw Missing("another question") }
+        let again = queries.finish(b) == nil
         #expect(again)
     }
 

@@ -57,7 +57,7 @@ enum Values {
         session.begin(with: signal, reachesCallee: hidden == nil, at: now, into: &outputs)
         let call = Call(session: session, room: "p2p:11-10", displayName: nil, hidden: hidden, isWaiting: false)
         call.frames = session.log.map { _ in [UInt8](repeating: 0, count: CallWire.Frame.headroom) }
-        call.offerWays = [.connection]
+        call.offerTransports = [.connection]
         return call
     }
 }

@@ -86,7 +86,7 @@ final class ClientRig {
                 guard let connection = device.connection else { continue }
                 for frame in world.taken(connection) {
                     isMoving = true
-                    try feed(device, .received(Incoming(Array(frame.description.utf8))))
+                    try feed(device, .received(ServerMessage(Array(frame.description.utf8))))
                 }
                 if isMoving { world.pong(connection) }
             }

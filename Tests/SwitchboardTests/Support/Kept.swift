@@ -79,7 +79,7 @@ struct Kept {
             }
             return .peers(found)
         case .timeline(let choice):
-            let call = all.first(where: choice.fits)
+            let call = all.first(where: choice.matches)
             return .timeline(call, call.flatMap { events[$0.number] } ?? [])
         case .log(let number): return .log(forgotten.contains(number) ? nil : calls[number])
         }

@@ -37,7 +37,7 @@ final class SwitchboardWorld {
     var holdsCommits = false
     /// Whether the store cannot be read.
     var failsQueries = false
-    /// Whether the store's answers are held back until ``answerQuestions()``.
+    /// Whether the store's answers are held back until ``answerQueries()``.
     var holdsAnswers = false
 
     private(set) var frames: [ConnectionID: [Frame]] = [:]
@@ -46,13 +46,13 @@ final class SwitchboardWorld {
     /// The connections that were closed, in order, each with its close reason.
     private(set) var farewells: [(connection: ConnectionID, reason: String)] = []
     private(set) var pings: [ConnectionID: Int] = [:]
-    private(set) var pushes: [PushOrder] = []
+    private(set) var pushes: [OutgoingPush] = []
     private(set) var cancelled: [PushID] = []
     private(set) var notes: [Switchboard.Note] = []
     private(set) var audited: [AuditEvent] = []
     private(set) var traced: [Switchboard.TraceNote] = []
     private(set) var revoked: [UserID: Moment] = [:]
-    private(set) var done: [OrderID] = []
+    private(set) var done: [OperatorOrderID] = []
     private(set) var queries: [(StoreQuery, StoreQueryID)] = []
     private(set) var verifications: [(ConnectionID, SignalID?, String)] = []
     private(set) var changes: [Change] = []
@@ -188,9 +188,9 @@ final class SwitchboardWorld {
             kept.apply(batch)
             heldTickets.append(ticket)
             if !holdsCommits { commit() }
-        case .ask(let query, let id):
+        case .submit(let query, let id):
             queries.append((query, id))
-            if !holdsAnswers { answerQuestions() }
+            if !holdsAnswers { answerQueries() }
         case .push(let order): pushes.append(order)
         case .cancelPush(let id): cancelled.append(id)
         case .revoked(let user, let moment): revoked[user] = moment
@@ -202,12 +202,12 @@ final class SwitchboardWorld {
     }
 
     /// Answers the store's open queries.
-    func answerQuestions() {
+    func answerQueries() {
         let asked = queries[answered...]
         answered = queries.count
         for (query, id) in asked {
             let answer = failsQueries ? .failed(StoreFailure("cannot be read")) : kept.run(query)
-            give(.stored(.answered(id, answer)))
+            give(.stored(.queryResult(id, answer)))
         }
     }
 
@@ -215,7 +215,7 @@ final class SwitchboardWorld {
     func taken(_ connection: ConnectionID) -> [Frame] { frames.removeValue(forKey: connection) ?? [] }
 
     /// Returns the pushes that were requested since the last call of this function.
-    func takenPushes() -> [PushOrder] {
+    func takenPushes() -> [OutgoingPush] {
         defer { pushes = [] }
         return pushes
     }

@@ -3,11 +3,11 @@ public import CallCore
 /// A parsed object from the server.
 ///
 /// ```swift
-/// let object = Incoming(Array(text.utf8))  // A text frame of the WebSocket
+/// let object = ServerMessage(Array(text.utf8))  // A text frame of the WebSocket
 /// if case .welcome = object { handle(.socketOpened) }
 /// handle(.received(object))
 /// ```
-public enum Incoming: Equatable, Sendable {
+public enum ServerMessage: Equatable, Sendable {
     /// The first message on a socket.
     case welcome
     /// A signal from the peer.
@@ -210,7 +210,7 @@ public struct FetchedCall: Equatable, Sendable {
     /// The UUID under which to report the call to the system.
     public var callUUID: CallUUID?
     /// The entries after the cursor that concern this device, in order.
-    public var signals: [Incoming]
+    public var signals: [ServerMessage]
     /// When ringing stops, by the server's clock.
     public var ringUntil: Moment?
     /// The cursor for the next request.
@@ -225,7 +225,7 @@ public struct FetchedCall: Equatable, Sendable {
         reason: EndReason? = nil,
         replacedBy: CallID? = nil,
         callUUID: CallUUID? = nil,
-        signals: [Incoming] = [],
+        signals: [ServerMessage] = [],
         ringUntil: Moment? = nil,
         next: UInt64 = 0
     ) {

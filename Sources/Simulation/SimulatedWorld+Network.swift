@@ -6,10 +6,10 @@ import Switchboard
 ///
 /// Messages are delayed. They are lost when a socket breaks, and lost silently when it is half open. They keep their
 /// order within one socket.
-extension World {
+extension SimulatedWorld {
     func latency() -> Int64 {
-        if now < latencyUntil { return network.within(300...1_500) }
-        return network.percent(90) ? network.within(5...80) : network.within(80...400)
+        if now < latencyUntil { return networkDraws.within(300...1_500) }
+        return networkDraws.percent(90) ? networkDraws.within(5...80) : networkDraws.within(80...400)
     }
 
     func connect(_ device: SimulatedDevice) {
@@ -20,7 +20,7 @@ extension World {
         guard now >= device.offlineUntil, switchboard != nil else {
             device.isConnecting = false
             device.backoff = min(device.backoff * 2, 4_000)
-            after(device.backoff + network.within(0...100), .connect(device: device.index))
+            after(device.backoff + networkDraws.within(0...100), .connect(device: device.index))
             return
         }
         links.append(Link(device: device.index, instance: device.instance, run: run, openedAt: now))
@@ -102,7 +102,7 @@ extension World {
         links[index].isOpenAtServer && !links[index].isHalfOpen && links[index].run == run && switchboard != nil
     }
 
-    func arrives(_ frame: [UInt8], on index: Int) {
+    func frameArrives(_ frame: [UInt8], on index: Int) {
         guard reachesServer(index) else { return }
         links[index].heardAt = now
         checker.confirm(index, by: devices[links[index].device])
@@ -112,7 +112,7 @@ extension World {
         let expected = checker.expectation(of: frame, from: device)
         // A frame with an `id` may arrive twice. Some frames are passed to the server again, which must change nothing
         // (I7).
-        serve(.received(ConnectionID(rawValue: UInt64(index)), frame), repeatable: expected && network.percent(4))
+        serve(.received(ConnectionID(rawValue: UInt64(index)), frame), repeatable: expected && networkDraws.percent(4))
     }
 
     func ponged(_ index: Int, _ number: UInt64) {
@@ -134,7 +134,7 @@ extension World {
         guard switchboard != nil, links[index].run == run else { return }
         links[index].isOpenAtServer = false
         checker.visit("socket closes", by: devices[links[index].device], at: now)
-        serve(.closed(ConnectionID(rawValue: UInt64(index))), repeatable: network.percent(10))
+        serve(.closed(ConnectionID(rawValue: UInt64(index))), repeatable: networkDraws.percent(10))
     }
 
     func closesAtDevice(_ index: Int, code: UInt16) {
@@ -145,10 +145,10 @@ extension World {
         device.link = nil
         device.isConnecting = false
         log("\(device.id.text) loses its socket, \(code)")
-        if code == 4401 { tell(device, .tokenExpired) }
-        tell(device, .disconnected)
+        if code == 4401 { passToCore(device, .tokenExpired) }
+        passToCore(device, .disconnected)
         // The device has no newer socket than this one, so it connects again.
-        let pause = max(device.backoff + network.within(0...200), device.returnsAt - now)
+        let pause = max(device.backoff + networkDraws.within(0...200), device.returnsAt - now)
         after(pause, .connect(device: device.index))
     }
 
@@ -169,27 +169,27 @@ extension World {
             // The first frame is `welcome`.
             device.isConnecting = false
             device.backoff = 200
-            tell(device, .connected)
+            passToCore(device, .connected)
         }
-        tell(device, .frame(frame))
+        passToCore(device, .frame(frame))
     }
 
     /// Breaks a socket: what is in transit is lost, and each end notices it at its own time.
-    func breaks(_ index: Int) {
+    func breakSocket(_ index: Int) {
         guard links[index].isOpenAtDevice, !links[index].isHalfOpen else { return }
         links[index].isHalfOpen = true
         log("socket \(index) of \(devices[links[index].device].id.text) breaks")
-        after(chaos.within(0...1_500), .closeUp(link: index))
-        after(chaos.within(0...1_500), .closeDown(link: index, code: 1006))
+        after(faultDraws.within(0...1_500), .closeUp(link: index))
+        after(faultDraws.within(0...1_500), .closeDown(link: index, code: 1006))
     }
 
     /// Makes a socket die silently.
     ///
     /// The device notices after a while that nothing arrives any more.
-    func goesHalfOpen(_ index: Int, deviceNoticesAfter: ClosedRange<Int64>) {
+    func makeHalfOpen(_ index: Int, deviceNoticesAfter: ClosedRange<Int64>) {
         guard links[index].isOpenAtDevice, !links[index].isHalfOpen else { return }
         links[index].isHalfOpen = true
         log("socket \(index) of \(devices[links[index].device].id.text) goes half open")
-        after(chaos.within(deviceNoticesAfter), .closeDown(link: index, code: 1006))
+        after(faultDraws.within(deviceNoticesAfter), .closeDown(link: index, code: 1006))
     }
 }

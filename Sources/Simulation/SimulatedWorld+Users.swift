@@ -12,13 +12,13 @@ enum Step {
     case disturb(device: Int, for: Int64?)
     case token(device: Int)
     case launch(device: Int)
-    case stranger
+    case outsiderCall
     case oldEnd
 }
 
 /// Simulates users: who they are, which users they call, and how they react to a ring.
-extension World {
-    func furnish() {
+extension SimulatedWorld {
+    func makeDevices() {
         var generator = SeededGenerator(seed: seed, stream: 10)
         let names = ["10", "11", "12", "a-b"].compactMap { UserID($0) }
         let count = 2 + generator.below(3)
@@ -108,7 +108,7 @@ extension World {
                     after(at + generator.within(0...25_000), .script(plan(.hostile(generator.below(10)))))
                 }
             }
-            if faults.contains(.strangers) { planStrangers(at: at, &apart) }
+            if faults.contains(.outsiders) { planOutsiders(at: at, &apart) }
             if faults.contains(.settings), generator.percent(8) {
                 let isBlocked = generator.percent(50)
                 after(
@@ -126,12 +126,12 @@ extension World {
                 after(at + generator.within(-2_000...9_000), .tokenExpires(device: one.index))
             }
         }
-        planChaos(span)
+        planFaults(span)
         after(2_000, .audit)
         after(span, .settle)
     }
 
-    private func planChaos(_ span: Int64) {
+    private func planFaults(_ span: Int64) {
         for (fault, _) in Faults.named where faults.contains(fault) {
             // Each fault draws from a separate stream, so that leaving one out does not change the others.
             var generator = SeededGenerator(seed: seed, stream: 100 + UInt64(fault.rawValue))
@@ -163,13 +163,14 @@ extension World {
         }
         guard !isHealed else { return }
         switch fault {
-        case .disconnects: if let link = chaos.pick(openLinks) { breaks(link) }
-        case .halfOpen: if let link = chaos.pick(openLinks) { goesHalfOpen(link, deviceNoticesAfter: 4_000...25_000) }
+        case .disconnects: if let link = faultDraws.pick(openLinks) { breakSocket(link) }
+        case .halfOpen:
+            if let link = faultDraws.pick(openLinks) { makeHalfOpen(link, deviceNoticesAfter: 4_000...25_000) }
         case .offline:
-            if let device = chaos.pick(devices) { goOffline(device, for: chaos.within(500...15_000)) }
+            if let device = faultDraws.pick(devices) { goOffline(device, for: faultDraws.within(500...15_000)) }
         case .power:
-            guard let device = chaos.pick(devices) else { return }
-            switch chaos.below(4) {
+            guard let device = faultDraws.pick(devices) else { return }
+            switch faultDraws.below(4) {
             case 0: suspend(device)
             case 1: kill(device)
             default: if device.power != .foreground { launch(device) }
@@ -177,8 +178,8 @@ extension World {
         case .crashes: crash()
         case .restarts: stopInOrder()
         case .store: stall()
-        case .delays: latencyUntil = now + chaos.within(500...3_000)
-        case .bursts: if let link = chaos.pick(openLinks) { getsSlow(link) }
+        case .delays: latencyUntil = now + faultDraws.within(500...3_000)
+        case .bursts: if let link = faultDraws.pick(openLinks) { slowDown(link) }
         default: break
         }
     }
@@ -197,16 +198,16 @@ extension World {
             statistics.attempts += 1
             sdpCount += 1
             log("\(device.user.text) calls \(peer.text) on \(device.id.text): \(id.text)")
-            tell(device, .intent(.call(id, peer: peer, ringSeconds: ring, sdp: sdpCount)))
+            passToCore(device, .intent(.call(id, peer: peer, ringSeconds: ring, sdp: sdpCount)))
             let name = CallName(id: id, pair: Pair(device.user, peer), epoch: 0)
             if device.isPoller {
                 planPoll(device, name, since: 0, after: 500)
             }
-            for _ in 0..<users.below(3) { later(0...1_500, device, .say(name, .ice, fields: candidate())) }
-            if users.percent(20) { later(500...40_000, device, .end(name, reason: nil)) }
-            if users.percent(4) {
+            for _ in 0..<userDraws.below(3) { later(0...1_500, device, .send(name, .ice, fields: candidateField())) }
+            if userDraws.percent(20) { later(500...40_000, device, .end(name, reason: nil)) }
+            if userDraws.percent(4) {
                 sdpCount += 1
-                later(300...5_000, device, .say(name, .offer, fields: description(sdpCount)))
+                later(300...5_000, device, .send(name, .offer, fields: description(sdpCount)))
             }
         case .hostile(let kind): injectFault(kind)
         case .block(let index, let user, let isBlocked):
@@ -219,17 +220,17 @@ extension World {
         case .token(let index): register(devices[index], replacing: true)
         case .launch(let index): launch(devices[index])
         case .burst(let index, let id): burst(devices[index], id)
-        case .stranger: stranger()
-        case .oldEnd: oldEnd()
+        case .outsiderCall: offerAsOutsider()
+        case .oldEnd: repeatOldEnd()
         }
     }
 
     /// Plans an intent of a device's user after a random delay.
     func later(_ delay: ClosedRange<Int64>, _ device: SimulatedDevice, _ intent: Intent) {
-        after(users.within(delay), .intent(device: device.index, instance: device.instance, intent))
+        after(userDraws.within(delay), .intent(device: device.index, instance: device.instance, intent))
     }
 
-    func candidate() -> String {
+    func candidateField() -> String {
         sdpCount += 1
         return "\"candidate\":{\"candidate\":\"candidate:\(sdpCount) 1 udp 1 0.0.0.0 9 typ host\"}"
     }
@@ -237,7 +238,7 @@ extension World {
     func description(_ number: Int) -> String { "\"sdp\":\"v=0\\r\\no=- \(number) 1 IN IP4 0.0.0.0\\r\\n\"" }
 
     /// Carries out a planned intent if its call still exists; the call's epoch may have become known since.
-    func wish(_ intent: Intent, _ device: SimulatedDevice, _ instance: Int) {
+    func carryOut(_ intent: Intent, _ device: SimulatedDevice, _ instance: Int) {
         guard device.instance == instance, let core = device.core, device.power == .foreground else { return }
         func current(_ name: CallName) -> CallName? {
             guard name.epoch == 0 else { return name }
@@ -250,18 +251,18 @@ extension World {
                 let key = CallKey(id: id, pair: Pair(device.user, peer))
                 for name in device.delivered.keys where name.key == key { device.delivered[name] = nil }
             }
-            tell(device, .intent(intent))
+            passToCore(device, .intent(intent))
         case .answer(let name, let sdp):
             guard core.calls.contains(where: { $0.name == name && $0.phase == .ringing }) else { return }
             log("\(device.user.text) answers \(name) on \(device.id.text)")
-            tell(device, .intent(.answer(name, sdp: sdp)))
+            passToCore(device, .intent(.answer(name, sdp: sdp)))
         case .end(let name, let reason):
             guard let name = current(name) else { return }
             log("\(device.user.text) ends \(name) on \(device.id.text)")
-            tell(device, .intent(.end(name, reason: reason)))
-        case .say(let name, let kind, let fields):
+            passToCore(device, .intent(.end(name, reason: reason)))
+        case .send(let name, let kind, let fields):
             guard let name = current(name) else { return }
-            tell(device, .intent(.say(name, kind, fields: fields)))
+            passToCore(device, .intent(.send(name, kind, fields: fields)))
         }
     }
 
@@ -294,9 +295,9 @@ extension World {
             talk(name, device)
         case .ended(let name, let reason, let cause, let replacedBy):
             log("\(device.id.text): \(name) over, \(reason?.rawValue ?? "?") (\(cause))")
-            if reason == .answeredElsewhere, users.percent(30) {
+            if reason == .answeredElsewhere, userDraws.percent(30) {
                 // This is a decline that comes too late.
-                foreign(device, .end, name, fields: "")
+                sendWithoutCore(device, .end, name, fields: "")
             }
             if let replacedBy, let core = device.core,
                 let winner = core.calls.last(where: { $0.name.id == replacedBy && $0.phase == .ringing })
@@ -310,43 +311,45 @@ extension World {
     private func decide(_ name: CallName, _ device: SimulatedDevice) {
         sdpCount += 1
         let answer = Intent.answer(name, sdp: sdpCount)
-        switch users.below(100) {
+        switch userDraws.below(100) {
         case 0..<30: later(200...12_000, device, answer)
         case 30..<48:
             // Several devices answer in the same instant.
             let at = (now / 3_000 + 1) * 3_000
             events.plan(.intent(device: device.index, instance: device.instance, answer), at: at)
-        case 48..<58: later(200...12_000, device, .end(name, reason: users.percent(30) ? .busy : nil))
+        case 48..<58: later(200...12_000, device, .end(name, reason: userDraws.percent(30) ? .busy : nil))
         case 58..<62:
-            later(100...500, device, .say(name, .ice, fields: candidate()))
+            later(100...500, device, .send(name, .ice, fields: candidateField()))
             later(500...3_000, device, answer)
         default: break
         }
     }
 
     private func talk(_ name: CallName, _ device: SimulatedDevice) {
-        for _ in 0..<users.below(3) { later(0...800, device, .say(name, .ice, fields: candidate())) }
-        if users.percent(65) { later(100...2_500, device, .say(name, .connected, fields: "")) }
-        if users.percent(25) {
-            later(500...20_000, device, .say(name, .update, fields: "\"hold\":\(users.percent(50))"))
+        for _ in 0..<userDraws.below(3) { later(0...800, device, .send(name, .ice, fields: candidateField())) }
+        if userDraws.percent(65) { later(100...2_500, device, .send(name, .connected, fields: "")) }
+        if userDraws.percent(25) {
+            later(500...20_000, device, .send(name, .update, fields: "\"hold\":\(userDraws.percent(50))"))
         }
-        if users.percent(20) { later(500...20_000, device, .say(name, .update, fields: "\"audioMuted\":true")) }
-        if users.percent(20) { later(500...20_000, device, .say(name, .dtmf, fields: "\"digits\":\"1#\"")) }
-        if users.percent(20) {
+        if userDraws.percent(20) { later(500...20_000, device, .send(name, .update, fields: "\"audioMuted\":true")) }
+        if userDraws.percent(20) { later(500...20_000, device, .send(name, .dtmf, fields: "\"digits\":\"1#\"")) }
+        if userDraws.percent(20) {
             sdpCount += 1
-            later(500...20_000, device, .say(name, .info, fields: "\"data\":{\"n\":\(sdpCount)}"))
+            later(500...20_000, device, .send(name, .info, fields: "\"data\":{\"n\":\(sdpCount)}"))
         }
-        if users.percent(20) {
+        if userDraws.percent(20) {
             sdpCount += 1
-            later(500...15_000, device, .say(name, .offer, fields: description(sdpCount)))
+            later(500...15_000, device, .send(name, .offer, fields: description(sdpCount)))
         }
-        if users.percent(45) { later(1_000...50_000, device, .end(name, reason: users.percent(10) ? .failed : nil)) }
+        if userDraws.percent(45) {
+            later(1_000...50_000, device, .end(name, reason: userDraws.percent(10) ? .failed : nil))
+        }
     }
 
     /// Plans the answer to a new description of the peer.
     private func renegotiate(_ name: CallName, _ device: SimulatedDevice) {
         guard let call = device.core?.calls.last(where: { $0.name == name }), call.phase == .talking else { return }
         sdpCount += 1
-        later(50...1_000, device, .say(name, .answer, fields: description(sdpCount)))
+        later(50...1_000, device, .send(name, .answer, fields: description(sdpCount)))
     }
 }

@@ -5,26 +5,26 @@ import Switchboard
 
 /// Injects offers under the callId of a call of other users, and acknowledged ends that arrive again. Both happen
 /// mostly while a later call uses the callId.
-extension World {
+extension SimulatedWorld {
     /// Plans offers under the callIds of others' calls and repeated ends, in addition to the planned calls.
     ///
     /// They are drawn from a separate stream, so that worlds without this fault stay unchanged.
-    func planStrangers(at: Int64, _ generator: inout SeededGenerator) {
-        if generator.percent(40) { after(at + generator.within(50...15_000), .script(plan(.stranger))) }
+    func planOutsiders(at: Int64, _ generator: inout SeededGenerator) {
+        if generator.percent(40) { after(at + generator.within(50...15_000), .script(plan(.outsiderCall))) }
         if generator.percent(40) { after(at + generator.within(500...25_000), .script(plan(.oldEnd))) }
     }
 
     /// Makes a user call one of two users who have a call with each other, under the callId of that call.
-    func stranger() {
+    func offerAsOutsider() {
         let known = checker.recent.suffix(6).compactMap { checker.calls[$0] }.filter { $0.record.hidden == nil }
-        guard let call = strangers.pick(known),
-            let device = strangers.pick(devices.filter { !call.name.pair.contains($0.user) && !$0.isPoller })
+        guard let call = outsiderDraws.pick(known),
+            let device = outsiderDraws.pick(devices.filter { !call.name.pair.contains($0.user) && !$0.isPoller })
         else { return }
-        let victim = strangers.percent(70) ? call.record.callee : call.record.caller
+        let victim = outsiderDraws.percent(70) ? call.record.callee : call.record.caller
         if device.user.text == "99" || victim.text == "99" { outsidersNames.insert(call.name.id) }
-        log("\(device.id.text), a stranger, offers to \(victim.text) under the name of \(call.name)")
-        let ring = ",\"ringTimeout\":\(strangers.within(5...10))"
-        foreign(
+        log("\(device.id.text), an outsider, offers to \(victim.text) under the name of \(call.name)")
+        let ring = ",\"ringTimeout\":\(outsiderDraws.within(5...10))"
+        sendWithoutCore(
             device,
             .offer,
             CallName(id: call.name.id, pair: Pair(device.user, victim), epoch: 0),
@@ -33,18 +33,18 @@ extension World {
     }
 
     /// Sends an acknowledged end again, as if it had crossed its ack.
-    func oldEnd() {
+    func repeatOldEnd() {
         // Ends with a callId that is in use again are preferred, because only they can do harm.
         let again = oldEnds.filter { old in
             checker.newest[old.name.key].flatMap { checker.calls[$0] }.map { $0.isLive } ?? false
         }
-        guard let old = strangers.pick(again.isEmpty ? oldEnds : again) else { return }
+        guard let old = outsiderDraws.pick(again.isEmpty ? oldEnds : again) else { return }
         let device = devices[old.device]
         let peer = old.name.pair.other(than: device.user)
         log("\(device.id.text) sends its end \(old.id) of \(old.name) again")
-        let to = strangers.percent(50) ? ",\"to\":\"\(peer.text)\"" : ""
-        checker.meant["\(device.id.text) \(old.id)"] = peer
-        if let link = device.link, !device.isConnecting, strangers.percent(50) {
+        let to = outsiderDraws.percent(50) ? ",\"to\":\"\(peer.text)\"" : ""
+        checker.intendedPeer["\(device.id.text) \(old.id)"] = peer
+        if let link = device.link, !device.isConnecting, outsiderDraws.percent(50) {
             let text = "{\"type\":\"end\",\"id\":\"\(old.id)\",\"callId\":\"\(old.name.id.text)\"\(to)}"
             writes(Array(text.utf8), on: link)
         } else {
@@ -62,7 +62,7 @@ extension World {
     }
 
     func acknowledgedEnd(_ name: CallName, _ id: String, by device: SimulatedDevice) {
-        guard faults.contains(.strangers) else { return }
+        guard faults.contains(.outsiders) else { return }
         checker.acknowledgedEnd(id, by: device)
         oldEnds.append(OldEnd(device: device.index, name: name, id: id))
         if oldEnds.count > 8 { oldEnds.removeFirst() }
@@ -72,7 +72,7 @@ extension World {
     ///
     /// Only a callee does. A user that calls another user under the same callId, from any device, must name the peer.
     func leavesOutPeer(_ signal: Outgoing, of device: SimulatedDevice) -> Bool {
-        guard faults.contains(.strangers), !device.isRealApp, signal.tries <= 1, signal.kind != .offer,
+        guard faults.contains(.outsiders), !device.isRealApp, signal.tries <= 1, signal.kind != .offer,
             signal.kind != .end, UUIDv5.isUUID(signal.callID.text),
             let call = device.core?.calls.last(where: {
                 $0.name.id == signal.callID && $0.name.pair == Pair(device.user, signal.peer)
@@ -82,13 +82,13 @@ extension World {
                 $0.record.id == signal.callID && $0.record.caller == device.user
             })
         else { return false }
-        return strangers.percent(50)
+        return outsiderDraws.percent(50)
     }
 }
 
 extension InvariantChecker {
     /// Checks that a new call is not shown to a callee that is in a call of the same callId with another user.
-    mutating func checkName(_ record: CallRecord) {
+    mutating func checkTakenCallID(_ record: CallRecord) {
         guard record.hidden == nil, record.endedAt == nil else { return }
         let own = ["\(record.caller.text)-\(record.callee.text)", "\(record.callee.text)-\(record.caller.text)"]
         guard !own.contains(record.id.text) else { return }

@@ -4,16 +4,16 @@ import JSON
 import OutboundHTTP
 
 /// Apple's answer to one push: `{"reason":…,"timestamp":…}` with an error, an empty body with 200.
-enum APNsAnswer {
+enum APNsResponse {
     /// Returns the result to report for this response; if the body is not Apple's, it has no reason and no timestamp.
     static func result(of response: HTTPResponse) -> PushResult {
-        guard response.status != 200 else { return .answered(status: 200, reason: nil, timestamp: nil) }
+        guard response.status != 200 else { return .response(status: 200, reason: nil, timestamp: nil) }
         // A proxy or a gateway in between may answer in HTML: then only the status is known.
-        let answer = try? JSONObject(response.body, names: .none)
-        return .answered(
+        let body = try? JSONObject(response.body, names: .none)
+        return .response(
             status: response.status,
-            reason: answer?.text("reason").flatMap(checked),
-            timestamp: answer?.number("timestamp").map { Moment(milliseconds: $0) }
+            reason: body?.text("reason").flatMap(checked),
+            timestamp: body?.number("timestamp").map { Moment(milliseconds: $0) }
         )
     }
 

@@ -7,7 +7,7 @@ import Switchboard
 ///
 /// Every occurrence is an ``Event`` in one queue. All randomness comes from one seed, so that a world can be run
 /// again.
-final class World {
+final class SimulatedWorld {
     let seed: UInt64
     let callCount: Int
     let faults: Faults
@@ -16,11 +16,11 @@ final class World {
     var now: Int64
     var events = EventQueue<Event>()
     /// One random stream per subject, so that leaving a fault out changes little else.
-    var network: SeededGenerator
-    var users: SeededGenerator
-    var chaos: SeededGenerator
-    var apple: SeededGenerator
-    var strangers: SeededGenerator
+    var networkDraws: SeededGenerator
+    var userDraws: SeededGenerator
+    var faultDraws: SeededGenerator
+    var apnsDraws: SeededGenerator
+    var outsiderDraws: SeededGenerator
     let serverSeed: UInt64
 
     // The server's state.
@@ -46,7 +46,7 @@ final class World {
     var lastFrame: ReadFrame?
     var script: [Step] = []
     var sdpCount = 0
-    var foreignCount = 0
+    var signalsWithoutCore = 0
     var latencyUntil: Int64 = 0
     var isHealed = false
     var hasHungUp = false
@@ -63,38 +63,38 @@ final class World {
     var violation: Violation?
     var ladder: [String] = []
 
-    static let beginning: Int64 = 1_750_000_000_000
+    static let startTime: Int64 = 1_750_000_000_000
 
     init(seed: UInt64, calls: Int, faults: Faults, isRecording: Bool) {
         self.seed = seed
         callCount = calls
         self.faults = faults
         self.isRecording = isRecording
-        now = Self.beginning
-        network = SeededGenerator(seed: seed, stream: 1)
-        users = SeededGenerator(seed: seed, stream: 2)
-        chaos = SeededGenerator(seed: seed, stream: 3)
-        apple = SeededGenerator(seed: seed, stream: 4)
-        strangers = SeededGenerator(seed: seed, stream: 6)
-        serverSeed = SeededGenerator(seed: seed, stream: 5).seedOfItsOwn
+        now = Self.startTime
+        networkDraws = SeededGenerator(seed: seed, stream: 1)
+        userDraws = SeededGenerator(seed: seed, stream: 2)
+        faultDraws = SeededGenerator(seed: seed, stream: 3)
+        apnsDraws = SeededGenerator(seed: seed, stream: 4)
+        outsiderDraws = SeededGenerator(seed: seed, stream: 6)
+        serverSeed = SeededGenerator(seed: seed, stream: 5).derivedSeed
         checker = InvariantChecker()
     }
 
     /// Runs the world to its end, or to the first broken invariant.
     func live() {
-        furnish()
+        makeDevices()
         start()
         plan()
         while violation == nil, let next = events.takeNext() {
             now = max(now, next.at)
             statistics.steps += 1
             if case .finish = next.event { break }
-            happen(next.event)
+            handle(next.event)
             if let found = checker.violation, violation == nil { fail(found.invariant, found.message) }
             if statistics.steps > 400_000 { fail("I11", "the world is not at rest after 400,000 steps") }
         }
         statistics.worlds = 1
-        statistics.milliseconds = now - Self.beginning
+        statistics.milliseconds = now - Self.startTime
         statistics.calls = checker.begun
         mix(UInt64(truncatingIfNeeded: now))
         mix(UInt64(statistics.steps))
@@ -110,7 +110,7 @@ final class World {
 
     func log(_ text: @autoclosure () -> String) {
         guard isRecording else { return }
-        let offset = now - Self.beginning
+        let offset = now - Self.startTime
         let whole = String(offset / 1_000)
         let rest = String(offset % 1_000)
         ladder.append(
@@ -149,7 +149,7 @@ final class World {
     /// The time of the server's clock.
     var moment: Moment { Moment(milliseconds: now + serverAhead) }
 
-    private func happen(_ event: Event) {
+    private func handle(_ event: Event) {
         switch event {
         case .serverTimer(let run):
             timerAt = nil
@@ -160,7 +160,7 @@ final class World {
             flushIsPlanned = false
             flush()
         case .opens(let link): opens(link)
-        case .up(let link, let frame): arrives(frame, on: link)
+        case .up(let link, let frame): frameArrives(frame, on: link)
         case .down(let link, let frame): deviceReceives(frame, on: link)
         case .pingDown(let link, let number): pinged(link, number)
         case .pongUp(let link, let number): ponged(link, number)
@@ -174,7 +174,7 @@ final class World {
         case .tokenRenewed(let index, let instance):
             if devices[index].instance == instance { renewed(devices[index]) }
         case .tokenExpires(let index): tokenExpires(devices[index])
-        case .pushArrives(let run, let order): pushArrives(order, run)
+        case .pushArrives(let run, let push): pushArrives(push, run)
         case .pushResult(let run, let id, let result): pushResult(run, id, result)
         case .pushDelivered(let device, let payload): pushDelivered(payload, to: devices[device])
         case .core(let device): wake(devices[device])
@@ -183,7 +183,7 @@ final class World {
             if devices[device].instance == instance, devices[device].pollTurns[name.key] == turn {
                 poll(devices[device], name, since: since)
             }
-        case .intent(let device, let instance, let intent): wish(intent, devices[device], instance)
+        case .intent(let device, let instance, let intent): carryOut(intent, devices[device], instance)
         case .script(let index): perform(script[index])
         case .chaos(let fault): apply(fault)
         case .restart: start()
@@ -192,7 +192,7 @@ final class World {
             after(3_000, .audit)
         case .checkDelivery(let key, let epoch, let number): checkDelivery(key, epoch, number)
         case .checkRing(let device, let instance, let name): checkRing(devices[device], instance, name)
-        case .settle: settle()
+        case .settle: endFaults()
         case .hangUpAll: hangUpAll()
         case .finish: break
         }

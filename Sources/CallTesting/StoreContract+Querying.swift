@@ -3,18 +3,18 @@ import CallPorts
 
 extension StoreContract {
     /// Questions and their answers.
-    static let asking: [Case] = [
+    static let querying: [Case] = [
         Case("a question sees every change queued before it") { bench in
             try bench.open()
             var expected: [StoreQueryID: Int64] = [:]
             for number in 1...100 as ClosedRange<Int64> {
                 bench.commit([.call(Sample.call(number))])
-                expected[bench.askLater(.history(Sample.bob, limit: 1, before: nil))] = number
+                expected[bench.submit(.history(Sample.bob, limit: 1, before: nil))] = number
             }
             for (id, number) in expected {
-                let answer = try bench.answer(to: id)
-                guard case .history(let calls) = answer, let newest = calls.first else {
-                    throw Violation(description: "the answer is \(answer)")
+                let result = try bench.result(of: id)
+                guard case .history(let calls) = result, let newest = calls.first else {
+                    throw Violation(description: "the answer is \(result)")
                 }
                 try expect(newest.number.rawValue >= number, "question \(id.rawValue) does not see call \(number)")
             }
@@ -57,12 +57,12 @@ extension StoreContract {
                 (people[0], Sample.alice), (Sample.alice, people[1]), (Sample.alice, Sample.alice),
                 (people[2], Sample.alice), (Sample.alice, people[1]), (Sample.bob, people[0]),
             ].enumerated() { bench.commit([.call(Sample.call(Int64(number) + 1, from: pair.0, to: pair.1))]) }
-            let all = try bench.ask(.peers(Sample.alice, limit: 10))
+            let all = try bench.query(.peers(Sample.alice, limit: 10))
             try expect(all, .peers([people[1], people[2], people[0]]), "the peers")
-            let newest = try bench.ask(.peers(Sample.alice, limit: 1))
+            let newest = try bench.query(.peers(Sample.alice, limit: 1))
             try expect(newest, .peers([people[1], people[2]]), "the newest in each role")
             try expect(
-                try bench.ask(.peers(Sample.user("nobody"), limit: 10)),
+                try bench.query(.peers(Sample.user("nobody"), limit: 10)),
                 .peers([]),
                 "the peers of an unknown user"
             )
@@ -95,7 +95,7 @@ extension StoreContract {
             }
             try expect(try bench.timeline(id, nil).0?.number.rawValue, 9, "anybody's newest call")
             try expect(try bench.timeline(id, Sample.carol).1, [Sample.event("theirs")], "another's events")
-            try expect(try bench.timeline(id, Sample.user("nobody")).0, nil, "a stranger's call")
+            try expect(try bench.timeline(id, Sample.user("nobody")).0, nil, "an outsider's call")
             try expect(try bench.timeline(Sample.callID("unknown"), nil).0, nil, "an unknown call")
         },
         Case("a call is found by its two users and its epoch if its callId is used by others or again") { bench in
@@ -110,7 +110,7 @@ extension StoreContract {
             bench.commit([.call(other)])
             let id = Sample.callID("11-10")
             func number(_ users: UserID..., epoch: UInt32? = nil) throws -> Int64? {
-                let (call, _) = try bench.timeline(CallChoice(id, of: users, epoch: epoch))
+                let (call, _) = try bench.timeline(CallSelector(id, of: users, epoch: epoch))
                 return call?.number.rawValue
             }
             try expect(try number(Sample.alice), 4, "her newest")
@@ -119,7 +119,7 @@ extension StoreContract {
             try expect(try number(Sample.alice, epoch: 1), 4, "the newest of an epoch")
             try expect(try number(Sample.alice, Sample.bob, epoch: 4), nil, "an epoch to come")
             try expect(try number(Sample.bob, Sample.carol), nil, "two who have no call")
-            let (_, events) = try bench.timeline(CallChoice(id, of: [Sample.bob], epoch: 1))
+            let (_, events) = try bench.timeline(CallSelector(id, of: [Sample.bob], epoch: 1))
             try expect(events, [Sample.event("of 1")], "its events")
         },
         Case("a call that is hidden from its callee hides no other call of its callId from them") { bench in
@@ -132,7 +132,7 @@ extension StoreContract {
                 bench.commit([.call(call)])
             }
             func number(seenBy viewer: UserID?, _ users: UserID...) throws -> Int64? {
-                let (call, _) = try bench.timeline(CallChoice(shown.id, of: users, seenBy: viewer))
+                let (call, _) = try bench.timeline(CallSelector(shown.id, of: users, seenBy: viewer))
                 return call?.number.rawValue
             }
             try expect(try number(seenBy: shown.callee, shown.callee), 1, "the number its callee sees")
@@ -147,13 +147,13 @@ extension StoreContract {
             ])
             bench.commit([.call(Sample.call(4)), .entry(Sample.number(4), Sample.entry(1))])
             try expect(
-                try bench.ask(.log(Sample.number(3))),
+                try bench.query(.log(Sample.number(3))),
                 .log(StoredCall(record: Sample.fullCall(3), entries: [Sample.entry(1), Sample.entry(7)])),
                 "the call and its log"
             )
-            try expect(try bench.ask(.log(Sample.number(5))), .log(nil), "an unknown call")
+            try expect(try bench.query(.log(Sample.number(5))), .log(nil), "an unknown call")
             bench.commit([.logForgotten(Sample.number(3))])
-            try expect(try bench.ask(.log(Sample.number(3))), .log(nil), "a forgotten log")
+            try expect(try bench.query(.log(Sample.number(3))), .log(nil), "a forgotten log")
         },
         Case("a call without events has an empty timeline") { bench in
             try bench.open()

@@ -5,7 +5,7 @@ import CallWire
 /// Revoking a user's tokens: requested by the user, by a service or by the operator.
 extension Switchboard {
     /// Handles `POST /api/logout-all`: for the user itself, or, from a service, for any user.
-    mutating func logOutEverywhere(_ user: UserID?, by principal: Principal, as id: RequestID) {
+    mutating func revokeTokens(_ user: UserID?, by principal: Principal, as id: RequestID) {
         let user = user ?? principal.user
         guard user == principal.user || principal.isService else {
             refuse(
@@ -16,16 +16,16 @@ extension Switchboard {
         }
         let before = revoke(user, upTo: turn.now, asker: user == principal.user ? principal : nil)
         turn.out.append(.audit(.revoked(user, by: user == principal.user ? .user : .service(principal.user))))
-        sendWhenDurable(.reply(id, Reply(body: AcceptedBody.loggedOut(before: before))))
+        sendWhenDurable(.reply(id, Reply(body: AcceptedBody.tokensRevoked(before: before))))
     }
 
-    mutating func carryOut(_ order: Order, as id: OrderID) {
+    mutating func carryOut(_ order: OperatorOrder, as id: OperatorOrderID) {
         switch order {
         // A moment in the future (the clock was set back after the operator's order) would lock the user out until
         // then.
         case .revoke(let user, let moment):
             if moment > turn.now + policy.tokenLeeway {
-                directory.uncutRevocations[user] = max(moment, directory.uncutRevocations[user] ?? moment)
+                directory.originalRevocations[user] = max(moment, directory.originalRevocations[user] ?? moment)
             }
             revoke(user, upTo: min(moment, turn.now), asker: nil)
             turn.out.append(.audit(.revoked(user, by: .theOperator)))
@@ -48,7 +48,7 @@ extension Switchboard {
             .filter { turn.now < $0 && $0 <= turn.now + policy.tokenLeeway }.max()
         let before = max(moment, ahead ?? moment, directory.revocation(of: user) ?? moment)
         directory.revoke(user, before: before)
-        commits.append(.revoked(user, before: max(before, directory.uncutRevocations[user] ?? before)))
+        commits.append(.revoked(user, before: max(before, directory.originalRevocations[user] ?? before)))
         turn.out.append(.revoked(user, before: before))
         metrics.revocations += 1
         for device in directory.devices(of: user) {
@@ -58,7 +58,7 @@ extension Switchboard {
         }
         for call in calls.live(of: user) {
             guard let side = call.session.side(of: user) else { continue }
-            note(call, .loggedOut(side))
+            note(call, .tokensRevoked(side))
             if side == .callee { stopWaking(call) }
         }
         for id in polls.ids {

@@ -2,7 +2,7 @@ import CallCore
 import SeededRandom
 
 /// Calls that interfere with each other: several under one callId, and more data than a connection takes.
-extension World {
+extension SimulatedWorld {
     /// Plans a call between two users under a callId that is in use.
     func planNamesake(
         of id: CallID,
@@ -20,21 +20,21 @@ extension World {
     /// Makes a device send many messages at once, in its call under a callId.
     func burst(_ device: SimulatedDevice, _ id: CallID) {
         guard let call = device.core?.calls.last(where: { $0.name.id == id && $0.phase != .ended }) else { return }
-        let bulk = String(repeating: "x", count: users.pick([10, 500, 2_000]) ?? 10)
-        let count = users.within(20...120)
+        let bulk = String(repeating: "x", count: userDraws.pick([10, 500, 2_000]) ?? 10)
+        let count = userDraws.within(20...120)
         log("\(device.id.text) says \(count) × \(bulk.utf8.count) bytes at once in \(call.name)")
         for _ in 0..<count {
             sdpCount += 1
             let fields = "\"data\":{\"n\":\(sdpCount),\"bulk\":\"\(bulk)\"}"
-            let say = Intent.say(call.name, .info, fields: fields)
+            let say = Intent.send(call.name, .info, fields: fields)
             after(0, .intent(device: device.index, instance: device.instance, say))
         }
     }
 
     /// Makes a connection slow for a while.
-    func getsSlow(_ index: Int) {
-        let bytesPerSecond = chaos.within(20_000...80_000)
-        links[index].slow = (now + chaos.within(1_000...8_000), bytesPerSecond)
+    func slowDown(_ index: Int) {
+        let bytesPerSecond = faultDraws.within(20_000...80_000)
+        links[index].slow = (now + faultDraws.within(1_000...8_000), bytesPerSecond)
         log("socket \(index) of \(devices[links[index].device].id.text) takes \(bytesPerSecond) bytes a second")
     }
 }

@@ -3,7 +3,7 @@ import CallPorts
 import Switchboard
 
 /// Checks the invariants that concern both the server and the simulated devices.
-extension World {
+extension SimulatedWorld {
     /// Checks that every device that the callee registered has confirmed the call or was pushed (I6).
     ///
     /// There is no such check if the callee set do-not-disturb while the call rang.
@@ -73,7 +73,7 @@ extension World {
         }
     }
 
-    private func audit(_ call: InvariantChecker.Mirror, _ device: SimulatedDevice, _ core: any DeviceCore) {
+    private func audit(_ call: InvariantChecker.CommittedCall, _ device: SimulatedDevice, _ core: any DeviceCore) {
         let part = checker.part(of: device, in: call)
         guard part == .caller || part == .winner || (part == .callee && call.isRinging),
             now >= call.changedAt + 6_000,
@@ -121,7 +121,7 @@ extension World {
     // MARK: The end
 
     /// Ends all faults: the network, the server, the store and the apps work from now on.
-    func settle() {
+    func endFaults() {
         log("—— the network is whole ——")
         isHealed = true
         latencyUntil = 0
@@ -166,7 +166,7 @@ extension World {
         suspects = []
         for device in devices {
             for call in device.core?.calls ?? [] where call.phase != .ended {
-                tell(device, .intent(.end(call.name, reason: nil)))
+                passToCore(device, .intent(.end(call.name, reason: nil)))
             }
         }
         after(55_000, .hangUpAll)

@@ -2,14 +2,14 @@ public import CallCore
 
 extension Switchboard {
     /// An operator's order to the running server; it is durable before ``Output/done(_:)`` is sent.
-    public enum Order: Equatable, Sendable {
+    public enum OperatorOrder: Equatable, Sendable {
         /// Revoke a user's tokens that were issued up to a moment, as `POST /api/logout-all` does.
         case revoke(UserID, before: Moment)
     }
 }
 
 /// The number of an operator's order, assigned by the gateway; never reused.
-public struct OrderID: Hashable, Sendable {
+public struct OperatorOrderID: Hashable, Sendable {
     /// The number.
     public let rawValue: UInt64
 

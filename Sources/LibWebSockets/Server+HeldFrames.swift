@@ -4,7 +4,7 @@ internal import CallWire
 /// The outgoing frames of one turn, for all connections, in the order in which they were sent.
 ///
 /// One array holds them all and keeps its memory: a connection that only waits owns no memory.
-struct Outbox {
+struct HeldFrames {
     /// A frame, and the index of the next frame to the same peer; -1 if there is no further one.
     struct Entry {
         var frame: WaitingFrame
@@ -27,35 +27,35 @@ extension Server {
     /// The largest number of bytes that one turn holds back for one peer.
     ///
     /// When it is exceeded, the held bytes go out immediately, so that a peer that does not read is noticed.
-    private static let mostHeldBytes = 32_768
+    private static let maximumHeldBytes = 32_768
 
     /// Holds a frame until the end of the turn.
     @inline(__always)
     func hold(_ frame: WaitingFrame, for slot: Int) {
-        let place = Int32(truncatingIfNeeded: outbox.entries.count)
+        let place = Int32(truncatingIfNeeded: heldFrames.entries.count)
         if table[slot].firstOut < 0 {
-            outbox.addressees.append(table.id(of: slot))
+            heldFrames.addressees.append(table.id(of: slot))
             table[slot].firstOut = place
             table[slot].outBytes = 0
         } else {
-            outbox.entries[Int(table[slot].lastOut)].next = place
+            heldFrames.entries[Int(table[slot].lastOut)].next = place
         }
         table[slot].lastOut = place
         table[slot].outBytes += Int32(truncatingIfNeeded: frame.messageBytes)
-        outbox.entries.append(Outbox.Entry(frame: frame))
-        if Int(table[slot].outBytes) > Self.mostHeldBytes { sendOut(slot) }
+        heldFrames.entries.append(HeldFrames.Entry(frame: frame))
+        if Int(table[slot].outBytes) > Self.maximumHeldBytes { sendOut(slot) }
     }
 
     /// Returns the number of bytes of this turn that wait for a peer.
     func waitingBytes(_ slot: Int) -> Int { table[slot].firstOut < 0 ? 0 : Int(table[slot].outBytes) }
 
     /// Sends everything that this turn held back.
-    func sendOutbox() {
-        guard !outbox.entries.isEmpty else { return }
+    func sendHeldFrames() {
+        guard !heldFrames.entries.isEmpty else { return }
         // No callback runs from here, so no frame is added meanwhile.
-        for id in outbox.addressees { if let slot = table.slot(of: id) { sendOut(slot) } }
-        outbox.entries.removeAll(keepingCapacity: outbox.entries.capacity <= 4_096)
-        outbox.addressees.removeAll(keepingCapacity: outbox.addressees.capacity <= 4_096)
+        for id in heldFrames.addressees { if let slot = table.slot(of: id) { sendOut(slot) } }
+        heldFrames.entries.removeAll(keepingCapacity: heldFrames.entries.capacity <= 4_096)
+        heldFrames.addressees.removeAll(keepingCapacity: heldFrames.addressees.capacity <= 4_096)
     }
 
     /// Sends the frames held back for one peer; bytes that the socket does not accept wait in the library until the
@@ -65,17 +65,17 @@ extension Server {
         guard place >= 0 else { return }
         table[slot].firstOut = -1
         guard table[slot].phase == .open, let wsi = table[slot].wsi else { return }
-        let isSingle = outbox.entries[Int(place)].next < 0
+        let isSingle = heldFrames.entries[Int(place)].next < 0
         guard isSingle ? write(take(place), wsi) : writeAll(from: place, wsi) else {
-            broken(slot, wsi)
+            markBroken(slot, wsi)
             return
         }
         if lws_partial_buffered(wsi) != 0 { lws_callback_on_writable(wsi) }
     }
 
     private func take(_ place: Int32) -> WaitingFrame {
-        let frame = outbox.entries[Int(place)].frame
-        outbox.entries[Int(place)].frame.bytes = []
+        let frame = heldFrames.entries[Int(place)].frame
+        heldFrames.entries[Int(place)].frame.bytes = []
         return frame
     }
 
@@ -84,20 +84,20 @@ extension Server {
     /// The library sends a separate packet for each frame whose header it writes, so this function writes the headers.
     private func writeAll(from first: Int32, _ wsi: OpaquePointer) -> Bool {
         var text: [UInt8] = []
-        swap(&text, &outbox.text)
+        swap(&text, &heldFrames.text)
         var place = first
         while place >= 0 {
             let frame = take(place)
             FrameHeader(isPing: frame.isPing, payloadBytes: frame.messageBytes).write(to: &text)
             text.append(contentsOf: frame.bytes[Frame.headroom...])
-            place = outbox.entries[Int(place)].next
+            place = heldFrames.entries[Int(place)].next
         }
         let isWritten = text.withUnsafeMutableBufferPointer { text in
             // With LWS_WRITE_HTTP the bytes go out unchanged, also over TLS.
             lws_write(wsi, text.baseAddress, text.count, LWS_WRITE_HTTP) >= text.count
         }
-        text.removeAll(keepingCapacity: text.capacity <= 4 * Self.mostHeldBytes)
-        swap(&text, &outbox.text)
+        text.removeAll(keepingCapacity: text.capacity <= 4 * Self.maximumHeldBytes)
+        swap(&text, &heldFrames.text)
         return isWritten
     }
 }

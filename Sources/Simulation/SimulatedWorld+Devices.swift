@@ -5,9 +5,9 @@ import SeededRandom
 import Switchboard
 
 /// Simulates devices: their power, the start and kill of their apps, and the outputs of their apps' call logic.
-extension World {
+extension SimulatedWorld {
     /// Passes one input to the call logic of a device's app and performs its outputs.
-    func tell(_ device: SimulatedDevice, _ input: CoreInput) {
+    func passToCore(_ device: SimulatedDevice, _ input: CoreInput) {
         guard let core = device.core else { return }
         // The buffer is kept for the next input. An input that is passed meanwhile gets a buffer of its own.
         var batch: [CoreOutput] = []
@@ -30,9 +30,9 @@ extension World {
                     from: device,
                     capability: capability
                 )
-            case .connect: after(network.within(0...50), .connect(device: device.index))
+            case .connect: after(networkDraws.within(0...50), .connect(device: device.index))
             case .renewToken:
-                after(network.within(100...3_000), .tokenRenewed(device: device.index, instance: device.instance))
+                after(networkDraws.within(100...3_000), .tokenRenewed(device: device.index, instance: device.instance))
             case .report(let report): take(report, from: device)
             }
         }
@@ -52,7 +52,7 @@ extension World {
         device.wakesAt = nil
         guard device.power == .foreground, let core = device.core else { return }
         if let deadline = core.deadline, deadline.milliseconds - device.skew <= now {
-            tell(device, .deadlineReached)
+            passToCore(device, .deadlineReached)
         } else {
             planWake(device)
         }
@@ -62,10 +62,10 @@ extension World {
         let isOnSocket = device.link != nil && !device.isConnecting
         // The first try goes over the socket in most cases, if there is one; a resend is a request more often. Signals
         // on the socket and signals in requests may overtake each other.
-        let bySocket = isOnSocket && (signal.tries <= 1 ? network.percent(92) : network.percent(70))
+        let bySocket = isOnSocket && (signal.tries <= 1 ? networkDraws.percent(92) : networkDraws.percent(70))
         let isTerse = leavesOutPeer(signal, of: device)
         if isTerse {
-            checker.meantTersely["\(device.id.text) \(signal.id)"] =
+            checker.intendedCall["\(device.id.text) \(signal.id)"] =
                 CallKey(id: signal.callID, pair: Pair(device.user, signal.peer))
         }
         let epoch = signal.epoch > 0 && !isTerse ? ",\"epoch\":\(signal.epoch)" : ""
@@ -104,7 +104,7 @@ extension World {
 
     func renewed(_ device: SimulatedDevice) {
         device.hasExpiredToken = false
-        tell(device, .tokenRenewed)
+        passToCore(device, .tokenRenewed)
     }
 
     // MARK: Power
@@ -123,7 +123,7 @@ extension World {
         device.power = .foreground
         device.backoff = 200
         planWake(device)
-        if device.link == nil { after(network.within(20...400), .connect(device: device.index)) }
+        if device.link == nil { after(networkDraws.within(20...400), .connect(device: device.index)) }
     }
 
     /// Returns whether a device rings or is in a call, in which case it is not suspended.
@@ -136,15 +136,15 @@ extension World {
         guard let link = device.link else { return }
         device.link = nil
         device.isConnecting = false
-        if chaos.percent(60) {
+        if faultDraws.percent(60) {
             // The system keeps the connection, but the app does not answer on it.
             links[link].isHalfOpen = true
             links[link].isOpenAtDevice = false
         } else {
-            breaks(link)
+            breakSocket(link)
             links[link].isOpenAtDevice = false
         }
-        tell(device, .disconnected)
+        passToCore(device, .disconnected)
     }
 
     func kill(_ device: SimulatedDevice) {
@@ -157,7 +157,7 @@ extension World {
         guard let link = device.link else { return }
         device.link = nil
         device.isConnecting = false
-        if chaos.percent(50) { links[link].isHalfOpen = true } else { breaks(link) }
+        if faultDraws.percent(50) { links[link].isHalfOpen = true } else { breakSocket(link) }
         links[link].isOpenAtDevice = false
     }
 
@@ -165,7 +165,7 @@ extension World {
         log("\(device.id.text) has no network for \(milliseconds) ms")
         device.offlineUntil = now + milliseconds
         guard let link = device.link else { return }
-        goesHalfOpen(link, deviceNoticesAfter: 0...2_000)
+        makeHalfOpen(link, deviceNoticesAfter: 0...2_000)
     }
 
     func register(_ device: SimulatedDevice, replacing: Bool = false) {
@@ -193,7 +193,7 @@ extension World {
         let cursor = ClientMessage.Cursor(epoch: name.epoch == 0 ? nil : name.epoch, seq: since)
         // If other calls may have the same callId, the poll names the peer. Without the peer it could get such a call,
         // after the end of the device's own call or while that call goes on.
-        let peer = !faults.isDisjoint(with: [.strangers, .sharedNames]) ? name.pair.other(than: device.user) : nil
+        let peer = !faults.isDisjoint(with: [.outsiders, .sharedNames]) ? name.pair.other(than: device.user) : nil
         requests(
             .fetch(name.id, .init(peer: peer, since: cursor, wait: .seconds(8), device: device.id), number: 0),
             from: device

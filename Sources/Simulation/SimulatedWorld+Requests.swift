@@ -5,7 +5,7 @@ import Switchboard
 
 /// An HTTP request of a simulated device.
 struct Request {
-    enum What {
+    enum Kind {
         case signal(id: String, [UInt8], CallID)
         case end(id: String, CallID)
         case fetch(CallID, Switchboard.Fetch, number: UInt64)
@@ -16,7 +16,7 @@ struct Request {
 
     let device: Int
     let instance: Int
-    let what: What
+    let kind: Kind
     var isAtServer = false
     var run = 0
     /// Whether the response is lost in transit.
@@ -27,23 +27,23 @@ struct Request {
     var isOver = false
 }
 
-extension World {
-    func requests(_ what: Request.What, from device: SimulatedDevice, capability: String? = nil) {
+extension SimulatedWorld {
+    func requests(_ kind: Request.Kind, from device: SimulatedDevice, capability: String? = nil) {
         let isLossy = faults.contains(.requests) && !isHealed
-        var request = Request(device: device.index, instance: device.instance, what: what)
+        var request = Request(device: device.index, instance: device.instance, kind: kind)
         request.capability = capability
         guard now >= device.offlineUntil else {
             guard device.isRealApp else { return }
             requests.append(request)
-            after(network.within(1...500), .timeout(requests.count - 1))
+            after(networkDraws.within(1...500), .timeout(requests.count - 1))
             return
         }
-        request.losesResponse = isLossy && network.percent(8)
+        request.losesResponse = isLossy && networkDraws.percent(8)
         requests.append(request)
         let index = requests.count - 1
         if device.isRealApp { after(10_000, .timeout(index)) }
-        if !(isLossy && network.percent(8)) { after(latency() + requestDelay(), .request(index)) }
-        guard isLossy, network.percent(6) else { return }
+        if !(isLossy && networkDraws.percent(8)) { after(latency() + requestDelay(), .request(index)) }
+        guard isLossy, networkDraws.percent(6) else { return }
         // The client's HTTP library sends the request again, as it does when the first response does not come.
         requests.append(request)
         after(latency() + requestDelay(), .request(requests.count - 1))
@@ -51,8 +51,8 @@ extension World {
 
     /// Returns an extra delay, with which requests and socket messages overtake each other.
     private func requestDelay() -> Int64 {
-        faults.contains(.delays) && !isHealed && network.percent(10)
-            ? network.within(200...2_500) : network.within(0...40)
+        faults.contains(.delays) && !isHealed && networkDraws.percent(10)
+            ? networkDraws.within(200...2_500) : networkDraws.within(0...40)
     }
 
     func requestArrives(_ index: Int) {
@@ -67,13 +67,13 @@ extension World {
             after(latency(), .response(index, status: reply.status, body: reply.body))
             return
         }
-        guard let asked = understood(request, from: device, as: index) else { return }
+        guard let asked = parse(request, from: device, as: index) else { return }
         requests[index].isAtServer = true
         requests[index].run = run
         var isRepeatable = false
         if case .signal(let message) = asked {
             checker.attempt(message, from: device, at: now)
-            isRepeatable = message.id != nil && network.percent(4)
+            isRepeatable = message.id != nil && networkDraws.percent(4)
         }
         if case .end(let id, _, _) = asked {
             checker.attempt(SignalMessage(endOf: id), from: device, at: now, event: "DELETE")
@@ -88,8 +88,8 @@ extension World {
         return device.hasExpiredToken ? nil : device.principal
     }
 
-    private func understood(_ request: Request, from device: SimulatedDevice, as index: Int) -> Switchboard.Request? {
-        switch request.what {
+    private func parse(_ request: Request, from device: SimulatedDevice, as index: Int) -> Switchboard.Request? {
+        switch request.kind {
         case .signal(_, let body, let callID):
             log("\(device.id.text) ⇒ server: POST \(Ladder.text(body, from: 0))")
             mix(body)
@@ -115,14 +115,14 @@ extension World {
         guard requests[index].isAtServer else { return }
         requests[index].isAtServer = false
         mix(reply.body)
-        if case .probe(_, let name) = requests[index].what {
-            if !outsidersNames.contains(name) { checker.probed(reply, name) }
+        if case .probe(_, let name) = requests[index].kind {
+            if !outsidersNames.contains(name) { checker.checkProbe(reply, name) }
             return
         }
-        if case .fetch(let name, _, _) = requests[index].what {
+        if case .fetch(let name, _, _) = requests[index].kind {
             checker.fetched(reply, name, by: devices[requests[index].device])
         }
-        if case .signal(let signal, _, _) = requests[index].what {
+        if case .signal(let signal, _, _) = requests[index].kind {
             checker.checkAck(reply, of: signal, to: devices[requests[index].device])
         }
         guard !requests[index].losesResponse else { return }
@@ -137,12 +137,12 @@ extension World {
         }
         log("server ⇒ \(device.id.text): \(status) \(Ladder.text(body, from: 0))")
         requests[index].isOver = true
-        switch request.what {
+        switch request.kind {
         case .signal(let id, _, _), .end(let id, _):
-            tell(device, .response(id: id, status: status, body: body))
+            passToCore(device, .response(id: id, status: status, body: body))
         case .fetch(let id, let fetch, let number):
             if device.isRealApp || status == 200 || status == 404 {
-                tell(device, .fetched(id, number: number, status: status, body: body))
+                passToCore(device, .fetched(id, number: number, status: status, body: body))
             }
             pollAgain(device, id, fetch, status: status, body)
         case .other, .probe: break
@@ -159,9 +159,9 @@ extension World {
             return
         }
         requests[index].isOver = true
-        switch request.what {
-        case .signal(let id, _, _), .end(let id, _): tell(device, .response(id: id, status: 0, body: []))
-        case .fetch(let id, _, let number): tell(device, .fetched(id, number: number, status: 0, body: []))
+        switch request.kind {
+        case .signal(let id, _, _), .end(let id, _): passToCore(device, .response(id: id, status: 0, body: []))
+        case .fetch(let id, _, let number): passToCore(device, .fetched(id, number: number, status: 0, body: []))
         case .other, .probe: break
         }
     }

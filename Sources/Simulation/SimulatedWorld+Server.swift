@@ -28,11 +28,11 @@ struct Capabilities: CapabilityIssuer {
 }
 
 /// Simulates the server: the real switchboard, with the work of a gateway around it.
-extension World {
+extension SimulatedWorld {
     func start() {
         guard switchboard == nil else { return }
         run += 1
-        if faults.contains(.leaps), chaos.percent(50) { serverAhead = chaos.within(-20_000...20_000) }
+        if faults.contains(.leaps), faultDraws.percent(50) { serverAhead = faultDraws.within(-20_000...20_000) }
         let stored = store.open()
         log("server starts, \(stored.calls.count) calls kept, \(stored.uncleanStarts) crashes")
         checker.restarted(with: stored, at: now, saying: moment)
@@ -84,7 +84,7 @@ extension World {
             checkRepeat(again)
         }
         // The gateway commits once per turn, and a turn may have several inputs.
-        if network.percent(70) {
+        if networkDraws.percent(70) {
             flush()
         } else if !flushIsPlanned {
             flushIsPlanned = true
@@ -113,7 +113,7 @@ extension World {
                     }
                 }
                 perform([.commit(changes, ticket)])
-            case .ping, .close, .verify, .ask, .cancelPush, .revoked, .done, .audit, .note, .trace: break
+            case .ping, .close, .verify, .submit, .cancelPush, .revoked, .done, .audit, .note, .trace: break
             }
         }
     }
@@ -131,7 +131,7 @@ extension World {
         if let timerAt, timerAt <= deadline { return }
         timerAt = deadline
         // A timer may be late, but never early.
-        events.plan(.serverTimer(run: run), at: max(now, deadline) + network.within(0...5))
+        events.plan(.serverTimer(run: run), at: max(now, deadline) + networkDraws.within(0...5))
     }
 
     /// Performs the switchboard's outputs, and keeps their buffer for the next ones.
@@ -156,27 +156,27 @@ extension World {
                 serve(.verified(id, id: name, .success(devices[links[Int(id.rawValue)].device].principal)))
             case .commit(let changes, let ticket):
                 store.commit(changes, as: ticket)
-                for change in changes { taken(change) }
+                for change in changes { recordChange(change) }
                 checker.queued(changes, as: ticket)
                 if store.writing == 0 { beginWriting() }
-            case .ask(.log(let number), let id):
+            case .submit(.log(let number), let id):
                 // The queued changes are applied before the answer.
                 let answer: StoreResult =
-                    faults.contains(.store) && !isHealed && network.percent(3)
+                    faults.contains(.store) && !isHealed && networkDraws.percent(3)
                     ? .failed(StoreFailure("cannot be read")) : .log(store.log(of: number))
-                after(network.within(1...20), .storeReport(run: run, .answered(id, answer)))
-            case .ask(_, let id):
-                after(2, .storeReport(run: run, .answered(id, .failed(StoreFailure("not simulated")))))
-            case .push(let order): ordered(order)
+                after(networkDraws.within(1...20), .storeReport(run: run, .queryResult(id, answer)))
+            case .submit(_, let id):
+                after(2, .storeReport(run: run, .queryResult(id, .failed(StoreFailure("not simulated")))))
+            case .push(let push): pushRequested(push)
             case .cancelPush(let id): checker.cancelled(id)
             case .revoked, .done, .audit, .trace: break
-            case .note(let note): noted(note)
+            case .note(let note): logNote(note)
             }
         }
     }
 
-    private func taken(_ change: Change) {
-        let transition = checker.take(change, at: now)
+    private func recordChange(_ change: Change) {
+        let transition = checker.apply(change, at: now)
         if let begun = transition.begun {
             for delay in [2_600, 7_000, 14_000, 30_000] as [Int64] {
                 after(delay, .checkDelivery(begun.key, epoch: begun.epoch, number: begun.number))
@@ -185,7 +185,7 @@ extension World {
         if let ended = transition.ended { statistics.endings[ended.rawValue, default: 0] += 1 }
     }
 
-    private func noted(_ note: Switchboard.Note) {
+    private func logNote(_ note: Switchboard.Note) {
         switch note {
         case .began(let id, let epoch): log("server: call \(id.text)/\(epoch) begins")
         case .ended(let id, let epoch, let reason): log("server: call \(id.text)/\(epoch) ended, \(reason.rawValue)")
@@ -199,8 +199,8 @@ extension World {
     private func beginWriting() {
         guard !storeIsStalled, !store.queue.isEmpty else { return }
         _ = store.beginWriting()
-        var duration = network.within(1...8)
-        if faults.contains(.store), network.percent(4) { duration = network.within(50...900) }
+        var duration = networkDraws.within(1...8)
+        if faults.contains(.store), networkDraws.percent(4) { duration = networkDraws.within(50...900) }
         after(duration, .committed(run: run))
     }
 
@@ -216,7 +216,7 @@ extension World {
         storeIsStalled = true
         log("store stalls")
         serve(.stored(.stalled(StoreFailure("disk full"))))
-        after(chaos.within(200...4_000), .chaos(.store))
+        after(faultDraws.within(200...4_000), .chaos(.store))
     }
 
     func recover() {
@@ -233,14 +233,14 @@ extension World {
     func crash() {
         guard switchboard != nil else { return }
         statistics.crashes += 1
-        let keeps = chaos.percent(50)
+        let keeps = faultDraws.percent(50)
         log(
             "server crashes (\(store.queue.count) commits waiting, \(store.writing) being written: \(keeps ? "kept" : "lost"))"
         )
         if keeps, store.writing > 0 { checker.durable(upTo: store.queue[store.writing - 1].ticket) }
         store.crash(keepingWrites: keeps)
         goDown()
-        after(chaos.within(50...4_000), .restart)
+        after(faultDraws.within(50...4_000), .restart)
     }
 
     /// Shuts the server down cleanly.
@@ -252,7 +252,7 @@ extension World {
         if let last = store.queue.last { checker.durable(upTo: last.ticket) }
         store.close()
         goDown()
-        after(chaos.within(50...2_000), .restart)
+        after(faultDraws.within(50...2_000), .restart)
     }
 
     private func goDown() {
@@ -263,11 +263,11 @@ extension World {
             links[index].isOpenAtServer = false
             guard !links[index].isHalfOpen, !links[index].isClosing else { continue }
             links[index].isClosing = true
-            after(network.within(1...300), .closeDown(link: index, code: 1006))
+            after(networkDraws.within(1...300), .closeDown(link: index, code: 1006))
         }
         for index in requests.indices where requests[index].isAtServer {
             requests[index].isAtServer = false
-            after(network.within(1...300), .response(index, status: 0, body: []))
+            after(networkDraws.within(1...300), .response(index, status: 0, body: []))
         }
     }
 }

@@ -4,40 +4,41 @@ import CallWire
 import Switchboard
 
 /// Injects malicious and broken clients.
-extension World {
+extension SimulatedWorld {
     func injectFault(_ kind: Int) {
         let names = checker.recent
-        guard let number = users.pick(names), let call = checker.calls[number], let device = users.pick(devices) else {
+        guard let number = userDraws.pick(names), let call = checker.calls[number], let device = userDraws.pick(devices)
+        else {
             return
         }
         switch kind {
         case 0, 1: probe(call.name)
         case 2: wrongEpoch(call, device)
-        case 3: garbage(device)
-        case 4 where users.percent(1): flood(call)
-        case 5 where users.percent(30): hangUpByRequest(call)
-        default: wild(call)
+        case 3: sendGarbage(device)
+        case 4 where userDraws.percent(1): flood(call)
+        case 5 where userDraws.percent(30): hangUpByRequest(call)
+        default: sendRandomSignal(call)
         }
     }
 
     /// Ends a call by a request of the calling device, without its core, as an extension of its app may do.
-    private func hangUpByRequest(_ call: InvariantChecker.Mirror) {
+    private func hangUpByRequest(_ call: InvariantChecker.CommittedCall) {
         guard call.isLive, let caller = devices.first(where: { $0.id == call.record.legs.first?.device.id }),
             caller.isRealApp
         else { return }
-        foreignCount += 1
-        requests(.end(id: "f\(foreignCount)", call.name.id), from: caller)
+        signalsWithoutCore += 1
+        requests(.end(id: "f\(signalsWithoutCore)", call.name.id), from: caller)
     }
 
     /// Makes any device send any signal in any state.
-    private func wild(_ call: InvariantChecker.Mirror) {
+    private func sendRandomSignal(_ call: InvariantChecker.CommittedCall) {
         let near = devices.filter { $0.user == call.record.caller || $0.user == call.record.callee }
-        guard let device = users.pick(near), let kind = users.pick(SignalKind.allCases) else { return }
+        guard let device = userDraws.pick(near), let kind = userDraws.pick(SignalKind.allCases) else { return }
         var name = call.name
         if !device.isRealApp, changesUnseen(kind, name, for: device) { return }
         // Sometimes the signal names a call that never existed.
-        if kind != .offer, users.percent(5), let id = CallID("none\(foreignCount)") { name.id = id }
-        foreign(device, kind, name, fields: fields(of: kind))
+        if kind != .offer, userDraws.percent(5), let id = CallID("none\(signalsWithoutCore)") { name.id = id }
+        sendWithoutCore(device, kind, name, fields: fields(of: kind))
     }
 
     /// Returns whether a signal in a model device's name, sent without its core, would leave the device with a wrong
@@ -59,7 +60,7 @@ extension World {
         sdpCount += 1
         return switch kind {
         case .offer, .answer: description(sdpCount)
-        case .ice: candidate()
+        case .ice: candidateField()
         case .update: "\"hold\":true"
         case .dtmf: "\"digits\":\"5\""
         case .info: "\"data\":1"
@@ -68,7 +69,7 @@ extension World {
     }
 
     /// Sends a signal from a device without the knowledge of its core.
-    func foreign(
+    func sendWithoutCore(
         _ device: SimulatedDevice,
         _ kind: SignalKind,
         _ name: CallName,
@@ -76,60 +77,60 @@ extension World {
         epoch: UInt32? = nil,
         prefix: String = "f"
     ) {
-        foreignCount += 1
+        signalsWithoutCore += 1
         let peer = name.pair.other(than: device.user)
         let more = fields.isEmpty ? "" : "," + fields
         let said = epoch.map { ",\"epoch\":\($0)" } ?? ""
-        if kind == .end, users.percent(55) {
-            requests(.end(id: "f\(foreignCount)", name.id), from: device)
-        } else if let link = device.link, !device.isConnecting, users.percent(70) {
+        if kind == .end, userDraws.percent(55) {
+            requests(.end(id: "f\(signalsWithoutCore)", name.id), from: device)
+        } else if let link = device.link, !device.isConnecting, userDraws.percent(70) {
             let text =
-                "{\"type\":\"\(kind.rawValue)\",\"id\":\"\(prefix)\(foreignCount)\",\"callId\":\"\(name.id.text)\",\"to\":\"\(peer.text)\"\(said)\(more)}"
+                "{\"type\":\"\(kind.rawValue)\",\"id\":\"\(prefix)\(signalsWithoutCore)\",\"callId\":\"\(name.id.text)\",\"to\":\"\(peer.text)\"\(said)\(more)}"
             writes(Array(text.utf8), on: link)
         } else {
             let text =
-                "{\"action\":\"\(kind.rawValue)\",\"id\":\"\(prefix)\(foreignCount)\",\"deviceId\":\"\(device.id.text)\",\"to\":\"\(peer.text)\"\(said),\"data\":{\(fields)}}"
-            requests(.signal(id: "f\(foreignCount)", Array(text.utf8), name.id), from: device)
+                "{\"action\":\"\(kind.rawValue)\",\"id\":\"\(prefix)\(signalsWithoutCore)\",\"deviceId\":\"\(device.id.text)\",\"to\":\"\(peer.text)\"\(said),\"data\":{\(fields)}}"
+            requests(.signal(id: "f\(signalsWithoutCore)", Array(text.utf8), name.id), from: device)
         }
     }
 
-    private func wrongEpoch(_ call: InvariantChecker.Mirror, _ device: SimulatedDevice) {
+    private func wrongEpoch(_ call: InvariantChecker.CommittedCall, _ device: SimulatedDevice) {
         guard device.user == call.record.caller || device.user == call.record.callee else { return }
-        foreign(device, .info, call.name, fields: "\"data\":0", epoch: call.record.epoch + 70_000, prefix: "w")
+        sendWithoutCore(device, .info, call.name, fields: "\"data\":0", epoch: call.record.epoch + 70_000, prefix: "w")
     }
 
     /// Makes the calling device send a flood of signals; the log must not grow beyond its limits.
-    private func flood(_ call: InvariantChecker.Mirror) {
+    private func flood(_ call: InvariantChecker.CommittedCall) {
         guard call.isLive, let device = devices.first(where: { $0.id == call.record.legs.first?.device.id }) else {
             return
         }
         log("\(device.id.text) floods \(call.name)")
-        let bulk = String(repeating: "x", count: users.percent(50) ? 2_000 : 10)
+        let bulk = String(repeating: "x", count: userDraws.percent(50) ? 2_000 : 10)
         for number in 0..<560 {
-            let say = Intent.say(call.name, .info, fields: "\"data\":\"\(bulk)\(number)\"")
+            let say = Intent.send(call.name, .info, fields: "\"data\":\"\(bulk)\(number)\"")
             after(Int64(number) * 25, .intent(device: device.index, instance: device.instance, say))
         }
     }
 
-    private func garbage(_ device: SimulatedDevice) {
+    private func sendGarbage(_ device: SimulatedDevice) {
         guard let link = device.link, !device.isConnecting else { return }
         let texts = [
             "{", "[]", "{\"type\":\"fly\"}", "{\"type\":\"ice\"}", "{\"type\":\"offer\",\"sdp\":\"x\"}", "\"\"",
             "{\"type\":\"end\",\"callId\":\"\(String(repeating: "x", count: 200))\"}",
             "{\"type\":\"sync\",\"calls\":{\"call\":0,\"zzz\":3}}",
         ]
-        writes(Array((users.pick(texts) ?? "").utf8), on: link)
+        writes(Array((userDraws.pick(texts) ?? "").utf8), on: link)
     }
 
     /// Makes an outsider ask about a call of other users, and about a call that does not exist.
     private func probe(_ name: CallName) {
         guard let outsider = devices.last, outsider.user.text == "99", !outsidersNames.contains(name.id),
-            let unknown = CallID("nobody\(foreignCount)")
+            let unknown = CallID("nobody\(signalsWithoutCore)")
         else { return }
-        foreignCount += 1
+        signalsWithoutCore += 1
         for id in [name.id, unknown] {
             let asked: Switchboard.Request
-            switch foreignCount % 3 {
+            switch signalsWithoutCore % 3 {
             case 0: asked = .fetch(id, .init(device: outsider.id))
             case 1: asked = .end(id, device: outsider.id)
             default:

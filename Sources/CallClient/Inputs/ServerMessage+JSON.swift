@@ -2,7 +2,7 @@ import CallCore
 import CallWire
 import JSON
 
-extension Incoming {
+extension ServerMessage {
     /// Reads a text frame; a frame that cannot be read, or that concerns no call, becomes ``other``.
     public init(_ frame: [UInt8]) {
         // A client cannot use the reason why a frame of the server is invalid; it ignores the frame.
@@ -13,7 +13,7 @@ extension Incoming {
         self = Self.read(object)
     }
 
-    static func read(_ object: JSONObject) -> Incoming {
+    static func read(_ object: JSONObject) -> ServerMessage {
         guard let type = object.text("type") else { return .other }
         switch type {
         case "welcome": return .welcome
@@ -47,7 +47,7 @@ extension Incoming {
     }
 }
 
-extension Incoming.Envelope {
+extension ServerMessage.Envelope {
     init?(_ object: JSONObject) {
         guard let callID = object.text("callId").flatMap({ CallID($0) }),
             let epoch = object.number("epoch").flatMap({ UInt32(exactly: $0) }),
@@ -66,7 +66,7 @@ extension Incoming.Envelope {
     }
 }
 
-extension Incoming.Content {
+extension ServerMessage.Content {
     init?(_ kind: SignalKind, _ object: JSONObject) {
         let round = object.number("round").flatMap { UInt32(exactly: $0) }
         switch kind {
@@ -143,7 +143,7 @@ extension FetchedCall {
                 let epoch = object.number("epoch").flatMap({ UInt32(exactly: $0) }),
                 let state = object.text("state").flatMap({ CallState(rawValue: $0) })
             else { return .failure(.unreachable) }
-            let signals = object.objects("signals").map(Incoming.read)
+            let signals = object.objects("signals").map(ServerMessage.read)
             return .success(
                 FetchedCall(
                     callID: callID,

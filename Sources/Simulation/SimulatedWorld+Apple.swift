@@ -1,0 +1,106 @@
+import CallCore
+import CallPorts
+import SeededRandom
+import Switchboard
+
+/// Simulates Apple's push service: its response to a push is independent of the push's delivery to a device.
+extension SimulatedWorld {
+    func pushRequested(_ push: OutgoingPush) {
+        statistics.pushes += 1
+        log(
+            "server ~ APNs: \(push.kind.rawValue) push \(push.id.rawValue) for \(push.token), \(push.environment.rawValue)"
+        )
+        checker.pushRequested(push, at: now)
+        after(apnsDraws.within(5...60), .pushArrives(run: run, push))
+    }
+
+    /// Returns the device that has, or had, a push token.
+    private func owner(of token: String) -> SimulatedDevice? {
+        // An alert token is the VoIP token with an `a` in front.
+        let token = token.hasPrefix("a") ? String(token.dropFirst()) : token
+        return devices.first { $0.token == token || $0.oldTokens.contains { $0.token == token } }
+    }
+
+    func pushArrives(_ push: OutgoingPush, _ run: Int) {
+        // The push is not on the wire yet: it can still be cancelled, and it is lost if the server goes down.
+        guard run == self.run, switchboard != nil else { return }
+        if checker.isCancelled(push.id) {
+            report(.cancelled, push, run)
+            return
+        }
+        checker.attempted(push.id)
+        guard let device = owner(of: push.token) else {
+            report(.response(status: 400, reason: "BadDeviceToken", timestamp: nil), push, run)
+            return
+        }
+        guard device.environment == push.environment else {
+            report(.response(status: 400, reason: "BadDeviceToken", timestamp: nil), push, run)
+            return
+        }
+        if let old = device.oldTokens.first(where: { $0.token == push.token }) {
+            report(
+                .response(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: old.until)),
+                push,
+                run
+            )
+            return
+        }
+        if faults.contains(.pushes), !isHealed, apnsDraws.percent(30) {
+            failPush(push, device, run)
+            return
+        }
+        report(.response(status: 200, reason: nil, timestamp: nil), push, run)
+        deliver(push, to: device)
+    }
+
+    private func failPush(_ push: OutgoingPush, _ device: SimulatedDevice, _ run: Int) {
+        switch apnsDraws.below(9) {
+        case 0: report(.response(status: 429, reason: "TooManyRequests", timestamp: nil), push, run)
+        case 1: report(.response(status: 500, reason: "InternalServerError", timestamp: nil), push, run)
+        case 2: report(.response(status: 503, reason: "ServiceUnavailable", timestamp: nil), push, run)
+        case 3: report(.response(status: 400, reason: "TopicDisallowed", timestamp: nil), push, run)
+        case 4: report(.unreachable("the connection was lost"), push, run)
+        case 5:
+            // The push is taken, but the response is lost.
+            report(.unreachable("no answer"), push, run)
+            deliver(push, to: device)
+        case 6:
+            report(.response(status: 200, reason: nil, timestamp: nil), push, run)
+            deliver(push, to: device)
+            deliver(push, to: device)
+        case 7:
+            report(.response(status: 200, reason: nil, timestamp: nil), push, run)
+            let late = max(0, push.expiresAt.milliseconds - moment.milliseconds) + apnsDraws.within(1_000...60_000)
+            after(late, .pushDelivered(device: device.index, payload: push.payload))
+        default:
+            // The push is taken, and never delivered.
+            report(.response(status: 200, reason: nil, timestamp: nil), push, run)
+        }
+    }
+
+    private func deliver(_ push: OutgoingPush, to device: SimulatedDevice) {
+        guard push.kind == .voip else { return }
+        let delay = apnsDraws.percent(85) ? apnsDraws.within(50...1_200) : apnsDraws.within(1_200...8_000)
+        after(delay, .pushDelivered(device: device.index, payload: push.payload))
+    }
+
+    private func report(_ result: PushResult, _ push: OutgoingPush, _ run: Int) {
+        after(apnsDraws.within(5...200), .pushResult(run: run, push.id, result))
+    }
+
+    func pushResult(_ run: Int, _ id: PushID, _ result: PushResult) {
+        guard run == self.run, switchboard != nil else { return }
+        log("APNs ~ server: push \(id.rawValue) \(result)")
+        checker.pushResulted(id, result)
+        serve(.pushed(id, result), repeatable: apnsDraws.percent(5))
+    }
+
+    func pushDelivered(_ payload: [UInt8], to device: SimulatedDevice) {
+        // APNs does not store a push that expires immediately.
+        guard now >= device.offlineUntil else { return }
+        log("APNs ~ \(device.id.text): push \(Ladder.text(payload, from: 0))")
+        mix(payload)
+        if device.power != .foreground { launch(device) }
+        passToCore(device, .push(payload))
+    }
+}

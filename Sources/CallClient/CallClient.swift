@@ -2,9 +2,9 @@ public import CallCore
 
 /// The calls of one device of one user, as that device knows them.
 ///
-/// Every call runs through the phases below. Two users may call each other at the same time (glare). The incoming call
-/// then either replaces the outgoing call and is answered at once, or it is hidden: it is hidden while the outgoing
-/// call continues.
+/// Every call runs through the phases below. If two users call each other at the same time (glare), one of the two
+/// calls wins. If the incoming call wins, it replaces the outgoing call and is answered at once. Otherwise it is hidden
+/// by the outgoing call: the user does not see it while the outgoing call continues.
 ///
 ///     startCall     localDescription    answer (peer)
 ///        │  preparing ─────────▶ calling ─────────┐
@@ -39,11 +39,11 @@ public import CallCore
 /// handle(.pushed(values))                         // PushKit delivered a VoIP push.
 /// ```
 ///
-/// - The outputs use CallKit's terms, but the core does not import CallKit: see ``Output``. Every VoIP push leads to a
-///   report to the system in the same turn.
-/// - A signal waits in the outbox until the server has acknowledged it. It is sent over the WebSocket connection, or by
-///   REST while there is no connection or the connection stays silent. It always keeps its id, and the signals of one
-///   call stay in order.
+/// - The outputs use CallKit's terms, but the core does not import CallKit: see ``Output``. The outputs for each VoIP
+///   push contain a report to the system.
+/// - A signal waits in the outbox until the server has acknowledged it. It is sent over the socket (the device's
+///   WebSocket to the server), or by REST if no socket is open or no ack comes in time. A signal always keeps its id,
+///   and the signals of one call stay in order.
 /// - Every signal of a call except its first offer names the call's epoch, and waits until the epoch is known. So a
 ///   signal for one call cannot affect a later call with the same callId.
 public struct CallClient: Sendable {
@@ -57,17 +57,18 @@ public struct CallClient: Sendable {
     public internal(set) var clockSkew: Moment.Duration?
     /// The moment from which this device may reconnect to a server that shut down; `nil` = at any time.
     ///
-    /// If the core needs a connection for its calls, it waits until this moment, and then outputs ``Output/connect``.
-    /// An app that opens connections on its own must not do so earlier, except when its user makes a call or a push
-    /// wakes it. Such connections are too few to overload the server.
+    /// If the core needs a socket, it waits until this moment, and then outputs ``Output/connect``. An app that opens
+    /// sockets on its own must wait as well, except when its user makes a call or a push wakes the app: such sockets
+    /// are too few to overload the server.
     public internal(set) var reconnectAt: Moment?
     /// Whether the system has activated the audio session for this app.
     public internal(set) var isAudioSessionActive = false
 
     var isSocketOpen = false
     var isTokenExpired = false
-    /// Whether ``clockSkew`` is out of date, because the clock may have been set: the next measurement then replaces
-    /// it, even with a larger value.
+    /// Whether a clock may have been set since ``clockSkew`` was measured.
+    ///
+    /// The next measurement then replaces the value, even with a larger one.
     var isSkewStale = false
     var outbox: [Unacknowledged] = []
     var lastSignalNumber: UInt64 = 0
@@ -146,7 +147,8 @@ public struct CallClient: Sendable {
 
     /// Starts or stops the audio of each call.
     ///
-    /// Audio flows only while the app owns the audio session, the call is answered, and this side does not hold it.
+    /// Audio flows only while the app owns the audio session, the call is answered, and this side has not put it on
+    /// hold.
     private mutating func gateAudio() {
         for index in calls.indices {
             let isOn = isAudioSessionActive && calls[index].isAnswered && calls[index].media.hold != true
@@ -156,7 +158,7 @@ public struct CallClient: Sendable {
         }
     }
 
-    /// Forgets the oldest ended calls above the limit, and the signals that still wait in the outbox for them.
+    /// Forgets the oldest ended calls above ``ClientLimits/endedCalls``, and their signals in the outbox.
     private mutating func trim() {
         while calls.count(where: { !$0.isLive }) > ClientLimits.endedCalls,
             let oldest = calls.firstIndex(where: { !$0.isLive })

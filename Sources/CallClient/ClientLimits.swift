@@ -2,19 +2,20 @@ public import CallCore
 
 /// The limits and time spans of the client core, each with its reason.
 public enum ClientLimits {
-    /// How much longer than the server a device rings before it stops by itself.
+    /// How long a device waits, once a ring should have ended, for the server's message about the end.
     ///
-    /// The device stops by itself because the server's message may be lost. The margin lets that message arrive first.
+    /// The message may be lost, so the device then ends the ring by itself.
     public static let ringGrace = Moment.Duration.seconds(5)
     /// The longest ring that a caller may ask for (protocol, section 3).
     ///
     /// A ring whose end is unknown lasts this long.
     public static let longestRing = Moment.Duration.seconds(120)
-    /// How long an answered call may wait for the caller's description and for the media engine's answer to it.
+    /// How long an answered call may wait until the caller's description has arrived and the media engine has made its
+    /// answer.
     public static let setupTimeout = Moment.Duration.seconds(30)
     /// The time without an ack after which a signal that was sent over the socket is sent by REST too.
     ///
-    /// The socket may be half-open by then.
+    /// The socket may be half-open: open on this device, but gone for the server.
     public static let ackTimeout = Moment.Duration.seconds(4)
     /// The first pause before a request is retried; it doubles with each further failure.
     public static let firstRetryDelay = Moment.Duration.milliseconds(500)
@@ -22,23 +23,23 @@ public enum ClientLimits {
     public static let longestRetryDelay = Moment.Duration.seconds(8)
     /// The longest time for which a server that shuts down may keep a device from reconnecting.
     public static let longestReconnectDelay = Moment.Duration.seconds(60)
-    /// The number of ends that are kept for one call while its epoch is unknown.
+    /// The largest number of ends that are kept for one call while its epoch is unknown.
     static let earlyEnds = 4
-    /// How long `not_found` is not taken as final, because clients may not yet have resent the call to a server that
-    /// crashed.
+    /// How long the server may refuse a signal as `not_found` before the core drops the signal.
+    ///
+    /// A server that crashed may know the call again only when its clients have resent their signals.
     public static let notFoundTimeout = Moment.Duration.seconds(10)
     /// How long the core tries to send an end to an unreachable server; after this time the server has ended the call
     /// anyway.
     public static let endTimeout = Moment.Duration.seconds(150)
-    /// The interval at which the log of a call hidden by an outgoing one is fetched.
+    /// The interval at which the log of a call hidden by an outgoing call is fetched.
     public static let hiddenCallCheck = Moment.Duration.seconds(3)
     /// The number of ended calls that are remembered, so that a late push or signal is not taken for a new call.
     public static let endedCalls = 64
-    /// The largest number of calls hidden by an outgoing one at a time: an ordinary peer causes one, a hostile peer
+    /// The largest number of calls hidden by outgoing calls at a time: an ordinary peer causes one, a hostile peer
     /// many.
     public static let hiddenCalls = 4
-    /// The largest number of candidates, of either side, that wait for their description: trickle ICE produces about
-    /// 40.
+    /// The largest number of candidates of each side that wait for their description: trickle ICE produces about 40.
     public static let candidates = 256
     /// The largest number of one call's signals that wait for an ack: as many as the server's log holds.
     public static let unacknowledged = Limits.logSignals

@@ -5,22 +5,24 @@ extension CallClient {
     public struct Configuration: Equatable, Sendable {
         /// The user of this device.
         public var user: UserID
-        /// This device's id, the same that it gives on its socket, in requests and at its registration.
+        /// This device's id, which the app also gives when it opens a socket, in requests, and when it registers for
+        /// pushes.
         public var device: DeviceID
         /// The prefix of this core's signal ids: at most 40 bytes, and different in each launch of the app.
         ///
         /// The server treats an id that it has already received from this device as a repeat. The core makes no random
         /// numbers, so pass a random prefix.
         public var signalIDPrefix: String
-        /// The user's name as callees see it; `nil` = the name in the token.
+        /// The user's name as callees see it; `nil` = the name in the user's bearer token.
         public var displayName: String?
         /// How long callees are rung: 5 to 120 s.
         public var ringTimeout = Moment.Duration.seconds(45)
-        /// `CXProviderConfiguration.maximumCallGroups`, from 1: the active call and those that may be held beside it.
+        /// `CXProviderConfiguration.maximumCallGroups`, from 1: one active call, and the calls on hold.
         public var maximumCallGroups = 2
         /// `CXProviderConfiguration.maximumCallsPerCallGroup`, from 1.
         ///
-        /// Together with ``maximumCallGroups`` it limits how many calls there may be at a time; calls are not merged.
+        /// The product with ``maximumCallGroups`` limits the number of calls (``capacity``). The core does not merge
+        /// calls into a conference.
         public var maximumCallsPerCallGroup = 1
         /// How far this device's clock is ahead of the server's clock, as an earlier launch measured it; `nil` =
         /// unknown.
@@ -35,7 +37,8 @@ extension CallClient {
             self.signalIDPrefix = signalIDPrefix
         }
 
-        /// The largest number of calls at a time; both factors are limited to 1...16.
+        /// The largest number of calls at a time: ``maximumCallGroups`` times ``maximumCallsPerCallGroup``, each
+        /// limited to 1...16.
         public var capacity: Int { max(1, min(16, maximumCallGroups)) * max(1, min(16, maximumCallsPerCallGroup)) }
     }
 }

@@ -1,15 +1,17 @@
 public import CallCore
 
-/// The reaction to a VoIP push: always a report to the system, in the same turn.
+/// The decision on a VoIP push: how it is reported to the system.
 ///
-/// iOS ends an app that does not report a VoIP push, and then withholds further pushes. So no verdict ignores a push.
-/// ``CallClient`` applies the verdict by itself when it receives ``CallClient/Input/pushed(_:)``.
+/// iOS ends an app that does not report a VoIP push, and then withholds further pushes. So every decision contains a
+/// report. ``CallClient`` makes the decision and applies it when it receives ``CallClient/Input/pushed(_:)``.
 public enum PushVerdict: Equatable, Sendable {
     /// The call is new to this device: report it and let it ring.
     case ring
     /// There is nothing to ring for: report a call and end it immediately, for this reason.
     case reportThenEnd(EndReason)
-    /// The call is known already, under this UUID: report it again, which does not ring again.
+    /// A call with this UUID is known already: report it again; the system does not ring again.
+    ///
+    /// It is the call of the push, or this device's own call to the same peer (glare).
     case attachToExisting(CallUUID)
 
     /// The knowledge of a device when a push arrives.
@@ -23,7 +25,7 @@ public enum PushVerdict: Equatable, Sendable {
         /// How far the device's clock is ahead of the server's clock; `nil` = unknown.
         public var clockSkew: Moment.Duration?
 
-        /// Creates a state from its parts.
+        /// Creates a context from its parts.
         public init(user: UserID, calls: [Known] = [], isFull: Bool = false, clockSkew: Moment.Duration? = nil) {
             self.user = user
             self.calls = calls
@@ -40,9 +42,10 @@ public enum PushVerdict: Equatable, Sendable {
         public var callID: CallID
         /// The other user.
         public var peer: UserID
-        /// The call's epoch: which use of its callId it is; `nil` = not known yet.
+        /// The call's epoch: the number, from 1, that tells apart the calls with the same callId and peer; `nil` = not
+        /// known yet.
         public var epoch: UInt32?
-        /// When ringing stops, by the server's clock, as the device was told.
+        /// When ringing stops, by the server's clock, as the server stated it; `nil` = not stated.
         public var ringUntil: Moment?
         /// How far the call has got.
         public var state: State
@@ -73,21 +76,19 @@ public enum PushVerdict: Equatable, Sendable {
         case calling
         /// The call is outgoing and was answered.
         case answered
-        /// The call came in while this device was calling the same peer. The outgoing call continues, and this one is
-        /// not shown.
+        /// The call came in while this device was calling the same peer. The outgoing call, which has the UUID `by`,
+        /// continues, and the incoming call is not shown.
         case hiddenByOutgoingCall(by: CallUUID)
         /// The call has ended.
         case ended(EndReason)
     }
 
-    /// Returns the verdict on the dictionary of a push.
-    ///
-    /// There is a verdict on every dictionary, even a broken one, in every state and at every time.
+    /// Returns the decision on the dictionary of a push, even if the dictionary is malformed.
     public static func of(_ push: [String: PushValue], _ context: Context, at now: Moment) -> PushVerdict {
         of(IncomingPush(push, for: context.user), context, at: now)
     }
 
-    /// Returns the verdict on a push that was read already.
+    /// Returns the decision on a push that was read already.
     public static func of(_ push: IncomingPush, _ context: Context, at now: Moment) -> PushVerdict {
         guard push.isIncomingCall, let callID = push.callID, let from = push.from, from != context.user else {
             return .reportThenEnd(.failed)
@@ -100,7 +101,8 @@ public enum PushVerdict: Equatable, Sendable {
                 case .incoming: return .attachToExisting(known.uuid)
                 case .hiddenByOutgoingCall(let uuid): return .attachToExisting(uuid)
                 case .ended(let reason): return .reportThenEnd(reason)
-                // Both users chose the same callId: the push is about the outgoing call of this device.
+                // Both users call each other under the same callId: the push is reported under the UUID of this
+                // device's call.
                 case .calling, .answered: return .attachToExisting(known.uuid)
                 }
             case .older: return .reportThenEnd(.replaced)
@@ -113,8 +115,8 @@ public enum PushVerdict: Equatable, Sendable {
             }
         }
         if isLate(push, context, at: now) { return .reportThenEnd(.unanswered) }
-        // Both users call each other. Only one of the two calls continues, and it is reported under the outgoing call's
-        // UUID.
+        // Both users call each other. Only one of the two calls continues, and the system knows that call by the UUID
+        // of the outgoing call.
         if let own = context.calls.last(where: { $0.peer == from && $0.state == .calling }) {
             return .attachToExisting(own.uuid)
         }
@@ -123,7 +125,7 @@ public enum PushVerdict: Equatable, Sendable {
 
     private enum Age { case same, older, newer }
 
-    /// Compares a push with a known call of the same callId: the same epoch, an older one or a newer one.
+    /// Returns whether a push is about a known call with the same callId and peer, or about an older or a newer call.
     private static func age(of push: IncomingPush, against known: Known) -> Age {
         if let epoch = push.epoch, let knownEpoch = known.epoch {
             return epoch == knownEpoch ? .same : epoch < knownEpoch ? .older : .newer

@@ -11,7 +11,8 @@ extension CallClient {
         public let peer: UserID
         /// The side of the call that this device is on.
         public internal(set) var side: Side
-        /// The call's epoch: which use of its callId it is; `nil` until the server has stated it.
+        /// The call's epoch: the number, from 1, that tells apart the calls with the same callId and peer; `nil` until
+        /// the server has stated it.
         public internal(set) var epoch: UInt32?
         /// The phase that the call is in.
         public internal(set) var phase: Phase
@@ -30,7 +31,7 @@ extension CallClient {
 
         /// The number of the call in this core; signals in the outbox refer to it.
         let number: UInt64
-        /// When ringing stops, by the server's clock, as this device was told.
+        /// When ringing stops, by the server's clock, as the server stated it last; `nil` = not stated.
         var ringUntil: Moment?
         /// The capability that came with a push.
         var capability: String?
@@ -40,8 +41,9 @@ extension CallClient {
         var receivedSignals: [SignalKey] = []
         /// Whether the media engine holds resources for this call.
         var usesMedia = false
-        /// Whether the server refused a signal because it knows no such live call; until the log arrives, it is unclear
-        /// whether the call has ended.
+        /// Whether the server refused a signal because it knows no such live call.
+        ///
+        /// The log then shows whether the call has ended.
         var mayHaveEnded = false
         /// Whether the socket was closed and the log has not been fetched since.
         var mayHaveMissed = false
@@ -78,7 +80,9 @@ extension CallClient {
 
         /// The requests for the log that failed since the last one that succeeded.
         struct Failures: Equatable, Sendable {
-            /// The number that decides how long to pause before the next request.
+            /// The number of failures, from which the pause before the next request follows.
+            ///
+            /// After a failure to reach the server it is 3 at most.
             var count = 0
             /// The number of responses that said that there is no such call.
             var notFound = 0
@@ -119,8 +123,8 @@ extension CallClient {
         case calling(until: Moment)
         /// The system rings, until that moment at the latest. Leads to `answering` and `ended`.
         case ringing(until: Moment)
-        /// The call came in while this device was calling the same peer. The outgoing call continues, and this one is
-        /// not shown.
+        /// The call came in while this device was calling the same peer. The outgoing call continues, and the incoming
+        /// call is not shown.
         ///
         /// Leads to `ended` when the server ends the call, and to `ringing` when the outgoing call fails. The log is
         /// fetched at `checkAt`.

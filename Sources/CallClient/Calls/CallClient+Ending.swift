@@ -31,12 +31,13 @@ extension CallClient {
 
     /// Sends the end of a call to the server, and drops the call's other signals that wait.
     ///
-    /// The offer that began the call stays in the outbox if it was sent: its result shows whether the server has it.
+    /// The offer that began the call stays in the outbox if it was sent: its ack or refusal shows whether the server
+    /// has the call.
     mutating func sendEnd(of index: Int, _ reason: EndReason?) {
         let number = calls[index].number
         outbox.removeAll { $0.call == number && !($0.role == .firstOffer && $0.wasSent) }
         for place in outbox.indices where outbox[place].call == number { outbox[place].isWithdrawn = true }
-        // If the call never left this device, the server need not know about its end.
+        // If no signal of the call has left this device, the server need not know about the end.
         guard calls[index].epoch != nil || calls[index].side == .callee || hasUnacknowledged(index) else { return }
         let told = EndReason.fitting(reason, by: calls[index].side, answered: calls[index].isAnswered)
         enqueue(.end(told), of: index)
@@ -46,7 +47,7 @@ extension CallClient {
 
     /// Turns a call into an ended one.
     ///
-    /// It sends nothing to the server: `sendEnd` puts the call's last signals into the outbox beforehand.
+    /// This function sends nothing to the server. If the server must learn of the end, `sendEnd` is called first.
     mutating func markEnded(_ index: Int, _ reason: EndReason, reports: Bool, keepsMedia: Bool = false, at now: Moment)
     {
         let call = calls[index]
@@ -79,7 +80,9 @@ extension CallClient {
         }
     }
 
-    /// Remembers an unknown call as ended, so that its push does not ring; returns its index.
+    /// Remembers a call that is unknown here as ended, so that a push for it does not ring.
+    ///
+    /// Returns the index of the remembered call.
     @discardableResult
     mutating func remember(
         _ callID: CallID,
@@ -104,8 +107,8 @@ extension CallClient {
     mutating func providerReset(at now: Moment) {
         isAudioSessionActive = false
         for index in calls.indices where calls[index].isLive {
-            // CallKit has forgotten the call, so no end is reported. Unlike `markEnded`, this lets no call hidden by an
-            // outgoing one ring.
+            // CallKit has forgotten the call, so no end is reported. Unlike `markEnded`, this code lets no call ring
+            // that was hidden by an outgoing call.
             sendEnd(of: index, .failed)
             let call = calls[index]
             calls[index].phase = .ended(.failed, at: now)
@@ -118,8 +121,8 @@ extension CallClient {
         }
     }
 
-    /// Ends the calls whose time has run out, and fetches the logs of calls hidden by an outgoing one that are due for
-    /// a check.
+    /// Ends the calls whose time has run out, and fetches the logs of those calls hidden by an outgoing call whose
+    /// check is due.
     mutating func deadlineReached(at now: Moment) {
         for index in calls.indices {
             switch calls[index].phase {

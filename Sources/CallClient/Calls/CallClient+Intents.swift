@@ -129,7 +129,7 @@ extension CallClient {
         }
         let wrapped = Array("{\"data\":\(text)}".utf8)
         guard calls[index].isAnswered, text.utf8.count <= WireLimits.infoBytes,
-            // Text that is not one JSON value would break the frame. The error of the parser is not needed.
+            // Text that is not one JSON value would make the frame malformed. The error of the parser is not needed.
             let object = try? JSONObject(wrapped), object.members.count == 1, enqueue(.info(text), of: index)
         else {
             out.append(.refused(uuid, .notPossible))
@@ -146,7 +146,8 @@ extension CallClient {
             hasVideo: hasVideo ?? calls[index].displayedPeer.hasVideo,
             restartsICE: restartsICE
         )
-        // Before the answer no offer replaces another: it would be unclear to which offer the answer belongs.
+        // An offer waits until the call is answered and no other exchange is under way. Otherwise it would be unclear
+        // to which offer an answer belongs.
         if calls[index].isAnswered, calls[index].negotiation.state == .stable {
             offer(index, wish)
         } else {

@@ -50,7 +50,7 @@ extension CallClient {
         _ sdp: String,
         at now: Moment
     ) {
-        // A description that was withdrawn while it was being made is ignored.
+        // A description is ignored if the call has ended or the description was withdrawn while the engine made it.
         guard let index = liveIndex(uuid) else { return }
         switch (calls[index].negotiation.state, kind) {
         case (.makingOffer(round), .offer): offerMade(index, round, sdp, at: now)
@@ -118,7 +118,7 @@ extension CallClient {
                 Negotiation.WaitingCandidate(candidate: candidate, round: round)
             )
         } else if round == negotiation.sentRound, round > 0 {
-            // If too many signals wait, this candidate is dropped: ICE does without it.
+            // If too many signals wait, this candidate is dropped: ICE can work with the other candidates.
             enqueue(.ice(candidate, round: round), of: index)
         }
     }

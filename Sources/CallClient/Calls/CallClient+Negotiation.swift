@@ -5,7 +5,8 @@ extension CallClient {
     mutating func takeOffer(_ offer: IncomingOffer, for index: Int, at now: Moment) {
         if calls[index].negotiation.isUnconfirmed, calls[index].isLive {
             // The engine already has the offer that came with the push. The log is read from the beginning, so a
-            // different offer in the log may be older. That offer is set aside until the log has been read to the end.
+            // different offer in the log may be older than the push's. The different offer is set aside until the log
+            // has been read to the end.
             guard offer.sdp == calls[index].negotiation.remoteSDP else {
                 calls[index].negotiation.deferredOffer = offer
                 return
@@ -33,7 +34,8 @@ extension CallClient {
 
     /// Applies the offer that was set aside, now that the log has been read to the end.
     ///
-    /// An offer that is still set aside then is newer than the push's copy, because the log did not contain the copy.
+    /// Entries are applied in the order of `seq`. If the log contained the push's copy after this offer, the copy's
+    /// entry would have removed this offer (`confirm`). So an offer that is still set aside is newer than the copy.
     mutating func applyDeferredOffer(of index: Int, at now: Moment) {
         guard let offer = calls[index].negotiation.deferredOffer else { return }
         calls[index].negotiation.deferredOffer = nil
@@ -64,7 +66,7 @@ extension CallClient {
         startAnswering(index)
     }
 
-    /// Withdraws this device's offer: from the engine, and from the outbox if it was not sent yet.
+    /// Withdraws this device's offer: from the engine, and from the outbox if the offer was not sent yet.
     mutating func withdrawOffer(_ index: Int) {
         out.append(.rollback(calls[index].uuid))
         let number = calls[index].number

@@ -1,8 +1,8 @@
 import CallCore
 
-/// VoIP pushes: each push leads to a report in the turn in which it arrives.
+/// VoIP pushes: the outputs for each push contain a report to the system.
 extension CallClient {
-    /// The state of this device, as the input for a verdict on a push.
+    /// The state of this device, on which the decision on a push depends (``PushVerdict``).
     public var pushContext: PushVerdict.Context {
         let known = calls.map { call in
             PushVerdict.Known(
@@ -45,7 +45,7 @@ extension CallClient {
     }
 
     private mutating func ring(_ push: IncomingPush, at now: Moment) {
-        // The verdict is `ring` only for a push that names the call and its caller.
+        // The decision is `ring` only for a push that names the call and its caller.
         guard let callID = push.callID, let peer = push.from else { return reportThenEnd(push, .failed, at: now) }
         for index in calls.indices where calls[index].callID == callID && calls[index].peer == peer {
             // The push is of a later epoch: the callId is used again.
@@ -80,11 +80,11 @@ extension CallClient {
         if calls[shown].isReported {
             out.append(.reportRepeated(uuid, calls[shown].displayedPeer))
         } else {
-            // A call hidden by an outgoing one must be reported now, whatever happens to it next.
+            // The call hidden by an outgoing call must be reported now, whatever happens to it next.
             calls[shown].isReported = true
             out.append(.reportIncoming(uuid, calls[shown].displayedPeer))
             ring(shown, at: now)
-            // There may be no room for the call, or no time left.
+            // `ring` has ended the call if there was no room for it or its time had run out.
             guard calls[shown].isLive else { return }
         }
         if let index = calls.lastIndex(where: { $0.callID == callID && $0.peer == peer && $0.isLive }) {
@@ -98,7 +98,7 @@ extension CallClient {
             }
             return
         }
-        // The incoming call crosses the call that this device makes.
+        // This device is calling the peer that calls it: a glare.
         let until = ringEnd(push.ringUntil, told: push.sentAt, at: now)
         let wished = unusedUUID(push.uuid ?? CallUUID(call: callID, epoch: push.epoch ?? 1), at: now)
         let copy = push.offer.map { offer(of: push, $0) }
@@ -122,8 +122,8 @@ extension CallClient {
         guard let callID = push.callID, let peer = push.from, !isInvalid, uuid == wished else {
             return
         }
-        // The call is remembered, so that it does not ring when it comes over the socket, and the next push does not
-        // use its UUID.
+        // The call is remembered for two reasons: it must not ring when its offer comes over the socket, and a later
+        // push must not use its UUID.
         let index = append(
             uuid,
             callID,

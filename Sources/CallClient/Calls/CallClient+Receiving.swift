@@ -51,8 +51,8 @@ extension CallClient {
     /// Returns the call that a signal belongs to, live or ended; `nil` if this device does not know that call.
     ///
     /// An incoming call without an epoch gets the epoch of the signal, unless another call has this epoch or a later
-    /// one. If the signal's epoch is an unknown earlier one, the newest call with the callId is returned, and `isNew`
-    /// then rejects the signal.
+    /// one. If the signal's epoch is earlier than that of the newest call and no known call has it, the newest call is
+    /// returned, and `isNew` then rejects the signal.
     private mutating func locateCall(
         _ envelope: ServerMessage.Envelope,
         peer: UserID,
@@ -62,7 +62,8 @@ extension CallClient {
         guard let index = newestCall(envelope.callID, peer: peer) else { return nil }
         guard let epoch = calls[index].epoch else {
             if calls[index].side == .callee {
-                // The call known here ended before the server stated its epoch: the signal belongs to another call.
+                // If the call known here has ended without an epoch and none of its signals waits for an ack, the
+                // signal belongs to another call.
                 guard calls[index].isLive || hasUnacknowledged(index) else { return nil }
                 guard !isRemembered(envelope.epoch, of: index) else { return exactCall(envelope, peer: peer) }
                 setEpoch(envelope.epoch, of: index)
@@ -88,9 +89,11 @@ extension CallClient {
         guard let index = newestCall(envelope.callID, peer: peer) else { return nil }
         let isOurFirstOffer =
             event.state == .ringing && calls[index].side == .caller && isFirstOffer(event.offerID, of: index)
-        // The event is about another call in two cases. First, it is `ringing`, which the server sends only to the
-        // calling device and which names the offer, and this call did not begin with that offer. Second, this call is
-        // outgoing and was not sent yet or was refused, so it never had an epoch.
+        // While this call has no epoch, the event is about another call in two cases:
+        // 1. The event is `ringing`, and this call did not begin with the offer that the event names. (The server sends
+        //    `ringing` to the calling device only.)
+        // 2. This call is outgoing, and none of its signals waits for an ack: its offer was not sent yet or was
+        //    refused, so the server has given this call no epoch.
         let isAnother =
             event.state == .ringing && !isOurFirstOffer || calls[index].side == .caller && !hasUnacknowledged(index)
         guard let epoch = calls[index].epoch else {
@@ -112,14 +115,15 @@ extension CallClient {
         return exactCall(envelope, peer: peer) ?? (envelope.epoch < epoch ? index : nil)
     }
 
-    /// Returns whether a call began with the offer of this id, and the server has not acknowledged that offer yet.
+    /// Returns whether the offer that begins a call waits for its ack and has this id; `nil` stands for any id.
     private func isFirstOffer(_ offer: SignalID?, of index: Int) -> Bool {
         outbox.contains {
             $0.call == calls[index].number && $0.role == .firstOffer && (offer == nil || $0.signal.id == offer)
         }
     }
 
-    /// Returns the live call with a callId, else the one with the latest epoch.
+    /// Returns the live call with a callId, else the ended call with the latest epoch; `nil` for the peer stands for
+    /// any peer.
     private func newestCall(_ callID: CallID, peer: UserID?) -> Int? {
         var best: Int?
         for index in calls.indices
@@ -159,7 +163,8 @@ extension CallClient {
             calls[index].receivedSignals = []
         }
         calls[index].epoch = epoch
-        // The earlier call of this epoch was lost in a crash: its waiting signals must not reach this call.
+        // The server lost the ended call with this epoch in a crash. The waiting signals of the ended call must not
+        // reach this call.
         for other in calls.indices where other != index && isSameCall(other, of: index) && !calls[other].isLive {
             clearOutbox(other)
         }
@@ -185,8 +190,8 @@ extension CallClient {
 
     /// Returns whether an offer begins another call under the epoch of a call that has ended here.
     ///
-    /// A server that crashed may assign an epoch a second time. If the offer has the same id as the one that began the
-    /// ended call, it belongs to the ended call. An offer that is not the first entry of its call is a renegotiation.
+    /// A server that crashed may assign an epoch a second time. An offer with the id of the offer that began the ended
+    /// call belongs to the ended call. An offer that is not the first entry of its call is a renegotiation.
     private func beginsAnew(_ envelope: ServerMessage.Envelope, for index: Int) -> Bool {
         guard case .ended = calls[index].phase, calls[index].side == .callee, envelope.epoch == calls[index].epoch,
             calls[index].answeringDevice != configuration.device, Self.isFirst(envelope),
@@ -200,7 +205,7 @@ extension CallClient {
 
     /// Returns whether a call rings after all, although its push had seemed late.
     ///
-    /// This device's clock was wrong, and the server's messages since then have shown how far it is ahead.
+    /// This device's clock was ahead by an unknown time, which the server's messages since then have shown.
     private func ringsAfterAll(
         _ offer: IncomingOffer,
         _ envelope: ServerMessage.Envelope,
@@ -215,7 +220,7 @@ extension CallClient {
 
     /// Returns whether an offer is the first entry of its call.
     ///
-    /// Its `seq` is 1. For some time after a crash it is 1 plus a multiple of `Limits.restartGap`.
+    /// Its `seq` is 1, or for some time after a crash of the server 1 plus a multiple of `Limits.restartGap`.
     static func isFirst(_ envelope: ServerMessage.Envelope) -> Bool { envelope.seq % Limits.restartGap == 1 }
 
     /// Keeps an end that arrived before the server stated the epoch of our call.
@@ -239,7 +244,10 @@ extension CallClient {
         endedRemotely(index, end.reason, replacedBy: end.replacedBy, at: now)
     }
 
-    /// Returns whether an object is new: each is applied once and in order, by (epoch, seq) and by the sender's id.
+    /// Returns whether an object of a live call is new, and records that it was received.
+    ///
+    /// An object is new if it has the call's epoch, a `seq` above that of every object received before, and a signal id
+    /// that was not received from the same device before.
     private mutating func isNew(_ envelope: ServerMessage.Envelope, for index: Int) -> Bool {
         guard calls[index].isLive, envelope.epoch == calls[index].epoch, envelope.seq > calls[index].seq else {
             return false
@@ -255,8 +263,8 @@ extension CallClient {
 
     /// Updates the clock skew.
     ///
-    /// The time from the server's timestamp until now is the skew plus the delay. So the shortest such time is the best
-    /// estimate of the skew.
+    /// The time from the server's timestamp until now is the skew plus the delay of the message. So the shortest such
+    /// time is the best estimate of the skew.
     private mutating func observe(_ at: Moment?, at now: Moment) {
         guard let at else { return }
         let distance = now - at
@@ -319,7 +327,8 @@ extension CallClient {
     /// Handles the server's statement of which device answered our call.
     ///
     /// If the answering device is not the device whose answer arrived here, the server lost that answer in a crash, and
-    /// the answering device was the first to answer after the crash. A new offer sets up the media with it.
+    /// the answering device was the first to answer after the crash. A new offer sets up the media with the answering
+    /// device.
     private mutating func answered(_ index: Int, by answeringDevice: DeviceID) {
         let negotiation = calls[index].negotiation
         guard calls[index].isAnswered, let device = negotiation.remoteDevice, device != answeringDevice,
@@ -330,7 +339,7 @@ extension CallClient {
 
     /// Makes the server end a call that has ended here, if the server still counts this device as part of it.
     ///
-    /// The message that was to end the call was lost, or was not understood.
+    /// The message that should have ended the call on the server was lost or malformed.
     private mutating func endOnServer(
         _ index: Int,
         _ envelope: ServerMessage.Envelope,
@@ -340,9 +349,8 @@ extension CallClient {
         guard case .ended(let reason, _) = calls[index].phase, envelope.epoch == calls[index].epoch,
             event.state != .ended, !hasUnacknowledged(index)
         else { return }
-        // The server sends `ringing` only to the calling device, so the server's call is outgoing. If the ended call
-        // here is incoming, the server's call is another one: after a crash, the server assigned the ended call's epoch
-        // to a call that an earlier launch of the app made.
+        // Only the caller's device gets `ringing`, so the server means an outgoing call. If the call that ended here is
+        // incoming, the server gave its epoch, after a crash, to another call, which an earlier launch of the app made.
         if event.state == .ringing { calls[index].side = .caller }
         // An incoming call continues if another device of this user answered it.
         let isOurs = calls[index].side == .caller || event.answeredBy == configuration.device
@@ -354,15 +362,16 @@ extension CallClient {
 
     /// Handles an event of a call that is unknown here.
     ///
-    /// An ended call is remembered, because its push may still be on the way. If the call is live, an earlier launch of
-    /// the app was killed in it. This device takes part in the call, but has none of its media, so it ends the call.
+    /// An ended call is remembered, because a push for it may still be on the way. If the call is live, an earlier
+    /// launch of the app took part in it. The media of that launch is gone, so this device ends the call.
     private mutating func handleUnknownCall(
         _ envelope: ServerMessage.Envelope,
         _ event: ServerMessage.StateEvent,
         peer: UserID,
         at now: Moment
     ) {
-        // Only the calling device gets `ringing` events, and events that name an answering device of the peer.
+        // A live call's events go to the calling device and, after the answer, to the answering device. So if the event
+        // does not name this device as the answering device, this device made the call.
         let answeredHere = event.answeredBy.map { $0 == configuration.device } ?? false
         let isMade = event.state != .ended && !answeredHere
         let index = remember(

@@ -30,14 +30,16 @@ extension CallClient {
         return calls.count - 1
     }
 
-    /// Returns a UUID that no call has used: the wished one, or else a new one.
+    /// Returns `wished` if no known call has this UUID, else a new UUID.
     mutating func unusedUUID(_ wished: CallUUID, at now: Moment) -> CallUUID {
         guard calls.contains(where: { $0.uuid == wished }) else { return wished }
         lastReport += 1
         return CallUUID(name: "ringline:report/\(now.milliseconds)/\(lastReport)/\(configuration.signalIDPrefix)")
     }
 
-    /// Returns the latest moment for the end of ringing, by this device's clock.
+    /// Returns the moment at which ringing ends at the latest, by this device's clock.
+    ///
+    /// `at`: When the server sent `ringUntil`, by the server's clock; `nil` = unknown.
     func ringEnd(_ ringUntil: Moment?, told at: Moment?, at now: Moment) -> Moment {
         var left = ClientLimits.longestRing
         if let ringUntil {
@@ -76,8 +78,8 @@ extension CallClient {
             calls[index].ringUntil = offer.ringUntil
             ring(index, at: now)
         }
-        // If there are too many calls hidden by an outgoing one, `resolveGlare` has added no call. A call with this
-        // callId is then an older one, which must not take the values of this offer.
+        // If too many calls are hidden by outgoing calls, `resolveGlare` has added no call. A call with this callId is
+        // then an older call, which must not take the values of this offer.
         guard lastCall > known else { return }
         if let index = calls.lastIndex(where: { $0.callID == envelope.callID && $0.peer == peer }) {
             calls[index].seq = max(calls[index].seq, envelope.seq)
@@ -191,8 +193,8 @@ extension CallClient {
     ) -> Int {
         let loser = calls[own]
         if loser.negotiation.state != .stable { out.append(.rollback(loser.uuid)) }
-        // By the same rule the server ends the call that lost, unless it hides that call from its callee. This device
-        // ends the call in either case.
+        // By the same rule the server ends the call that lost, unless the server hides that call from its callee. This
+        // device ends the call in either case.
         if !isOver { sendEnd(of: own, .cancelled) }
         markEnded(own, .glare, reports: false, keepsMedia: true, at: now)
         let phase = Phase.answering(until: now + ClientLimits.setupTimeout)
@@ -204,7 +206,7 @@ extension CallClient {
         return index
     }
 
-    /// Lets a call hidden by an outgoing one ring, because the outgoing call that hid it has ended unanswered.
+    /// Lets this peer's hidden calls ring, because the outgoing call that hid them has ended unanswered.
     mutating func unhide(_ peer: UserID, at now: Moment) {
         guard !calls.contains(where: { $0.peer == peer && $0.isOutgoingUnanswered }) else { return }
         for index in calls.indices where calls[index].peer == peer && calls[index].phase.name == .hiddenByOutgoingCall {
@@ -212,15 +214,16 @@ extension CallClient {
         }
     }
 
-    /// Schedules an early fetch of the logs of this peer's calls hidden by an outgoing one, because the server has
-    /// accepted our call.
+    /// Schedules an early fetch of the logs of this peer's hidden calls, because the server has accepted our outgoing
+    /// call.
     ///
     /// If a log then shows that the peer's call still rings, there is no glare, and the peer's call must ring here.
     mutating func checkHiddenCalls(of peer: UserID, at now: Moment) {
         for index in calls.indices where calls[index].peer == peer {
             guard case .hiddenByOutgoingCall(let until, let checkAt) = calls[index].phase else { continue }
             calls[index].phase = .hiddenByOutgoingCall(until: until, checkAt: min(checkAt, now + .seconds(1)))
-            // The server may have made a response that is on its way before our call reached it.
+            // A response that is on its way may describe the time before our call reached the server, so it is not
+            // waited for.
             calls[index].fetching = .idle
         }
     }

@@ -14,20 +14,20 @@ struct Negotiation: Equatable, Sendable {
         case makingAnswer(round: UInt32)
     }
 
-    /// A candidate that waits, of either side.
+    /// A candidate of either side that waits for its description.
     struct WaitingCandidate: Equatable, Sendable {
         let candidate: String?
         let round: UInt32?
-        /// The device that gathered the candidate: two devices of one user may use the same numbers.
+        /// The device that gathered the candidate, if it is known: two devices of one user may use the same rounds.
         var device: DeviceID?
     }
 
     /// Whether this side yields when both sides make an offer at the same time: the callee does.
     let isPolite: Bool
     var state = State.stable
-    /// The number of our newest description.
+    /// The round of our newest description; 0 = none.
     var lastRound: UInt32 = 0
-    /// The number of our newest description that was sent.
+    /// The round of our newest description that was sent; 0 = none, or it was withdrawn.
     var sentRound: UInt32 = 0
     /// Our candidates that wait for their description to be sent.
     var waitingLocalCandidates: [WaitingCandidate] = []
@@ -38,13 +38,13 @@ struct Negotiation: Equatable, Sendable {
     var remoteOffer: IncomingOffer?
     /// The description of the peer that was set last.
     var remoteSDP: String?
-    /// The number of that description, if the peer numbers its descriptions.
+    /// The round of the description that was set last; `nil` if the peer's client does not number its descriptions.
     var remoteRound: UInt32?
-    /// The device that made that description, if it is known.
+    /// The device that made the description that was set last, if it is known.
     var remoteDevice: DeviceID?
-    /// Whether that description is a push's copy of an offer that has not been seen in the log yet.
+    /// Whether the description that was set last is a push's copy of an offer that has not been seen in the log yet.
     ///
-    /// Until then it is not known which device made it and which candidates belong to it.
+    /// Until the offer is seen in the log, it is unknown which device made it and which candidates belong to it.
     var isUnconfirmed = false
     /// An offer in the log that differs from the push's copy; it may be older or newer than the copy.
     var deferredOffer: IncomingOffer?
@@ -62,8 +62,8 @@ struct Negotiation: Equatable, Sendable {
     init(isPolite: Bool) { self.isPolite = isPolite }
 
     mutating func nextRound() -> UInt32 {
-        // The number wraps instead of trapping, in case a hostile engine makes offers without end; a reused number does
-        // no harm.
+        // The round wraps instead of trapping, in case a hostile peer causes descriptions without end; a reused round
+        // does no harm.
         lastRound &+= 1
         return lastRound
     }
@@ -74,8 +74,8 @@ struct Negotiation: Equatable, Sendable {
     /// Returns what to do with a candidate; it may be added only after its description was set (invariant I5).
     func verdict(on one: WaitingCandidate) -> Verdict {
         guard remoteSDP != nil, !isUnconfirmed else { return .hold }
-        // A candidate of another device belongs to a description of that device: to an offer that is kept for later, or
-        // to one that was replaced.
+        // A candidate of another device than the one that made the set description waits if an offer of its own device
+        // is kept for later. Otherwise it belongs to a description that was replaced, and is dropped.
         if let device = one.device, let remoteDevice, device != remoteDevice {
             return remoteOffer?.device == device ? .hold : .drop
         }
@@ -83,7 +83,8 @@ struct Negotiation: Equatable, Sendable {
             return round == remoteRound ? .add : round > remoteRound ? .hold : .drop
         }
         if isIgnoring { return .drop }
-        // If the client does not number its descriptions, a candidate belongs to the last description before it.
+        // If the peer's client does not number its descriptions, a candidate belongs to the last description that came
+        // before it.
         return remoteOffer == nil ? .add : .hold
     }
 
@@ -124,7 +125,8 @@ struct Negotiation: Equatable, Sendable {
     /// Keeps an offer of the peer, to be set later.
     mutating func keep(_ offer: IncomingOffer) {
         if let earlier = remoteOffer, earlier.sdp != offer.sdp {
-            // The candidates that wait belong to the description that is replaced now.
+            // Waiting candidates that are not of the new offer's round and device belong to the offer that the new
+            // offer replaces.
             waitingRemoteCandidates.removeAll {
                 $0.round == nil || $0.round != offer.round || $0.device != offer.device
             }

@@ -8,14 +8,14 @@ public struct IncomingPush: Equatable, Sendable {
     public var isIncomingCall: Bool
     /// The callId.
     public var callID: CallID?
-    /// The call's epoch: which use of its callId it is.
+    /// The call's epoch: the number, from 1, that tells apart the calls with the same callId and peer.
     public var epoch: UInt32?
     /// The UUID under which to report the call to the system.
     public var uuid: CallUUID?
     /// The user that calls.
     ///
-    /// It is taken from `fromUserId`, `callerId` or `handle`, else from the room, else from a callId that ends in this
-    /// user's id.
+    /// The id is taken from `fromUserId`, `callerId` or `handle`, else from the room, else from a callId that consists
+    /// of the caller's id, `-` and this user's id.
     public var from: UserID?
     /// The caller as the system displays it.
     public var caller: CallClient.DisplayedPeer

@@ -1,7 +1,7 @@
 public import CallCore
 
 extension CallClient {
-    /// An event that concerns this device, grouped by its source.
+    /// An event that concerns this device; the cases are grouped by source.
     public enum Input: Equatable, Sendable {
         // From the app and the system (CallKit's actions).
         /// The user starts a call.
@@ -13,9 +13,9 @@ extension CallClient {
         /// A reason that does not fit the user's side of the call and the call's phase is replaced by the default
         /// reason for that side and phase.
         case end(CallUUID, EndReason? = nil)
-        /// The user or the system holds this side of the call (`true`), or resumes it (`false`).
+        /// The user or the system puts the call on hold on this side (`true`), or resumes the call (`false`).
         case setHeld(CallUUID, Bool)
-        /// The user switches the microphone or the camera; `true` = muted, `nil` = unchanged.
+        /// The user switches the microphone or the camera off or on; `true` = muted, `nil` = unchanged.
         case setMuted(CallUUID, audio: Bool? = nil, video: Bool? = nil)
         /// The user enters DTMF digits.
         case playDTMF(CallUUID, String)
@@ -62,8 +62,8 @@ extension CallClient {
         // From APNs.
         /// A VoIP push arrived, whatever it contains.
         ///
-        /// Hand it in from PushKit's delegate method and carry out the outputs there: they contain the report to
-        /// CallKit that iOS demands.
+        /// Hand the push in from PushKit's delegate method and carry out the outputs there: the outputs contain the
+        /// report to CallKit that iOS demands.
         case pushed([String: PushValue])
 
         // From the clock.
@@ -102,11 +102,11 @@ extension CallClient {
 
 /// Why a request failed.
 public enum RequestFailure: Error, Equatable, Sendable {
-    /// No response arrived, or one that cannot be read.
+    /// No response arrived, or a malformed one.
     case unreachable
     /// The server refused the request with this code.
     ///
-    /// The code may be one that this version of the library does not know. If the response contains no code, it is the
-    /// first code in the protocol's list with the same HTTP status.
+    /// This version of the library may not know the code. If the response contains no code, the code is the first one
+    /// in the protocol's list that has the HTTP status of the response (protocol, section 12).
     case refused(code: String)
 }

@@ -3,7 +3,7 @@ import CallWire
 import JSON
 
 extension ServerMessage {
-    /// Reads a text frame; a frame that cannot be read, or that concerns no call, becomes ``other``.
+    /// Reads a text frame; a frame that is malformed or concerns no call becomes ``other``.
     public init(_ frame: [UInt8]) {
         // A client cannot use the reason why a frame of the server is invalid; it ignores the frame.
         guard let object = try? JSONObject(frame) else {
@@ -138,7 +138,7 @@ extension FetchedCall {
     /// When there was no response, hand in ``RequestFailure/unreachable`` instead.
     public static func reply(status: Int, body: [UInt8]) -> Result<FetchedCall, RequestFailure> {
         RequestFailure.read(status: status, body: body).flatMap { object in
-            // A response that cannot be read counts as missing: the core asks again.
+            // A malformed response counts as missing: the core asks again.
             guard let callID = object.text("callId").flatMap({ CallID($0) }),
                 let epoch = object.number("epoch").flatMap({ UInt32(exactly: $0) }),
                 let state = object.text("state").flatMap({ CallState(rawValue: $0) })

@@ -16,18 +16,19 @@ public enum ServerMessage: Equatable, Sendable {
     case call(Envelope, StateEvent)
     /// The server accepted a signal of this device and made it durable.
     case ack(SignalID, Acceptance)
-    /// The server refused a signal of this device; the id is `nil` when the error names no signal.
+    /// The server reports an error; the id is that of the signal that it refused, or `nil` when the error names no
+    /// signal.
     case error(SignalID?, code: String)
     /// The server shuts down and closes the socket next; reconnect after this time.
     case draining(Moment.Duration)
-    /// An object that concerns no call, or that cannot be read.
+    /// An object that concerns no call or is malformed.
     case other
 
     /// The position of an object in a call's log, and its sender.
     public struct Envelope: Equatable, Sendable {
         /// The callId.
         public var callID: CallID
-        /// The call's epoch: which use of its callId it is.
+        /// The call's epoch: the number, from 1, that tells apart the calls with the same callId and peer.
         public var epoch: UInt32
         /// The number of the entry in the log.
         public var seq: UInt64
@@ -94,7 +95,7 @@ public enum ServerMessage: Equatable, Sendable {
         public var reason: EndReason?
         /// The callee's device that answered.
         public var answeredBy: DeviceID?
-        /// The call that won a glare over this one.
+        /// The call that goes on instead of this call, after a glare or a replacement.
         public var replacedBy: CallID?
         /// The id of the offer that began the call; only in a change to `ringing`.
         public var offerID: SignalID?
@@ -120,11 +121,12 @@ public enum ServerMessage: Equatable, Sendable {
 public struct IncomingOffer: Equatable, Sendable {
     /// The session description.
     public var sdp: String
-    /// The sender's number for this description; `nil` if the sending client does not number its descriptions.
+    /// The round: the sender's number for this description; `nil` if the sending client does not number its
+    /// descriptions.
     public var round: UInt32?
-    /// The device that made the offer; `nil` when it is not stated, as in a push.
+    /// The device that made the offer; `nil` if it is unknown, as in a push.
     public var device: DeviceID?
-    /// Whether the offer is the copy in a push: the position of such a copy in the log is unknown.
+    /// Whether the offer was copied from a push, so that its position in the log is unknown.
     var isCopy = false
     /// Whether the call has video; `nil` = not stated.
     public var hasVideo: Bool?
@@ -161,7 +163,7 @@ public struct IncomingOffer: Equatable, Sendable {
 public struct Acceptance: Equatable, Sendable {
     /// The callId.
     public var callID: CallID?
-    /// The call's epoch: which use of its callId it is.
+    /// The call's epoch: the number, from 1, that tells apart the calls with the same callId and peer.
     public var epoch: UInt32?
     /// The number of the signal's entry in the log; 0 = the signal needed no entry.
     public var seq: UInt64
@@ -169,7 +171,7 @@ public struct Acceptance: Equatable, Sendable {
     public var state: CallState?
     /// Why the call ended.
     public var reason: EndReason?
-    /// The call that won a glare over this one.
+    /// The call that goes on instead of this call, after a glare or a replacement.
     public var replacedBy: CallID?
 
     /// Creates an acceptance from its parts.
@@ -197,7 +199,7 @@ public struct Acceptance: Equatable, Sendable {
 public struct FetchedCall: Equatable, Sendable {
     /// The callId.
     public var callID: CallID
-    /// The call's epoch: which use of its callId it is.
+    /// The call's epoch: the number, from 1, that tells apart the calls with the same callId and peer.
     public var epoch: UInt32
     /// The room.
     public var room: String?
@@ -205,7 +207,7 @@ public struct FetchedCall: Equatable, Sendable {
     public var state: CallState
     /// Why the call ended.
     public var reason: EndReason?
-    /// The call that won a glare over this one.
+    /// The call that goes on instead of this call, after a glare or a replacement.
     public var replacedBy: CallID?
     /// The UUID under which to report the call to the system.
     public var callUUID: CallUUID?

@@ -62,8 +62,8 @@ extension CallClient {
         case post(OutgoingSignal, Authorization)
         /// Fetch a call's log; hand in the result as ``Input/fetched(_:_:)``.
         ///
-        /// The request is `GET /api/calls/signal/{callId}?peer=…`, with `since` and `epoch` if there is a cursor. It
-        /// names the peer because one callId may be in use with several users.
+        /// The request is `GET /api/calls/signal/{callId}?peer=…`, with `since` and `epoch` if there is a cursor. The
+        /// request names the peer because one callId may be in use with several users.
         case fetch(FetchNumber, CallID, peer: UserID, since: Cursor?, Authorization)
         /// Open a socket, unless one is open or being opened.
         case connect
@@ -73,7 +73,7 @@ extension CallClient {
 
     /// The peer of a call, as the system displays it.
     ///
-    /// For an outgoing call it is the callee.
+    /// The peer of an outgoing call is the callee.
     public struct DisplayedPeer: Equatable, Sendable {
         /// The push's `handle`, else the user id; `unknown` when a malformed push contains neither.
         public var handle: String
@@ -148,8 +148,8 @@ public enum ReportedEnd: String, Sendable, CaseIterable {
 
     /// Maps an end reason to the reason that is reported to the system (protocol, section 4).
     ///
-    /// A call that lost a glare is not reported as ended if the call that won takes over its UUID. If the call that
-    /// won cannot take it over, the call that lost is reported as ended by the peer.
+    /// A call that lost a glare is not reported as ended if the call that won takes over its UUID. Otherwise the call
+    /// that lost is reported as ended by the peer.
     public init(_ reason: EndReason) {
         self =
             switch reason {

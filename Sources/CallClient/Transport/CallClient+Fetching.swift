@@ -13,8 +13,8 @@ extension CallClient {
     mutating func fetchLog(_ index: Int, after failures: Call.Failures) {
         let authorization: Authorization
         if isTokenExpired {
-            // Without a capability the request uses the expired token. It is refused, and the pause after that ends as
-            // soon as there is a fresh token.
+            // Without a capability the request uses the expired token. The server refuses the request, and the pause
+            // after the refusal ends as soon as there is a fresh token.
             authorization = calls[index].capability.map { .capability($0) } ?? .token
         } else {
             authorization = .token
@@ -55,8 +55,8 @@ extension CallClient {
                     pauseFetching(index, failures.increased, at: now)
                 }
             case "not_found":
-                // The server has answered, so nothing was missed. A ringing call that has its offer keeps ringing, and
-                // its log is not requested again.
+                // The server has responded and has no log, so no entry was missed. A ringing call that has its offer
+                // keeps ringing, and its log is not requested again.
                 calls[index].mayHaveMissed = false
                 notFound(index, failures, at: now)
             default: pauseFetching(index, failures.increased, at: now)
@@ -84,7 +84,9 @@ extension CallClient {
         calls[index].fetching = .pausing(until: until, after: failures)
     }
 
-    /// Handles a response `not_found`; `earlier`: the failures before it.
+    /// Handles a response `not_found`.
+    ///
+    /// `earlier`: The failures before this response.
     private mutating func notFound(_ index: Int, _ earlier: Call.Failures, at now: Moment) {
         guard calls[index].isLive else {
             // The call was given up before the server knew of it: there is nothing to end.
@@ -145,7 +147,7 @@ extension CallClient {
             return
         }
         guard fetched.epoch == epoch else {
-            // The server returned an earlier epoch of the callId: it lost this call in a crash.
+            // The server returned an earlier epoch of the callId, because the server lost this call in a crash.
             guard calls[index].isLive else { return }
             calls[index].mayHaveEnded = mayHaveEnded
             notFound(index, failures, at: now)
@@ -165,8 +167,8 @@ extension CallClient {
         switch calls[index].phase {
         case .hiddenByOutgoingCall:
             // If the server has accepted our outgoing call and this incoming call still rings, the server sees no
-            // glare, for example because it hides our call from the callee. Until the server has accepted our call,
-            // this one stays hidden.
+            // glare, for example because it hides our call from the callee. Until the server has accepted our outgoing
+            // call, the incoming call stays hidden.
             let own = calls.firstIndex { $0.peer == calls[index].peer && $0.isOutgoingUnanswered }
             guard own.map({ !hasUnacknowledged($0, .firstOffer) && calls[$0].epoch != nil }) ?? true else { return }
             if let own, shownCount >= configuration.capacity {

@@ -46,7 +46,7 @@ extension CallClient {
                 dropUnknownCall(place, at: now)
             }
         case .unauthenticated?, .tokenExpired?:
-            // If the capability is refused too, it is tried again only after a pause.
+            // If the capability is refused too, the signal is sent again only after a pause.
             outbox[place].failures += 1
             outbox[place].postAfter = now + Unacknowledged.pause(after: outbox[place].failures)
             tokenExpired(at: now)
@@ -58,7 +58,8 @@ extension CallClient {
             let entry = outbox.remove(at: place)
             guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
             guard entry.role == .firstAnswer else {
-                // A late push may have made this device ring after the event that ended the call for it.
+                // The event that ended the call for this device may have come before a late push, which then made the
+                // device ring.
                 if entry.signal.kind == .ringing, !calls[index].isAnswered {
                     endedRemotely(index, .answeredElsewhere, replacedBy: nil, at: now)
                 }
@@ -76,7 +77,7 @@ extension CallClient {
                 return
             }
             if calls[index].answeringDevice == configuration.device {
-                // This device answered in an earlier launch of the app, which was killed in the call.
+                // This device answered in an earlier launch of the app, and that launch was killed during the call.
                 endLocally(index, .failed, at: now)
             } else {
                 endedRemotely(index, .answeredElsewhere, replacedBy: nil, at: now)
@@ -105,8 +106,8 @@ extension CallClient {
         }
     }
 
-    /// Drops a signal whose call has ended or is unknown to the server, and fetches the log to find out whether it has
-    /// ended.
+    /// Drops a signal whose call has ended or is unknown to the server, and fetches the log to find out whether the
+    /// call has ended.
     private mutating func dropSignal(_ place: Int, at now: Moment) {
         let entry = outbox.remove(at: place)
         guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
@@ -158,8 +159,8 @@ extension CallClient {
         reconnectAt = nil
         isSkewStale = true
         for index in outbox.indices { outbox[index].sentAt = nil }
-        // The server replays live calls and what this device missed. It sends nothing about a call that it has
-        // forgotten.
+        // The server replays the entries of live calls that this device has missed, but sends nothing about a call that
+        // it has forgotten. So the logs are fetched too.
         for index in calls.indices where calls[index].isLive && calls[index].epoch != nil {
             calls[index].mayHaveMissed = true
             requestLog(of: index)

@@ -6,7 +6,7 @@ struct Unacknowledged: Equatable, Sendable {
     enum Role: Equatable, Sendable {
         /// The offer that begins the call; if it is refused, the call fails.
         case firstOffer
-        /// The first answer; if it is refused, the call ends here.
+        /// The first answer; if it is refused, the call ends on this device.
         case firstAnswer
         /// Any other signal.
         case ordinary
@@ -17,7 +17,7 @@ struct Unacknowledged: Equatable, Sendable {
     /// The number of the call in this core.
     let call: UInt64
     let role: Role
-    /// When the signal was sent on the present socket.
+    /// When the signal was sent on the present socket; `nil` = not yet.
     var sentAt: Moment?
     /// Whether a request that carries the signal is under way.
     var isPosting = false
@@ -27,11 +27,11 @@ struct Unacknowledged: Equatable, Sendable {
     /// this one for now.
     var pauseUntil: Moment?
     var failures = 0
-    /// The moment since which the server has not known the call.
+    /// The moment at which the server first refused the signal as `not_found`.
     var notFoundSince: Moment?
-    /// Whether the call was given up before the server acknowledged its offer.
+    /// Whether the signal is the first offer of a call that was given up before the server acknowledged the offer.
     ///
-    /// Such an offer is never sent again; it only waits for its result.
+    /// Such an offer is not sent again; it only waits for its ack or refusal.
     var isWithdrawn = false
     /// Whether the signal was ever handed to a transport.
     var wasSent = false
@@ -39,7 +39,7 @@ struct Unacknowledged: Equatable, Sendable {
     /// Whether the signal is on its way.
     var isInFlight: Bool { sentAt != nil || isPosting }
 
-    /// Returns the pause after a number of failures.
+    /// Returns the pause before the next attempt, after this many failed attempts.
     static func pause(after failures: Int) -> Moment.Duration {
         let doubled = ClientLimits.firstRetryDelay.milliseconds << Int64(min(10, max(0, failures - 1)))
         return min(ClientLimits.longestRetryDelay, .milliseconds(doubled))

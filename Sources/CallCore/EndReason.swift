@@ -4,15 +4,15 @@ public enum EndReason: String, Sendable, CaseIterable {
     case hangup
     /// The caller ended the call before the answer.
     case cancelled
-    /// The callee ended the call before the answer.
+    /// The callee declined the call before the answer.
     case declined
     /// The callee is in another call.
     case busy
     /// No device answered within the ring timeout.
     case unanswered
-    /// Sent to a device of the callee when another one answered.
+    /// Another device of the callee answered; sent to the callee's other devices.
     case answeredElsewhere = "answered_elsewhere"
-    /// Sent to a device of the callee when another one declined.
+    /// Another device of the callee declined; sent to the callee's other devices.
     case declinedElsewhere = "declined_elsewhere"
     /// The call lost to the peer's simultaneous call.
     case glare
@@ -20,16 +20,19 @@ public enum EndReason: String, Sendable, CaseIterable {
     case failed
     /// A side was gone for longer than its grace.
     case disconnected
-    /// The caller began a new call under the same callId, or rings the same callee with another call.
+    /// One of the two users began a new call under the same callId, or the caller rings the same callee with another
+    /// call.
     case replaced
 }
 
 extension EndReason {
     /// Returns the reason that applies when a side ends a call (protocol, section 4).
     ///
-    /// It is the wished reason if that fits the side and the phase, else the default for this side and phase.
+    /// The result is the reason that the side asked for, if that reason fits the side and the phase, else the default
+    /// for this side and phase.
     ///
-    /// Both the server, which reports the reason, and a client, which shows it, call this function, so that they agree.
+    /// The server, which reports the reason, and the client core, which shows it, both call this function, so that they
+    /// agree.
     public static func fitting(_ wish: EndReason?, by side: Side, answered: Bool) -> EndReason {
         switch (wish, side, answered) {
         case (.failed, _, _): .failed

@@ -4,7 +4,8 @@ public enum Limits {
     public static let identifierBytes = 128
     /// The maximum length in bytes of the `id` that a device gives a signal (protocol, section 3).
     public static let signalIDBytes = 64
-    /// The number of entries, signals and the server's own together, at which a call's log takes no more signals.
+    /// The number of entries, signals and the server's own entries together, at which a call's log takes no more
+    /// signals except an `end`.
     ///
     /// A call with trickle ICE has some 40, so only a broken or hostile client reaches this limit.
     public static let logSignals = 512
@@ -15,13 +16,13 @@ public enum Limits {
     /// The maximum number of signals in a log before the answer, not counting the offer that begins the call,
     /// `ringing`, `answer` and `end`.
     ///
-    /// The call is not accepted yet, and each device that connects gets all these signals. A client gathers some 20
+    /// Before the answer, each device of the callee that connects gets all these signals. A client gathers some 20
     /// candidates.
     public static let earlySignals = 64
-    /// The maximum number of bytes of these signals.
+    /// The maximum number of bytes of the signals that count towards ``earlySignals``.
     public static let earlyBytes = 64 * 1_024
-    /// The maximum number of devices that take part in one call: every device that a user may have, on each side.
+    /// The maximum number of devices that take part in one call, on both sides together: a user may have 32 devices.
     public static let legs = 64
-    /// How far `seq` advances after a restart: more than a log can hold beyond its durable part.
+    /// How far `seq` advances for each crash of the server: more than a log can hold beyond its durable part.
     public static let restartGap: UInt64 = 1_024
 }

@@ -1,6 +1,10 @@
-/// A point in time, in milliseconds since 1970 by the server's clock.
+/// A point in time, in milliseconds since 1970.
 ///
-/// It is always passed as an argument. The pure modules never read a clock, so that a simulator controls the time.
+/// In the server it is a time of the server's clock. In the client core it is a time of the device's clock, except
+/// where a comment says that the time is the server's.
+///
+/// A moment is always passed as an argument. The pure modules never read a clock, so that a simulator controls the
+/// time.
 public struct Moment: Comparable, Hashable, Sendable {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     public let milliseconds: Int64
@@ -15,8 +19,8 @@ public struct Moment: Comparable, Hashable, Sendable {
 
     /// Returns the moment `duration` after `moment`, clamped to the range of the type.
     ///
-    /// If the sum wrapped around instead, a deadline in the far future would become one in the far past, or the other
-    /// way round. Its timer would fire at the wrong time or never.
+    /// If the sum wrapped around instead, a deadline in the far future would become a deadline in the far past, or the
+    /// other way round. The timer of the deadline would fire at the wrong time or never.
     @inlinable
     public static func + (moment: Self, duration: Duration) -> Self {
         let (sum, isBeyond) = moment.milliseconds.addingReportingOverflow(duration.milliseconds)

@@ -1,6 +1,6 @@
-/// An 8-byte fingerprint of a verified token.
+/// An 8-byte fingerprint of a verified bearer token (JWT).
 ///
-/// It is the first 8 bytes of SHA-256 of the token's `jti`, or of the whole token if it has none (protocol,
+/// It is the first 8 bytes of SHA-256 of the token's `jti`, or of the whole token if the token has no `jti` (protocol,
 /// section 1.3).
 public struct TokenFingerprint: Hashable, Sendable {
     /// The eight bytes as a number, most significant byte first.
@@ -12,9 +12,9 @@ public struct TokenFingerprint: Hashable, Sendable {
 
 /// A device as a request or a connection identifies it: its id, and the fingerprint of its token.
 ///
-/// A client that names no device is known by its token alone (`t-…`). One token stands for one device, on whatever
-/// transport it comes. A request that names no device therefore belongs to the same device as every other request under
-/// the same token.
+/// A client that names no device is known by its token alone (`t-…`). One token stands for one device, on every
+/// transport. A request that names no device therefore belongs to the same device as every other request under the same
+/// token.
 public struct DeviceIdentity: Hashable, Sendable {
     /// The device id, which identifies the device on the wire.
     public let id: DeviceID
@@ -27,11 +27,12 @@ public struct DeviceIdentity: Hashable, Sendable {
         self.fingerprint = fingerprint
     }
 
-    /// Creates the device that a token stands for when the client names none: `t-` and the fingerprint's 16 hex digits.
+    /// Creates the device that a token stands for when the client names no device: the id is `t-` and the fingerprint's
+    /// 16 hex digits.
     public init(unnamed fingerprint: TokenFingerprint) {
         let digits = String(fingerprint.rawValue, radix: 16)
         let text = "t-" + String(repeating: "0", count: 16 - digits.count) + digits
-        // Every such text is a valid device id; the guard only satisfies the compiler.
+        // Every such text is a valid device id; the guard is needed only because the initialiser is failable.
         guard let id = DeviceID(text) else { preconditionFailure("a token's device id is of the form") }
         self.init(id: id, fingerprint: fingerprint)
     }
@@ -39,16 +40,17 @@ public struct DeviceIdentity: Hashable, Sendable {
     /// Whether the device is known by its token alone.
     public var isUnnamed: Bool { id.text.hasPrefix("t-") && self.id == DeviceIdentity(unnamed: fingerprint).id }
 
-    /// Whether the device has only the id that its connection was given.
+    /// Whether the device has only the id that the server gave to its connection (`c-…`).
     public var isOfConnection: Bool { id.text.hasPrefix("c-") }
 
-    /// Returns whether a device id has a form that the server makes, for a connection or for a token without a device.
+    /// Returns whether a device id has the form of an id that the server makes for a connection or for a token.
     public static func isMadeByServer(_ id: DeviceID) -> Bool { id.text.hasPrefix("c-") || id.text.hasPrefix("t-") }
 
-    /// Whether the id is one that the server made for a registration without a device id.
+    /// Whether the server made the id for a registration without a device id (`d-…`).
     public var isOfUnnamedRegistration: Bool { id.text.hasPrefix("d-") }
 
-    /// Returns whether both are the same device.
+    /// Returns whether both are the same device: they have the same id, or one is known by its token alone and both
+    /// have that token.
     public func isSame(as other: DeviceIdentity) -> Bool {
         id == other.id || (fingerprint == other.fingerprint && (isUnnamed || other.isUnnamed))
     }

@@ -1,4 +1,4 @@
-/// A user id, as the app's tokens contain it: 1–128 of `A–Z a–z 0–9 . _ @ : + -`.
+/// A user id, as the app's bearer tokens contain it: 1–128 of the characters `A–Z a–z 0–9 . _ @ : + -`.
 public struct UserID: Hashable, Sendable {
     /// The id as text.
     public let text: String
@@ -10,10 +10,10 @@ public struct UserID: Hashable, Sendable {
     }
 }
 
-/// A device of a user, as the client names it, in the alphabet of ``UserID``.
+/// The id of a user's device, as the client names the device, in the alphabet of ``UserID``.
 ///
-/// For a client that sends no device id, the server makes one. It begins with `t-` if it stands for the client's token
-/// (see ``TokenFingerprint``), and with `c-` if it stands for one connection.
+/// For a client that sends no device id, the server makes an id. That id begins with `t-` if it stands for the client's
+/// token (see ``TokenFingerprint``), and with `c-` if it stands for one connection.
 public struct DeviceID: Hashable, Sendable {
     /// The id as text.
     public let text: String
@@ -25,7 +25,7 @@ public struct DeviceID: Hashable, Sendable {
     }
 }
 
-/// The callId, chosen by the caller: 1–128 of `A–Z a–z 0–9 . _ : -`.
+/// The callId, chosen by the caller: 1–128 of the characters `A–Z a–z 0–9 . _ : -`.
 public struct CallID: Hashable, Sendable {
     /// The id as text.
     public let text: String

@@ -4,7 +4,7 @@ public struct Pair: Hashable, Sendable {
     public let low: UserID
     /// The other user.
     ///
-    /// It may be the same user, who then calls another device of their own.
+    /// Both users are the same if a user calls another device of their own.
     public let high: UserID
 
     /// Creates the pair of these two users, given in either order.
@@ -18,10 +18,10 @@ public struct Pair: Hashable, Sendable {
         }
     }
 
-    /// Returns whether `user` is one of the two.
+    /// Returns whether `user` is one of the two users.
     public func contains(_ user: UserID) -> Bool { user == low || user == high }
 
-    /// Returns the other one of the two users.
+    /// Returns the user of the pair who is not `user`; `user` must be one of the two.
     public func other(than user: UserID) -> UserID { user == low ? high : low }
 }
 
@@ -41,7 +41,7 @@ public struct CallKey: Hashable, Sendable {
     }
 }
 
-/// The number of one epoch of one call, unique over all calls that this server has ever had.
+/// The number of one call (one epoch of a callId between a pair), unique over all calls that this server has ever had.
 ///
 /// Numbers increase and may have gaps.
 public struct CallNumber: Hashable, Comparable, Sendable {

@@ -1,13 +1,13 @@
 /// The destination of a signal: the room of two users, or the room of a group.
 public enum Room: Equatable, Sendable {
-    /// `p2p:<caller>-<callee>`: the room of this peer and the user for whom the name is interpreted.
+    /// `p2p:<caller>-<callee>`: the room of two users, one of whom interprets the name; `with` is the other user.
     case pair(with: UserID)
     /// `room:<name>`; the text includes `room:`.
     case group(String)
 
     /// The reason why the name of a room is refused for a user.
     public enum Refusal: Error, Equatable, Sendable {
-        /// The name has neither form.
+        /// The name has neither the form of a pair's room nor that of a group's room.
         case malformed
         /// The user is at neither end of the name, or the name can be split in two ways.
         case foreign
@@ -38,7 +38,8 @@ public enum Room: Equatable, Sendable {
     /// Returns the name of the room in which `caller` calls `callee`.
     public static func name(caller: UserID, callee: UserID) -> String { "p2p:\(caller.text)-\(callee.text)" }
 
-    /// Returns the peer in a callId of the form `<me>-<peer>`, which existing apps use; `nil` if it has another form.
+    /// Returns the peer in a callId of the form `<me>-<peer>`, which existing apps use; `nil` if the callId has another
+    /// form.
     public static func peer(inCallID id: CallID, for user: UserID) -> UserID? {
         guard id.text.hasPrefix(user.text + "-") else { return nil }
         return UserID(String(id.text.dropFirst(user.text.count + 1)))

@@ -13,8 +13,8 @@ public enum UUIDv5 {
         return text(bytes)
     }
 
-    /// Returns the UUID that identifies a call in CallKit: the callId if it is a UUID and this is its first use, else a
-    /// UUID made from callId and epoch.
+    /// Returns the UUID that identifies a call in CallKit: the callId if it is a UUID and the epoch is 1, else a UUID
+    /// made from callId and epoch.
     public static func call(_ id: CallID, epoch: UInt32) -> String {
         if epoch == 1, isUUID(id.text) { return id.text.lowercased() }
         return url("ringline:\(id.text)/\(epoch)")
@@ -53,7 +53,7 @@ public enum UUIDv5 {
 
 /// SHA-1 (RFC 3174), needed for UUIDs of version 5.
 ///
-/// Not for anything that must be secret.
+/// It must not be used where a collision would do harm.
 ///
 /// It is implemented here, not taken from a library, because this module also runs in apps and imports nothing.
 enum SHA1 {

@@ -16,7 +16,7 @@ extension CallSession {
             end(reason, by: side == .callee ? device : nil, at: now, into: &outputs)
         case .answered(let answeringDevice), .active(let answeringDevice):
             guard side == .caller ? isCaller(device) : answeringDevice.isSame(as: device) else {
-                // From a device that is not in the answered call, an `end` only confirms that the device is out. A late
+                // The `end` of a device that is not in the answered call only confirms that the device is out. A late
                 // decline never ends an answered call.
                 leave(device, side, into: &outputs)
                 outputs.append(.acknowledge(seq: 0, isNew: false))
@@ -33,7 +33,7 @@ extension CallSession {
         }
     }
 
-    /// Ends the call for all devices and notifies each with the reason that holds for it.
+    /// Ends the call for all devices, and notifies each device with the reason that applies to the device.
     mutating func end(
         _ reason: EndReason,
         by decliner: DeviceIdentity?,

@@ -1,8 +1,8 @@
 extension CallSession {
     /// Returns whether a device of the caller's user is the one that makes the call.
     ///
-    /// If the caller's device is known by its token alone (`t-…`), it is unknown which of its user's connections are
-    /// its own. Then every connection of that user without a device id (`c-…`) counts as the caller's device.
+    /// If the caller's device is known by its token alone (`t-…`), nothing shows which of the user's connections belong
+    /// to that device. Then every connection of the user without a device id (`c-…`) counts as the caller's device.
     @inlinable
     public func isCaller(_ device: DeviceIdentity) -> Bool {
         callerDevice.isSame(as: device) || (callerDevice.isUnnamed && device.isOfConnection)
@@ -10,9 +10,10 @@ extension CallSession {
 
     /// Returns the device that `device` stands for in the call: `device` sees the call, and acts in it, as that device.
     ///
-    /// A request may name no device and have a token that no leg of the call has. Such a request stands for the device
-    /// of its user that is in the call. There is one exception: if a callee's device without an id has a leg, the
-    /// request counts as coming from such a device, which has lost the call.
+    /// A device that is known by its token alone, and has no leg on its side, stands for the caller's device or for the
+    /// callee's answering device. On the callee's side it stands for itself in two cases: while no device with an id
+    /// has answered, and if a device without an id has a leg on that side. In the second case the sender may be the
+    /// device of that leg, which has lost the call.
     public func actingDevice(for device: DeviceIdentity, on side: Side) -> DeviceIdentity {
         guard device.isUnnamed, !legs.contains(where: { $0.side == side && $0.device.isSame(as: device) }) else {
             return device
@@ -29,9 +30,9 @@ extension CallSession {
         }
     }
 
-    /// Returns the leg of a device.
+    /// Returns the index of a device's leg on the side `joining`.
     ///
-    /// Creates one on the side `joining` if the device has none and there is room.
+    /// If the device has no leg, one is created; `nil` if the call already has ``Limits/legs`` legs.
     mutating func legIndex(of device: DeviceIdentity, joining side: Side) -> Int? {
         if let index = legs.firstIndex(where: { $0.device.isSame(as: device) && $0.side == side }) { return index }
         guard legs.count < Limits.legs else { return nil }
@@ -54,8 +55,8 @@ extension CallSession {
 
     /// Records the token that a device now uses.
     ///
-    /// Two kinds of `device` change nothing: a device that was only pushed, because its token is not known yet (0), and
-    /// one that has the leg's token but another id.
+    /// Nothing is recorded in two cases: the device was only sent a push, so that its token is unknown (fingerprint 0),
+    /// or the device has the leg's token but another id.
     private mutating func learnFingerprint(of device: DeviceIdentity, at index: Int) {
         guard legs[index].device.id == device.id, device.fingerprint.rawValue != 0 else { return }
         setDevice(device, at: index)
@@ -82,15 +83,16 @@ extension CallSession {
         }
     }
 
-    /// Records that a device continues under another token, or that a device known by its token alone got a device id.
+    /// Records that a device continues under another token, or that a device known by its token alone now has a device
+    /// id.
     ///
-    /// A caller that began over REST and named no device stays known by its token when the new id is that of a
-    /// connection (`c-…`). It receives the call on all such connections.
+    /// A caller's device that began the call by a request without a device id stays known by its token when the new id
+    /// is that of a connection (`c-…`). Such a caller receives the call on all connections that have such an id.
     mutating func renewed(_ old: DeviceIdentity, as new: DeviceIdentity, _ side: Side, into outputs: inout [Output]) {
         guard isLive else { return }
         for index in legs.indices where legs[index].side == side && legs[index].device.isSame(as: old) {
             let known = legs[index].device
-            // The leg of another device, with an id of its own, may have the same token: skip it.
+            // A leg of another device, with an id of its own, may have the same token: it is skipped.
             guard known != new, known.id == new.id || (known.isUnnamed && (side == .callee || !new.isOfConnection))
             else { continue }
             setDevice(new, at: index)
@@ -100,7 +102,8 @@ extension CallSession {
 
     /// Records that a device is gone.
     ///
-    /// The grace of an answered call runs from the first such moment, or from the answer if that came later.
+    /// The grace of an answered call begins when a device that is in the call goes away, or at the answer if the answer
+    /// comes later.
     mutating func gone(_ device: DeviceIdentity, _ side: Side, at now: Moment) {
         for index in legs.indices where isLeg(index, of: device, side) {
             if legs[index].goneSince == nil { legs[index].goneSince = now }
@@ -117,7 +120,8 @@ extension CallSession {
         }
     }
 
-    /// Records that a callee's device that lost the answered call has sent its own `end`: it knows that it is out.
+    /// Records that a callee's device has sent its own `end` after another device answered: it knows that it is out of
+    /// the call.
     mutating func leave(_ device: DeviceIdentity, _ side: Side, into outputs: inout [Output]) {
         guard side == .callee,
             let index = legs.firstIndex(where: { $0.side == side && $0.device.isSame(as: device) }),
@@ -136,7 +140,7 @@ extension CallSession {
         }
     }
 
-    /// Returns whether a device took part, is out of the call, and has not received the notice of that.
+    /// Returns whether a device took part, is out of the call, and has not been notified that it is out.
     public func hasUndeliveredEnd(to device: DeviceIdentity, side: Side) -> Bool {
         legs.indices.contains { legs[$0].phase == .endNotDelivered && isLeg($0, of: device, side) }
     }

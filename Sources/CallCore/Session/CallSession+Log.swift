@@ -28,7 +28,7 @@ extension CallSession {
         return true
     }
 
-    /// Returns the entry that would be appended for a device's signal.
+    /// Returns the entry that `append` would add for a device's signal.
     public func entry(
         of signal: Signal,
         digest: UInt64 = 0,
@@ -83,15 +83,15 @@ extension CallSession {
         outputs.append(.append(entry))
     }
 
-    /// Returns whether a signal with that `id` was accepted from a device before.
+    /// Returns whether a signal with this `id` was accepted from a device before.
     public func hasAccepted(_ id: SignalID, from device: DeviceIdentity, on side: Side) -> Bool {
         receipt(of: id, from: side, device) != nil
     }
 
-    /// Returns the `seq` under which a signal with that `id` was accepted from a device before.
+    /// Returns the `seq` under which a signal with this `id` was accepted from a device before; `nil` if it was not.
     ///
-    /// One token stands for one device. A signal that a named device sent on its connection may come again in a request
-    /// that names no device, and the other way round.
+    /// One token stands for one device. A signal that a device with an id sent on its connection may come again in a
+    /// request under the same token that names no device, and the other way round.
     func receipt(of id: SignalID, from side: Side, _ device: DeviceIdentity) -> UInt64? {
         if let seq = receipts[SignalKey(side: side, device: device.id, id: id)] { return seq }
         for leg in legs where leg.side == side && leg.device.id != device.id && leg.device.isSame(as: device) {
@@ -108,7 +108,8 @@ extension CallSession {
         seq: UInt64,
         into outputs: inout [Output]
     ) {
-        // Bounded like the log, so that a client that invents ids for one signal cannot fill the memory.
+        // The number of receipts is limited, like the log, so that a client that invents ids for one signal cannot fill
+        // the memory.
         if let id = signal.id, receipts.count < 2 * Limits.logSignals {
             receipts[SignalKey(side: side, device: device.id, id: id)] = seq
         }
@@ -117,8 +118,8 @@ extension CallSession {
 
     /// Returns whether an entry concerns a device, in the present phase of the call.
     ///
-    /// A device of the callee that did not answer sees only that the call ended for it, and nothing of the answered
-    /// call.
+    /// If another device of the callee answered, a device sees only that the call ended for it, and nothing of the
+    /// answered call.
     @inlinable
     public func sees(_ entry: LogEntry, side: Side, device: DeviceIdentity) -> Bool {
         switch (entry.audience, side) {
@@ -126,13 +127,13 @@ extension CallSession {
         case (.caller, .caller), (.both, .caller), (.callerAnd, .caller): isCaller(device)
         case (.callee, .caller), (.calleeExcept, .caller), (.caller, .callee): false
         case (.callerAnd(let one), .callee): one.isSame(as: device)
-        // The device that has the call may be known by another token now than when it answered.
+        // The entry has the answering device as it was at the answer; the device may have another token by now.
         case (.calleeExcept(let one), .callee): !(answeringDevice ?? one).isSame(as: device)
         case (.callee, .callee), (.both, .callee): !isHidden && (answeringDevice.map { $0.isSame(as: device) } ?? true)
         }
     }
 
-    /// Returns the state of the call as one device sees it: a device that lost the call sees it ended.
+    /// Returns the state of the call as one device sees it: a device that lost the call sees an ended call.
     public func visibleState(side: Side, device: DeviceIdentity) -> (state: CallState, reason: EndReason?) {
         let ending: Ending?
         switch phase {

@@ -1,8 +1,9 @@
 extension CallSession {
-    /// Returns whether an offer under this call's callId begins a new epoch instead of belonging to this one.
+    /// Returns whether an offer under this call's callId begins a new call, of the next epoch, instead of belonging to
+    /// this call.
     ///
-    /// Existing apps use one callId for every call between two people. A new call may therefore come while the server
-    /// still has the old one (protocol, section 3.6).
+    /// Existing apps use one callId for every call between two people. A new call may therefore come while the old call
+    /// is still live on the server (protocol, section 3.6).
     public func isReplaced(by offer: Offer, from side: Side, _ device: DeviceIdentity) -> Bool {
         guard isLive else { return true }
         if lastDescription(.offer, from: side)?.digest == offer.digest { return false }
@@ -22,32 +23,34 @@ extension CallSession {
         return !isCaller(device) || (device.isUnnamed && offer.namesCallee)
     }
 
-    /// Returns the number of the newest offer of this ended call, if `offer` is that same offer from the same device.
+    /// Returns the `seq` of the newest offer of this ended call if `offer` is a copy of it from the same device; `nil`
+    /// otherwise.
     ///
-    /// An app that sends its offer on two transports may find that the call was declined before the second copy
-    /// arrives. No two calls have the same description, so the digest identifies the copy. A device with a device id
-    /// also gives its signals an `id`, so it needs no such guess.
+    /// An app may send its offer on two transports, and the call may be declined before the second copy arrives. No two
+    /// calls have the same description, so the digest identifies the copy. Only devices without an id are treated so:
+    /// other devices give their offer an `id`, by which the copy is recognised.
     public func seqOfEndedOffer(_ offer: Offer, from device: DeviceIdentity) -> UInt64? {
         guard !isLive, device.isUnnamed, isCaller(device) else { return nil }
         return lastDescription(.offer, from: .caller).flatMap { $0.digest == offer.digest ? $0.seq : nil }
     }
 
-    /// The meaning of an offer for a call with the same callId.
+    /// The meaning of an offer for the call that has its callId.
     public enum OfferMeaning: Equatable, Sendable {
         /// The offer was taken before, with this `seq`.
         case repeats(seq: UInt64)
-        /// It replaces the caller's unanswered description. The ringing devices go on ringing, until the same moment.
+        /// The offer replaces the caller's unanswered description. The ringing devices go on ringing, until the same
+        /// moment.
         case replacesDescription
-        /// It renegotiates the answered call.
+        /// The offer renegotiates the answered call.
         case renegotiates
-        /// It is refused, and changes nothing.
+        /// The offer is refused, and changes nothing.
         case refused(Refusal)
     }
 
     /// Returns the meaning of an offer that does not replace this call (``isReplaced(by:from:_:)``).
     ///
     /// `id`: The `id` that the device gave the offer.
-    /// `epoch`: The epoch that the sender means; `nil` means the current one.
+    /// `epoch`: The epoch that the sender means; `nil` means the current epoch.
     public func meaning(
         of offer: Offer,
         id: SignalID?,
@@ -68,8 +71,8 @@ extension CallSession {
             if let earlier = lastDescription(.offer, from: .caller), earlier.digest == offer.digest {
                 return .repeats(seq: earlier.seq)
             }
-            // A second device of the caller may not take over the call: the first would wait for an answer that only
-            // the second gets.
+            // A second device of the caller may not take over the call: the first device would wait for an answer that
+            // only the second device gets.
             guard callerDevice.isUnnamed || device.isUnnamed || isCaller(device) else {
                 return .refused(.forbidden("another of your devices is making this call"))
             }
@@ -140,7 +143,8 @@ extension CallSession {
         outputs.append(.changed)
     }
 
-    /// Returns the `seq` and the digest of the newest description of a kind, offer or answer, that a side has sent.
+    /// Returns the `seq` and the digest of a side's newest description of a kind (offer or answer); `nil` if it has
+    /// sent none.
     public func lastDescription(_ kind: SignalKind, from side: Side) -> (seq: UInt64, digest: UInt64)? {
         for entry in log.reversed() {
             if case .signal(kind, side, _, _, let digest) = entry.content { return (entry.seq, digest) }
@@ -148,7 +152,7 @@ extension CallSession {
         return nil
     }
 
-    /// Returns the number of the newest signal of a kind from a device; 0 when there is no such signal.
+    /// Returns the `seq` of the newest signal of a kind from a device; 0 when there is no such signal.
     func lastSeq(of kind: SignalKind, from device: DeviceIdentity) -> UInt64 {
         for entry in log.reversed() {
             if case .signal(kind, _, let sender, _, _) = entry.content, sender.isSame(as: device) { return entry.seq }

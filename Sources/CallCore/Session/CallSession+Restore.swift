@@ -5,7 +5,7 @@ extension CallSession {
         public var number: CallNumber
         /// The callId and the two users.
         public var key: CallKey
-        /// The epoch: which use of the callId this call is.
+        /// The call's epoch: the number, from 1, that tells apart the calls with the same callId and users.
         public var epoch: UInt32
         /// The user who calls.
         public var caller: UserID
@@ -21,7 +21,7 @@ extension CallSession {
         public var ending: Ending?
         /// The legs of the devices that take part; the caller's is first.
         public var legs: [Leg]
-        /// The callee's device that has, or had, the call.
+        /// The callee's device that answered; `nil` if none did.
         public var answeringDevice: DeviceIdentity?
         /// Whether the call has video.
         public var hasVideo: Bool
@@ -68,7 +68,7 @@ extension CallSession {
         }
     }
 
-    /// The state of the call now; its legs lack the moments at which their devices went away.
+    /// The state of the call now, with legs whose ``Leg/goneSince`` is `nil`.
     public var snapshot: Snapshot {
         let ending: Ending? = if case .ended(let ending, _) = phase { ending } else { nil }
         return Snapshot(
@@ -92,18 +92,19 @@ extension CallSession {
 
     /// Whether the next `seq` leaves a gap after the newest entry.
     ///
-    /// This is so if every `seq` that a crash may have lost was skipped, and no entry was logged since.
+    /// There is a gap if `seq` has skipped the values that a crash may have lost, and no entry has been logged since
+    /// then.
     public var hasGapAtEnd: Bool { nextSeq != (log.last?.seq ?? 0) + 1 }
 
     /// Restores a stored call at `now`, with no device connected.
     ///
-    /// After a crash, `seq` continues well above that of the newest stored entry. Entries that were relayed but not
-    /// committed when the server died have used some of the next values. A `seq` that a client has seen is never given
-    /// to another signal.
+    /// After a crash, `seq` continues well above the `seq` of the newest stored entry. Entries that were relayed but
+    /// not committed when the server died have used some of the values in between, and a `seq` that a client has seen
+    /// is never given to another signal.
     ///
     /// `entries`: The stored log in `seq` order, each entry with its size in bytes.
-    /// `uncleanStarts`: How many times the server died. Each time, clients may have seen a `seq` above the last stored
-    /// one.
+    /// `uncleanStarts`: How many recent crashes there were. Before each of them, clients may have seen a `seq` above
+    /// the last stored `seq`.
     public init?(
         restoring kept: Snapshot,
         log entries: [(entry: LogEntry, byteCount: Int)],

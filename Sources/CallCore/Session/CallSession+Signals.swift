@@ -1,5 +1,5 @@
 extension CallSession {
-    /// Decides on one signal: refuses it and changes nothing, recognises it as a repeat, or accepts it.
+    /// Handles one signal: refuses it without changing anything, acknowledges it as a repeat, or accepts it.
     mutating func take(
         _ signal: Signal,
         from side: Side,
@@ -67,7 +67,7 @@ extension CallSession {
         into outputs: inout [Output]
     ) {
         guard case .ringing = phase else {
-            // The `ringing` crossed the answer and has no meaning any more.
+            // The `ringing` was sent before its device knew of the answer, and has no meaning any more.
             outputs.append(.acknowledge(seq: 0, isNew: false))
             return
         }
@@ -83,7 +83,8 @@ extension CallSession {
 
     /// Handles an answer.
     ///
-    /// The first answer wins the call; in a renegotiation, either side answers the other side's offer.
+    /// The device that sends the first answer gets the call. In a renegotiation, either side answers the other side's
+    /// offer.
     private mutating func takeAnswer(
         _ digest: UInt64,
         _ signal: Signal,
@@ -101,7 +102,8 @@ extension CallSession {
             answered(by: device, at: now, into: &outputs)
             return
         }
-        // The same description from the same device is the same answer, on whatever transport it comes again.
+        // A side's newest answer that comes again, with the same description, is a repeat, on whatever transport it
+        // comes.
         if let earlier = lastDescription(.answer, from: side), earlier.digest == digest,
             !unansweredOffers.contains(side.other)
         {
@@ -113,7 +115,8 @@ extension CallSession {
             return
         }
         guard append(signal, digest: digest, from: side, device, at: now, into: &outputs) else { return }
-        // When two renegotiations crossed, the callee is the polite side: by answering it withdraws its own offer.
+        // If both sides renegotiate at the same time, the callee is the polite side: its answer withdraws its own
+        // offer.
         unansweredOffers.remove(side.other)
         if side == .callee { unansweredOffers.remove(.callee) }
     }

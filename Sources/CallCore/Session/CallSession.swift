@@ -7,15 +7,15 @@
 ///        └────────────────────▶┴──────▶ ended ◀───────┘
 ///
 /// A session does no I/O and reads no clock. Its owner passes in events with their moments, and gets back the actions
-/// to take. An input may come late, twice, or at the same time as another one; if it no longer applies, it changes
-/// nothing.
+/// to take. An input may come late, twice, or at the same time as another input. An input that no longer applies
+/// changes nothing.
 public struct CallSession: Equatable, Sendable {
     /// The phase of the call, with exactly the data that is known in that phase.
     public enum Phase: Equatable, Sendable {
         /// The callee's devices alert their user, until that moment.
         ///
-        /// Leads to `answered` when one answers, and to `ended` by an `end`, the ring timeout, busy, a glare or a call
-        /// that replaces this one.
+        /// Leads to `answered` when a device answers, and to `ended` by an `end`, the ring timeout, busy, a glare or a
+        /// call that replaces this call.
         case ringing(until: Moment)
         /// A device of the callee has answered; media is being set up.
         ///
@@ -36,9 +36,10 @@ public struct CallSession: Equatable, Sendable {
         public var reason: EndReason
         /// The time of the end.
         public var at: Moment
-        /// The call that goes on instead: it won a glare over this one, or the caller began it later.
+        /// The call that goes on instead: it won a glare over this call, or the caller rang the same callee with it
+        /// later.
         public var replacedBy: CallID?
-        /// The device of the callee that declined for all; the other devices are notified of that.
+        /// The device of the callee that ended the ringing for all; the callee's other devices are notified.
         public var declinedBy: DeviceIdentity?
 
         /// Creates an ending from all its parts.
@@ -54,7 +55,7 @@ public struct CallSession: Equatable, Sendable {
     public let number: CallNumber
     /// The callId and the two users.
     public let key: CallKey
-    /// The epoch: which use of the callId this call is, counted from 1.
+    /// The call's epoch: the number, from 1, that tells apart the calls with the same callId and users.
     public let epoch: UInt32
     /// The user who calls.
     public let caller: UserID
@@ -64,8 +65,8 @@ public struct CallSession: Equatable, Sendable {
     public let grace: Moment.Duration
     /// The time at which the call began.
     public let startedAt: Moment
-    /// Whether the call is hidden from the callee: they block the caller, have set do-not-disturb, or have a live call
-    /// of that callId with another user.
+    /// Whether the call is hidden from the callee, who blocks the caller, has set do-not-disturb, or has a live call of
+    /// that callId with another user.
     public let isHidden: Bool
 
     /// The phase of the call.
@@ -78,7 +79,7 @@ public struct CallSession: Equatable, Sendable {
     public internal(set) var hasVideo: Bool
     /// The time at which the ringing stops by itself.
     ///
-    /// It stays known afterwards.
+    /// The value is kept after the ringing.
     public internal(set) var ringUntil: Moment
     /// The time at which the call was answered.
     public internal(set) var answeredAt: Moment?
@@ -88,17 +89,17 @@ public struct CallSession: Equatable, Sendable {
     public internal(set) var callerMedia = MediaUpdate()
     /// The hold and mute state of the callee's side.
     public internal(set) var calleeMedia = MediaUpdate()
-    /// The sides whose offers wait for an answer after the call was answered; both when two renegotiations cross.
+    /// The sides whose renegotiation offers wait for an answer; both if the two sides renegotiate at the same time.
     public internal(set) var unansweredOffers: Set<Side> = []
 
     var nextSeq: UInt64
     var logBytes = 0
-    /// The number of signals that count towards the limits before the answer.
+    /// The number of signals that count towards ``Limits/earlySignals``.
     var earlySignals = 0
-    /// The bytes of these signals.
+    /// The bytes of the signals that count towards ``Limits/earlyBytes``.
     var earlyBytes = 0
     var receipts: [SignalKey: UInt64] = [:]
-    /// A device whose `connected` overtook its own answer on another transport.
+    /// The callee's device whose `connected` arrived before its own answer, which took another transport.
     var connectedEarly: DeviceIdentity?
 
     /// The key by which a repeated signal is recognised.
@@ -109,13 +110,13 @@ public struct CallSession: Equatable, Sendable {
         let device: DeviceID
         let id: SignalID
 
-        /// Hashes the signal's id alone: ids differ more than the devices that send them.
+        /// Hashes the signal's id alone, because signals differ in their ids more than in their devices.
         func hash(into hasher: inout Hasher) { hasher.combine(id) }
     }
 
     /// Creates a call that `device` of `caller` begins at `now`.
     ///
-    /// `firstSeq`: The `seq` of the first entry. It is 1, or more after a crash that may have lost entries that clients
+    /// `firstSeq`: The `seq` of the first entry: 1, or more after a crash, which may have lost entries that clients
     /// have seen.
     public init(
         number: CallNumber,
@@ -150,13 +151,13 @@ public struct CallSession: Equatable, Sendable {
         switch phase {
         case .ringing(let until): until
         case .answered, .active:
-            // A caller that went away while the call rang has its whole grace from the answer on.
+            // If the caller's device went away while the call rang, its grace begins at the answer.
             earliestGoneSince.map { max($0, answeredAt ?? $0) + grace }
         case .ended: nil
         }
     }
 
-    /// The time since which a side has been gone, the earlier one if both are gone; `nil` if no side is gone.
+    /// The time since which a side has been gone, the earlier time if both are gone; `nil` if no side is gone.
     private var earliestGoneSince: Moment? {
         var first: Moment?
         for leg in legs where leg.phase == .answered {
@@ -180,7 +181,7 @@ public struct CallSession: Equatable, Sendable {
     @inlinable
     public var callerDevice: DeviceIdentity { legs[0].device }
 
-    /// The callee's device that has, or had, the call.
+    /// The callee's device that answered; `nil` if none did.
     @inlinable
     public var answeringDevice: DeviceIdentity? {
         switch phase {

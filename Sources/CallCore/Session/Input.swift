@@ -1,13 +1,13 @@
 extension CallSession {
-    /// An event in a call, grouped by its source.
+    /// An event in a call; the cases are grouped by source.
     public enum Input: Equatable, Sendable {
         // From devices.
-        /// A device of either party sent a signal.
+        /// A device of either side sent a signal.
         case signal(Signal, from: Side, DeviceIdentity)
 
         // From the switchboard.
-        /// A device of the callee was notified of the call, on its connection or by a fetch, or a push to it was
-        /// ordered.
+        /// A device of the callee was notified of the call, on its connection or by a fetch, or a push to the device
+        /// was requested.
         case notified(DeviceIdentity)
         /// A device no longer has a connection or a request under way.
         case gone(DeviceIdentity, Side)
@@ -19,9 +19,9 @@ extension CallSession {
         case endDelivered(DeviceIdentity, Side)
         /// The callee is in another call, and the policy of this server is to report busy.
         case foundBusy
-        /// The call lost a glare: the simultaneous call of the peer goes on instead.
+        /// The call lost a glare: the callee's simultaneous call goes on instead.
         case lostGlare(to: CallID)
-        /// The caller begins a new call under the same callId.
+        /// One of the two users begins a new call under the same callId.
         case replaced
         /// The caller rings the same callee with another call, which goes on instead.
         case gaveWay(to: CallID)
@@ -35,11 +35,11 @@ extension CallSession {
     ///
     /// Outputs are carried out in order.
     public enum Output: Equatable, Sendable {
-        /// Store this entry and send it to its audience. For the entry of a signal, the bytes are those of the signal
-        /// just handled.
+        /// Store this entry and send it to its audience. An entry of a signal has the bytes of the signal that was just
+        /// handled.
         case append(LogEntry)
-        /// The signal was accepted, now or earlier (`isNew` false), and has this `seq`; 0 means that it needed no
-        /// entry.
+        /// The signal was accepted, now or earlier (`isNew` is false), and its entry has this `seq`; 0 = the signal
+        /// needed no entry.
         case acknowledge(seq: UInt64, isNew: Bool)
         /// The signal was refused, and nothing changed.
         case refuse(Refusal)
@@ -51,13 +51,13 @@ extension CallSession {
 
     /// The reason why a signal is refused.
     public enum Refusal: Equatable, Sendable {
-        /// Another device of the callee has the call, or there is nothing to answer.
+        /// Another device of the callee has answered, or no offer waits for this answer.
         case alreadyAnswered
         /// The call, or the epoch that the signal names, is over.
         case callEnded
-        /// The epoch that the signal names does not exist yet: a crash lost that call.
+        /// The epoch that the signal names is later than the present epoch: a crash lost the call of that epoch.
         case unknownEpoch
-        /// The callee sent an offer under the callId of the call that rings them.
+        /// The callee of this ringing call sent an offer under its callId.
         case callExists
         /// This device has no part in the call, or its side may not send this signal.
         case forbidden(String)

@@ -25,10 +25,10 @@ public struct Leg: Equatable, Sendable {
         /// The device is in the call: the caller's from the start, the callee's once it has answered. Leads to
         /// `endNotDelivered` when the call ends.
         case answered
-        /// The device is out of the call and knows it. It was notified of that, or it is a device of the callee that
-        /// declined or left by its own `end`.
+        /// The device is out of the call and knows it: it was notified, or it is a device of the callee that sent its
+        /// own `end`.
         case left
-        /// The device is out of the call and does not know it yet. Leads to `left` once it has been notified of that.
+        /// The device is out of the call and does not know it yet. Leads to `left` once the device has been notified.
         case endNotDelivered = "untold"
     }
 
@@ -38,7 +38,8 @@ public struct Leg: Equatable, Sendable {
     public let side: Side
     /// The state of the device in the call.
     public internal(set) var phase: Phase
-    /// The time since which the device has had neither a connection nor a request under way; `nil` = it has one.
+    /// The time since which the device has had neither a connection nor a request under way; `nil` = the device is not
+    /// gone.
     public internal(set) var goneSince: Moment?
 
     /// Creates a leg from all its parts, for example when a call is restored after a restart.

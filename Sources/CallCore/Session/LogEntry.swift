@@ -4,9 +4,9 @@ public struct LogEntry: Equatable, Sendable {
     ///
     /// Numbers increase and may have gaps.
     public let seq: UInt64
-    /// The time at which it was appended.
+    /// The time at which the entry was appended.
     public let at: Moment
-    /// The signal or state change that it records.
+    /// The signal or state change that the entry records.
     public let content: Content
     /// The devices that the entry concerns.
     public let audience: Audience
@@ -25,18 +25,18 @@ public struct LogEntry: Equatable, Sendable {
     public enum Audience: Equatable, Sendable {
         /// The caller's device.
         case caller
-        /// Every device of the callee until one has answered; from then on only that one.
+        /// Every device of the callee until one has answered; from then on only the answering device.
         case callee
         /// The caller's device, and the callee's devices as for `callee`.
         case both
         /// One device of the callee, and the caller's device.
         case callerAnd(DeviceIdentity)
-        /// Every device of the callee except this one.
+        /// Every device of the callee except the given device.
         case calleeExcept(DeviceIdentity)
         /// No device: the entry is only stored.
         case nobody
 
-        /// Returns whether the entry can concern a device on a side.
+        /// Returns whether an entry with this audience can concern a device on a side.
         public func reaches(_ side: Side) -> Bool {
             switch self {
             case .caller: side == .caller
@@ -64,7 +64,7 @@ public struct StateChange: Equatable, Sendable {
     public var reason: EndReason?
     /// The callee's device that answered.
     public var answeredBy: DeviceIdentity?
-    /// The call that goes on instead of this one.
+    /// The call that goes on instead of the ended call.
     public var replacedBy: CallID?
     /// For the change to ringing: the `id` that the caller's device gave the offer that began the call.
     public var offerID: SignalID?
@@ -87,7 +87,7 @@ public struct StateChange: Equatable, Sendable {
 
 /// The state of a call, as the wire reports it.
 public enum CallState: String, Sendable, CaseIterable {
-    /// The call is ringing: from the offer on.
+    /// The call is ringing; it begins with the offer.
     case ringing
     /// A device of the callee answered.
     case answered

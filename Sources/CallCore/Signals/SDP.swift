@@ -40,7 +40,7 @@ public enum SDP {
 
     /// Returns a digest that distinguishes one description from another (FNV-1a over the bytes).
     ///
-    /// It is never 0.
+    /// The digest has 63 bits and is never 0.
     public static func digest(_ text: [UInt8]) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in text { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }

@@ -4,9 +4,9 @@
 public struct Signal: Equatable, Sendable {
     /// The content of the signal.
     public var content: Content
-    /// The `id` that the sender's device gave the signal; a resend has the same one.
+    /// The `id` that the sender's device gave the signal; a resend has the same `id`.
     public var id: SignalID?
-    /// The epoch that the sender means; `nil` means the current one.
+    /// The epoch that the sender means; `nil` means the current epoch.
     public var epoch: UInt32?
     /// The size of the relayed signal in bytes, which counts towards the log's limit.
     public var byteCount: Int
@@ -21,11 +21,11 @@ public struct Signal: Equatable, Sendable {
 
     /// The content of a signal (protocol, section 3).
     public enum Content: Equatable, Sendable {
-        /// A description that begins a call, replaces an unanswered one, or renegotiates.
+        /// A description that begins a call, replaces the caller's unanswered description, or renegotiates.
         case offer(Offer)
         /// The device is alerting its user.
         case ringing
-        /// The description in return; its digest distinguishes it from others.
+        /// The description that answers an offer; its digest distinguishes it from other descriptions.
         case answer(digest: UInt64)
         /// An ICE candidate, or the end of candidates.
         case ice
@@ -63,7 +63,7 @@ public enum SignalKind: String, Sendable, CaseIterable {
     case offer
     /// A device alerts its user.
     case ringing
-    /// The description in return.
+    /// The description that answers an offer.
     case answer
     /// An ICE candidate, or the end of candidates.
     case ice
@@ -101,7 +101,7 @@ public struct Offer: Equatable, Sendable {
     public var ringTimeout: Moment.Duration
     /// Whether the sender named the callee by `to`.
     ///
-    /// Apps that never renegotiate name the callee in every offer: each of their offers begins a call.
+    /// Apps that never renegotiate name the callee in every offer, and each of their offers begins a call.
     public var namesCallee: Bool
     /// Whether the sender states that this offer begins a call, and that the sender no longer has another call under
     /// this callId.

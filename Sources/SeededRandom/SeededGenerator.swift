@@ -1,7 +1,7 @@
 /// A generator of pseudorandom numbers that gives the same numbers for the same seed on every run and machine.
 ///
-/// It is SplitMix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (OOPSLA 2014). It is for
-/// simulations and tests, and never for secrets.
+/// The algorithm is SplitMix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (OOPSLA 2014).
+/// It is for simulations and tests, and never for secrets.
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
     @usableFromInline var state: UInt64
 
@@ -9,7 +9,10 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
     @inlinable
     package init(seed: UInt64) { state = seed }
 
-    /// Creates a separate stream, so that the draws of one part of a world do not change those of another part.
+    /// Creates one of the separate streams of a seed.
+    ///
+    /// Each part of a simulated world has its own stream, so that the numbers that one part draws do not change the
+    /// numbers of another part.
     @inlinable
     package init(seed: UInt64, stream: UInt64) {
         var mixer = SeededGenerator(seed: seed &+ stream &* 0xD1B5_4A32_D192_ED03)

@@ -1,10 +1,11 @@
-/// A queue to one thread: any thread adds elements without waiting, and one thread takes all of them together.
+/// A queue to one thread, the consumer: any thread adds elements without waiting, and the consumer takes all of them
+/// together.
 ///
-/// The consumer waits in ``takeAll()``. If it waits for something else as well, such as sockets, it is woken by a
-/// function of its own (``wake(with:)``) and calls ``take()``.
+/// The consumer waits in ``takeAll()``. A consumer that waits for something else as well, such as sockets, is woken by
+/// a function that it has set (``wake(with:)``), and calls ``take()``.
 ///
-/// Elements can have weights, and their sum a limit. The batch that the consumer took counts towards the limit until
-/// it comes back for more, so the limit covers both together.
+/// Elements can have weights, and the sum of the weights can have a limit. The elements that the consumer took last
+/// count towards the limit until the consumer takes again.
 package final class Inbox<Element: Sendable>: Sendable {
     private struct State {
         var elements: [Element] = []
@@ -26,10 +27,11 @@ package final class Inbox<Element: Sendable>: Sendable {
     private let limit: Int
     private let state = Monitor(State())
 
-    /// Creates an empty inbox with a limit on the total weight, in the unit that the callers of ``put(_:weight:)`` use.
+    /// Creates an empty inbox with a limit on the total weight, in the unit of the weights given to ``put(_:weight:)``.
     package init(limit: Int = .max) { self.limit = limit }
 
-    /// Adds an element, or counts it as refused if there is no room for it or the inbox is closed.
+    /// Adds an element and returns `true`; if there is no room or the inbox is closed, counts the element as refused
+    /// and returns `false`.
     @discardableResult
     package func put(_ element: Element, weight: Int = 1) -> Bool {
         state.withLock { state in
@@ -39,13 +41,13 @@ package final class Inbox<Element: Sendable>: Sendable {
             }
             state.elements.append(element)
             state.weight += weight
-            // One call is enough for all elements that are added before the consumer takes them.
+            // One call of `wake` is enough for all elements that are added before the consumer takes them.
             if state.elements.count == 1 { state.wake?() }
             return true
         }
     }
 
-    /// The number of elements that were refused.
+    /// The number of elements that were refused since the inbox was created.
     package var refusedCount: UInt64 { state.withLock { $0.refused } }
 
     /// Waits for elements or refusals, and takes all elements.
@@ -70,9 +72,9 @@ package final class Inbox<Element: Sendable>: Sendable {
 
     /// Sets the function that wakes the consumer.
     ///
-    /// It is called when an element is added to an empty inbox, when the inbox is closed, and immediately if either has
-    /// already happened. It must not access the inbox, which is locked meanwhile: once this method has replaced a
-    /// function, no thread calls that any more.
+    /// The function is called when an element is added to an empty inbox, when the inbox is closed, and immediately if
+    /// the inbox is not empty or is closed already. It is called while the inbox is locked, so it must not access the
+    /// inbox. For the same reason, no thread calls a function any more once this method has replaced it.
     package func wake(with function: (@Sendable () -> Void)?) {
         state.withLock { state in
             state.wake = function
@@ -80,7 +82,8 @@ package final class Inbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// Refuses all further elements; the consumer gets the remaining ones, and then learns of the end.
+    /// Refuses all further elements; the consumer gets the remaining elements, and then learns that the inbox is
+    /// closed.
     package func close() {
         state.withLock { state in
             state.isClosed = true

@@ -5,27 +5,27 @@ internal import Glibc
 ///
 /// Each access wakes the threads that wait, so no code can forget to wake them.
 ///
-/// It is not Foundation's `NSCondition`, which would add 46 MB of ICU to the binary. It is not `Synchronization.Mutex`
-/// either, which has no way to wait, and whose futexes ThreadSanitizer does not see on Linux: it reports every access
-/// behind one as a race. Where threads meet, a clean report is worth more than the shorter code.
+/// Foundation's `NSCondition` would add 46 MB of ICU to the binary. `Synchronization.Mutex` has no way to wait, and
+/// ThreadSanitizer does not see its futexes on Linux: the sanitizer would report every access to a value behind such a
+/// mutex as a race. A clean report is worth more than the shorter code.
 package final class Monitor<Value>: @unchecked Sendable {
     // @unchecked: `value` and `hasWaiters` are accessed only while the mutex is locked. After initialization only
-    // pthread's functions touch the pointers, and any thread may call those.
+    // pthread's functions use the two pointers, and any thread may call these functions.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var value: Value
-    /// Whether a thread may be waiting that was not woken yet.
+    /// Whether there may be a waiting thread that was not woken yet.
     private var hasWaiters = false
 
     /// Creates a monitor of this value.
     package init(_ value: Value) {
         self.value = value
-        // None of these calls can fail with glibc: the attributes are plain flags, and it accepts this clock. Locking
-        // cannot fail either, for a thread that does not hold the mutex.
+        // None of these calls can fail with glibc: the attributes are plain flags, and glibc accepts this clock.
+        // Locking cannot fail either, if the thread does not hold the mutex already.
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
-        // With the monotonic clock, setting the machine's clock lengthens no wait.
+        // Waits use the monotonic clock, so that setting the machine's wall clock does not lengthen them.
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         pthread_cond_init(condition, &attributes)
         pthread_condattr_destroy(&attributes)
@@ -49,8 +49,9 @@ package final class Monitor<Value>: @unchecked Sendable {
 
     /// Waits until `body` returns a result, and returns it.
     ///
-    /// `body` runs with exclusive access to the value: immediately, and again after other threads' accesses until it
-    /// returns something else than `nil`. When it returns `nil`, it must have changed nothing that threads wait for.
+    /// `body` runs with exclusive access to the value: immediately, and again after other threads' accesses until
+    /// `body` returns something else than `nil`. A `body` that returns `nil` must not change anything that other
+    /// threads wait for, because no thread is woken then.
     package func wait<Result>(for body: (inout Value) -> Result?) -> Result {
         pthread_mutex_lock(mutex)
         defer { unlock() }
@@ -87,12 +88,13 @@ package final class Monitor<Value>: @unchecked Sendable {
     }
 }
 
-/// Returns the time of `CLOCK_MONOTONIC` after this duration, or after an hour if that comes first.
+/// Returns the time of `CLOCK_MONOTONIC` after this duration, but at most after an hour.
 ///
-/// pthread can wait by this clock, but not by the one of `ContinuousClock`, which also counts the machine's sleep.
+/// A thread can wait on a condition by this clock, but not by the clock of `ContinuousClock`, which also counts the
+/// machine's sleep.
 private func monotonicTime(in duration: Duration) -> timespec {
     var time = timespec()
-    // It fails only for a clock that does not exist or an invalid pointer.
+    // `clock_gettime` fails only for a clock that does not exist or an invalid pointer.
     _ = clock_gettime(CLOCK_MONOTONIC, &time)
     let (seconds, attoseconds) = min(duration, .seconds(3_600)).components
     let nanoseconds = time.tv_nsec + Int(attoseconds / 1_000_000_000)

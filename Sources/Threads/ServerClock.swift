@@ -3,21 +3,21 @@ package final class ServerClock: Sendable {
     private let read: @Sendable () -> ClockReading
     private let time: Monitor<ServerTime>
 
-    /// Creates a clock that begins at the wall clock's time.
+    /// Creates a clock that begins at the time of the wall clock.
     /// - Parameter read: reads both clocks; by default the system's.
     package init(_ read: @escaping @Sendable () -> ClockReading = ClockReading.now) {
         self.read = read
         time = Monitor(ServerTime(read()))
     }
 
-    /// Returns the time for deadlines and records: milliseconds since 1970 that never leap and never go back.
+    /// Returns the time for deadlines and records, in milliseconds since 1970; it never leaps and never goes back.
     package func now() -> Int64 { withTime { $0.now } }
 
-    /// Returns the time for what others sign or check, such as a token's `exp`: milliseconds since 1970 by the world's
-    /// clocks.
+    /// Returns the time for dates that other machines set or check, such as a token's `exp`, in milliseconds since
+    /// 1970.
     package func date() -> Int64 { withTime { $0.date } }
 
-    /// Returns both at one moment; adding `now − date` to a date from outside turns it into a deadline.
+    /// Returns ``now()`` and ``date()`` at one moment; a date from another machine plus `now − date` is a deadline.
     package func nowAndDate() -> (now: Int64, date: Int64) { withTime { ($0.now, $0.date) } }
 
     /// The number of times that the wall clock has leapt.

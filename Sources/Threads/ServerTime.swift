@@ -1,16 +1,17 @@
 /// The time that the server uses: elapsed time comes from the boot clock, and the date follows the wall clock slowly.
 ///
-/// Deadlines and records use ``now``, which never leaps and never goes back. It begins at the wall clock's time,
-/// advances with the boot clock, and is slewed towards the wall clock. If the wall clock differs from it by more than
-/// ``leapMilliseconds``, the wall clock has leapt. ``now`` ignores such a leap until the wall clock has gone on without
-/// another leap for ``acceptedAfterMilliseconds``. From then on ``date`` is the wall clock's time, and ``now`` is
-/// slewed towards it, until both are the same.
+/// Deadlines and records use ``now``, which never leaps and never goes back. ``now`` begins at the wall clock's time,
+/// advances with the boot clock, and is slewed towards the wall clock: it runs slightly faster or slower until both
+/// agree. If the wall clock differs from ``now`` by more than ``leapMilliseconds``, the wall clock has leapt. Such a
+/// leap is ignored until the wall clock has gone on without another leap for ``acceptedAfterMilliseconds``. From then
+/// on ``date`` is the wall clock's time, and ``now`` is slewed towards the wall clock until ``now`` and ``date`` are
+/// the same.
 ///
 /// The type is pure: its callers pass the readings in. See Decision 0010.
 package struct ServerTime: Sendable {
     /// A change that an operator should know about.
     package enum Event: Equatable, Sendable {
-        /// The wall clock suddenly differs by this much (wall clock − ``ServerTime/now``).
+        /// The wall clock suddenly differs from ``ServerTime/now`` by this much (wall clock − ``ServerTime/now``).
         case leapt(milliseconds: Int64)
         /// The wall clock has not leapt again for a while, and differs from ``ServerTime/now`` by this much.
         case accepted(milliseconds: Int64)
@@ -22,13 +23,14 @@ package struct ServerTime: Sendable {
     ///
     /// NTP corrects far less than a second on a machine that runs well.
     package static let leapMilliseconds: Int64 = 10_000
-    /// The time without another leap after which dates are taken from the wall clock again, in milliseconds.
+    /// The time without another leap after which ``date`` is taken from the wall clock again, in milliseconds.
     package static let acceptedAfterMilliseconds: Int64 = 60_000
-    /// The limit on slewing: it changes the length of a second by at most one part in this many.
+    /// The limit on slewing: slewing changes the length of a second by at most one part in this many.
     ///
     /// A ring of 45 s lasts 43 s to 47 s.
     package static let slewDivisor: Int64 = 20
-    /// The largest number of events that wait to be taken; a wall clock that leaps to and fro must not fill the memory.
+    /// The largest number of events that wait to be taken, so that a wall clock that leaps to and fro cannot fill the
+    /// memory.
     private static let maximumEvents = 8
 
     private struct Leap {
@@ -44,7 +46,8 @@ package struct ServerTime: Sendable {
     private var leap: Leap?
     /// ``date`` minus the boot clock; nil while ``date`` is ``now``.
     ///
-    /// It stays set after the clocks agree, until the slewing is done: ``date`` would otherwise jump by what is left.
+    /// The value is kept after ``Event/agrees`` until slewing is done: otherwise ``date`` would jump by the remaining
+    /// difference.
     private var dateOffset: Int64?
     /// The boot clock's time up to which slewing has been done.
     private var slewedAt: Int64
@@ -61,21 +64,21 @@ package struct ServerTime: Sendable {
         slewedAt = reading.boot
     }
 
-    /// The time at the last reading for deadlines and records, in milliseconds since 1970.
+    /// The time for deadlines and records, at the last reading, in milliseconds since 1970.
     package var now: Int64 { boot + offset }
 
-    /// The time at the last reading for what others sign or check, in milliseconds since 1970.
+    /// The time for dates that other machines set or check, at the last reading, in milliseconds since 1970.
     ///
-    /// Others use the wall clock's time. It is ``now`` until a leap of the wall clock was accepted, and again as soon
-    /// as slewing has made both equal.
+    /// ``date`` is ``now`` until a leap of the wall clock is accepted. From then on it is the wall clock's time, until
+    /// slewing has made ``now`` equal to the wall clock.
     package var date: Int64 { boot + (dateOffset ?? offset) }
 
-    /// Whether the clocks differ by a leap, which is more than slewing is meant for.
+    /// Whether the wall clock has leapt and still differs from ``now`` by more than ``leapMilliseconds``.
     package var hasLeapt: Bool { leap != nil }
 
     /// Returns whether this reading shows a new leap.
     ///
-    /// Read again in that case: the thread may have slept between reading the two clocks.
+    /// If so, read both clocks again: the thread may have been suspended between reading one clock and the other.
     package func isSurprising(_ reading: ClockReading) -> Bool {
         let wallOffset = reading.wall - reading.boot
         return (wallOffset - (leap?.offset ?? offset)).magnitude > Self.leapMilliseconds
@@ -127,7 +130,7 @@ package struct ServerTime: Sendable {
         note(.leapt(milliseconds: difference))
     }
 
-    /// Keeps dates at the wall clock after an accepted leap, but not through a further leap.
+    /// After an accepted leap, lets ``date`` follow the wall clock, until a further leap.
     private mutating func followDate(_ wallOffset: Int64) {
         guard dateOffset != nil, leap?.isAccepted != false else { return }
         dateOffset = difference.magnitude <= 1 ? nil : wallOffset
@@ -138,7 +141,7 @@ package struct ServerTime: Sendable {
     }
 
     private mutating func slew() {
-        // A difference of 1 ms may come from rounding the two readings of one moment.
+        // A difference of 1 ms may come from rounding the two clocks' readings.
         guard difference.magnitude > 1, leap?.isAccepted != false else {
             slewedAt = boot
             return

@@ -4,17 +4,18 @@ internal import Glibc
 package enum SystemClock {
     /// Returns the time since 1970 (`CLOCK_REALTIME`).
     ///
-    /// An administrator, NTP, or a host that resumes a virtual machine may set it at any time.
+    /// An administrator, NTP, or a host that resumes a virtual machine may set this clock at any time.
     package static func wall() -> Int64 { milliseconds(of: CLOCK_REALTIME) }
 
-    /// Returns the time since the machine booted, its sleep included (`CLOCK_BOOTTIME`); it cannot be set.
+    /// Returns the time since the machine booted, including its sleep (`CLOCK_BOOTTIME`); this clock cannot be set.
     ///
-    /// `ContinuousClock` is the same clock: deadlines of threads use that, and code that gets numbers uses this.
+    /// `ContinuousClock` is the same clock. Threads that wait use `ContinuousClock`, and code that takes times as
+    /// numbers uses this function.
     package static func boot() -> Int64 { milliseconds(of: CLOCK_BOOTTIME) }
 
     private static func milliseconds(of clock: clockid_t) -> Int64 {
         var time = timespec()
-        // It fails only for a clock that does not exist; Linux has had both since 2.6.39.
+        // `clock_gettime` fails only for a clock that does not exist; Linux has had both clocks since 2.6.39.
         _ = clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }

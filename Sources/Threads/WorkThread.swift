@@ -2,12 +2,12 @@ internal import Glibc
 
 /// A system thread for one piece of work (`pthread_create`); join it, or release it to let it run by itself.
 ///
-/// It is not Foundation's `Thread`, which would add 46 MB of ICU to the binary.
+/// Foundation's `Thread` would add 46 MB of ICU to the binary.
 ///
-/// All signals except those of its own faults are blocked on it, so other threads handle them. SIGPIPE matters most: a
-/// write to a closed socket raises it in the thread that writes.
+/// All Unix signals are blocked on the thread, except those of its own faults, so other threads handle them. SIGPIPE
+/// matters most: a write to a closed socket raises SIGPIPE in the thread that writes.
 package final class WorkThread: Sendable {
-    /// The error when the system refuses a thread (`EAGAIN`: a limit on threads, or memory).
+    /// The error when the system refuses to create a thread (`EAGAIN`: a limit on threads, or too little memory).
     package struct Refused: Error {
         /// The system's reason.
         package let reason: String
@@ -49,7 +49,7 @@ package final class WorkThread: Sendable {
 
     deinit { if let thread = take() { pthread_detach(thread) } }
 
-    /// Waits until the thread has ended; called on the thread itself, it only detaches it.
+    /// Waits until the thread has ended; called on the thread itself, this function only detaches the thread.
     package func join() {
         guard let thread = take() else { return }
         if pthread_equal(thread, pthread_self()) != 0 {
@@ -77,14 +77,14 @@ func workThreadMain(_ start: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointe
 private func blockSignals() {
     var all = sigset_t()
     sigfillset(&all)
-    // If these were blocked, a fault would end the process without the backtrace.
+    // If these signals were blocked, a fault would end the process without a backtrace.
     for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT] { sigdelset(&all, fault) }
     pthread_sigmask(SIG_SETMASK, &all, nil)
 }
 
 /// Names the calling thread through `/proc`.
 ///
-/// `pthread_setname_np` is not imported, and a missing name does no harm.
+/// `pthread_setname_np` is not imported into Swift. Failures are ignored, because a missing name does no harm.
 private func nameThisThread(_ name: String) {
     let file = open("/proc/thread-self/comm", O_WRONLY)
     guard file >= 0 else { return }

@@ -1,6 +1,6 @@
 /// The elements of one JSON array, scanned in place.
 ///
-/// Their contents are neither decoded nor copied.
+/// The contents of the elements are neither decoded nor copied.
 public struct JSONArray: Sendable {
     /// The text that was scanned.
     public let bytes: [UInt8]

@@ -1,6 +1,6 @@
 /// The reason why a text cannot be read.
 ///
-/// It contains nothing of the text except a name of the reader's own ``MemberNames``: the text may be a secret.
+/// A fault contains nothing of the text, which may be a secret, except a name of the reader's own ``MemberNames``.
 public enum JSONFault: Error, Equatable, Sendable {
     /// The text breaks the grammar, or a string that must be decoded contains a lone surrogate.
     case syntax
@@ -20,6 +20,6 @@ public enum JSONFault: Error, Equatable, Sendable {
 public enum JSONLimits {
     /// The maximum nesting depth: at most 32 arrays and objects are open at any place of a text.
     ///
-    /// It bounds the recursion, so that no text exhausts a stack, in the server or in a client.
+    /// The limit bounds the recursion, so that no text exhausts a thread's stack, in the server or in a client.
     public static let depth = 32
 }

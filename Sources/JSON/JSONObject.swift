@@ -7,13 +7,13 @@ public struct JSONObject: Sendable {
     public let bytes: [UInt8]
     /// The members in their order.
     ///
-    /// Their names stay in the text.
+    /// A member has the positions of its name and value in the text, not copies of them.
     public let members: [Member]
     /// The range of the object in the text, braces included.
     public let range: Range<Int>
-    /// The numbers of the known members that are present, a bit each.
+    /// The numbers of the known members that are present, as a set with one bit for each number.
     ///
-    /// Most members that are looked up are absent, and this set shows that quickly.
+    /// Most members that are looked up are absent, which this set shows quickly.
     @usableFromInline var numbers: UInt64 = 0
 
     /// One member: the ranges of its name (without the quotes) and of its value.
@@ -64,7 +64,8 @@ public struct JSONObject: Sendable {
         in part: Range<Int>,
         scratch: consuming [Member] = []
     ) throws(JSONFault) {
-        // `names` is borrowed: an initialiser would otherwise consume the table, and count references for each object.
+        // `names` is borrowed. An initialiser would otherwise consume the table, and the table's references would be
+        // counted for each object.
         let text = bytes.span
         var scanner = JSONScanner(at: part.lowerBound, end: part.upperBound)
         scanner.skipSpace(text)
@@ -76,7 +77,7 @@ public struct JSONObject: Sendable {
         self.bytes = bytes
         for member in members {
             guard let number = member.number else { continue }
-            // The server and the receiver might each use a different one of two members with the same name.
+            // If two members have the same name, the server might use one of them and the receiver the other.
             guard !isPresent(number) else { throw .duplicate(names.texts[Int(number)]) }
             numbers |= 1 << UInt64(number)
         }
@@ -114,7 +115,7 @@ public struct JSONObject: Sendable {
         return JSONText.decoded(bytes[inner]).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Returns a member's name, decoded.
+    /// Returns a member's name, decoded; `nil` if the name contains a lone surrogate.
     public func name(of member: Member) -> String? {
         JSONText.decoded(bytes[member.name]).map { String(decoding: $0, as: UTF8.self) }
     }

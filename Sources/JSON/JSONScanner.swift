@@ -1,7 +1,7 @@
 /// Walks over JSON text and checks its grammar.
 ///
-/// It stores its position and the nesting depth, but not the text: each step gets the text as an argument. A scanner
-/// that stored the text would count references at every step.
+/// A scanner stores its position and the nesting depth, but not the text: each step gets the text as an argument. If it
+/// stored the text, references would be counted at every step.
 struct JSONScanner {
     private(set) var position: Int
     let end: Int
@@ -94,7 +94,7 @@ struct JSONScanner {
 
     /// Moves behind the opening bracket and returns whether the brackets are empty.
     ///
-    /// If they are, it moves behind the closing bracket too.
+    /// If the brackets are empty, the position moves behind the closing bracket too.
     mutating func open(_ text: Span<UInt8>, _ close: UInt8) throws(JSONFault) -> Bool {
         depth += 1
         guard depth <= JSONLimits.depth else { throw .tooDeep }
@@ -125,7 +125,7 @@ struct JSONScanner {
 
     /// Reads a name and the colon after it.
     ///
-    /// Returns the range of the name without its quotes, and whether it has no escapes.
+    /// Returns the range of the name without its quotes, and whether the name has no escapes.
     mutating func memberName(_ text: Span<UInt8>) throws(JSONFault) -> (Range<Int>, isPlain: Bool) {
         guard position < end, text[position] == UInt8(ascii: "\"") else { throw .syntax }
         let start = position + 1
@@ -138,7 +138,7 @@ struct JSONScanner {
         return (name, isPlain)
     }
 
-    /// Reads a string and returns whether it has no escapes.
+    /// Reads a string and returns whether the string has no escapes.
     private mutating func string(_ text: Span<UInt8>) throws(JSONFault) -> Bool {
         var place = position + 1
         var isPlain = true
@@ -177,10 +177,10 @@ struct JSONScanner {
         byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
 
-    /// Returns whether eight bytes all stand for themselves, in one test.
+    /// Returns whether eight bytes all stand for themselves and do not end the string, in one test.
     ///
-    /// The result is exact. The flag of a single byte may be wrong only after a special byte, which has set its own
-    /// flag.
+    /// The result for all eight bytes together is exact. The flag of a single byte can be wrong only in a place above a
+    /// special byte (by the borrow of a subtraction), and the special byte sets its own flag anyway.
     @inline(__always)
     private static func areOrdinary(_ eight: Span<UInt8>) -> Bool {
         var word: UInt64 = 0

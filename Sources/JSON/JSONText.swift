@@ -33,7 +33,7 @@ public enum JSONText {
 
     /// Returns the scalar of `\uXXXX`, or of two such escapes that form a surrogate pair.
     ///
-    /// Its digits begin at `index`.
+    /// The digits of the first escape begin at `index`, which is moved behind the last digit.
     private static func scalar(_ text: ArraySlice<UInt8>, at index: inout Int) -> Unicode.Scalar? {
         guard let first = unit(text, at: index) else { return nil }
         index += 4

@@ -1,10 +1,11 @@
 /// A JSON value that is read as a whole, for texts from senders that are not authenticated yet, such as tokens.
 ///
-/// In addition to the grammar (RFC 8259), it refuses texts that two parsers could understand differently. These contain
-/// a member's name twice at any depth, an escape of half a surrogate pair, or broken UTF-8.
+/// In addition to checking the grammar (RFC 8259), it refuses texts that two parsers could understand differently. Such
+/// a text contains an object, at any depth, with two members of the same name, or an escape of half a surrogate pair,
+/// or malformed UTF-8.
 ///
 /// Texts are kept as UTF-8 bytes. Swift compares strings by canonical equivalence, by which `K` and the Kelvin sign are
-/// equal. In a claim they must be different.
+/// equal. In a claim of a token, `K` and the Kelvin sign must be different.
 public enum JSONValue: Equatable, Sendable {
     /// `null`.
     case null
@@ -19,7 +20,7 @@ public enum JSONValue: Equatable, Sendable {
     /// The members of an object.
     case object(JSONMembers)
 
-    /// Reads the one value of a text, which may be surrounded by white space only.
+    /// Reads the one value of a text; nothing but white space may surround the value.
     ///
     /// - Throws: ``JSONFault/syntax``, ``JSONFault/duplicateName``, ``JSONFault/notUTF8``, or ``JSONFault/tooDeep`` if
     ///   the text is nested deeper than ``JSONLimits/depth``.
@@ -69,10 +70,10 @@ public struct JSONNumber: Equatable, Sendable {
     /// The number's text: ASCII, valid by JSON's grammar.
     public let literal: [UInt8]
 
-    /// The value if it was written without sign, fraction and exponent and fits; `nil` otherwise.
+    /// The value if the number was written without sign, fraction and exponent, and fits into 64 bits; `nil` otherwise.
     public var nonNegativeInteger: Int64? { literal.first == UInt8(ascii: "-") ? nil : Int64(text) }
 
-    /// The value; infinite if it is too large for a `Double`.
+    /// The value; infinite if the number is too large for a `Double`.
     public var double: Double { Double(text) ?? .infinity }
 
     private var text: String { String(decoding: literal, as: UTF8.self) }

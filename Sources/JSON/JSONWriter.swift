@@ -11,7 +11,8 @@ public struct JSONWriter {
 
     /// Creates a writer that leaves `headroom` bytes free at the front, where a transport puts its header.
     ///
-    /// It is inlinable because the headroom is a constant where frames are written: then no loop writes the zeros.
+    /// The initialiser is inlinable because the headroom is a constant where frames are written. The compiler then
+    /// needs no loop to write the zeros.
     @inlinable
     public init(headroom: Int = 0, capacity: Int = 256) {
         output = []
@@ -32,7 +33,7 @@ public struct JSONWriter {
     /// Writes `]`.
     @inlinable public mutating func endArray() { close(UInt8(ascii: "]")) }
 
-    /// Writes an array of values, each of which `write` writes as one JSON value.
+    /// Writes an array; `write` writes each of the values as one JSON value.
     @inlinable
     public mutating func array<Value>(_ values: some Sequence<Value>, _ write: (Value, inout JSONWriter) -> Void) {
         beginArray()
@@ -42,7 +43,7 @@ public struct JSONWriter {
 
     /// Writes a member's name; its value must come next.
     ///
-    /// The name is one of the server's own and needs no escape.
+    /// The name must need no escape.
     public mutating func name(_ name: String) {
         plain(name)
         output.append(UInt8(ascii: ":"))
@@ -107,7 +108,7 @@ public struct JSONWriter {
 
     /// Writes bytes that already are members separated by commas, unchanged.
     ///
-    /// It writes nothing if they are empty.
+    /// If there are no bytes, nothing is written.
     public mutating func rawMembers(_ members: ArraySlice<UInt8>) {
         guard !members.isEmpty else { return }
         raw(members)
@@ -126,7 +127,7 @@ public struct JSONWriter {
         needsComma = true
     }
 
-    /// Writes a comma if one is needed here, before a member that is then written in parts.
+    /// Writes a comma if one is needed before the next member or element.
     @inlinable
     public mutating func comma() {
         if needsComma { output.append(UInt8(ascii: ",")) }

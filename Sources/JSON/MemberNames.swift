@@ -8,7 +8,7 @@ public struct MemberNames: Sendable {
     /// The names in the order in which packed names are sorted, for a binary search.
     private let sorted: [(name: PackedName, number: UInt8)]
 
-    /// No names: an object that is scanned with it has only members without a number.
+    /// The empty table: the members of an object that is scanned with it have no numbers.
     public static let none = MemberNames([])
 
     /// Creates the table of these names.
@@ -50,7 +50,7 @@ public struct MemberNames: Sendable {
     }
 }
 
-/// A name of at most 16 bytes, stored as two numbers because these are compared faster than text.
+/// A name of at most 16 bytes, stored as two numbers because numbers are compared faster than text.
 private struct PackedName: Comparable {
     private var first: UInt64 = 0
     private var second: UInt64 = 0

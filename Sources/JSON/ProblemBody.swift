@@ -1,7 +1,7 @@
 extension JSONWriter {
     /// Returns the body of an `application/problem+json` response (RFC 9457).
     ///
-    /// Its `type` is `about:blank`; `code`, `message` and `field` are our own members.
+    /// The body's `type` is `about:blank`; `code`, `message` and `field` are members that RFC 9457 does not define.
     ///
     /// - Parameters:
     ///   - status: the HTTP status.

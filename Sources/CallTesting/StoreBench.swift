@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import Threads
 
-/// The workbench of a case: opens stores one after another at one place, and collects their reports.
+/// The test bench of a case: it opens stores one after another at one place, and collects their reports.
 final class StoreBench {
     private let storage: any StoreContract.Storage
     private var store: (any CallStore)?
@@ -41,13 +41,13 @@ final class StoreBench {
         try reports.wait("ticket \(ticket.rawValue) committed") { $0.committed.last.map { $0 >= ticket } ?? false }
     }
 
-    /// Asks a query and waits for the answer.
+    /// Submits a query and waits for the result.
     func query(_ query: StoreQuery) throws -> StoreResult {
         let id = submit(query)
         return try result(of: id)
     }
 
-    /// Asks a query without waiting.
+    /// Submits a query without waiting.
     func submit(_ query: StoreQuery) -> StoreQueryID {
         lastQuery += 1
         let id = StoreQueryID(rawValue: lastQuery)
@@ -55,7 +55,7 @@ final class StoreBench {
         return id
     }
 
-    /// Waits for the answer to a query.
+    /// Waits for the result of a query.
     func result(of id: StoreQueryID) throws -> StoreResult {
         let found = try reports.wait("question \(id.rawValue) answered") { $0.results[id] != nil }
         guard let result = found.results[id] else { throw StoreContract.Violation(description: "no answer") }
@@ -91,7 +91,7 @@ final class StoreBench {
         store = nil
     }
 
-    /// Drops the store without closing it.
+    /// Drops the store without closing it, as a crash does.
     func crash() { store = nil }
 
     /// Closes the store and opens it again.
@@ -109,7 +109,7 @@ final class Reports: Sendable {
     struct Found: Sendable {
         var committed: [Ticket] = []
         var results: [StoreQueryID: StoreResult] = [:]
-        /// Queries that were answered more than once.
+        /// Queries whose results were reported more than once.
         var repeated: [StoreQueryID] = []
         /// The reports in order: `"committed 1"`, `"answered 1"`, `"stalled"`, `"damaged"`, `"recovered"`.
         var course: [String] = []

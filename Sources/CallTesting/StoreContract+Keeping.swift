@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 
 extension StoreContract {
-    /// Every kind of change is read back after a restart with all its fields.
+    /// Cases that read every kind of change back after a restart, with all its fields.
     static let keeping: [Case] = [
         Case("a store that was never used is empty") { bench in
             try expect(try bench.open(), StoredState(), "the state of a new store")
@@ -21,7 +21,7 @@ extension StoreContract {
             try expect(state.calls.map(\.record), [bare, blocked, full], "the calls, oldest first")
             try expect(state.lastCallNumber, Sample.lastNumber, "the last call number")
         },
-        Case("every reason to end a call comes back") { bench in
+        Case("every end reason is read back") { bench in
             try bench.open()
             var calls: [CallRecord] = []
             for (index, reason) in EndReason.allCases.enumerated() {
@@ -56,7 +56,7 @@ extension StoreContract {
             let state = try bench.reopen()
             try expect(state.calls.first?.entries ?? [], [first, second, last], "the log, in the order of seq")
         },
-        Case("every audience and every change of state comes back") { bench in
+        Case("every audience and every change of state is read back") { bench in
             try bench.open()
             let device = DeviceIdentity(id: Sample.device("x"), fingerprint: TokenFingerprint(rawValue: 0xAB))
             let audiences: [LogEntry.Audience] = [
@@ -81,7 +81,7 @@ extension StoreContract {
             bench.commit([.call(Sample.call(7))] + entries.map { .entry(Sample.number(7), $0) })
             try expect(try bench.reopen().calls.first?.entries ?? [], entries, "the log")
         },
-        Case("an object of 48 KiB with every byte of UTF-8 comes back byte for byte") { bench in
+        Case("an object of 48 KiB with nearly every byte value of UTF-8 is read back unchanged") { bench in
             try bench.open()
             var entry = Sample.entry(1)
             entry.object = Sample.largeObject()[...]
@@ -90,7 +90,7 @@ extension StoreContract {
             let kept = try bench.reopen().calls.first?.entries.first?.object ?? []
             try expect(kept == entry.object, "the object came back changed")
         },
-        Case("calls keep their logs apart") { bench in
+        Case("each call has its own log") { bench in
             try bench.open()
             for number in 1...3 as ClosedRange<Int64> {
                 bench.commit([.call(Sample.call(number)), .entry(Sample.number(number), Sample.entry(1, "\(number)"))])
@@ -131,7 +131,7 @@ extension StoreContract {
                 try expect(found.contains(device), "\(device) did not come back in \(found)")
             }
         },
-        Case("blocks and do-not-disturb come back") { bench in
+        Case("blocks and do-not-disturb are read back") { bench in
             try bench.open()
             bench.commit([
                 .blocked(Sample.alice, by: Sample.bob, at: Sample.moment(7)),
@@ -154,7 +154,7 @@ extension StoreContract {
                 "do-not-disturb"
             )
         },
-        Case("revocations come back") { bench in
+        Case("revocations are read back") { bench in
             try bench.open()
             bench.commit([
                 .revoked(Sample.alice, before: Sample.moment(7)), .revoked(Sample.bob, before: Sample.lastMoment),
@@ -167,9 +167,9 @@ extension StoreContract {
         },
     ]
 
-    /// A record that is written again replaces the earlier one; a record that is removed is gone.
+    /// Cases that write a record again, which replaces the earlier record, or remove a record.
     static let replacing: [Case] = [
-        Case("a call replaces the one with its number, and keeps its log") { bench in
+        Case("a call replaces the call with the same number, and the log stays") { bench in
             try bench.open()
             var full = Sample.fullCall(3)
             try bench.save([.call(full), .entry(Sample.number(3), Sample.entry(1))])
@@ -180,7 +180,7 @@ extension StoreContract {
             let state = try bench.reopen()
             try expect(state.calls, [StoredCall(record: full, entries: [Sample.entry(1)])], "the call")
         },
-        Case("a device replaces the one with the same user and id only") { bench in
+        Case("a device replaces only the device with the same user and id") { bench in
             try bench.open()
             let others = [Sample.fullDevice(Sample.alice, "b"), Sample.fullDevice(Sample.bob, "a")]
             bench.commit((others + [Sample.fullDevice(Sample.alice, "a")]).map { .device($0) })
@@ -194,7 +194,7 @@ extension StoreContract {
             try expect(found.count, 3, "how many devices")
             for device in others + [bare] { try expect(found.contains(device), "\(device) is not among \(found)") }
         },
-        Case("a removed device is gone, and no other") { bench in
+        Case("a removed device is gone, and all other devices stay") { bench in
             try bench.open()
             bench.commit(
                 [("a", Sample.alice), ("b", Sample.alice), ("a", Sample.bob)].map { .device(Sample.fullDevice($1, $0)) }
@@ -205,7 +205,7 @@ extension StoreContract {
             let found = try bench.reopen().devices.map { $0.user.text + "/" + $0.id.text }
             try expect(Set(found), ["\(Sample.alice.text)/b", "\(Sample.bob.text)/a"], "the devices")
         },
-        Case("a block is renewed, and taken back in its own direction only") { bench in
+        Case("a block can be renewed, and is removed in its own direction only") { bench in
             try bench.open()
             bench.commit([.blocked(Sample.alice, by: Sample.bob, at: Sample.moment(1))])
             bench.commit([.blocked(Sample.alice, by: Sample.bob, at: Sample.moment(2))])
@@ -217,7 +217,7 @@ extension StoreContract {
                 "the blocks"
             )
         },
-        Case("do-not-disturb is moved and ended") { bench in
+        Case("do-not-disturb gets a new end, and is removed") { bench in
             try bench.open()
             bench.commit([
                 .doNotDisturb(Sample.alice, until: Sample.moment(1)),
@@ -227,7 +227,7 @@ extension StoreContract {
             bench.commit([.doNotDisturb(Sample.carol, until: nil)])
             try expect(try bench.reopen().doNotDisturb, [Sample.bob: Sample.moment(2)], "do-not-disturb")
         },
-        Case("a revocation replaces the user's earlier one, and no other") { bench in
+        Case("a revocation replaces the same user's earlier revocation, and no other") { bench in
             try bench.open()
             bench.commit([
                 .revoked(Sample.alice, before: Sample.moment(1)), .revoked(Sample.bob, before: Sample.moment(2)),
@@ -241,8 +241,8 @@ extension StoreContract {
         },
         Case("changes take effect in the order given") { bench in
             try bench.open()
-            // The same records change back and forth, within one commit and over many. Only the right order gives this
-            // result.
+            // The same records change back and forth, within one commit and over many commits. Only the right order
+            // leads to the state expected below.
             for round in 1...50 as ClosedRange<Int64> {
                 bench.commit([
                     .blocked(Sample.alice, by: Sample.bob, at: Sample.moment(round)),

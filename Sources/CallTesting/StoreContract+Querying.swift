@@ -2,9 +2,9 @@ import CallCore
 import CallPorts
 
 extension StoreContract {
-    /// Questions and their answers.
+    /// Cases about queries and their results.
     static let querying: [Case] = [
-        Case("a question sees every change queued before it") { bench in
+        Case("a query sees every change queued before it") { bench in
             try bench.open()
             var expected: [StoreQueryID: Int64] = [:]
             for number in 1...100 as ClosedRange<Int64> {
@@ -20,7 +20,7 @@ extension StoreContract {
             }
             try expect(bench.reports.now.repeated, [], "questions answered twice")
         },
-        Case("a history shows calls in both roles, newest first, page by page") { bench in
+        Case("a history shows the calls that a user made or received, newest first, page by page") { bench in
             try bench.open()
             for number in 1...60 as ClosedRange<Int64> {
                 switch number % 4 {
@@ -50,7 +50,7 @@ extension StoreContract {
             try expect(try bench.history(Sample.alice, before: .min), [], "before all")
             try expect(try bench.history(Sample.alice, before: .max).count, 45, "before the highest number")
         },
-        Case("a user's peers are those of their newest calls in each role, the newest first") { bench in
+        Case("a user's peers are those of the newest calls made and of the newest received, newest first") { bench in
             try bench.open()
             let people = [Sample.user("x"), Sample.user("y"), Sample.user("z")]
             for (number, pair) in [
@@ -67,12 +67,12 @@ extension StoreContract {
                 "the peers of an unknown user"
             )
         },
-        Case("a history's calls have all their fields") { bench in
+        Case("the calls of a history have all their fields") { bench in
             try bench.open()
             bench.commit([.call(Sample.fullCall(Sample.lastNumber))])
             try expect(try bench.history(Sample.bob), [Sample.fullCall(Sample.lastNumber)], "the history")
         },
-        Case("a callId that is used again shows the newest call, and only the asker's") { bench in
+        Case("a timeline by a callId that is used again is that of the given user's newest call") { bench in
             try bench.open()
             for number in 1...3 as ClosedRange<Int64> {
                 bench.commit([.call(Sample.call(number)), .event(Sample.number(number), Sample.event("old"))])
@@ -98,7 +98,7 @@ extension StoreContract {
             try expect(try bench.timeline(id, Sample.user("nobody")).0, nil, "an outsider's call")
             try expect(try bench.timeline(Sample.callID("unknown"), nil).0, nil, "an unknown call")
         },
-        Case("a call is found by its two users and its epoch if its callId is used by others or again") { bench in
+        Case("several calls with the same callId are told apart by their two users and their epochs") { bench in
             try bench.open()
             for number in 1...3 as ClosedRange<Int64> {
                 var call = Sample.call(number)
@@ -122,7 +122,7 @@ extension StoreContract {
             let (_, events) = try bench.timeline(CallSelector(id, of: [Sample.bob], epoch: 1))
             try expect(events, [Sample.event("of 1")], "its events")
         },
-        Case("a call that is hidden from its callee hides no other call of its callId from them") { bench in
+        Case("a callee finds their newest call of a callId even if later calls with it are hidden from them") { bench in
             try bench.open()
             let shown = Sample.call(1)
             bench.commit([.call(shown)])
@@ -139,7 +139,7 @@ extension StoreContract {
             try expect(try number(seenBy: Sample.carol, Sample.carol), 3, "the number its caller sees")
             try expect(try number(seenBy: nil), 3, "the number an operator sees")
         },
-        Case("a call's log is found by its number, until it is forgotten") { bench in
+        Case("a log is found by its call's number until the log is forgotten") { bench in
             try bench.open()
             bench.commit([
                 .call(Sample.fullCall(3)), .entry(Sample.number(3), Sample.entry(1)),
@@ -164,9 +164,9 @@ extension StoreContract {
         },
     ]
 
-    /// The changes that delete data, and the data that they leave.
+    /// Cases about the changes that delete data, and about the data that must remain.
     static let forgetting: [Case] = [
-        Case("a forgotten log leaves the call to the history") { bench in
+        Case("a call whose log is forgotten stays in the history") { bench in
             try bench.open()
             var call = Sample.call(1, endedAt: 50)
             for number in 1...2 as ClosedRange<Int64> {
@@ -222,7 +222,7 @@ extension StoreContract {
             try expect(try bench.timeline(Sample.callID("again")).1, [], "events of a number used again")
             try expect(try bench.reopen().calls.first?.entries, [], "the log of a number used again")
         },
-        Case("an earlier moment forgets no more than a later one did, and a call may end after that") { bench in
+        Case("forgetting up to an earlier moment than before removes nothing, and a call may still end") { bench in
             try bench.open()
             bench.commit([
                 .call(Sample.call(1, endedAt: 10)), .call(Sample.call(2, endedAt: 30)), .call(Sample.call(3)),

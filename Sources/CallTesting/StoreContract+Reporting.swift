@@ -2,9 +2,9 @@ import CallCore
 import CallPorts
 
 extension StoreContract {
-    /// The reports that the event loop receives, and when.
+    /// Cases about the reports of a store: their order, and their meaning after a crash.
     static let reporting: [Case] = [
-        Case("each commit is covered by one report, in order") { bench in
+        Case("reports cover every commit, in order, and no ticket is reported twice") { bench in
             try bench.open()
             let number = Sample.number(1)
             bench.commit([.call(Sample.call(1))])
@@ -29,11 +29,11 @@ extension StoreContract {
                 "the calls"
             )
         },
-        Case("a commit is there altogether or not at all after a crash") { bench in
+        Case("after a crash, each commit is stored completely or not at all") { bench in
             for round in 1...5 as ClosedRange<Int64> {
                 try bench.open()
                 for step in 1...40 as ClosedRange<Int64> {
-                    // Each commit has a call, entries and an event, so that a part of one would show.
+                    // Each commit has a call, entries and an event, so that an incomplete commit would be noticed.
                     let number = round * 1_000 + step
                     bench.commit([
                         .call(Sample.call(number, "c-\(number)")), .entry(Sample.number(number), Sample.entry(1)),
@@ -57,7 +57,7 @@ extension StoreContract {
                 bench.crash()
             }
         },
-        Case("closing commits the queued changes, and reports it") { bench in
+        Case("closing a store commits the queued changes, and reports the commits") { bench in
             try bench.open()
             for number in 1...200 as ClosedRange<Int64> { bench.commit([.call(Sample.call(number))]) }
             let query = bench.submit(.history(Sample.alice, limit: 1, before: nil))
@@ -67,7 +67,7 @@ extension StoreContract {
             try expect(found.results[query], .history([Sample.call(200)]), "the question asked before")
             try expect(try bench.open().calls.count, 200, "how many calls were kept")
         },
-        Case("closing twice, or a store that was never opened, does no harm") { bench in
+        Case("closing a store twice, or before it was opened, does no harm") { bench in
             bench.close()
             try bench.open()
             bench.close()
@@ -76,9 +76,9 @@ extension StoreContract {
         },
     ]
 
-    /// The data about earlier runs that a start reads.
+    /// Cases about the data of earlier runs of the server that a start reads.
     static let restarting: [Case] = [
-        Case("crashes are counted until they are forgotten, and a clean stop counts for nothing") { bench in
+        Case("crashes are counted until the count is reset, and a clean stop does not change the count") { bench in
             try expect(try bench.open().uncleanStarts, 0, "at the first start")
             try expect(try bench.reopen().uncleanStarts, 0, "after a clean stop")
             bench.crash()
@@ -94,7 +94,7 @@ extension StoreContract {
             bench.crash()
             try expect(try bench.open().uncleanStarts, 1, "after a crash of the run that had forgotten")
         },
-        Case("the beginning of the newest call is told, also of one that has ended") { bench in
+        Case("the start of the newest call is read back, even if that call has ended") { bench in
             try bench.open()
             bench.commit([.call(Sample.call(3, endedAt: 5)), .call(Sample.call(2))])
             try expect(try bench.reopen().lastCallAt, Sample.call(3).startedAt, "after a restart")
@@ -117,8 +117,7 @@ extension StoreContract {
             bench.commit([.call(Sample.call(43))])
             try expect(try bench.reopen().lastCallNumber, 43, "after a higher one")
         },
-        Case("the newest epoch of a callId outlives its log, whichever of the two users called, except for a UUID") {
-            bench in
+        Case("the newest epoch of a non-UUID callId outlives the call's log, whichever user called") { bench in
             try bench.open()
             var first = Sample.call(1, from: Sample.alice, to: Sample.bob, endedAt: 5)
             first.session.epoch = 3

@@ -2,7 +2,7 @@ public import CallPorts
 
 /// The requirements on every `CallStore`, as cases that the tests of any adapter can run.
 ///
-/// It imports no test library, so that it can be part of a library target. A case throws the first violation that it
+/// This module imports no test library, so that it can be a library target. A case throws the first violation that it
 /// finds.
 ///
 ///     @Test("keeps the contract", arguments: StoreContract.cases)
@@ -10,11 +10,12 @@ public import CallPorts
 public enum StoreContract {
     /// A place where a store can keep data.
     ///
-    /// It is empty at first, and each case gets its own.
+    /// A place is empty at first, and each case gets a place of its own.
     public protocol Storage: AnyObject {
-        /// Returns a store at this place, not yet opened. It finds what an earlier store at this place has committed.
+        /// Returns a store at this place, not yet opened. Once opened, it finds the data that an earlier store at this
+        /// place has committed.
         ///
-        /// The earlier store was closed, or all references to it were dropped, which stands for a crash.
+        /// The earlier store was closed, or all references to it were dropped, which simulates a crash.
         func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore
     }
 

@@ -31,7 +31,7 @@ enum Sample {
 
     static func number(_ number: Int64) -> CallNumber { CallNumber(rawValue: number) }
 
-    /// Returns a call in which every optional part is absent, except an end if a time is given.
+    /// Returns a call without any optional part, except for its end if `endedAt` is given.
     static func call(
         _ number: Int64,
         _ id: String = "11-10",
@@ -124,7 +124,7 @@ enum Sample {
         return id
     }
 
-    /// Returns an entry with a sender.
+    /// Returns the entry of a candidate, with every part present.
     static func entry(_ seq: UInt64, _ object: String = #"{"type":"ice"}"#) -> EntryRecord {
         EntryRecord(
             LogEntry(
@@ -181,7 +181,7 @@ enum Sample {
         var bytes: [UInt8] = []
         var scalar: UInt32 = 0
         while bytes.count < 49_152 - 4 {
-            // Steps through all planes. Surrogates are not scalars.
+            // The steps lead through all planes of Unicode. Surrogates are not scalars, and are skipped.
             if let next = Unicode.Scalar(scalar) { bytes += Array(String(Character(next)).utf8) }
             scalar = scalar < 0x800 ? scalar + 1 : scalar + 61
             if scalar > 0x10FFFF { scalar = 0 }

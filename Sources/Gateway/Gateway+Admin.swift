@@ -6,7 +6,7 @@ import SocketIO
 import Switchboard
 import Threads
 
-/// Answers the operators' requests on the admin listener.
+/// Responds to the operators' requests on the admin listener.
 extension Gateway {
     func administer(_ head: RequestHead) -> HTTPResponse {
         guard head.method == "GET" || head.method == "HEAD" else {

@@ -3,7 +3,7 @@ import Switchboard
 import Threads
 
 extension Gateway {
-    /// Logs what the wall clock did, and suspends the deletion of history while that clock is in doubt.
+    /// Logs an event of the wall clock, and suspends the deletion of history while that clock is in doubt.
     func note(_ event: ServerTime.Event) {
         switch event {
         case .leapt(let milliseconds):

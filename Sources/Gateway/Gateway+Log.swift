@@ -5,7 +5,7 @@ import LibWebSockets
 import ServerLog
 import Switchboard
 
-/// The log lines about what the switchboard reports while somebody looks for a fault, and about shutting down.
+/// Logs the switchboard's reports at the levels `debug` and `trace`, and the progress of a shutdown.
 extension Gateway {
     /// How much the switchboard is to report at the log's present level.
     var wantedDetail: Switchboard.Detail {
@@ -135,7 +135,7 @@ extension Gateway {
         log.debug("connections are still being closed", [.connections(server.connectionCountOfAllLoops)])
     }
 
-    /// Logs the end of shutting down.
+    /// Logs that the shutdown is over, with the number of connections that it cuts off.
     func logDrained() {
         guard let server else { return }
         let left = server.connectionCountOfAllLoops

@@ -5,11 +5,11 @@ import Switchboard
 
 /// Sends pings. A pong shows that everything that was sent before its ping has arrived.
 extension Gateway {
-    /// Sends each connection the last ping that was requested in this turn, after everything else that was sent to the
-    /// session.
+    /// Sends each connection the last ping that was requested in this turn, after everything else that was sent to that
+    /// connection.
     ///
-    /// The last ping replaces the others. Some clients take few packets in one response, and some answer the newest
-    /// ping only.
+    /// The last ping replaces the earlier ones, because some Socket.IO clients accept only a few packets in one
+    /// response, and some clients answer only the newest ping.
     func sendPings() {
         guard !pingsDue.isEmpty else { return }
         var due: [ConnectionID: UInt64] = [:]

@@ -5,7 +5,7 @@ import SocketIO
 import Switchboard
 
 extension Gateway {
-    /// Handles a request that was checked.
+    /// Handles a request that ``RequestRouter`` has checked.
     func take(_ request: RequestRouter.Request, _ exchange: ExchangeID) {
         switch request {
         case .asks(let principal, let request, let origin):

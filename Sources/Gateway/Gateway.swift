@@ -10,11 +10,13 @@ package import Threads
 
 /// The translation between sockets and the switchboard.
 ///
-/// It makes no decisions. Everything here runs on the server's loop thread, except the methods that are documented with
-/// "from any thread".
+/// It makes no decisions. The gateway, to which all calls and connections belong, is called the owner. With `--loops`,
+/// further event loops run on other threads (``WorkerLoop``) and pass their events to the owner.
 ///
-/// @unchecked: those methods post to the loop or use an object that is safe on any thread. All other state is confined
-/// to the loop thread.
+/// Everything here runs on the server's loop thread, except the methods that are documented with "from any thread".
+///
+/// @unchecked: a method that any thread may call posts to the loop, or uses an object that is safe on any thread. All
+/// other state is confined to the loop thread.
 public final class Gateway: @unchecked Sendable {
     let configuration: GatewayConfiguration
     let router: RequestRouter
@@ -29,7 +31,7 @@ public final class Gateway: @unchecked Sendable {
     var pingsDue: [ConnectionID: UInt64] = [:]
     /// The Socket.IO sessions.
     var socketIO = SocketIOSessions()
-    /// The owner's own loop; set while ``server`` may be used.
+    /// The loop on the gateway's own thread; set together with ``server``.
     private(set) var ownLoop: WorkerLoop?
     /// The loops on other threads, in order.
     var workers: [WorkerLoopHandle] = []
@@ -54,7 +56,7 @@ public final class Gateway: @unchecked Sendable {
     var packetsRefused: [PacketRefusal: UInt64] = [:]
     /// The process figures that are read once, at the start.
     private(set) var startFigures = ProcessFigures.StartFigures()
-    /// The origins of the requests that are still to be answered.
+    /// The `Origin` headers of the requests that have no response yet; the CORS headers of the response need them.
     var origins: [ExchangeID: String] = [:]
     /// The operator's orders that are not durable yet, each with its completion handler.
     private var operatorOrders: [OperatorOrderID: @Sendable () -> Void] = [:]
@@ -147,7 +149,7 @@ public final class Gateway: @unchecked Sendable {
 
     /// Carries out an operator's order, and calls `done` on the loop when the order is durable.
     ///
-    /// It may be called from any thread, once the gateway is open.
+    /// Call this method from any thread, once the gateway is open.
     public func carryOut(_ order: Switchboard.OperatorOrder, done: @escaping @Sendable () -> Void) {
         server?.post { [self] in
             lastOperatorOrder += 1
@@ -192,7 +194,7 @@ public final class Gateway: @unchecked Sendable {
         handlePendingInputs()
     }
 
-    /// Lets the switchboard report as much as the log's level asks for; the operator may have changed it.
+    /// Makes the switchboard report as much as the log's level asks for; the operator may have changed that level.
     @inline(__always)
     private func updateDetail(_ switchboard: SwitchboardBox) {
         let wanted = wantedDetail
@@ -237,7 +239,7 @@ public final class Gateway: @unchecked Sendable {
     /// When to commit the pending changes; `nil` to commit immediately, or when nothing has changed.
     ///
     /// The first commit after a quiet time is immediate. Later commits are spaced apart, so that all changes in between
-    /// cost one `fsync`, one wake-up of the store's thread, and one of this thread. An ack waits as long as its commit.
+    /// cost one `fsync`, one wake-up of the store's thread, and one of this thread. An ack waits for its commit.
     private var commitDue: Moment? {
         guard let switchboard, let lastCommit, switchboard.hasChanges, !isDraining else { return nil }
         return lastCommit + .milliseconds(configuration.commitSpacingMilliseconds)
@@ -245,7 +247,7 @@ public final class Gateway: @unchecked Sendable {
 
     private func setTimer() {
         guard let switchboard, let server else { return }
-        // This builds no array of deadlines, because it runs after every turn.
+        // The deadlines are compared one by one: an array of them would be allocated after every turn.
         var next = switchboard.deadline
         if let check = socketIO.nextCheck { next = next.map { min($0, check) } ?? check }
         if let commitDue { next = next.map { min($0, commitDue) } ?? commitDue }
@@ -259,8 +261,8 @@ public final class Gateway: @unchecked Sendable {
         }
         guard next != timerAt || drainBy != nil else { return }
         timerAt = next
-        // For a deadline that has passed, the timer fires after a millisecond. It fires at least once a day, however
-        // late the next deadline is.
+        // For a deadline that has passed, the timer fires after a millisecond. For a deadline that is more than a day
+        // away, it fires after a day.
         server.setTimer(afterMilliseconds: next.map { UInt64(min(max(1, ($0 - now).milliseconds), 86_400_000)) })
     }
 
@@ -275,8 +277,8 @@ public final class Gateway: @unchecked Sendable {
     }
 
     private func perform() {
-        // Sending may call back into the gateway, which then puts its next input into `pendingInputs`. So the outputs
-        // are moved out as a whole first.
+        // The outputs are moved out of `outputs` first, because performing one may call back into the gateway. The
+        // empty array goes back afterwards, so that its memory is used again.
         var batch: [Switchboard.Output] = []
         swap(&batch, &outputs)
         for output in batch { perform(output) }
@@ -323,7 +325,7 @@ public final class Gateway: @unchecked Sendable {
         }
     }
 
-    /// Returns the Socket.IO session with the switchboard's id.
+    /// Returns the Socket.IO session that the switchboard knows by this id; `nil` if no such session is open.
     func socketIOSession(_ id: ConnectionID) -> SocketIOSession? {
         SocketIOSessions.isSocketIO(id) ? socketIO.byID[id] : nil
     }

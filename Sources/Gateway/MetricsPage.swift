@@ -14,9 +14,10 @@ struct MetricsPage {
         let certificateExpiry: Int64?
         /// The number of connections that were closed because they read too slowly.
         let queueDrops: UInt64
-        /// The number of connects that were refused because their user connects too often.
+        /// The number of connects that were refused because their user connected too often.
         let connectsRefused: UInt64
-        /// The number of Socket.IO sessions that were refused because their user had too many that had not joined.
+        /// The number of Socket.IO sessions that were refused because their user had too many other sessions that had
+        /// not joined.
         let unjoinedRefused: UInt64
         /// The number of unauthenticated connections and sessions that were closed, by reason.
         let unauthenticatedDropped: [(String, UInt64)]

@@ -23,7 +23,7 @@ struct ProcessFigures {
 
     /// Reads the current values with a few system calls.
     ///
-    /// Their cost does not grow with the number of sessions.
+    /// The cost of these calls does not grow with the number of connections.
     init(_ basis: StartFigures, connections: Int) {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
@@ -33,9 +33,9 @@ struct ProcessFigures {
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         maximumDescriptors = Int(clamping: limit.rlim_cur)
         startedAt = basis.startedAt
-        // Linux reports the number of descriptors as the directory's size since version 6.2. On an older kernel,
-        // listing the directory would stop the loop for longer than a relayed message may take. There the number is
-        // estimated: the descriptors at the start plus the connections.
+        // Since version 6.2, Linux reports the number of descriptors as the size of the directory `/proc/self/fd`. On
+        // an older kernel, listing that directory would stop the loop for longer than a relayed message may take. So
+        // the number is estimated: the descriptors at the start plus the connections.
         var folder = stat()
         let isKnown = stat("/proc/self/fd", &folder) == 0 && folder.st_size > 0
         openDescriptors = isKnown ? Int(folder.st_size) : basis.ownDescriptors + connections

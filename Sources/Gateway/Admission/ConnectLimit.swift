@@ -6,8 +6,8 @@ import Threads
 
 /// The limit on how often each user may connect.
 ///
-/// A connect costs a handshake, the verification of a token and a replay. All loops share one limit, because a user's
-/// connections may arrive on any of them.
+/// A connect, which is a new WebSocket or a new Socket.IO session of a user, costs a handshake, the verification of a
+/// token and a replay. All loops share one limit, because a user's connections may arrive on any of them.
 final class ConnectLimit: Sendable {
     private struct State {
         var buckets: [UserID: TokenBucket] = [:]
@@ -27,10 +27,11 @@ final class ConnectLimit: Sendable {
     /// The number of refused connects.
     var refused: UInt64 { state.withLock { $0.refused } }
 
-    /// The number of Socket.IO sessions that were refused because their user had too many that had not joined.
+    /// The number of Socket.IO sessions that were refused because their user had too many other sessions that had not
+    /// joined, that is, sent CONNECT.
     var unjoined: UInt64 { state.withLock { $0.unjoined } }
 
-    /// Counts one session that was refused because its user has too many that have not joined.
+    /// Counts one Socket.IO session that was refused because its user has too many other sessions that have not joined.
     func noteUnjoined() { state.withLock { $0.unjoined += 1 } }
 
     /// Counts a connect and returns why it is refused, or `nil` if it is allowed.

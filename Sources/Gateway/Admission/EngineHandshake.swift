@@ -7,7 +7,7 @@ import Switchboard
 
 /// A parsed Engine.IO request or upgrade, with its token verified.
 enum EngineHandshake: Sendable {
-    /// The handshake names a session, which may not exist.
+    /// The handshake names a session; there may be no such session.
     case known(sid: String)
     /// The handshake asks for a new session.
     case new(NewSession)
@@ -18,7 +18,10 @@ enum EngineHandshake: Sendable {
         let credential: SocketSession.Credential
         let principal: Principal?
         let device: DeviceID?
-        /// The client's network, for which the session counts until its user is known.
+        /// The client's network.
+        ///
+        /// While the session's user is unknown, the limit on unauthenticated sessions counts the session for this
+        /// network.
         let clientNetwork: ClientNetwork
     }
 }

@@ -2,7 +2,7 @@ import LibWebSockets
 
 /// Decides which web pages may use the server, by the `Origin` that browsers send.
 ///
-/// Makes the CORS headers of responses.
+/// It also makes the CORS headers of responses.
 struct OriginPolicy: Sendable {
     private let allowed: Set<String>
 
@@ -29,7 +29,7 @@ struct OriginPolicy: Sendable {
         ]
     }
 
-    /// The headers that tell a browser, in advance of a request, which requests its page may send.
+    /// The headers of the response to a browser's preflight request: the requests that its page may send.
     static let preflightHeaders: [HTTPResponse.Header] = [
         .init("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE, OPTIONS"),
         .init("Access-Control-Allow-Headers", "Authorization, Content-Type"),

@@ -6,15 +6,16 @@ import SocketIO
 import Switchboard
 
 extension RequestRouter {
-    /// The result of the checks of a request that need no access to the calls.
+    /// The result of those checks of a request for which no call is needed: either the response, or the checked
+    /// request.
     enum Routing {
         case response(HTTPResponse)
         case request(Request)
     }
 
-    /// A request that the owner has to answer.
+    /// A request to which the owner has to respond.
     enum Request: Sendable {
-        /// A request to the switchboard, with its user.
+        /// A request to the switchboard, with the user who sent it.
         case asks(Principal, Switchboard.Request, origin: String?)
         /// One of Engine.IO's requests: a poll, or a POST with its body.
         case socketIO(EngineHandshake, posted: [UInt8]?, origin: String?)
@@ -57,9 +58,9 @@ extension RequestRouter {
         }
     }
 
-    /// Returns the bearer that a request's `Authorization` names.
+    /// Returns the identity that a request's `Authorization` proves.
     ///
-    /// The header contains a token, or the capability in a push that woke the device.
+    /// The header contains a bearer token (JWT), or the capability that the push gave to the device.
     private func admit(request authorization: String?, now: Moment) throws(WireError) -> Principal {
         let words = authorization?.split(separator: " ", maxSplits: 1) ?? []
         guard words.count == 2, words[0].lowercased() == "ring" else { return try admit(authorization: authorization) }
@@ -69,7 +70,7 @@ extension RequestRouter {
     }
 }
 
-/// The reason why a request is answered before it reaches the switchboard.
+/// The reason why a request is refused before it reaches the switchboard.
 enum RoutingFault: Error {
     case wire(WireError)
     case methodNotAllowed([String])

@@ -64,7 +64,7 @@ extension RequestRouter {
     }
 
     static func commonHeaders(for origin: String?) -> [HTTPResponse.Header] {
-        // A response belongs to one user, so no cache on the way may keep it.
+        // A response is for one user, so no cache between the server and the client may keep it.
         var headers = [HTTPResponse.Header("Cache-Control", "no-store")]
         if let origin { headers += OriginPolicy.headers(for: origin) }
         return headers

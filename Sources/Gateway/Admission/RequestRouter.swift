@@ -8,8 +8,8 @@ import SocketIO
 import Switchboard
 import Threads
 
-/// Decides where an upgrade or a request goes: it checks origin, limits and token, and then responds or passes the
-/// request on.
+/// Decides where an upgrade or a request goes: it checks origin, limits and token, and then either refuses the request
+/// or passes it on.
 ///
 /// Every upgrade and every request is checked here before it reaches a call or a session.
 ///
@@ -24,7 +24,7 @@ struct RequestRouter: Sendable {
     let clock: ServerClock
     let log: ServerLog
     private let audit: @Sendable (AuditEvent) -> Void
-    /// How long a callee is rung when a posted offer contains no ring time.
+    /// How long a callee is rung if an offer over HTTP contains no ring time.
     let ringTimeout: Moment.Duration
 
     init(_ configuration: GatewayConfiguration, authenticator: any Authenticator, log: ServerLog = .silent) {
@@ -37,7 +37,7 @@ struct RequestRouter: Sendable {
         audit = configuration.audit
     }
 
-    /// The result of the checks of an upgrade that need no access to the sessions.
+    /// The result of those checks of an upgrade for which no Socket.IO session is needed.
     enum Upgrade {
         case decided(UpgradeDecision)
         case connection(Admission, subprotocol: String?)
@@ -74,8 +74,8 @@ struct RequestRouter: Sendable {
             return .connection(Admission(principal: principal, device: device), subprotocol: subprotocol)
         } catch {
             logRefused(upgrade, as: socket, error)
-            // A browser's script cannot see the status of a refused upgrade. So the upgrade is accepted and then closed
-            // with the reason.
+            // A browser's script cannot see the status of a refused upgrade. So the upgrade is accepted, and the
+            // WebSocket is then closed with the reason.
             if offered != nil, error.code == .unauthenticated || error.code == .tokenExpired {
                 return .decided(.acceptThenClose(code: 4401, reason: error.message, subprotocol: subprotocol))
             }
@@ -105,7 +105,7 @@ struct RequestRouter: Sendable {
         return try admit(token)
     }
 
-    /// Returns the bearer of a token, verified at the current time.
+    /// Verifies a token at the current time, and returns the identity that it proves.
     func admit(_ token: String) throws(WireError) -> Principal {
         let (now, date) = clock.nowAndDate()
         var principal: Principal
@@ -128,7 +128,7 @@ struct RequestRouter: Sendable {
         return principal
     }
 
-    /// Returns the bearer of the token in an `Authorization` header.
+    /// Verifies the token in an `Authorization` header, and returns the identity that it proves.
     func admit(authorization: String?) throws(WireError) -> Principal {
         guard let authorization else { throw WireError(.unauthenticated, "token missing: send Authorization: Bearer") }
         let words = authorization.split(separator: " ", maxSplits: 1)

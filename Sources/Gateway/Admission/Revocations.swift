@@ -3,10 +3,11 @@ import CallPorts
 import Switchboard
 import Threads
 
-/// The users whose tokens were revoked, each with the moment up to which issued tokens are refused.
+/// The users whose tokens were revoked, each with a moment: tokens that were issued at this moment or earlier are
+/// refused.
 ///
-/// The switchboard decides about revocations. With this copy every loop can refuse a revoked token with 401 before a
-/// connection is made.
+/// The switchboard decides about revocations. With this copy of its decisions, every loop can refuse a revoked token
+/// with 401 before a connection is made.
 final class Revocations: Sendable {
     private let moments = Monitor<[UserID: Moment]>([:])
 

@@ -9,8 +9,8 @@ import Switchboard
 extension Gateway {
     /// Handles an event of a loop; on the owner's thread.
     ///
-    /// Inlined at each call from this thread's loop, where the case is known. So no event is built and the `switch`
-    /// costs nothing.
+    /// This function is inlined into each call from this thread's loop, where the compiler knows the event's case. So
+    /// no event value is built, and the `switch` costs nothing.
     @inline(__always)
     func take(_ event: LoopEvent) {
         switch event {

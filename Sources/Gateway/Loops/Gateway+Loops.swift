@@ -72,9 +72,10 @@ extension Gateway {
 
     /// Carries out a command at once if it is for the loop of this thread.
     ///
-    /// Otherwise the other loop gets it at the end of this turn.
+    /// A command for another loop is passed on at the end of this turn.
     ///
-    /// Inlined at each call, where the case is known. So for the loop of this thread no command is built.
+    /// This function is inlined into each call, where the compiler knows the command's case. So for the loop of this
+    /// thread no command value is built.
     @inline(__always)
     private func carryOut(_ command: LoopCommand, on loop: Int, bytes: Int = 0) {
         if loop == 0 {
@@ -99,7 +100,7 @@ extension Gateway {
         }
     }
 
-    /// Replaces the keys of TLS session tickets when they are due; from any thread, to be called from time to time.
+    /// Replaces the keys of TLS session tickets if they are old enough; call it regularly, from any thread.
     public func renewTickets() { server?.renewTickets(at: configuration.clock.now()) }
 
     // MARK: Shutdown
@@ -113,7 +114,7 @@ extension Gateway {
         countConnections()
     }
 
-    /// Asks the other loops for the number of their connections; that of this thread's loop is always known.
+    /// Asks the other loops for the number of their connections; the number of this thread's loop is always known.
     func countConnections() {
         for worker in workers where worker.connections != 0 { worker.queue(.count) }
     }

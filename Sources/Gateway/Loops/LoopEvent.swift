@@ -17,7 +17,8 @@ enum LoopEvent: Sendable {
     /// A connection was closed with 4408, because too much waited for its reader. The connection's end is reported as
     /// well.
     case tooSlow(SocketID)
-    /// A connection ended, or one that was admitted did not open; `code` = its close code, nil if it broke.
+    /// A connection ended, or an admitted connection never opened; `code` = its close code, nil if the connection
+    /// broke.
     case closed(SocketID, code: UInt16?)
     /// A request was checked on its loop, and the owner must respond to it.
     case requested(ExchangeID, RequestRouter.Request)

@@ -5,14 +5,14 @@ import Threads
 enum LoopEventSink {
     /// The owner runs on the loop's own thread and takes each event while it happens. Nothing is queued.
     ///
-    /// Unmanaged, because counting a reference for each message would be the only cost of the sink. The owner outlives
-    /// every event: the loop runs within ``Gateway/run()``, and forgets its server's delegate when it ends.
+    /// The reference is unmanaged, because counting it for each message would be the only cost of the sink. The owner
+    /// outlives every event: the loop runs within ``Gateway/run()``, and its server calls no delegate after that.
     case owner(Unmanaged<Gateway>)
     /// The owner runs on another thread and gets one batch per turn of the loop.
     case batches(LoopEventBatches)
 }
 
-/// The events of a loop for an owner on another thread, in one batch per turn of the loop.
+/// The events of a loop, passed to an owner on another thread in one batch per turn of the loop.
 ///
 /// A batch keeps the order of its events, and a busy loop wakes the owner once for many events.
 ///
@@ -22,7 +22,7 @@ final class LoopEventBatches {
     typealias Delivery = @Sendable (_ events: [LoopEvent], _ taken: @escaping @Sendable () -> Void) -> Void
 
     private let deliver: Delivery
-    /// The bytes of events that were passed to the owner and not taken yet.
+    /// The bytes of events that were passed to the owner, which has not taken them yet.
     private let backpressure = Monitor(BackpressureLimit(LoopLimits.events))
     private var events: [LoopEvent] = []
     private var bytes = 0
@@ -35,7 +35,7 @@ final class LoopEventBatches {
         bytes += more + LoopLimits.overhead
     }
 
-    /// Passes the events of this turn to the owner, and waits while too many bytes of earlier ones are under way.
+    /// Passes the events of this turn to the owner; first waits while too many bytes of earlier events are under way.
     func send() {
         guard !events.isEmpty else { return }
         var batch: [LoopEvent] = []

@@ -44,7 +44,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         server.run()
     }
 
-    /// Stops the loop, also if it waits for the owner; from any thread.
+    /// Stops the loop, even while it waits for the owner; from any thread.
     func stop() {
         if case .batches(let batches) = sink { batches.lift() }
         server.stop()
@@ -111,7 +111,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     func received(_ message: RawSpan, on socket: SocketID) {
         switch sink {
         case .owner(let owner):
-            // The owner does not keep the array after this call, except for a message that waits in its inbox.
+            // The owner keeps the array after this call only if the message has to wait in `pendingInputs`.
             var bytes: [UInt8] = []
             swap(&bytes, &buffer)
             message.withUnsafeBytes { bytes.append(contentsOf: $0) }

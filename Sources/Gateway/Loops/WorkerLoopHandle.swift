@@ -6,8 +6,8 @@ import Threads
 
 /// The owner's end of a loop on another thread; used on the owner's thread only.
 ///
-/// Commands go to the loop in one batch per turn of the owner. A batch keeps their order, and a busy owner wakes the
-/// loop once for many commands.
+/// Commands go to the loop in one batch per turn of the owner. A batch keeps the order of its commands, and a busy
+/// owner wakes the loop once for many of them.
 final class WorkerLoopHandle {
     let loop: WorkerLoop
     /// The number of connections that the loop last reported; `nil` before its first report.
@@ -27,7 +27,7 @@ final class WorkerLoopHandle {
 
     /// Starts the loop on a new thread; returns false if the system provides no thread.
     func start() -> Bool {
-        // The error is not needed: the caller reports that there is no thread.
+        // The error is ignored: the caller reports that there is no thread.
         thread = try? WorkThread(named: "loop \(loop.server.loop)") { [loop] in loop.run() }
         return thread != nil
     }
@@ -38,7 +38,8 @@ final class WorkerLoopHandle {
         thread = nil
     }
 
-    /// The bytes of commands that the loop has not carried out yet, except those of this turn.
+    /// The bytes of commands that were passed to the loop and not carried out yet; the commands of this turn are not
+    /// among them, because they have not been passed on.
     var bytesUnderWay: Int { underWay.bytes.load(ordering: .relaxed) }
 
     /// Queues a frame, which is passed to the loop at the end of the owner's turn.
@@ -75,8 +76,8 @@ final class WorkerLoopHandle {
 extension LoopCommand {
     /// The command with a copy of its frame.
     ///
-    /// The library writes a header into the array's headroom. Another loop may write into the headroom of the same
-    /// array at the same time.
+    /// libwebsockets writes a header into the headroom, the spare bytes in front of the message. If several loops sent
+    /// the same array, they would write into its headroom at the same time.
     fileprivate var withOwnFrame: LoopCommand {
         guard case .send(let frame, let socket) = self else { return self }
         // The headroom is skipped without even reading it, because another loop may be writing to it.

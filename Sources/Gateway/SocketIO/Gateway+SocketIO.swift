@@ -71,12 +71,13 @@ extension Gateway {
         let trusted = Principal(
             user: identity.user,
             fingerprint: TrustingAuthenticator.fingerprint(of: identity.user),
-            // The session has no token, so there is none that could have been revoked.
+            // The session has no token that could have been revoked. With the present moment, no earlier revocation
+            // covers the session.
             issuedAt: now,
             userIsInteger: identity.isInteger
         )
         guard let principal = isTrusted ? trusted : session.principal else { return }
-        // The connect of a client with a token was counted when its token was verified.
+        // For a client with a token, the connect was counted when the token was verified.
         if isTrusted, let refusal = router.connects.refusal(of: principal.user, at: now) {
             handle(.closedBySwitchboard(code: 4429, reason: refusal.message), session)
             return
@@ -89,7 +90,8 @@ extension Gateway {
         feed(.joined(session.id, principal, device: device, seen: socketIO.cursors.seen(by: cursorKey)))
     }
 
-    /// Ends the turn of the sessions that asked for it, when all inputs that arrived together have been handled.
+    /// Passes the end of the turn to the sessions that asked for it; by then, all inputs that arrived together have
+    /// been handled.
     func endSocketIOTurns() {
         while !socketIO.needingTurnEnd.isEmpty {
             var batch: [SocketIOSession] = []
@@ -101,7 +103,7 @@ extension Gateway {
         }
     }
 
-    /// Checks the deadlines that are due.
+    /// Closes the sessions that are late to authenticate, and lets each session that is due check its deadlines.
     func checkSocketIO() {
         while let session = socketIO.lateUnauthenticated(at: now) { drop(session, .late) }
         for session in socketIO.due(at: now) { handle(.deadlineReached, session) }
@@ -120,7 +122,7 @@ extension Gateway {
 
     /// Creates a session.
     ///
-    /// If there are then too many unauthenticated sessions, it closes one of them.
+    /// If there are too many unauthenticated sessions afterwards, one of them is closed.
     func makeSession(_ beginning: EngineHandshake.NewSession, isSocket: Bool) -> SocketIOSession {
         let machine = SocketSession(
             names: (Self.name(bytes: 15), Self.name(bytes: 15), "s" + Self.name(bytes: 6)),
@@ -145,10 +147,13 @@ extension Gateway {
     private static func name(bytes: Int) -> String { Base64URL.encode(SecureRandom.bytes(bytes)) }
 }
 
-/// An authenticator that treats all tokens of a user that name no device as one device of that user.
+/// An authenticator that gives all tokens of a user the same fingerprint.
 ///
-/// It is used where a client without a token may name its user itself. Otherwise a session without a token and a
-/// request with one could not be matched.
+/// A token that names no device stands for the device of its fingerprint, so all such tokens of a user stand for one
+/// device.
+///
+/// It is used where a client without a token may name its user itself (``GatewayConfiguration/trustsRegister``). With
+/// different fingerprints, such a client's session and its requests, which do have a token, would count as two devices.
 struct TrustingAuthenticator: Authenticator {
     let strict: any Authenticator
 

@@ -60,7 +60,8 @@ extension Gateway {
 
     /// Attaches an open WebSocket to the session that its handshake names, or to a new one.
     ///
-    /// The connection's loop admitted it by the index. Since then, the state of the sessions may have changed.
+    /// The WebSocket's loop admitted it according to the ``SessionIndex``. Since then, the state of the sessions may
+    /// have changed.
     func opened(_ socket: SocketID, _ handshake: EngineHandshake) {
         let session: SocketIOSession
         switch handshake {

@@ -3,9 +3,12 @@ import CallPorts
 import CallWire
 import SocketIO
 
-/// The cursors of devices that keep none themselves, remembered until they connect again.
+/// The cursors of Socket.IO devices, which keep none themselves: for each call's log, the last entry that the device
+/// has.
 ///
-/// They are in memory only: after a restart such a device gets its live calls again.
+/// The cursors are remembered until 10 minutes after the device's last session.
+///
+/// They are in memory only: after a restart such a device gets all entries of its live calls again.
 struct ReplayCursors {
     struct Key: Hashable {
         let user: UserID

@@ -7,8 +7,8 @@ import Threads
 
 /// The state of the Socket.IO sessions that every loop needs to respond to an upgrade with the right status.
 ///
-/// The sessions belong to the owner. The owner writes, and all loops read. When a loop has accepted an upgrade, the
-/// owner checks it once more, because the state may have changed meanwhile.
+/// The sessions belong to the owner, which writes this index; all loops read it. When a loop has accepted an upgrade,
+/// the owner checks the upgrade once more, because the state may have changed meanwhile.
 final class SessionIndex: Sendable {
     private struct State {
         /// The sessions by id, each with whether it already has a WebSocket.

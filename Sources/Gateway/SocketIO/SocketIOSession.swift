@@ -13,7 +13,7 @@ final class SocketIOSession {
     let id: ConnectionID
     /// The device that the query of the handshake names.
     let device: DeviceID?
-    /// The bearer of the token that was verified last.
+    /// The identity in the token that was verified last; `nil` if no token was verified.
     var principal: Principal?
     /// The user for whom the session counts until it joins; `nil` if it is unauthenticated and counts for
     /// `clientNetwork`.
@@ -26,9 +26,9 @@ final class SocketIOSession {
     }
     /// The index in which all loops look the session up; `nil` once the session is over.
     var index: SessionIndex?
-    /// Whether the switchboard was notified of the session.
+    /// Whether the session has joined: the switchboard knows it as a connection of its user.
     var isJoined = false
-    /// The key under which its cursors are remembered.
+    /// The key under which the session's cursors are remembered; `nil` until it joins.
     var cursorKey: ReplayCursors.Key?
     var needsTurnEnd = false
 
@@ -44,8 +44,9 @@ final class SocketIOSession {
 
 /// The reason why an unauthenticated session was closed.
 enum DroppedUnauthenticatedSession: String, CaseIterable {
-    /// Another session needed its place.
+    /// There were too many unauthenticated sessions, and a new session needed the place.
     case tooMany = "socketio"
-    /// Places were short, and the session took too long to authenticate.
+    /// More than half of the places for unauthenticated sessions were taken, and the session took too long to
+    /// authenticate.
     case late = "socketio_slow"
 }

@@ -26,7 +26,7 @@ struct SocketIOSessions {
 
     /// Returns a new session id.
     ///
-    /// It has bit 31 set, which is 0 in every connection's id.
+    /// The id has bit 31 set, which is 0 in every `SocketID`.
     mutating func makeID() -> ConnectionID {
         last += 1
         return ConnectionID(rawValue: (last >> 31) << 32 | 1 << 31 | last & ((1 << 31) - 1))
@@ -38,12 +38,13 @@ struct SocketIOSessions {
     /// The sessions that are not authenticated.
     private var unauthenticated = UnauthenticatedQueue<ConnectionID>()
 
-    /// The session to be closed when there are too many unauthenticated ones.
+    /// The session to be closed next; `nil` unless there are too many unauthenticated sessions.
     var excessUnauthenticated: SocketIOSession? {
         unauthenticated.count > SocketIOLimits.unauthenticated ? unauthenticated.first.flatMap { byID[$0] } : nil
     }
 
-    /// Returns a session that has taken too long to authenticate, if many sessions have not authenticated.
+    /// Returns a session that has taken too long to authenticate; `nil` unless more than half of the places for
+    /// unauthenticated sessions are taken.
     func lateUnauthenticated(at now: Moment) -> SocketIOSession? {
         guard unauthenticated.count > SocketIOLimits.unauthenticated / 2 else { return nil }
         let since = now.milliseconds - Int64(SocketIOLimits.shortConnectMilliseconds)
@@ -59,7 +60,7 @@ struct SocketIOSessions {
         }
     }
 
-    /// Stops counting a session that has joined or is gone.
+    /// Stops counting a session as not joined: it has joined or is gone.
     private mutating func uncountUnjoined(_ session: SocketIOSession) {
         if let user = session.countedUser {
             index.count(-1, unjoinedOf: user)
@@ -102,7 +103,7 @@ struct SocketIOSessions {
             guard let session = bySID[check.sid] else { continue }
             due.append(session)
             if let key = session.cursorKey { cursors.keep(key, at: now) }
-            // All checks are planned with the same delay, so the one appended last is due last.
+            // All checks are planned with the same delay, so the check appended last is due last.
             checks.append((now + Self.checkEvery, check.sid))
         }
         if !due.isEmpty { cursors.prune(at: now) }

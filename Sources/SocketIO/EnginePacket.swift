@@ -67,9 +67,9 @@ public struct EnginePacket: Equatable, Sendable {
 
 /// The reason why received bytes are not accepted as Engine.IO.
 public enum EngineFault: Error, Equatable, Sendable {
-    /// The bytes break the packet or payload format.
+    /// The bytes are not a valid packet or payload.
     case syntax
-    /// The data is binary, which a signaling server has no use for.
+    /// The data is binary; a signaling server has no use for binary data.
     case binary
 }
 

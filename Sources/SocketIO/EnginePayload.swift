@@ -5,8 +5,8 @@ import JSON
 ///
 /// Version 4 writes U+001E between packets. Version 3 writes each packet's length in front of it: `5:42["a"]`. The
 /// original implementation counts UTF-16 units, and some others count code points. Implementations in Python send a
-/// zero byte and then the length in bytes. All three forms are read. The output of this server has the same length in
-/// the first two forms, because characters that take two UTF-16 units are escaped.
+/// zero byte and then the length in bytes. All three forms are read. A packet that this server writes has the same
+/// length in the first two forms, because characters that take two UTF-16 units are escaped.
 public enum EnginePayload {
     private static let separator: UInt8 = 0x1E
 
@@ -102,7 +102,7 @@ public enum EnginePayload {
 
     /// Returns the packet with characters outside the basic plane escaped as `\uD83D\uDE00`.
     ///
-    /// Such characters occur in JSON strings only.
+    /// The escape is valid, because such characters occur in JSON strings only.
     private static func withSurrogates(_ packet: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(packet.count + 64)

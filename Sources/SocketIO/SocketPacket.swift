@@ -11,7 +11,7 @@ public enum PacketRefusal: String, Sendable, CaseIterable {
     case syntax
     /// The packet is an event of a client that has not joined.
     case notJoined = "stranger"
-    /// The packet is a CONNECT without a good token.
+    /// The packet is a CONNECT without a valid token.
     case token
 }
 
@@ -19,19 +19,19 @@ public enum PacketRefusal: String, Sendable, CaseIterable {
 public struct SocketPacket: Equatable, Sendable {
     /// The packet's type.
     public enum Kind: UInt8, Sendable {
-        /// A client asks to enter a namespace, or the server admits it.
+        /// A client asks to enter a namespace, or the server admits the client.
         case connect = 0x30
         /// The client leaves a namespace, or the server disconnects it.
         case disconnect
         /// An event with its arguments.
         case event
-        /// The answer to an event.
+        /// The acknowledgement of an event.
         case ack
-        /// The server refuses a CONNECT. The version that goes with Engine.IO 3 calls it ERROR.
+        /// The server refuses a CONNECT. In the version that goes with Engine.IO 3, this packet is called ERROR.
         case connectError
         /// An event with binary attachments.
         case binaryEvent
-        /// An answer with binary attachments.
+        /// An acknowledgement with binary attachments.
         case binaryAck
     }
 
@@ -41,7 +41,7 @@ public struct SocketPacket: Equatable, Sendable {
     ///
     /// `/` is the default namespace.
     public var namespace: String
-    /// The number under which the sender wants an answer, or under which it gets one.
+    /// The number of an event whose sender wants an ack; in the ack, the number of that event.
     public var number: UInt64?
     /// The JSON at the end of the packet; may be empty.
     public var data: [UInt8]
@@ -79,7 +79,7 @@ public struct SocketPacket: Equatable, Sendable {
     /// Returns the Engine.IO packet that carries this packet: `4`, the type, the namespace and number if needed, the
     /// data.
     ///
-    /// `headroom`: The number of bytes left free in front.
+    /// `headroom`: The number of bytes to leave free in front.
     public func text(headroom: Int = 0) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: headroom)
         bytes.reserveCapacity(headroom + data.count + 32)
@@ -103,7 +103,7 @@ public struct SocketPacket: Equatable, Sendable {
         return SocketPacket(.event, data: json.bytes)
     }
 
-    /// Returns the answer to an event, with one argument: an object with the members that `body` writes.
+    /// Returns the ack of an event, with one argument: an object with the members that `body` writes.
     static func ack(_ number: UInt64, _ body: (inout JSONWriter) -> Void) -> SocketPacket {
         var json = JSONWriter()
         json.beginArray()

@@ -61,7 +61,7 @@ extension SocketSession {
             passToSwitchboard(payload.map { Array(array.bytes[$0.value]) } ?? [])
             return
         }
-        // The switchboard reports an invalid id.
+        // If `to` is not a valid user id, the switchboard refuses the frame.
         let peer = object.flatMap { try? $0.user(.to) }
         let id = name(of: object)
         var json = JSONWriter(capacity: array.bytes.count + 128)
@@ -109,7 +109,8 @@ extension SocketSession {
         outputs.append(.signOfLife)
     }
 
-    /// Reports the error in an event: in its answer if the client wants one, otherwise by the event `signal-error`.
+    /// Reports why an event is refused: in the event's ack if the client wants an ack, otherwise by the event
+    /// `signal-error`.
     mutating func refuse(_ error: WireError, event: String, _ number: UInt64?) {
         sendError(event: event, number) { json in json.write(error) }
     }

@@ -36,12 +36,12 @@ extension SocketSession {
 
     /// Returns the peer that a call's room names for a user.
     private static func peer(in room: String, for user: UserID) -> UserID? {
-        // A room that can be read in two ways names no peer.
+        // `Room` refuses a name that can be split into two user ids in two ways.
         guard case .pair(let peer)? = try? Room(room, for: user) else { return nil }
         return peer
     }
 
-    // MARK: Answers
+    // MARK: Acks and errors
 
     private mutating func takePendingEvent(_ object: JSONObject) -> PendingEvent? {
         guard let id = object.text("id"), var waiting = pending[id], !waiting.isEmpty else { return nil }
@@ -94,9 +94,9 @@ extension SocketSession {
 
     /// Notifies the app that a call is over for this device.
     ///
-    /// The app takes `call-ended` as the end of any call that it has with that user. So it does not get `call-ended`
-    /// for a call that it has just ended itself, because a new offer may already have followed. When one call has given
-    /// way to another, the app gets `call-replaced` instead.
+    /// The app takes `call-ended` as the end of any call that it has with that user. So the app does not get
+    /// `call-ended` for a call that it has just ended itself: it may already have sent that user a new offer. When one
+    /// call has given way to another, the app gets `call-replaced` instead.
     private mutating func sendCallEnded(of log: LogName, with peer: UserID, _ object: JSONObject, _ me: Identity) {
         let reason = object.text("reason")
         let isReplaced = reason == "glare" || reason == "replaced" && unansweredOffers.contains(peer)

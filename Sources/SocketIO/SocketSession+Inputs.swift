@@ -18,7 +18,7 @@ extension SocketSession {
         case socketOpened
         /// A text message arrived on the session's WebSocket.
         case socketReceived([UInt8])
-        /// A WebSocket pong frame arrived. The number is set if it answers an ``Output/pingSocket(_:)``.
+        /// A WebSocket pong frame arrived. The number is set if the pong answers an ``Output/pingSocket(_:)``.
         case socketPonged(UInt64?)
         /// The session's WebSocket is gone.
         case socketClosed
@@ -30,7 +30,7 @@ extension SocketSession {
         case frame([UInt8])
         /// The switchboard's ping with this number, to be answered by ``Output/ponged(_:)``.
         case ping(UInt64)
-        /// The switchboard closes the session: a close code of `/ws`, and the reason.
+        /// The switchboard or the gateway closes the session: a close code of `/ws`, and the reason.
         case closedBySwitchboard(code: UInt16, reason: String)
         /// All inputs that arrived together have been handled.
         case turnEnded
@@ -60,7 +60,7 @@ extension SocketSession {
         case verify(token: String)
         /// Register this session with the switchboard as a connection of this user.
         ///
-        /// The user is that of the token that was verified last, or, if `isTrusted`, the one that the client named.
+        /// If `isTrusted`, the client named the user itself; otherwise the token that was verified last names the user.
         case join(Identity, device: DeviceID?, isTrusted: Bool)
         /// Pass a frame to the switchboard.
         case received([UInt8])
@@ -68,7 +68,7 @@ extension SocketSession {
         case signOfLife
         /// Report to the switchboard that its ping with this number was answered.
         case ponged(UInt64)
-        /// Store the cursors up to which these calls' logs have arrived.
+        /// Store these cursors: the client has received the log of each of these calls up to this sequence number.
         case seen([LogName: UInt64])
         /// Send ``Input/turnEnded`` when all inputs that arrived together have been handled.
         case needsTurnEnd
@@ -78,35 +78,37 @@ extension SocketSession {
         case over
     }
 
-    /// A ping, or its substitute.
+    /// A ping, or the client's next poll where it takes the place of a ping
+    /// (``SocketSession/ping(requestNumber:at:)``).
     ///
-    /// The answer to a ping shows that everything sent before the ping has arrived.
+    /// Its confirmation shows that everything sent before it has arrived.
     struct Ping: Equatable {
-        /// The kind of answer that the client gives to it.
+        /// The way in which the client confirms a ping.
         enum Confirmation { case pong, nextPoll }
 
-        /// The session's own number for it.
+        /// The session's own number for the ping.
         let number: UInt64
-        /// The switchboard's number for it; `nil` if the session itself sent it.
+        /// The switchboard's number for the ping; `nil` if the session sent it of its own accord.
         let requestNumber: UInt64?
         let confirmation: Confirmation
         let sentAt: Moment
-        /// The position up to which each call's log was sent before it.
+        /// The last entry of each call's log that was sent between the previous ping and this one, by sequence number.
         let seen: [LogName: UInt64]
-        /// The number of packets queued up to it.
+        /// The value of ``SocketSession/queuedPackets`` at the ping: every packet up to this number was queued before
+        /// it.
         ///
-        /// Used if the client answers the ping by its next poll.
+        /// Used if the client confirms the ping by its next poll.
         let packetsBefore: UInt64
-        /// Whether the response that carries those packets has been sent.
+        /// Whether all of those packets have been sent.
         var isSent = false
     }
 
-    /// An event that the switchboard has not answered yet.
+    /// An event that the switchboard has neither acknowledged nor refused yet.
     struct PendingEvent: Equatable {
         let event: String
-        /// The number under which the client wants the answer.
+        /// The number under which the client wants the ack; `nil` if it wants none.
         let number: UInt64?
-        /// The peer of the call that the event begins or ends.
+        /// The peer of the call that the event begins or ends; `nil` for any other event.
         let peer: UserID?
     }
 }

@@ -2,7 +2,7 @@ import CallCore
 import CallWire
 import JSON
 
-/// Handles the packets of both protocols, and admission.
+/// Handles the packets of Engine.IO and Socket.IO, and admits clients.
 extension SocketSession {
     mutating func begin(at now: Moment) {
         push(openPacket())
@@ -155,9 +155,9 @@ extension SocketSession {
 
     /// Refuses a packet of another namespace.
     ///
-    /// The answer does not contain the namespace's name: otherwise a client could make the server queue as much as the
-    /// client sends. A client that has joined is answered by an event, because a CONNECT_ERROR of the default namespace
-    /// would end its connection there.
+    /// The refusal does not contain the namespace's name: otherwise a client could make the server queue as much as the
+    /// client sends. A client that has joined gets the refusal as an event: without a name, a CONNECT_ERROR would be
+    /// for the default namespace, and would end the client's connection to that namespace.
     private mutating func refuseNamespace(_ packet: SocketPacket) {
         defer { countRefused(.namespace) }
         let isAnswered = packet.kind == .connect || packet.kind == .event || packet.kind == .binaryEvent

@@ -43,9 +43,10 @@ extension SocketSession {
         if transport == .socket { outputs.append(.send(text)) } else { enqueue(text) }
     }
 
-    /// Returns whether these bytes may be sent; ends the session if its client has not joined and exceeds its limit.
+    /// Returns whether these bytes may be sent; ends the session if its client has not joined and the bytes exceed
+    /// ``SocketIOLimits/bytesBeforeJoining``.
     ///
-    /// Such a client might never read, and there may be many of them.
+    /// A client that has not joined might never read, and there may be many such clients.
     private mutating func maySend(_ bytes: Int) -> Bool {
         if case .joined = phase { return true }
         bytesBeforeJoining += bytes
@@ -65,7 +66,7 @@ extension SocketSession {
         outputs.append(.needsTurnEnd)
     }
 
-    /// Handles the end of a turn: answers the waiting poll with the queued packets.
+    /// Handles the end of a turn: responds to the waiting poll with the queued packets.
     mutating func turnEnded(at now: Moment) {
         if !unconfirmed.isEmpty, pings.isEmpty { ping(requestNumber: nil, at: now) }
         if case .polling(let request?) = transport, !queue.isEmpty { respondToPoll(request) }
@@ -91,7 +92,7 @@ extension SocketSession {
         switch transport {
         case .socket: outputs.append(.refuse(request, .badRequest))
         case .polling(let other?):
-            // As in Engine.IO: a client with two polls at a time is in a wrong state.
+            // Engine.IO's own server ends the session too: a client must not have two polls at a time.
             transport = .polling(waiting: nil)
             outputs.append(.refuse(request, .badRequest))
             outputs.append(.refuse(other, .badRequest))
@@ -205,12 +206,14 @@ extension SocketSession {
 
     // MARK: Life
 
-    /// Sends something that the client answers, according to the version's rules.
+    /// Sends a ping, or lets the client's next poll take its place.
     ///
-    /// A version 3 server may not send Engine.IO pings. There a WebSocket ping frame is used, or an empty response,
-    /// which makes a client poll again.
+    /// On a WebSocket the ping is an Engine.IO ping in version 4, and a WebSocket ping frame in version 3, whose
+    /// servers may not send Engine.IO pings. A client that polls gets an Engine.IO ping only in version 4, and only for
+    /// the switchboard. Otherwise the client's next poll confirms the packets before it; if the switchboard asks and
+    /// nothing is queued, a `noop` makes the client poll again.
     ///
-    /// `requestNumber`: The switchboard's number for the ping; `nil` if it is the session's own.
+    /// `requestNumber`: The switchboard's number for the ping; `nil` if the session pings of its own accord.
     mutating func ping(requestNumber: UInt64?, at now: Moment) {
         lastPing += 1
         let isPong: Bool
@@ -272,7 +275,8 @@ extension SocketSession {
 
     /// Ends the session.
     ///
-    /// A client that polls gets "session unknown" for its waiting request, or for its next one, and so connects again.
+    /// A client that polls gets "session unknown" as the response to its waiting poll or its next one, and so connects
+    /// again.
     mutating func end(code: UInt16 = 1000, _ reason: String = "") {
         guard phase != .over else { return }
         phase = .over
@@ -287,7 +291,7 @@ extension SocketSession {
     ///
     /// A client that is sent a DISCONNECT stays away until its user does something. A client that only loses its
     /// transport reconnects by itself. Reconnecting is wanted when the server restarts. It is not wanted when another
-    /// session replaces this one, or when the client does harm.
+    /// session replaces this one, or when the client violated the protocol or a limit.
     mutating func closeForSwitchboard(_ code: UInt16, _ reason: String) {
         if [4400, 4403, 4409, 4429].contains(code) { disconnect(code, reason) } else { end(code: code, reason) }
     }

@@ -9,10 +9,10 @@ public import CallWire
 ///            │ where such clients are trusted        │
 ///            └──────────▶ awaitingRegister ──────────┘
 ///
-/// Every standing can also lead directly to `over`.
+/// Every phase can also lead directly to `over`.
 ///
-/// The session does no I/O and reads no clock. It converts an event into the frame that a client of `/ws` would have
-/// sent, and a frame into an event. It makes no decisions about calls.
+/// The session does no I/O and reads no clock. It converts an event of the app into the frame that a client of `/ws`
+/// would have sent, and a frame of the switchboard into an event. It makes no decisions about calls.
 public struct SocketSession: Sendable {
     /// How far a client has been admitted.
     public enum Phase: Equatable, Sendable {
@@ -26,21 +26,21 @@ public struct SocketSession: Sendable {
         case over
     }
 
-    /// A client's user, and how ids are written for it.
+    /// A client's user, and whether the client gets user ids as strings or as integers.
     public struct Identity: Equatable, Sendable {
         /// The client's user.
         public var user: UserID
-        /// Whether ids are written as integers.
+        /// Whether user ids are sent to the client as JSON integers.
         public var isInteger: Bool
 
-        /// Creates an identity from a user and the way ids are written for it.
+        /// Creates an identity.
         public init(user: UserID, isInteger: Bool) {
             self.user = user
             self.isInteger = isInteger
         }
     }
 
-    /// The credential in the handshake's address and headers.
+    /// The credential in the handshake's URL and headers.
     public enum Credential: Equatable, Sendable {
         /// There is no credential.
         case none
@@ -52,7 +52,8 @@ public struct SocketSession: Sendable {
 
     /// The transport in use.
     enum Transport: Equatable {
-        /// Polling requests. The number is that of the request that waits for packets.
+        /// The client polls by HTTP requests. The number is that of the poll that waits for packets; `nil` if no poll
+        /// waits.
         case polling(waiting: UInt64?)
         /// A WebSocket.
         case socket
@@ -63,8 +64,8 @@ public struct SocketSession: Sendable {
         case none
         /// The WebSocket is open. Leads to `probed`, `none`.
         case opened(at: Moment)
-        /// The WebSocket has been tested, and waiting polls are released. Leads to `none`, and to
-        /// the other transport if the upgrade completes.
+        /// The client has tested the WebSocket by a ping, and waiting polls are released. Leads to `none`; if the
+        /// upgrade completes, the session's transport becomes `socket`.
         case probed(since: Moment)
     }
 
@@ -98,21 +99,22 @@ public struct SocketSession: Sendable {
     /// The number of packets ever queued; `sentPackets` is the number of those that were sent.
     var queuedPackets: UInt64 = 0
     var sentPackets: UInt64 { queuedPackets - UInt64(queue.count) }
-    /// When anything was last received from the client.
+    /// The moment at which anything was last received from the client.
     var heardAt: Moment
-    /// The unanswered pings, oldest first.
+    /// The pings that the client has not confirmed yet, oldest first.
     ///
-    /// The answer to a ping shows that everything sent before the ping has arrived.
+    /// The confirmation of a ping shows that everything sent before the ping has arrived.
     var pings: [Ping] = []
     var lastPing: UInt64 = 0
-    /// The position up to which each call's log was sent since the newest of these pings.
+    /// The last entry of each call's log that was sent since the newest of these pings, by sequence number.
     var unconfirmed: [LogName: UInt64] = [:]
-    /// The events that await an answer, by the id of their frame.
+    /// The events that the switchboard has neither acknowledged nor refused yet, by the id of their frame.
     var pending: [String: [PendingEvent]] = [:]
-    /// The number of these events.
+    /// The number of events in ``pending``.
     var awaitedAcks = 0
     var peers = PeerCalls()
-    /// The users with an unanswered offer of this session; `unansweredEnds` holds those with an unanswered `call-end`.
+    /// The users to whom this session sent an offer that the switchboard has neither acknowledged nor refused yet;
+    /// `unansweredEnds` holds the same for `call-end`.
     var unansweredOffers: Set<UserID> = []
     var unansweredEnds: Set<UserID> = []
     var lastSignal: UInt64 = 0
@@ -132,12 +134,13 @@ public struct SocketSession: Sendable {
 
     var outputs: [Output] = []
 
-    /// Creates a session that a client has just asked for; ``Input/began`` must follow.
+    /// Creates the session for a client's handshake; ``Input/began`` must follow.
     ///
     /// - Parameters:
-    ///   - names: The secret session id, the public socket id, and the prefix of its signals' ids (about 8 characters).
+    ///   - names: The secret session id, the public socket id, and the prefix of the ids of the session's signals
+    ///     (about 8 characters).
     ///   - version: The version of the protocol.
-    ///   - isSocket: Whether it begins with a WebSocket.
+    ///   - isSocket: Whether the session begins with a WebSocket.
     ///   - credential: The credential in the handshake.
     ///   - trustsRegister: Whether a client without a token may name its user itself.
     ///   - now: The current moment.
@@ -183,7 +186,7 @@ public struct SocketSession: Sendable {
         return outputs
     }
 
-    /// The moment at which ``Input/deadlineReached`` is due.
+    /// The moment at which ``Input/deadlineReached`` is due; `nil` once the session is over.
     public var deadline: Moment? {
         if phase == .over { return nil }
         var next: Moment
@@ -217,7 +220,8 @@ public struct SocketSession: Sendable {
         if let deadline = self.deadline, now >= deadline { end(code: 1001, "nothing was received for too long") }
     }
 
-    /// Answers an input of a session that is over: a request is refused like a request to an unknown session.
+    /// Returns the outputs for an input of a session that is over: a request is refused like a request to an unknown
+    /// session.
     private func outputsAfterEnd(to input: Input) -> [Output] {
         switch input {
         case .polled(let request), .posted(let request, _): [.refuse(request, .sessionUnknown)]

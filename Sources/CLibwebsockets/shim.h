@@ -39,7 +39,7 @@ typedef struct {
     clws_ticket_key keys[2];
 } clws_ticket_ring;
 
-/// Puts a new key in front and erases the second one for good. Returns 0 if there is no randomness.
+/// Puts a new key in front and overwrites the older of the two keys. Returns 0 if there are no random bytes.
 static inline int clws_renew_tickets(clws_ticket_ring *ring) {
     clws_ticket_key made;
     if (RAND_priv_bytes((unsigned char *)&made, sizeof made) != 1) return 0;
@@ -52,7 +52,7 @@ static inline int clws_renew_tickets(clws_ticket_ring *ring) {
     return 1;
 }
 
-/// Creates a ring with one key; returns NULL if there is no memory or no randomness.
+/// Creates a ring with one key; returns NULL if there is no memory or there are no random bytes.
 static inline clws_ticket_ring *clws_make_tickets(void) {
     clws_ticket_ring *ring = (clws_ticket_ring *)calloc(1, sizeof *ring);
     if (!ring) return NULL;
@@ -69,9 +69,9 @@ static inline void clws_free_tickets(clws_ticket_ring *ring) {
     free(ring);
 }
 
-/// OpenSSL's callback for the key that seals a ticket, or for the key that a ticket names. Returns 1 if the key was
-/// found, and 0 if there is no such key. Returns 2 if it was found but the client needs a new ticket under the newest
-/// key. Returns -1 after a failure.
+/// OpenSSL's callback that looks up a key: the key for a new ticket if `seals` is set, otherwise the key that a ticket
+/// names. Returns 1 if the key was found, and 0 if there is no such key. Returns 2 if the key was found but is not the
+/// newest, so that the client needs a new ticket under the newest key. Returns -1 after a failure.
 static inline int clws_find_ticket_key(
     SSL *session, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int seals) {
     clws_ticket_ring *ring = (clws_ticket_ring *)SSL_CTX_get_ex_data(SSL_get_SSL_CTX(session), 0);
@@ -99,36 +99,36 @@ static inline int clws_find_ticket_key(
     return !done ? -1 : seals || place == 0 ? 1 : 2;
 }
 
-/// Seals and opens a context's tickets with the keys of a ring, which must outlive the context. It is written in C
-/// because it passes a C function, the one above, as the callback. The ring is stored as the context's application data
-/// (index 0; the accessor is a macro), which libwebsockets does not use.
+/// Makes a context seal and open its tickets with the keys of a ring, which must outlive the context. This function is
+/// written in C because it passes a C function, `clws_find_ticket_key`, as the callback. The ring is stored as the
+/// context's application data (index 0; the accessor is a macro), which libwebsockets does not use.
 static inline int clws_use_tickets(void *context, clws_ticket_ring *ring) {
     SSL_CTX *tls = (SSL_CTX *)context;
     return SSL_CTX_set_ex_data(tls, 0, ring) == 1 && SSL_CTX_set_tlsext_ticket_key_evp_cb(tls, clws_find_ticket_key) == 1;
 }
 
 /// OpenSSL's callback that gives a handshake the chain and the key of another context, to which `place` points. If
-/// `place` holds NULL, the handshake keeps what it has. `STACK_OF` and the getter of the chain are macros, which Swift
-/// does not import.
+/// `place` holds NULL, the handshake uses its own context's certificate. `STACK_OF` and the getter of the chain are
+/// macros, which Swift does not import.
 static inline int clws_take_certificate(SSL *handshake, void *place) {
     SSL_CTX *holder = *(SSL_CTX **)place;
     STACK_OF(X509) *chain = NULL;
     if (!holder) return 1;
     SSL_CTX_get0_chain_certs(holder, &chain);
-    // Without this, a certificate for another kind of key would be served beside the new one.
+    // Without this call, an old certificate for another kind of key would be served beside the new certificate.
     SSL_certs_clear(handshake);
     return SSL_use_cert_and_key(
         handshake, SSL_CTX_get0_certificate(holder), SSL_CTX_get0_privatekey(holder), chain, 1);
 }
 
-/// Makes every handshake of a context look for its certificate. It is written in C because it passes a C function, the
-/// one above, as the callback.
+/// Makes every handshake of a context take the certificate to which `place` points. This function is written in C
+/// because it passes a C function, `clws_take_certificate`, as the callback.
 static inline void clws_look_for_certificate(void *context, void *place) {
     SSL_CTX_set_cert_cb((SSL_CTX *)context, clws_take_certificate, place);
 }
 
-/// Whether a handshake would accept the certificate that a context holds. It makes the same calls as above, on a
-/// connection that is then discarded.
+/// Whether a handshake would accept the certificate that a context holds. To find out, this function calls
+/// `clws_take_certificate` on a connection that is then discarded.
 static inline int clws_can_serve(SSL_CTX *holder) {
     SSL *probe = SSL_new(holder);
     int done = probe ? clws_take_certificate(probe, &holder) : 0;
@@ -136,7 +136,8 @@ static inline int clws_can_serve(SSL_CTX *holder) {
     return done;
 }
 
-/// Prevents OpenSSL from asking for a key's passphrase at the terminal. Swift cannot name the C function as a pointer.
+/// Gives OpenSSL no passphrase, so that it does not ask for one at the terminal. It is written in C, like the function
+/// below that sets it, because Swift cannot pass a C function as a pointer.
 static inline int clws_no_passphrase(char *buffer, int size, int writing, void *unused) {
     (void)buffer; (void)size; (void)writing; (void)unused;
     return 0;
@@ -145,8 +146,8 @@ static inline void clws_ask_no_passphrase(SSL_CTX *context) {
     SSL_CTX_set_default_passwd_cb(context, clws_no_passphrase);
 }
 
-/// Adopts an accepted socket. Its opaque pointer holds our own number from the first callback on. The type is an OR of
-/// enum cases and the descriptor is a union; Swift imports neither well.
+/// Passes an accepted socket to the library. The connection's opaque pointer holds our `SocketID` from the first
+/// callback on. The type is an OR of enum cases and the descriptor is a union; Swift imports neither well.
 static inline struct lws *clws_adopt(struct lws_vhost *vhost, int fd, void *opaque) {
     lws_adopt_desc_t info;
     memset(&info, 0, sizeof(info));
@@ -157,15 +158,15 @@ static inline struct lws *clws_adopt(struct lws_vhost *vhost, int fd, void *opaq
     return lws_adopt_descriptor_vhost_via_info(&info);
 }
 
-/// `accept4` is declared for GNU sources only, and Swift's Glibc module is built without them. It is declared here by
-/// its symbol.
+/// glibc declares `accept4` only under `_GNU_SOURCE`, without which Swift's Glibc module is built. So the function is
+/// declared here by its symbol.
 extern int clws_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) __asm__("accept4");
 
-/// Swift does not import `struct epoll_event`, which is packed. These are the three calls on an epoll set, with a
-/// number for each socket.
+/// Swift does not import `struct epoll_event`, which is packed. So the four functions below create an epoll set, add
+/// and remove a socket with a number, and take the numbers of the ready sockets.
 static inline int clws_epoll_make(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
-/// Watches a socket for one event: the peer hung up, or there is something to read.
+/// Watches a socket for the first event that occurs: the peer hung up, or there is something to read.
 static inline int clws_epoll_add(int set, int fd, uint64_t number) {
     struct epoll_event event;
     memset(&event, 0, sizeof(event));
@@ -180,7 +181,8 @@ static inline int clws_epoll_remove(int set, int fd) {
     return epoll_ctl(set, EPOLL_CTL_DEL, fd, &event);
 }
 
-/// Writes the numbers of up to 64 ready sockets, without waiting. Returns how many they are; negative after a failure.
+/// Writes the numbers of up to 64 ready sockets to `numbers`, without waiting. Returns the count of these sockets;
+/// negative after a failure.
 static inline int clws_epoll_take(int set, uint64_t *numbers) {
     struct epoll_event events[64];
     int count = epoll_wait(set, events, 64, 0);

@@ -13,11 +13,12 @@ public struct ClientNetwork: Hashable, Sendable {
         low = address.isIPv4 ? address.low : 0
     }
 
-    /// Creates a share for one connection of a trusted proxy.
+    /// Creates a network that stands for one connection of a trusted proxy.
     ///
-    /// No other connection has the same share, because any client may be behind the proxy.
+    /// No other connection has the same network: the clients behind a proxy must not count as one.
     init(alone socket: SocketID) {
-        // No peer has a multicast address, so this cannot equal the network of an address.
+        // These first 64 bits are those of a multicast address. No peer has such an address, so no peer's network
+        // equals this one.
         high = .max
         low = socket.rawValue
     }

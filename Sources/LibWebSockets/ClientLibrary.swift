@@ -37,7 +37,7 @@ struct ClientTarget: Equatable {
     }
 }
 
-/// The library's context for one client, on the library's own event loop, and the memory it needs.
+/// The library's context for one client, on the library's own event loop, and the memory that the context needs.
 final class ClientLibrary {
     private(set) var context: OpaquePointer?
     private let protocols = UnsafeMutablePointer<lws_protocols>.allocate(capacity: 2)
@@ -124,7 +124,7 @@ func clwsClientEvent(
     _ count: Int
 ) -> Int32 {
     guard let wsi, let owner = lws_context_user(lws_get_context(wsi)) else { return 0 }
-    // The client runs its context itself and destroys it before it returns.
+    // The client exists during the call: its `run()` creates the context, and destroys it before it returns.
     return Unmanaged<WebSocketClient>.fromOpaque(owner)._withUnsafeGuaranteedRef { client in
         client.handle(wsi, reason, bytes, count)
     }

@@ -13,7 +13,7 @@ enum ConnectionPhase: UInt8 {
     case lingering
     /// An upgrade was admitted; the 101 response is being sent. → `open`
     case admitted
-    /// An upgrade was admitted and will be closed immediately. → `closing`
+    /// An upgrade was accepted only to be closed with a reason as soon as the handshake is complete. → `closing`
     case admittedToClose
     /// The WebSocket connection is open.
     case open
@@ -108,7 +108,8 @@ struct Connection {
     var isLastRequest = false
     /// Whether the connection is not authenticated yet, so that it may be dropped to make room for another.
     var isUnauthenticated = false
-    /// The event loop's time, in milliseconds, when the first bytes of the unauthenticated connection were noticed.
+    /// The event loop's time, in milliseconds, at which the server noticed that the unauthenticated connection had sent
+    /// bytes; `UInt64.max` before that.
     var firstBytesAt = UInt64.max
     /// Whether the connection was dropped to make room and is not completely closed yet.
     var isBeingDropped = false

@@ -6,12 +6,14 @@ enum DescriptorLimit {
     static let margin = 64
     /// Descriptors that each further event loop uses: its listener, epoll sets, wake-ups, a spare one.
     private static let perLoop = 16
-    /// The largest size of the library's tables; each entry takes 16 bytes, which the library writes at the start.
-    static let maximum = 131_072 + margin
-    /// The smallest size of the library's tables.
+    /// The largest size of the library's tables, in descriptors.
     ///
-    /// The library refuses a descriptor whose number is above that size, and files that were opened before have the low
-    /// numbers.
+    /// Each entry takes 16 bytes, which the library writes at the start.
+    static let maximum = 131_072 + margin
+    /// The smallest size of the library's tables, in descriptors.
+    ///
+    /// The library refuses a descriptor whose number is above that size, and files that were opened before the
+    /// connections have the low numbers.
     static let minimum = 1_024
 
     /// Returns the number of descriptors that connections may not use.

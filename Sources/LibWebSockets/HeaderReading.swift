@@ -9,7 +9,7 @@ struct HeaderReader {
     /// Whether there are two or more lines of this name; the library stores them as fragments of one header.
     func isRepeated(_ token: lws_token_indexes) -> Bool { lws_hdr_fragment_length(wsi, token, 1) > 0 }
 
-    /// Returns the value; several lines of one name are joined by commas, and invalid UTF-8 is repaired.
+    /// Returns the value; several lines of one name are joined by commas, and invalid UTF-8 is replaced by U+FFFD.
     func value(_ token: lws_token_indexes) -> String? {
         guard has(token) else { return nil }
         guard isRepeated(token) else { return fragment(token, 0) }
@@ -129,10 +129,10 @@ extension RequestHead {
         clientNetwork = ClientNetwork(row.peer)
     }
 
-    /// Sets ``share`` to the address of a trusted proxy's client.
+    /// Sets ``clientNetwork`` to the network of a trusted proxy's client.
     ///
-    /// That is the last address in `X-Forwarded-For` that belongs to no trusted proxy. Any client may have written the
-    /// addresses before it.
+    /// The client's address is the last one in `X-Forwarded-For` that belongs to no trusted proxy. The addresses before
+    /// it may have been written by any client.
     mutating func takeForwarded(_ headers: HeaderReader, trusting proxies: [AddressRange]) {
         for text in Self.list(headers.value(WSI_TOKEN_X_FORWARDED_FOR)).reversed() {
             guard let address = PeerAddress(text) else { return }

@@ -3,11 +3,13 @@ internal import CallWire
 internal import Glibc
 internal import Threads
 
-/// One `lws_context` on a foreign `uv_loop_t`, its vhosts, and the C memory that must outlive them.
+/// One `lws_context`, its vhosts, and the C memory that must outlive them.
 ///
-/// The context has no listening socket. The server accepts connections and hands their sockets over. That costs one
-/// system call a connection instead of six, and leaves three things to the server: refusing connections, draining, and
-/// a separate listener for administration.
+/// The context runs on the server's `uv_loop_t`, which is a foreign loop for the library.
+///
+/// The context has no listening socket. The server accepts connections and hands their sockets over. Accepting in the
+/// server costs one system call a connection instead of six, and leaves three things to the server: refusing
+/// connections, draining, and a separate listener for administration.
 final class LibraryContext {
     /// Marks the server's protocols, so that a server's connections can be distinguished from those of a client.
     static let protocolMark: UInt32 = 0x5269_6E67
@@ -38,8 +40,8 @@ final class LibraryContext {
         protocols = .allocate(capacity: configuration.subprotocols.count + 2)
         retry = .allocate(capacity: 1)
         foreignLoops = .allocate(capacity: 1)
-        // All zero: no pings, no hang-ups, and no timer for each connection. With such timers, opening 19,000
-        // connections would take 22 s instead of 1.6 s.
+        // All fields are zero, so the library sends no pings, does not hang up on idle connections, and sets no timer
+        // for each connection. With such timers, opening 19,000 connections would take 22 s instead of 1.6 s.
         retry.initialize(to: lws_retry_bo_t())
         foreignLoops.initialize(to: UnsafeMutableRawPointer(loop))
         // The first protocol has no name. An upgrade that is admitted without a subprotocol then gets no header for
@@ -100,7 +102,8 @@ final class LibraryContext {
         info.max_http_header_pool = UInt16(clamping: configuration.maxHandshakes)
         info.pt_serv_buf_size = 32_768
         info.alpn = UnsafePointer(string("http/1.1"))
-        // Without LWS_SERVER_OPTION_VALIDATE_UTF8: text is checked once, where it is handed to the delegate.
+        // LWS_SERVER_OPTION_VALIDATE_UTF8 is left out: the server checks text once, where it passes the text to the
+        // delegate.
         info.options = UInt64(LWS_SERVER_OPTION_LIBUV) | UInt64(LWS_SERVER_OPTION_EXPLICIT_VHOSTS)
         if let tls = configuration.tls {
             info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
@@ -145,8 +148,8 @@ final class LibraryContext {
 
     /// Calls ``destroy()``, for one context at a time.
     ///
-    /// The library closes the descriptor of its event pipe twice. At the second close, the number may already belong to
-    /// another context.
+    /// The library closes the descriptor of its event pipe twice. At the second close, the descriptor's number may
+    /// already belong to another context.
     func destroyAlone() {
         Self.creation.withLock { _ in destroy() }
     }

@@ -4,7 +4,7 @@ internal import Threads
 
 /// The destination of libwebsockets' log lines.
 ///
-/// The library has one log for the whole process; the server that was created last receives it.
+/// The library has one log for the whole process; the server that was created last receives its lines.
 enum LibraryLog {
     /// The largest number of lines a second; further lines are counted, and their number is logged once.
     static let linesPerSecond = 20
@@ -84,7 +84,8 @@ enum LibraryLog {
         sink?(grave ? .error : .warning, text)
     }
 
-    /// Returns a line without its line break and with control characters escaped: it may contain what a peer sent.
+    /// Returns a line without its line break and with control characters escaped, because the line may contain bytes
+    /// from a peer.
     private static func escaped(_ line: UnsafePointer<CChar>) -> String {
         let scalars = String(cString: line).unicodeScalars.prefix(500).filter { $0 != "\n" }
         return String(String.UnicodeScalarView(scalars)).printable

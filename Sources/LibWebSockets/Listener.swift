@@ -13,9 +13,9 @@ final class Listener {
     enum Sharing {
         /// No other socket.
         case alone
-        /// Sockets that join later; but the port must be free when this socket opens.
+        /// Other sockets may join later, but the port must be free when this socket opens.
         case opening
-        /// This socket joins the ones that already listen.
+        /// This socket joins the sockets that already listen.
         case joining
     }
 

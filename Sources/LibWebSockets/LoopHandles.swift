@@ -2,8 +2,8 @@ internal import CLibwebsockets
 
 /// The libuv loop and the server's own handles on it.
 ///
-/// The loop is foreign to libwebsockets: the server runs and stops it, and the library installs no signal handlers. The
-/// library's handlers would leave a crashed process spinning.
+/// For libwebsockets this is a foreign loop: the server runs and stops it, and the library installs no signal handlers.
+/// The library's own signal handlers would leave a crashed process spinning.
 struct LoopHandles {
     let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
     let async = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)

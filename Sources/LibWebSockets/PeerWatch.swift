@@ -4,9 +4,9 @@ internal import Glibc
 /// Reports a peer that hangs up, or sends more than it should, while its request waits for the response.
 ///
 /// While a response is pending, libwebsockets neither reads the socket nor stops polling it for reading. A peer that
-/// hangs up or pipelines would make the event loop spin. So such a socket gets a low-water mark, below which it is not
-/// readable, and an entry in a separate epoll set. That set is nested in the loop, and reports both a hang-up and too
-/// much data.
+/// hangs up or pipelines would make the event loop spin. So the socket of a pending response gets a low-water mark,
+/// below which it is not readable, and an entry in a separate epoll set. That set is nested in the loop, and reports
+/// both a hang-up and too much data.
 struct PeerWatch {
     /// The number of bytes that a peer may pipeline after a request that waits for its response.
     static let lowWaterBytes: Int32 = 65_536

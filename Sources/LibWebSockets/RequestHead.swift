@@ -20,15 +20,15 @@ public struct RequestHead: Sendable {
     public var protocols: [String]
     /// Whether the request came over TLS.
     public var isTLS: Bool
-    /// The id of the listener it came to: 0 is the configured one, others were given to
+    /// The id of the listener at which the request arrived: 0 is the configured listener, and other ids were given to
     /// ``Server/addListener(host:port:id:)``.
     public var listener: Int
     /// The peer's numeric address, without the port; an IPv4 peer of a dual-stack listener is in IPv4 form.
     public var peerAddress: String
-    /// The network to which the limits attribute the request before authentication: the network of the peer or, behind
-    /// a trusted proxy, that of the client.
+    /// The network to which the limits attribute the request before authentication: the network of the peer or, if the
+    /// peer is a trusted proxy, the network of the proxy's client.
     public var clientNetwork: ClientNetwork
-    /// The configured further headers, with lower-case names.
+    /// The headers that ``ServerConfiguration/keptHeaders`` names, with lower-case names.
     var kept: [(name: String, value: String)]
 
     /// Returns the value of one of ``ServerConfiguration/keptHeaders``.

@@ -6,7 +6,8 @@ internal import Glibc
 extension Server {
     /// Sends one text message to a connection.
     ///
-    /// The message goes out at the end of this turn, or after the frames that already wait for this connection.
+    /// The message goes out at the end of this turn; if frames already wait for this connection, it goes out after
+    /// them.
     ///
     /// - Parameters:
     ///   - frame: The message. The same frame may be sent to any number of connections of this event loop. Its bytes
@@ -35,8 +36,8 @@ extension Server {
 
     /// Closes a WebSocket connection with a code: queued frames go out first, then the close frame.
     ///
-    /// A peer that does not receive and return it within ``ServerConfiguration/closeTimeoutSeconds`` is cut off.
-    /// ``ServerDelegate/closed(_:code:)`` is called later, never within this call.
+    /// A peer that does not receive and return the close frame within ``ServerConfiguration/closeTimeoutSeconds`` is
+    /// cut off. ``ServerDelegate/closed(_:code:)`` is called later, never within this call.
     ///
     /// - Parameters:
     ///   - socket: The connection to close.
@@ -150,8 +151,8 @@ extension Server {
 
     func established(_ wsi: OpaquePointer, _ slot: Int, _ id: SocketID) -> Int32 {
         table[slot].wsi = wsi
-        // Any pointer will do, because nobody follows it. Without a pointer, the library does not report when it closes
-        // the connection itself.
+        // Any pointer will do, because it is never dereferenced. Without a pointer, the library does not report when it
+        // closes the connection itself.
         lws_set_wsi_user(wsi, id.opaque)
         if table[slot].phase == .admittedToClose {
             let reason = String(decoding: table[slot].partial, as: UTF8.self)
@@ -186,7 +187,7 @@ extension Server {
         }
         hasWorkedThisTurn = true
         guard !table[slot].partial.isEmpty else {
-            // Most messages come in one piece: such a message is handed to the delegate in place.
+            // Most messages arrive in one piece, which is passed to the delegate without being copied.
             guard isUTF8(bytes) else { return fail(wsi, slot, 1007, "invalid UTF-8") }
             delegate?.received(bytes.bytes, on: id)
             return 0
@@ -213,7 +214,7 @@ extension Server {
 
     /// Ends a WebSocket connection whose peer violated the protocol or a limit.
     private func fail(_ wsi: OpaquePointer, _ slot: Int, _ code: UInt16, _ reason: String) -> Int32 {
-        // The answers to earlier frames of this turn go out first.
+        // The frames that this turn has sent so far go out first.
         sendOut(slot)
         table[slot].closeCode = code
         setCloseReason(wsi, code, Array(reason.utf8))
@@ -228,7 +229,7 @@ extension Server {
         return 0
     }
 
-    /// Reports a received ping, or several of which the library answers only one.
+    /// Reports a received ping, or several pings of which the library answers only one.
     func pingReceived(_ id: SocketID) {
         guard let slot = table.slot(of: id), table[slot].phase == .open else { return }
         hasWorkedThisTurn = true

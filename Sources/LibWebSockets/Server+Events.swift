@@ -42,9 +42,9 @@ extension Server {
         return 0
     }
 
-    /// Tells the delegate, once, that a connection is gone.
+    /// Reports to the delegate, once, that a connection has ended.
     ///
-    /// The call comes as soon as the connection can cause no more events. It does not wait for the peer's close frame.
+    /// The report comes as soon as the connection can cause no more events, without waiting for the peer's close frame.
     func reportClosed(_ slot: Int, _ id: SocketID) {
         let row = table[slot]
         guard row.phase != .closed || row.wasOpened else { return }
@@ -69,7 +69,7 @@ extension Server {
     /// Ends a connection by force, for example after a missed deadline; not from within one of its own callbacks.
     func abort(_ slot: Int) {
         guard let wsi = table[slot].wsi else { return }
-        // The library would wait for bytes that it still has to send; a shut-down socket turns that into an error.
+        // The library would wait until its buffered bytes are sent; on a shut-down socket, sending them fails at once.
         if lws_partial_buffered(wsi) != 0 { shutdown(lws_get_socket_fd(wsi), Int32(SHUT_RDWR)) }
         lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_SYNC)
     }

@@ -3,7 +3,8 @@ internal import CallWire
 
 /// The outgoing frames of one turn, for all connections, in the order in which they were sent.
 ///
-/// One array holds them all and keeps its memory: a connection that only waits owns no memory.
+/// One array holds the frames of all connections, and keeps its memory between turns. So an idle connection owns no
+/// memory for frames.
 struct HeldFrames {
     /// A frame, and the index of the next frame to the same peer; -1 if there is no further one.
     struct Entry {
@@ -18,7 +19,7 @@ struct HeldFrames {
     var text: [UInt8] = []
 }
 
-/// Sending one peer's frames together at the end of the turn.
+/// Sends one peer's frames together at the end of the turn.
 ///
 /// If each frame had a separate packet, packets would be the largest cost of relaying: each packet takes the kernel's
 /// network path and wakes the reader. In a busy turn a connection gets several frames, such as candidates and acks.
@@ -26,7 +27,7 @@ struct HeldFrames {
 extension Server {
     /// The largest number of bytes that one turn holds back for one peer.
     ///
-    /// When it is exceeded, the held bytes go out immediately, so that a peer that does not read is noticed.
+    /// Above this limit the held bytes go out immediately, so that a peer that does not read is noticed.
     private static let maximumHeldBytes = 32_768
 
     /// Holds a frame until the end of the turn.
@@ -52,7 +53,7 @@ extension Server {
     /// Sends everything that this turn held back.
     func sendHeldFrames() {
         guard !heldFrames.entries.isEmpty else { return }
-        // No callback runs from here, so no frame is added meanwhile.
+        // Sending calls no delegate, so no frame is added meanwhile.
         for id in heldFrames.addressees { if let slot = table.slot(of: id) { sendOut(slot) } }
         heldFrames.entries.removeAll(keepingCapacity: heldFrames.entries.capacity <= 4_096)
         heldFrames.addressees.removeAll(keepingCapacity: heldFrames.addressees.capacity <= 4_096)

@@ -21,7 +21,7 @@ extension Server {
     // MARK: In
 
     func requestBegan(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {
-        // The next request may arrive while the socket is still watched because the peer is reading a long response.
+        // If the peer took long to read the previous response, the socket is still watched.
         if table[slot].isWatched { unwatch(slot) }
         guard !table[slot].isLastRequest else { return -1 }
         let headers = HeaderReader(wsi: wsi)
@@ -35,8 +35,8 @@ extension Server {
         table[slot].serial = lastSerial
         table[slot].exchange = Exchange(head: head, expectedBytes: 0, closes: !isKeptAlive)
         guard !version.isEmpty else {
-            // The library takes a CR or LF for the end of the line, even one written as %0D. Then it never reads the
-            // version.
+            // The library takes a CR or LF in the path for the end of the line, even if it is escaped as %0D. Then the
+            // library never reads the version.
             let message = "invalid request line: no HTTP version, or a line break in the path"
             return refuse(wsi, slot, .problem(400, code: "bad_request", message: message), length: 0)
         }
@@ -75,7 +75,8 @@ extension Server {
             return refuse(wsi, slot, .problem(413, code: "too_large", message: message), length: length)
         }
         if length > 0 { return awaitBody(wsi, slot, headers, length: length) }
-        // Without a length the library would take the following bytes for a body of 100 MB.
+        // Without a length, the library would take the bytes after this request for a body of 100 MB. So the connection
+        // ends after the response.
         if mayHaveBody, !headers.has(WSI_TOKEN_HTTP_CONTENT_LENGTH) { table[slot].exchange?.closes = true }
         return deliver(wsi, slot)
     }
@@ -88,8 +89,8 @@ extension Server {
         if expectsContinue(headers), !write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), headroom: 0, to: wsi) {
             return -1
         }
-        // This must come last, and only where the library calls `lws_buflist_next_segment_len` next for this
-        // connection. If the flag stayed set, another connection's buffered data would be treated as absent.
+        // Set the flag last, and only where the library calls `lws_buflist_next_segment_len` next for this connection.
+        // If the flag stayed set, another connection's buffered data would be treated as absent.
         PipelinedBody.isNext = true
         return 0
     }
@@ -130,9 +131,9 @@ extension Server {
         guard table.slot(of: id) == slot, table[slot].phase == .pending else { return -1 }
         table[slot].isDelivering = false
         if let response = table[slot].exchange?.response { return finish(wsi, slot, response) }
-        // The owner may take as long as it likes, and the 16 KB of headers are released meanwhile. After a body they
-        // are kept. Otherwise the library would attach a new header block to read on, and would not know that the
-        // request's headers were complete.
+        // The delegate may respond as late as it likes, so the 16 KB header block is released meanwhile. After a
+        // request with a body the block is kept. Otherwise the library would attach a new block to read on, and would
+        // not know that the request's headers were complete.
         lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
         if exchange.expectedBytes == 0 { lws_http_headers_detach(wsi) }
         peerWatch.add(lws_get_socket_fd(wsi), id, raisingLowWater: true)
@@ -141,7 +142,8 @@ extension Server {
     }
 
     private func keepsAlive(_ headers: HeaderReader, version: String) -> Bool {
-        // This repeats the library's rule, because the library's decision must agree with our response.
+        // This repeats the library's rule, because the library's decision must agree with the `Connection` header of
+        // our response.
         switch headers.value(WSI_TOKEN_CONNECTION)?.lowercased() {
         case "keep-alive": true
         case "close": false
@@ -149,7 +151,8 @@ extension Server {
         }
     }
 
-    /// Returns the announced length, or 0 if there is none; nil if the header is anything but one line of digits.
+    /// Returns the announced length of the body, or 0 without the header; nil if the header is anything but one line of
+    /// digits.
     private func contentLength(_ headers: HeaderReader) -> Int? {
         guard !headers.isRepeated(WSI_TOKEN_HTTP_CONTENT_LENGTH) else { return nil }
         guard let text = headers.value(WSI_TOKEN_HTTP_CONTENT_LENGTH) else { return 0 }
@@ -162,7 +165,8 @@ extension Server {
 
     /// Refuses a request without reading its body.
     ///
-    /// `length` is the number of body bytes that the library still expects; 0 if the following bytes cannot be trusted.
+    /// `length` is the number of body bytes that are still to be read and discarded; with 0 the connection ends
+    /// immediately.
     private func refuse(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse, length: Int) -> Int32 {
         let head = table[slot].exchange?.head
         if let problem = response.problem {
@@ -232,8 +236,8 @@ extension Server {
         peerWatch.remove(lws_get_socket_fd(wsi))
     }
 
-    /// Cuts off peers that hung up before the end of their response, that sent too much before it, or that sent
-    /// anything while they read it.
+    /// Cuts off peers that hung up before their response was sent completely, that sent too much while the response was
+    /// pending, or that sent anything while they were reading it.
     func peersReported() {
         for id in peerWatch.take() {
             guard let slot = table.slot(of: id), table[slot].isWatched, let wsi = table[slot].wsi else { continue }

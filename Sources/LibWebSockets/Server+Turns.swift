@@ -16,7 +16,8 @@ extension Server {
     }
 
     func finishTurn() {
-        // `loopTurned` may cause more calls of the delegate. They count for the next turn, which comes before any wait.
+        // `loopTurned` may cause more calls of the delegate. These calls count for the next turn, which comes before
+        // the loop waits.
         if hasWorkedThisTurn {
             hasWorkedThisTurn = false
             delegate?.loopTurned()

@@ -6,8 +6,8 @@ internal import Threads
 ///
 /// Each of these connections holds headers, a socket and entries in tables until its deadlines end it. So there is a
 /// limited number of places for them. When the places or the sockets run short, a new connection replaces another one:
-/// the oldest of the address that has the most unauthenticated connections (``UnauthenticatedQueue``). Authenticated
-/// connections are never dropped, and neither are those of listeners that were added with
+/// the oldest connection of the network that has the most unauthenticated connections (``UnauthenticatedQueue``).
+/// Authenticated connections are never dropped, and neither are those of listeners that were added with
 /// ``addListener(host:port:id:)``.
 extension Server {
     /// Marks the connection of a request as authenticated; the server no longer drops it to make room.
@@ -19,8 +19,8 @@ extension Server {
     /// The largest number of unauthenticated connections.
     ///
     /// Authenticated connections need headers too, for their next requests. Besides, for each connection that it
-    /// closes, the library walks lists of all headers and sockets. With shorter lists it keeps up with a client that
-    /// opens many connections.
+    /// closes, the library walks lists of all headers and sockets. With shorter lists, the library keeps up with a
+    /// client that opens many connections.
     private var maximumUnauthenticated: Int { max(1, configuration.maxHandshakes / 2) }
 
     /// The largest number of dropped connections that may be closing at a time; their sockets are closed at the end of
@@ -32,12 +32,14 @@ extension Server {
         table.count - leaving >= maxConnections || allowance.map { $0.isUsedUp(besides: leaving) } ?? false
     }
 
-    /// Whether more than half of the places are taken; then the deadlines are shorter.
+    /// Whether more than half of the places are taken; then unauthenticated connections have the shorter
+    /// `authenticationTimeout`.
     var areUnauthenticatedMany: Bool { unauthenticated.count > maximumUnauthenticated / 2 }
 
     /// The time limit for authentication when there are many unauthenticated connections, in milliseconds.
     ///
-    /// 5 s are enough for a handshake over a bad network; above three quarters of the places it is 2 s.
+    /// 5 s are enough for a handshake over a bad network. When more than three quarters of the places are taken, the
+    /// limit is 2 s.
     private var authenticationTimeout: UInt64 { unauthenticated.count > maximumUnauthenticated / 4 * 3 ? 2_000 : 5_000 }
 
     func welcome(_ slot: Int, _ id: SocketID) {
@@ -50,7 +52,7 @@ extension Server {
         if areUnauthenticatedMany { startDeadlines() }
     }
 
-    /// Removes a connection from the unauthenticated ones: it has been authenticated, or it is gone.
+    /// Removes a connection from the unauthenticated connections: it has been authenticated, or it is gone.
     func markAuthenticated(_ slot: Int) {
         guard table[slot].isUnauthenticated else { return }
         table[slot].isUnauthenticated = false
@@ -73,7 +75,8 @@ extension Server {
         // Dropping a connection costs a walk through the library's lists. So one check drops at most 500, and the next
         // check drops more.
         for _ in 0..<500 where areUnauthenticatedMany {
-            // Connections that had sent nothing when they were accepted may have begun to send.
+            // When a connection came above the limit, those that had sent nothing were spared. They may have begun to
+            // send.
             if unauthenticated.count > maximumUnauthenticated, let id = unauthenticated.first {
                 drop(id, for: .handshakes)
             } else if let id = unauthenticated.oldest(since: now - min(now, authenticationTimeout)) {
@@ -84,7 +87,7 @@ extension Server {
 
     /// Returns the number of bytes received from a peer (`tcpi_bytes_received`).
     ///
-    /// The C library's structure does not have this field yet.
+    /// The C library's structure does not have this field yet. Returns 1 if the kernel does not report the field.
     private static func bytesReceived(from socket: Int32) -> UInt64 {
         withUnsafeTemporaryAllocation(byteCount: 136, alignment: 8) { info in
             var length = socklen_t(info.count)
@@ -97,17 +100,18 @@ extension Server {
 
     /// Drops a connection, unless it has sent nothing yet.
     ///
-    /// A connection that has sent nothing holds only its socket, and no place for a handshake. When thousands connect
-    /// at the same time, after a restart, most of them are connected for a while before they can send anything. They
-    /// are considered again later, and the library's deadline applies to them. When sockets are short (`connections`),
-    /// a connection is dropped even if it has sent nothing.
+    /// A connection that has sent nothing holds only its socket, and no place for a handshake. When thousands of
+    /// clients connect at the same time, after a restart, most of them are connected for a while before they can send
+    /// anything. Such connections are considered again later, and the library's handshake timeout applies to them. When
+    /// sockets are short (`connections`), a connection is dropped even if it has sent nothing.
     @discardableResult
     private func drop(_ id: SocketID, for reason: DroppedUnauthenticated.Reason) -> Bool {
         unauthenticated.remove(id)
         guard let slot = table.slot(of: id), let wsi = table[slot].wsi else { return false }
         if reason != .connections {
             let hasSpoken = Self.bytesReceived(from: lws_get_socket_fd(wsi)) > 0
-            // Its request may be complete but unread, so the connection may stay until the next turn.
+            // The request may be complete but not read yet. So a connection is dropped only in a later turn than the
+            // one in which its first bytes were noticed.
             let isHalf = hasSpoken && (reason == .slow || table[slot].firstBytesAt < loopMilliseconds)
             if hasSpoken { table[slot].firstBytesAt = min(table[slot].firstBytesAt, loopMilliseconds) }
             guard isHalf else {
@@ -133,7 +137,7 @@ public final class DroppedUnauthenticated: Sendable {
         case connections
         /// No place for a handshake was left.
         case handshakes
-        /// Places were short, and the connection took too long to authenticate.
+        /// More than half of the places were taken, and the connection took too long to authenticate.
         case slow
     }
 

@@ -16,9 +16,9 @@ extension Server {
             let head = readHead(headers, slot)
         else { return -1 }
         if let name, offered.lowercased() == "h2c" {
-            // RFC 9110, section 7.8: an unwanted upgrade is ignored. Java's client offers `h2c` with every request. The
-            // library reads this text again. If the text names a protocol that the library does not know, the library
-            // continues with HTTP/1.1.
+            // RFC 9110, section 7.8: an unwanted upgrade is ignored. Java's client offers `h2c` with every request.
+            // After this function, the library reads the protocol's name again. With a name that it does not know, it
+            // continues with HTTP/1.1; so the name is changed.
             name.storeBytes(of: UInt8(ascii: "-"), as: UInt8.self)
             return 0
         }

@@ -4,11 +4,12 @@ internal import Threads
 
 /// An HTTP/1.1 and WebSocket server on libwebsockets, with or without TLS, on one thread.
 ///
-/// Create it, add listeners, and call ``run()`` on the thread that becomes its event loop. All members except
-/// ``post(_:)`` and ``stop()`` must be used on that thread only; before ``run()``, on the thread that created the
-/// server. All methods of ``ServerDelegate`` are called on the event loop's thread.
+/// Create it, add listeners, and call ``run()`` on the thread that becomes its event loop. Except for members whose
+/// documentation allows any thread, all members must be used on that thread only; before ``run()``, on the thread that
+/// created the server. All methods of ``ServerDelegate`` are called on the event loop's thread.
 public final class Server: @unchecked Sendable {
-    // @unchecked: the two methods that any thread may call touch only the inbox; the others check the calling thread.
+    // @unchecked: the members that any thread may use touch only objects that are safe on any thread, such as the
+    // inbox. The other methods check the calling thread.
 
     /// The port of the configured listener, as the system assigned it.
     public let port: Int
@@ -18,7 +19,7 @@ public final class Server: @unchecked Sendable {
     public let loop: Int
     /// The number of open sockets on this event loop, HTTP and WebSocket together.
     public var connectionCount: Int { table.count }
-    /// The number of open sockets on all event loops of this port; readable from any thread.
+    /// The number of open sockets on all event loops of this port; with several loops, readable from any thread.
     public var connectionCountOfAllLoops: Int { allowance?.count ?? table.count }
 
     let configuration: ServerConfiguration
@@ -40,21 +41,22 @@ public final class Server: @unchecked Sendable {
     var unauthenticated = UnauthenticatedQueue<SocketID>()
     /// The number of connections that were dropped to make room and are not completely closed yet.
     var droppedStillOpen = 0
-    /// The numbers of unauthenticated connections that were dropped, on all event loops.
+    /// The numbers of unauthenticated connections that were dropped, on all event loops; readable from any thread.
     public let dropped: DroppedUnauthenticated
     /// The keys of TLS session tickets, shared by all event loops of the port.
     let ticketKeys: TicketKeys
     /// The place where handshakes find a certificate that replaced the configured one.
     let certificateHolder = CertificateHolder()
-    /// A spare descriptor, released for a moment when no other is free, to accept a connection and close it.
+    /// A spare descriptor: when no other is free, it is released for a moment, so that a waiting connection can be
+    /// accepted and closed.
     var spareDescriptor = Int32(-1)
     var lastSerial: UInt32 = 0
     /// The frames that go out at the end of this turn.
     var heldFrames = HeldFrames()
     /// Whether the delegate was called, or posted work ran, since the last ``ServerDelegate/loopTurned()``.
     var hasWorkedThisTurn = false
-    /// The value of `Sec-WebSocket-Protocol` for the upgrade in progress; nil outside of one, `.some(nil)` for no
-    /// header.
+    /// The value of `Sec-WebSocket-Protocol` for the upgrade in progress; nil outside of an upgrade, `.some(nil)` for
+    /// no header.
     var chosenSubprotocol: String??
     var thread: pthread_t?
 
@@ -65,7 +67,7 @@ public final class Server: @unchecked Sendable {
     /// Loads the certificate, creates the library's context and starts listening.
     ///
     /// - Parameters:
-    ///   - configuration: What to listen on, how, and within which limits.
+    ///   - configuration: The addresses, the protocols and the limits.
     ///   - delegate: Held strongly until ``run()`` has returned; it may also be set later.
     /// - Throws: ``ServerError``; each case describes itself in one sentence.
     public convenience init(
@@ -134,8 +136,8 @@ public final class Server: @unchecked Sendable {
         // A write to a closed connection must return an error instead of raising SIGPIPE. OpenSSL has no flag that
         // would suppress the signal for one write.
         signal(SIGPIPE, SIG_IGN)
-        // The port comes first: a taken port is the most common reason for a failed start, and its message is the
-        // useful one.
+        // The port comes first: a taken port is the most common reason for a failed start, so its error is reported
+        // before any other.
         let listener = try Listener(
             host: configuration.host,
             port: configuration.port,
@@ -167,8 +169,8 @@ public final class Server: @unchecked Sendable {
     /// When it returns, every connection is closed and the server cannot be used again.
     public func run() {
         thread = pthread_self()
-        // Any thread may call `uv_async_send` while the handle is open. `tearDown()` takes the function away before it
-        // closes the handle.
+        // Any thread may call `uv_async_send` while the handle is open. `tearDown()` removes this function from the
+        // inbox before it closes the handle.
         nonisolated(unsafe) let handle = handles.async
         inbox.wake { uv_async_send(handle) }
         uv_run(handles.loop, UV_RUN_DEFAULT)
@@ -190,7 +192,7 @@ public final class Server: @unchecked Sendable {
 
     /// Schedules one call of ``ServerDelegate/timerFired()`` after this time.
     ///
-    /// There is one timer: setting it again moves it.
+    /// There is one timer: setting it again replaces its time.
     ///
     /// - Parameter milliseconds: nil disarms it (`uv_timer_start`, `uv_timer_stop`).
     public func setTimer(afterMilliseconds milliseconds: UInt64?) {
@@ -213,7 +215,8 @@ public final class Server: @unchecked Sendable {
     private func tearDown() {
         guard let library else { return }
         inbox.wake(with: nil)
-        // Released outside of the inbox's lock: a closure's captured values may post work when they are released.
+        // The closures are released outside of the inbox's lock: the values that they captured may post work when they
+        // are released.
         _ = inbox.take()
         stopListening()
         handles.close()

@@ -1,7 +1,7 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// A certificate chain and its matching key, loaded and checked: a running ``Server`` can switch to them.
+/// A certificate chain and its matching key, loaded and checked, to which a running ``Server`` can switch.
 ///
 /// It is immutable, so any number of event loops on any threads may serve it.
 public final class ServerCertificate: Sendable {
@@ -60,8 +60,8 @@ public final class ServerCertificate: Sendable {
 /// The place where the handshakes of one `SSL_CTX` find the certificate to serve.
 ///
 /// OpenSSL copies the address of the place into every connection, so the address must not change while there are
-/// connections. The content may change: a handshake that begins afterwards uses the new certificate. Open connections
-/// keep theirs.
+/// connections. The content may change: a handshake that begins afterwards uses the new certificate, and open
+/// connections keep their old one.
 final class CertificateHolder {
     private let place = UnsafeMutablePointer<OpaquePointer?>.allocate(capacity: 1)
     private var current: ServerCertificate?

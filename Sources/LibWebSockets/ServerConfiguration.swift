@@ -40,7 +40,7 @@ public struct ServerConfiguration: Sendable {
     ///
     /// Default 65,536.
     public var maxBodyBytes = 65_536
-    /// Space for all header lines of a request, in bytes; the connection ends if they need more.
+    /// The space for all header lines of a request, in bytes; the connection ends if the lines need more.
     ///
     /// At most 65,535, default 16,384 (a JWT may be long).
     public var maxHeaderBytes = 16_384
@@ -52,9 +52,10 @@ public struct ServerConfiguration: Sendable {
     ///
     /// nil (default) follows RLIMIT_NOFILE less a margin, at most 131,072.
     public var maxConnections: Int?
-    /// The largest number of requests whose headers are being read at the same time, each holding ``maxHeaderBytes``.
+    /// The largest number of requests whose headers are being read at the same time; each takes ``maxHeaderBytes`` of
+    /// memory.
     ///
-    /// Half of them are for unauthenticated connections, see ``Server/markAuthenticated(for:)``. Default 4,096.
+    /// Half of these places are for unauthenticated connections, see ``Server/markAuthenticated(for:)``. Default 4,096.
     public var maxHandshakes = 4_096
     /// The read buffer of each connection, in bytes.
     ///
@@ -85,8 +86,8 @@ public struct ServerConfiguration: Sendable {
 
     /// The proxies whose `X-Forwarded-For` header is trusted.
     ///
-    /// In the limits by address, each connection of a proxy counts as a separate address. A request counts for the
-    /// address of its client (``RequestHead/share``).
+    /// In the limits by network, each connection of a proxy counts as a separate network. A request through a proxy
+    /// counts for the network of its client (``RequestHead/clientNetwork``).
     ///
     /// By default no proxy is trusted.
     public var trustedProxies: [AddressRange] = []
@@ -96,7 +97,7 @@ public struct ServerConfiguration: Sendable {
         "user-agent", "if-none-match", "access-control-request-method", "access-control-request-headers",
         "x-forwarded-for",
     ]
-    /// Receives the library's log lines: rate-limited, control characters escaped, on any thread.
+    /// Receives the library's log lines, limited in rate and with control characters escaped; called on any thread.
     public var log: (@Sendable (LibraryLogLevel, String) -> Void)?
 
     /// Creates a configuration with all defaults.

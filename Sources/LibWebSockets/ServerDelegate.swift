@@ -19,12 +19,13 @@ public protocol ServerDelegate: AnyObject {
     func receivedPing(on socket: SocketID)
     /// Reports the end of an admitted connection, exactly once for each.
     ///
-    /// It is called when the library has the server's close frame, when the peer's close frame arrives, or when the
-    /// connection breaks, even if it was never reported as opened.
+    /// The call comes when the server has passed its close frame to the library, when the peer's close frame arrives,
+    /// or when the connection breaks. It comes even if the connection was never reported as opened.
     ///
     /// - Parameters:
     ///   - socket: The connection that ended.
-    ///   - code: The peer's close code, or else the code with which the server closed it; nil if the connection broke.
+    ///   - code: The peer's close code, or else the code with which the server closed the connection; nil if the
+    ///     connection broke.
     func closed(_ socket: SocketID, code: UInt16?)
 
     /// Reports one HTTP request with its whole body.
@@ -34,14 +35,14 @@ public protocol ServerDelegate: AnyObject {
     /// Reports that the peer went away before the response; no response is expected any more.
     func abandoned(_ exchange: ExchangeID)
 
-    /// Reports that the server itself refused a request or an upgrade, which the delegate was not asked about.
+    /// Reports that the server itself refused a request or an upgrade, without asking the delegate.
     ///
-    /// It is for the log: the response is on its way.
+    /// The report is for the log only: the server sends the response itself.
     ///
     /// - Parameters:
     ///   - head: The request; nil if it has no path.
-    ///   - isUpgrade: Whether it asked for an upgrade.
-    ///   - socket: The connection on which it came.
+    ///   - isUpgrade: Whether the request asked for an upgrade.
+    ///   - socket: The connection on which the request arrived.
     ///   - problem: The reason.
     func refused(_ head: RequestHead?, isUpgrade: Bool, on socket: SocketID, _ problem: HTTPResponse.Problem)
     /// Reports that an unauthenticated connection was dropped to make room, for the log.
@@ -88,7 +89,7 @@ public enum UpgradeDecision: Sendable {
 
 /// The result of ``Server/send(_:to:)``.
 public enum SendOutcome: Sendable, Equatable {
-    /// No other frame waits, so this one goes out at the end of this turn.
+    /// No other frame waits, so the frame goes out at the end of this turn.
     case written
     /// The frame waits in the queue, after other frames.
     case queued

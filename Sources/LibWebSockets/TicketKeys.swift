@@ -3,13 +3,13 @@ internal import Threads
 
 /// The keys of TLS session tickets, shared by all event loops of a port.
 ///
-/// A device that reconnects may reach any of the loops. By default OpenSSL makes separate keys for each loop. Then only
-/// the loop that issued the ticket could skip the certificate and the signature, which are the largest cost of a
-/// handshake.
+/// A device that reconnects may reach any of the loops. By default OpenSSL makes separate keys for each loop. A
+/// device's ticket would then be valid only on the loop that issued it. On any other loop the handshake would need the
+/// certificate and the signature again, which are its largest cost.
 ///
-/// The keys change twice a day and with each certificate: with a ticket's key an attacker can decrypt every TLS 1.2
-/// connection that was begun under it. A ticket is valid while its key is the newest or the one before, and not
-/// afterwards.
+/// The keys change twice a day and with each certificate, because an attacker who has a key can decrypt every TLS 1.2
+/// connection whose ticket was sealed with that key. A ticket is valid while its key is the newest or the one before,
+/// and not afterwards.
 final class TicketKeys: Sendable {
     /// The time for which a key seals tickets, in milliseconds.
     static let lifetime: Int64 = 12 * 3_600_000
@@ -38,7 +38,7 @@ final class TicketKeys: Sendable {
 
     /// Makes an `SSL_CTX` use these keys (`SSL_CTX_set_tlsext_ticket_key_evp_cb`).
     ///
-    /// - Returns: Whether OpenSSL accepted them.
+    /// - Returns: Whether OpenSSL accepted the keys.
     func share(with context: UnsafeMutableRawPointer) -> Bool { clws_use_tickets(context, ring) == 1 }
 
     /// Makes a new key if the newest one is too old; may be called from any thread.
@@ -53,7 +53,9 @@ final class TicketKeys: Sendable {
         }
     }
 
-    /// Makes a new key for a new certificate, the first time that an event loop passes that certificate.
+    /// Makes a new key for a new certificate.
+    ///
+    /// Every event loop calls this method; only the first call for a certificate makes a key.
     func renew(for certificate: ServerCertificate) {
         state.withLock { standing in
             guard standing.certificate != ObjectIdentifier(certificate), clws_renew_tickets(ring) == 1 else { return }
@@ -66,7 +68,7 @@ extension Server {
     /// Makes a new key for TLS session tickets on all event loops of the port, if the newest has been in use for 12
     /// hours.
     ///
-    /// It may be called from any thread.
+    /// Call this method from any thread.
     ///
     /// - Parameter milliseconds: The time of a clock that never goes back.
     public func renewTickets(at milliseconds: Int64) { ticketKeys.renew(at: milliseconds) }

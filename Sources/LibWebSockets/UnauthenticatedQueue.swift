@@ -1,8 +1,9 @@
-/// The members that are not authenticated yet, in the order of their arrival, grouped by address.
+/// The members (connections or sessions) that are not authenticated yet, in the order of their arrival, grouped by
+/// network.
 ///
-/// When there are too many, the oldest member of the address with the most members must go. So an address with many
-/// members loses many, and one with a single member loses it last. If several addresses have the most, the oldest of
-/// all their members must go.
+/// When there are too many members, the oldest member of the network with the most members must go. So a network with
+/// many members loses many, and a network with a single member loses it last. If several networks have the most
+/// members, the oldest of all their members must go.
 public struct UnauthenticatedQueue<Member: Hashable & Sendable> {
     private struct Entry {
         let network: ClientNetwork
@@ -27,13 +28,14 @@ public struct UnauthenticatedQueue<Member: Hashable & Sendable> {
     private var newest: Member?
     private var lastNumber: UInt64 = 0
 
-    /// Creates an empty table.
+    /// Creates an empty queue.
     public init() {}
 
     /// The number of members.
     public var count: Int { entries.count }
 
-    /// Inserts a member that is not in the table yet; `milliseconds` may come from any clock that does not go back.
+    /// Inserts a member that is not in the queue yet; `milliseconds` is its time of arrival, by any clock that does not
+    /// go back.
     public mutating func insert(_ member: Member, of network: ClientNetwork, at milliseconds: UInt64) {
         lastNumber += 1
         var entry = Entry(network: network, number: lastNumber, cameAt: milliseconds)
@@ -51,7 +53,7 @@ public struct UnauthenticatedQueue<Member: Hashable & Sendable> {
         entries[member] = entry
     }
 
-    /// Removes a member that was authenticated or is gone; does nothing if it is not in the table.
+    /// Removes a member that was authenticated or is gone; does nothing if it is not in the queue.
     public mutating func remove(_ member: Member) {
         guard let entry = entries.removeValue(forKey: member) else { return }
         if let older = entry.older { entries[older]?.newer = entry.newer } else { oldest = entry.newer }

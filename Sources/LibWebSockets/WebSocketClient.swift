@@ -4,9 +4,9 @@ internal import DequeModule
 internal import Glibc
 internal import Threads
 
-/// A WebSocket client on libwebsockets, on a separate thread.
+/// A WebSocket client on libwebsockets, which occupies one thread.
 ///
-/// It is meant for command lines and tests, not for thousands of connections.
+/// It is meant for command-line tools and tests, not for thousands of connections.
 public final class WebSocketClient: @unchecked Sendable {
     // @unchecked: other threads touch only the inbox; everything else belongs to the client's thread.
 
@@ -39,7 +39,7 @@ public final class WebSocketClient: @unchecked Sendable {
         case pong
         /// The connection ended after `opened`, with the peer's close code if there was one.
         case closed(code: UInt16?, reason: String)
-        /// The connection was never opened; the reason is in the library's words.
+        /// The connection was never opened; the text is the reason.
         case failed(String)
     }
 
@@ -74,7 +74,7 @@ public final class WebSocketClient: @unchecked Sendable {
 
     /// Connects, serves until the connection has ended, and returns.
     ///
-    /// The calling thread is the client's thread meanwhile.
+    /// Until this method returns, the calling thread is the client's thread.
     public func run() {
         let target = ClientTarget(configuration.url)
         guard let target else {
@@ -165,7 +165,7 @@ public final class WebSocketClient: @unchecked Sendable {
         return 0
     }
 
-    /// Whether the owner closed the client.
+    /// Whether a call of ``close(code:reason:)`` waits to be carried out.
     private var isGivenUp: Bool {
         outgoing.contains { if case .close = $0 { true } else { false } }
     }
@@ -212,7 +212,7 @@ public final class WebSocketClient: @unchecked Sendable {
         guard !isOver else { return }
         isOver = true
         wsi = nil
-        // This also wakes the library, which might otherwise wait for further events, and none will come.
+        // This also wakes the library, which might otherwise wait for events that never come.
         inbox.close()
         onEvent(event)
     }

@@ -1,15 +1,15 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// A workaround that lets a request with `%00` in its address be refused with a response.
+/// A workaround with which a request with `%00` in its URL gets a response that refuses it.
 ///
 /// When the library decodes a NUL, it ends the connection without a response, or cuts the text there. So this code
-/// replaces `%00` by `%01` in the bytes just read. The library decodes `%01` like any other byte. No id, path or token
-/// may contain that byte either, so the code that reads the field refuses it.
+/// replaces `%00` by `%01` in the request line just read. The library decodes `%01` like any other byte. No id, path or
+/// token may contain the byte 1 either, so the code that reads the field refuses it.
 ///
-/// A WebSocket frame begins with a byte above 0x7F or below 0x03, so this costs relaying only one comparison. The code
-/// misses an escape that is split over two reads, and an escape in a request that is pipelined after another. Such a
-/// request still ends the connection.
+/// A WebSocket frame begins with a byte above 0x7F or below 0x03, so for a relayed frame the check is a single
+/// comparison. The code misses an escape that is split over two reads, and an escape in a request that is pipelined
+/// after another. Such a request still ends the connection.
 enum EscapedNUL {
     @inline(__always)
     static func repair(_ bytes: UnsafeMutableRawPointer?, count: Int) {

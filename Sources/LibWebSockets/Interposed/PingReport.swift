@@ -5,7 +5,7 @@ internal import Glibc
 ///
 /// The library answers pings without a callback, so a peer could send any number of them unnoticed. It writes each pong
 /// with `lws_write`, which the function below replaces. If a future library is linked so that its calls do not reach
-/// that function, pings are not counted and nothing else changes; a test would fail then.
+/// that function, pings are not reported and nothing else changes; a test would fail then.
 enum PingReport {
     typealias Function =
         @convention(c) (OpaquePointer?, UnsafeMutablePointer<UInt8>?, Int, UInt32) -> Int32

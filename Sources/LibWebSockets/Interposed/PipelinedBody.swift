@@ -5,9 +5,9 @@ internal import Glibc
 ///
 /// When the library takes a request from its buffer, `lws_http_action` reads the body from the start of that buffer.
 /// The request's own first line is still there, because the parsed bytes are removed only later. If the buffer is
-/// reported as empty at that moment, the function returns to its caller, which continues at the right place.
+/// reported as empty at that moment, `lws_http_action` returns to its caller, which continues at the right place.
 enum PipelinedBody {
-    /// Whether the next query of the buffer's length must report it as empty.
+    /// Whether the next query of a buffer's length must report the buffer as empty.
     ///
     /// Set it on the event loop's thread, as the last step of a callback after which the library makes that query.
     static var isNext: Bool {
@@ -15,8 +15,8 @@ enum PipelinedBody {
         set { pthread_setspecific(key, newValue ? UnsafeRawPointer(bitPattern: 1) : nil) }
     }
 
-    // Thread-local, since one process may run several servers. It is checked at every read, so it is a pthread key
-    // without a lock.
+    // The flag is thread-local, because one process may run several servers. It is read at every query, so it is a
+    // pthread key, which needs no lock.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         pthread_key_create(&key, nil)

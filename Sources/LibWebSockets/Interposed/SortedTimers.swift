@@ -3,8 +3,8 @@ internal import CLibwebsockets
 /// Replaces the library's function of the same name, also for the library's own calls (they go through the PLT).
 ///
 /// The library keeps its timers in a list sorted by time, and searches for a new timer's place from the beginning, past
-/// all timers that are due earlier. Most timers are set for the same time from now, so the search covers the whole
-/// list. With thousands of unauthenticated connections that took a quarter of the event loop's time. A search from the
+/// all timers that are due earlier. Most timers are set with the same delay, so the search covers the whole list. With
+/// thousands of unauthenticated connections, the searches took a quarter of the event loop's time. A search from the
 /// end takes a step or two.
 ///
 /// If a future library is linked so that its calls do not reach this function, inserting is slow again and nothing else

@@ -2,10 +2,11 @@ internal import CLibwebsockets
 
 /// Replaces the library's function of the same name, also for the library's own calls (they go through the PLT).
 ///
-/// `lws_process_ws_upgrade` copies `Sec-WebSocket-Protocol` into 127 bytes and drops the connection if it is longer.
-/// But this header is the only one in which a browser can send its token (`ringline.v1, bearer.<JWT>`), and a JWT is
-/// longer. By the time of this call, our server has read the header and has decided on the upgrade. So for such
-/// upgrades this function returns only the chosen name. It copies every other header as the library does.
+/// `lws_process_ws_upgrade` copies `Sec-WebSocket-Protocol` into 127 bytes and drops the connection if the header is
+/// longer. But this header is the only one in which a browser can send its token (`ringline.v1, bearer.<JWT>`), and a
+/// JWT has more than 127 bytes. By the time of this call, our server has read the header and has decided on the
+/// upgrade. So for such upgrades this function returns only the chosen name. It copies every other header as the
+/// library does.
 ///
 /// If a future library is linked so that its calls do not reach this function, long lists are refused again and nothing
 /// else changes; a test would fail then.

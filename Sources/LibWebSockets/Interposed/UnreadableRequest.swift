@@ -4,12 +4,13 @@ internal import CallWire
 /// Replaces the library's function of the same name, also for the library's own calls (they go through the PLT).
 ///
 /// The library uses this function to refuse a request that it cannot read, before any of our code sees the request. The
-/// library's function would send a page of HTML, with 403 for any fault. This one sends a problem response as for every
-/// other request, and the connection ends.
+/// library's function would send a page of HTML, with 403 for any fault. This function sends a problem response, as
+/// other refusals do, and the connection ends.
 ///
-/// It always returns failure. After a success, the library would continue with a request that asks for an unknown
-/// upgrade. It would complete the transaction, which frees the header block if the connection has served a request
-/// before. Then it would ask about the upgrade with a pointer into that block (CVE-2025-11677, not fixed in 4.1.6).
+/// This function always returns failure. After a success, the library would continue with a request that asks for an
+/// unknown upgrade. The library would complete the transaction, which frees the header block if the connection has
+/// served a request before. Then the library would ask about the upgrade with a pointer into the freed block
+/// (CVE-2025-11677, not fixed in 4.1.6).
 ///
 /// If a future library is linked so that its calls do not reach this function, the HTML page and the use of the freed
 /// block return; tests would fail then.

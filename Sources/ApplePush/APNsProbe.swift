@@ -3,16 +3,16 @@ import Crypto
 import OutboundHTTP
 import Threads
 
-/// A test request to Apple's push service that shows whether it accepts our provider token, for `ringline doctor`.
+/// A test request for `ringline doctor`, which shows whether Apple's push service accepts our provider token.
 ///
-/// It is a push to a device token that does not exist. Apple checks the provider token first, so `BadDeviceToken` is
-/// the good answer; no device is notified.
+/// The request is a push to a push token that does not exist. Apple checks the provider token first, so the refusal
+/// `BadDeviceToken` shows that Apple accepted the provider token. No device is notified.
 public enum APNsProbe {
-    /// The answer to the test request.
+    /// The response to the test request.
     public struct Response: Equatable, Sendable {
-        /// The result, in the form that the result of any push has.
+        /// The result, of the same type as the result of any push.
         public let result: PushResult
-        /// The `date` header of the answer, in seconds since 1970; `nil` if it is missing or invalid.
+        /// The `date` header of the response, in seconds since 1970; `nil` if the header is missing or invalid.
         public let dateSeconds: Int64?
     }
 
@@ -23,15 +23,15 @@ public enum APNsProbe {
         do { _ = try ProviderToken(configuration).current() } catch { throw .unusableKey(error.description) }
     }
 
-    /// Sends the test request, and waits for the answer.
+    /// Sends the test request, and waits for the response.
     ///
     /// - Parameters:
     ///   - configuration: key, ids and endpoints.
     ///   - environment: which of the two services.
-    ///   - topic: `apns-topic`; `nil` leaves it out, which Apple answers with `MissingTopic` after it accepted the
-    ///     token.
+    ///   - topic: `apns-topic`; `nil` leaves the header out. Apple then refuses the push with `MissingTopic` if it has
+    ///     accepted the provider token.
     ///   - timeoutMilliseconds: how long to wait at most.
-    /// - Returns: Apple's answer; if there was none, its result is `unreachable`.
+    /// - Returns: Apple's response; if none came, the result is `unreachable`.
     public static func send(
         _ configuration: APNsConfiguration,
         _ environment: APNsEnvironment,

@@ -3,12 +3,13 @@ import CallPorts
 import JSON
 import OutboundHTTP
 
-/// Apple's answer to one push: `{"reason":…,"timestamp":…}` with an error, an empty body with 200.
+/// Apple's response to one push: its body is `{"reason":…,"timestamp":…}` with an error status, and empty with 200.
 enum APNsResponse {
-    /// Returns the result to report for this response; if the body is not Apple's, it has no reason and no timestamp.
+    /// Returns the result to report for this response; if the body is not Apple's, the result has no reason and no
+    /// timestamp.
     static func result(of response: HTTPResponse) -> PushResult {
         guard response.status != 200 else { return .response(status: 200, reason: nil, timestamp: nil) }
-        // A proxy or a gateway in between may answer in HTML: then only the status is known.
+        // A proxy or a gateway between the server and Apple may respond in HTML: then only the status is known.
         let body = try? JSONObject(response.body, names: .none)
         return .response(
             status: response.status,
@@ -17,7 +18,7 @@ enum APNsResponse {
         )
     }
 
-    /// Returns a reason that is a word such as `BadDeviceToken`, as Apple's are; nil for anything else.
+    /// Returns the reason if it is a single word, as Apple's reasons are (`BadDeviceToken`); otherwise nil.
     ///
     /// Reasons are stored, shown and counted, so no other text may pass.
     private static func checked(_ reason: String) -> String? {

@@ -8,14 +8,15 @@ import Threads
 /// A sender of pushes through Apple's HTTP/2 API: the adapter of `PushSender` for iOS devices.
 ///
 /// It sends `POST /3/device/<token>` over a few lasting connections to each service. It handles `ExpiredProviderToken`
-/// itself: it renews the token and sends the push once more. Every other answer is reported unchanged, and every
-/// failure to get an answer is reported as unreachable. The caller decides when to wait and send again, under the same
-/// `apns-id`. ``send(_:)`` and ``cancel(_:)`` do not block, not even when Apple does not answer.
+/// itself: it renews the provider token and sends the push once more. Every other response is reported unchanged, and
+/// if no response comes, the push is reported as unreachable. The caller decides whether and when to send the push
+/// again, under the same `apns-id`. ``send(_:)`` and ``cancel(_:)`` do not block, not even when Apple does not respond.
 ///
 /// Source: Apple, "Sending notification requests to APNs"; protocol, section 6.
 public final class APNsSender: PushSender {
-    /// The lifetime of an alert, from which its `apns-expiration` is computed: a missed call is worth knowing for a
-    /// day.
+    /// The lifetime of an alert, in seconds, from which its `apns-expiration` is computed.
+    ///
+    /// An alert about a missed call is useful for a day.
     static let alertLifeSeconds: Int64 = 24 * 60 * 60
 
     private let configuration: APNsConfiguration
@@ -39,9 +40,9 @@ public final class APNsSender: PushSender {
     ///
     /// - Parameters:
     ///   - configuration: key, ids and endpoints.
-    ///   - log: where it logs its actions; device tokens are cut to their first six characters.
-    ///   - report: called exactly once for each push, on a thread of the sender's or within ``send(_:)``; it must only
-    ///     pass the result on, such as to the event loop.
+    ///   - log: the log for the sender's actions; push tokens are cut to their first six characters.
+    ///   - report: called exactly once for each push, on the sender's thread or within ``send(_:)``. The closure must
+    ///     only pass the result on, such as to the event loop.
     /// - Throws: ``APNsSenderError`` when libcurl is unusable or the system refuses a thread.
     public init(
         _ configuration: APNsConfiguration,
@@ -65,7 +66,7 @@ public final class APNsSender: PushSender {
         providerToken = ProviderToken(configuration)
     }
 
-    /// Sends one push; its result is reported, even if it could not be sent at all.
+    /// Sends one push; its result is reported, even if the push could not be sent at all.
     public func send(_ push: OutgoingPush) {
         let isNew = pushes.withLock { $0.updateValue(UnderWay(), forKey: push.id) == nil }
         precondition(isNew, "a push was ordered twice under one id")
@@ -74,7 +75,7 @@ public final class APNsSender: PushSender {
             fields(of: push) + [.pushKind(ServerText(push.kind)), .pushBytes(push.payload.count)]
         )
         guard Self.isDeviceToken(push.token) else {
-            // The text would become part of a path. Apple would give the same answer.
+            // The text would become part of the URL's path. Apple would refuse the push with the same reason.
             return finish(push, .response(status: 400, reason: "BadDeviceToken", timestamp: nil))
         }
         do {
@@ -84,8 +85,9 @@ public final class APNsSender: PushSender {
         }
     }
 
-    /// Cancels a push that has not been sent on a connection yet; one that was sent continues until it is answered, and
-    /// is not sent a second time.
+    /// Cancels a push that has not been sent on a connection yet.
+    ///
+    /// A push that was sent continues until Apple responds, and is not sent a second time.
     public func cancel(_ id: PushID) {
         let request = pushes.withLock { orders in
             orders[id]?.isCancelled = true
@@ -96,7 +98,7 @@ public final class APNsSender: PushSender {
 
     /// Signs with this configuration's key from now on; all other settings stay as they are.
     ///
-    /// It may be called from any thread.
+    /// Call this method from any thread.
     public func use(_ configuration: APNsConfiguration) { providerToken.use(configuration.signer) }
 
     /// Shuts the sender down, and blocks until that is done.
@@ -122,7 +124,7 @@ public final class APNsSender: PushSender {
             case .failure(let failure): finish(push, .unreachable(failure.description))
             }
         }
-        // The request may be answered already. Then its push is no longer in the table, or is at its second attempt.
+        // The request may already have an outcome. Then its push is no longer in `pushes`, or is at its second attempt.
         let isCancelled = pushes.withLock { orders in
             guard orders[push.id]?.isSecond == isSecond else { return false }
             orders[push.id]?.request = request

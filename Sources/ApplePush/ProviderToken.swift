@@ -2,12 +2,14 @@ import Crypto
 import OutboundHTTP
 import Threads
 
-/// The token that authenticates us to Apple: an ES256 JWT of key id, team id and time of issue, kept and renewed.
+/// The provider token, which authenticates this server to Apple: an ES256 JWT with key id, team id and time of issue.
 ///
-/// Apple refuses a token older than 60 minutes (`ExpiredProviderToken`), and a server that renews more often than every
-/// 20 minutes (`TooManyProviderTokenUpdates`). So the token is renewed at the first use after 40 minutes, and by
-/// ``renewed(insteadOf:)`` after 20. The wall clock's time is written into the token, and the steady clock measures its
-/// age.
+/// It is kept and renewed.
+///
+/// Apple refuses a token older than 60 minutes (`ExpiredProviderToken`), and refuses a server that renews its token
+/// more often than every 20 minutes (`TooManyProviderTokenUpdates`). So the token is renewed at the first use after 40
+/// minutes. If Apple refuses the token as expired, ``renewed(insteadOf:)`` renews it once it is 20 minutes old. The
+/// wall clock's time is written into the token, and the steady clock measures its age.
 ///
 /// A jump of the wall clock renews the token at its next use, whatever its age, because Apple may find the time of
 /// issue too old or in the future. To notice a jump, the time since the token was made is measured by both clocks. If
@@ -19,8 +21,8 @@ final class ProviderToken: Sendable {
     static let renewedAfterMilliseconds: Int64 = 40 * 60_000
     /// The least age at which the token is renewed when Apple calls it expired, in milliseconds.
     static let keptForMilliseconds: Int64 = 20 * 60_000
-    /// The largest difference, in milliseconds, that does not count as a jump: between the two clocks' measures of the
-    /// time since the token was made.
+    /// The largest difference, in milliseconds, between the two clocks' measures of the token's age that does not count
+    /// as a jump.
     static let jumpMilliseconds: Int64 = 60_000
 
     private struct Issued {
@@ -44,7 +46,7 @@ final class ProviderToken: Sendable {
 
     /// Signs with another key from now on.
     ///
-    /// With the same key nothing changes, because Apple wants no more tokens than necessary.
+    /// With the same key nothing changes, because Apple refuses a server that makes new tokens too often.
     func use(_ signer: APNsConfiguration.Signer) {
         state.withLock { state in
             if !state.signer.isSame(as: signer) { state = State(signer: signer) }

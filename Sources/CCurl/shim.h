@@ -10,8 +10,8 @@ static inline CURLcode ringline_curl_set_long(CURL *easy, CURLoption option, lon
     return curl_easy_setopt(easy, option, value);
 }
 
-/// Options that take a 64-bit size (CURLOPTTYPE_OFF_T). `long` is too narrow on some systems, so libcurl has its own
-/// type.
+/// Options that take a 64-bit size (CURLOPTTYPE_OFF_T). A `long` is too narrow for such a size on some systems, so
+/// libcurl has a type of its own for it.
 static inline CURLcode ringline_curl_set_size(CURL *easy, CURLoption option, curl_off_t value) {
     return curl_easy_setopt(easy, option, value);
 }
@@ -26,12 +26,13 @@ static inline CURLcode ringline_curl_set_pointer(CURL *easy, CURLoption option, 
     return curl_easy_setopt(easy, option, value);
 }
 
-/// CURLOPT_HTTPHEADER: the list remains the caller's and must outlive the transfer.
+/// CURLOPT_HTTPHEADER: the caller owns the list, which must outlive the transfer.
 static inline CURLcode ringline_curl_set_headers(CURL *easy, struct curl_slist *list) {
     return curl_easy_setopt(easy, CURLOPT_HTTPHEADER, list);
 }
 
-/// CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION: both callbacks receive bytes and return how many they took.
+/// CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION: both callbacks receive bytes and return the number of bytes that
+/// they took.
 static inline CURLcode ringline_curl_set_writer(CURL *easy, CURLoption option, curl_write_callback function) {
     return curl_easy_setopt(easy, option, function);
 }
@@ -57,11 +58,11 @@ static inline long ringline_curl_get_long(CURL *easy, CURLINFO info, long fallba
     return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : fallback;
 }
 
-/// The outcome in a CURLMSG_DONE message; Swift imports its union only as unsafe storage.
+/// The outcome in a CURLMSG_DONE message; Swift imports the message's union only as unsafe storage.
 static inline CURLcode ringline_curl_message_result(const CURLMsg *message) {
     return message->data.result;
 }
 
-/// curl_version_info needs the version of the struct with which the caller was compiled: a macro that Swift does not
-/// import.
+/// Calls curl_version_info with the version of its struct for which the caller is compiled. That version is a macro,
+/// which Swift does not import.
 static inline const curl_version_info_data *ringline_curl_version(void) { return curl_version_info(CURLVERSION_NOW); }

@@ -7,7 +7,7 @@ private func transfer(_ pointer: UnsafeMutableRawPointer?) -> Transfer? {
     pointer.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
 }
 
-/// CURLOPT_WRITEFUNCTION: returns how many bytes it took; any other number aborts the transfer.
+/// CURLOPT_WRITEFUNCTION: returns the number of bytes that libcurl passed; any other return value aborts the transfer.
 @c(ringline_curl_takes_body)
 func curlTakesBody(
     _ bytes: UnsafeMutablePointer<CChar>?,
@@ -19,7 +19,7 @@ func curlTakesBody(
     return taken ? size * count : -1
 }
 
-/// CURLOPT_HEADERFUNCTION: like the function above, for one whole header line.
+/// CURLOPT_HEADERFUNCTION: does the same as the function above, for one whole header line.
 @c(ringline_curl_takes_header)
 func curlTakesHeader(
     _ bytes: UnsafeMutablePointer<CChar>?,
@@ -33,7 +33,7 @@ func curlTakesHeader(
 
 /// CURLOPT_PREREQFUNCTION: the connection is established, and the request is sent next.
 ///
-/// The addresses are ignored.
+/// The addresses and ports of the two ends are ignored.
 @c(ringline_curl_sends)
 func curlSends(
     _ pointer: UnsafeMutableRawPointer?,
@@ -50,7 +50,7 @@ func curlSends(
 @c(ringline_curl_socket_made)
 func curlSocketMade(_ pointer: UnsafeMutableRawPointer?, _ socket: curl_socket_t, _ purpose: curlsocktype) -> CInt {
     var milliseconds = CUnsignedInt(clamping: Int(bitPattern: pointer))
-    // If a system refuses it, lost connections are only noticed later.
+    // If a system refuses the option, lost connections are only noticed later.
     _ = setsockopt(
         socket,
         CInt(IPPROTO_TCP),

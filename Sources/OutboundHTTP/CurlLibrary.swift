@@ -6,7 +6,7 @@ enum CurlLibrary {
     private static let oldest: UInt32 = 0x07_57_00
 
     private static let fault: String? = {
-        // This call is thread-safe since 7.84, and here it is made only once anyway.
+        // The call is thread-safe since libcurl 7.84, and a `static let` makes it only once anyway.
         guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK else {
             return "its initialization failed (curl_global_init)"
         }

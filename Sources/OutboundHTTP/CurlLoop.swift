@@ -6,7 +6,7 @@ import DequeModule
 ///
 /// libcurl gets only a limited number of a host's transfers at a time, because it looks at all of its transfers in each
 /// round. Deadlines are kept here, because libcurl's own timeout does not run while a transfer waits for the connection
-/// of another one.
+/// of another transfer.
 final class CurlLoop {
     private let queue: RequestQueue
     private let multi: UnsafeMutableRawPointer
@@ -18,7 +18,7 @@ final class CurlLoop {
     private var idleHandles: [EasyHandle] = []
     /// A moment not later than the earliest deadline of all requests; nil if there are no deadlines.
     private var nextDeadline: ContinuousClock.Instant?
-    /// The moment by which the loop must end; nil before it was asked to.
+    /// The moment by which the loop must end; nil until it is asked to stop.
     private var stopBy: ContinuousClock.Instant?
 
     /// The largest number of handles kept for later requests; each takes a few KiB.
@@ -28,15 +28,16 @@ final class CurlLoop {
 
     /// The requests to one host.
     private struct Host {
-        /// The waiting requests, oldest first; an id that is no longer in the loop's `waiting` was answered meanwhile.
+        /// The waiting requests, oldest first; an id that is no longer in the loop's `waiting` belongs to a request
+        /// that has failed meanwhile.
         var queue: Deque<HTTPRequestID> = []
         /// The number of requests under way.
         var open = 0
         /// Whether the last outcome was a response; only used with `firstAloneMilliseconds`.
         ///
-        /// A fault of one stream does not change it.
+        /// A failure of a single HTTP/2 stream does not change the value.
         var isProven = false
-        /// The moment until which its first request goes alone.
+        /// The moment until which the first request to the host goes alone.
         var aloneUntil: ContinuousClock.Instant?
 
         /// Returns whether one more request may be started.
@@ -71,7 +72,7 @@ final class CurlLoop {
             expire()
             startWaiting()
             var running: CInt = 0
-            // Its result concerns the multi handle, and can only report that we misused it.
+            // The result of the call concerns the multi handle, and can only report a misuse of that handle.
             _ = curl_multi_perform(multi, &running)
             finishDone()
             if let stopBy, (open.isEmpty && waiting.isEmpty) || stopBy <= .now { break }
@@ -79,20 +80,20 @@ final class CurlLoop {
             for moment in [nextDeadline, stopBy, nextAloneEnd].compactMap({ $0 }) {
                 wait = min(wait, max(.zero, moment - .now))
             }
-            // The call also returns at libcurl's own timers, socket events and wake-ups. A part of a millisecond is
-            // waited for in full: the loop would otherwise turn without a pause until the moment has come.
+            // The call also returns at libcurl's own timers, socket events and wake-ups. The wait is rounded up to
+            // whole milliseconds: with a wait of 0 the loop would turn without a pause until the moment has come.
             _ = curl_multi_poll(multi, nil, 0, CInt((wait / .milliseconds(1)).rounded(.up)), nil)
         }
         close()
     }
 
-    /// Whether a waiting request could be started immediately, because another one has just finished.
+    /// Whether a waiting request could be started immediately, because another request has just finished.
     private var hasRoom: Bool {
         let now = ContinuousClock.now
         return hosts.values.contains { !$0.queue.isEmpty && $0.hasRoom(configuration, at: now) }
     }
 
-    /// The earliest moment at which the requests to some host stop waiting for the answer to its first request.
+    /// The earliest moment at which the requests to some host stop waiting for the response to the first request.
     private var nextAloneEnd: ContinuousClock.Instant? {
         hosts.values.filter { !$0.isProven && !$0.queue.isEmpty && $0.open < configuration.openPerHost }
             .compactMap(\.aloneUntil).min()
@@ -185,7 +186,7 @@ final class CurlLoop {
         open[transfer.order.id] = nil
         byHandle[easy.pointer] = nil
         hosts[transfer.order.host]?.open -= 1
-        // This resets the stream (RST_STREAM) if it is still open; the connection stays.
+        // If the stream is still open, removing the handle resets it (RST_STREAM); the connection stays open.
         _ = curl_multi_remove_handle(multi, easy.pointer)
         // The list of headers is freed with the transfer, so the handle must not point to it.
         easy.setHeaders(nil)
@@ -210,7 +211,7 @@ final class CurlLoop {
         for id in Array(open.keys) { fail(id, .shutDown) }
         for order in left { order.completion(.failure(.shutDown)) }
         idleHandles = []
-        // This closes the connections in good order; every easy handle has been removed by now.
+        // This also closes the connections; every easy handle has been removed before.
         _ = curl_multi_cleanup(multi)
     }
 }

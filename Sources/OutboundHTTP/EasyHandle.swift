@@ -17,23 +17,25 @@ final class EasyHandle {
 
     deinit { curl_easy_cleanup(pointer) }
 
-    /// Clears the options of the last transfer (`curl_easy_reset`) and sets those that all transfers share.
+    /// Clears the options of the last transfer (`curl_easy_reset`) and sets the options that all transfers share.
     func reset(_ configuration: HTTPClientConfiguration) {
         curl_easy_reset(pointer)
         isSound = true
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_PROTOCOLS_STR, "https,http")
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        // Wait for a connection that is being made and may multiplex, rather than make another one.
+        // Rather than make another connection, wait for one that is being made and may turn out to multiplex.
         set(CURLOPT_PIPEWAIT, 1)
         set(CURLOPT_CONNECTTIMEOUT_MS, configuration.connectTimeoutMilliseconds)
         set(CURLOPT_TCP_KEEPALIVE, 1)
         set(CURLOPT_TCP_KEEPIDLE, 30)
         set(CURLOPT_TCP_KEEPINTVL, 10)
         // Apple asks clients to keep connections; by default curl drops one that was idle for 118 s. A dead connection
-        // is noticed by keep-alive, or within the unacknowledged timeout of its next use.
+        // is noticed by keep-alive; if the connection is used before that, its loss is noticed after
+        // `unacknowledgedTimeoutMilliseconds`.
         set(CURLOPT_MAXAGE_CONN, 3_600)
-        // A hanging resolver must not block us when its transfer is removed (curl would join its thread).
+        // If a name lookup hangs, removing its transfer must not block the loop (libcurl would join the resolver's
+        // thread).
         set(CURLOPT_QUICK_EXIT, 1)
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         if let caFile = configuration.caFile {

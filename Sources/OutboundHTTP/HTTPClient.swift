@@ -4,15 +4,15 @@ import Threads
 /// An HTTP client on a thread of its own, over libcurl's multi interface (`curl_multi_perform`).
 ///
 /// Requests to one host share a few HTTP/2 connections, which stay open. No call blocks except
-/// ``shutdown(limitMilliseconds:)``, and a host that does not answer delays no other host. For every request the
-/// completion is called exactly once. It is called on the client's thread, where it must not block. If the request is
-/// refused immediately (queue full, bad request, shut down), it is called on the caller's thread before
-/// ``send(_:completion:)`` returns.
+/// ``shutdown(limitMilliseconds:)``, and a host that does not respond delays no requests to other hosts. For every
+/// request the completion is called exactly once. The call is made on the client's thread, where the completion must
+/// not block. If the request is refused immediately (queue full, bad request, shut down), the completion is called on
+/// the caller's thread before ``send(_:completion:)`` returns.
 ///
 /// libcurl may repeat a request on a new connection by itself, up to five times. It does so when the server refused the
-/// stream unprocessed (REFUSED_STREAM, GOAWAY), or when a kept connection ended before any byte of an answer came. A
-/// request that is lost in another way fails, and its sender must repeat it. So a request's effect should tolerate
-/// repetition.
+/// stream unprocessed (REFUSED_STREAM, GOAWAY), or when a kept connection ended before any byte of a response came. A
+/// request that is lost in another way fails, and its sender has to repeat it. So it should do no harm if the server
+/// gets a request twice.
 public final class HTTPClient: Sendable {
     /// The outcome that a request's sender receives.
     public typealias Outcome = Result<HTTPResponse, HTTPFailure>
@@ -55,9 +55,9 @@ public final class HTTPClient: Sendable {
         return id
     }
 
-    /// Cancels a request: its completion gets ``HTTPFailure/cancelled(sent:)``, unless it was answered before.
+    /// Cancels a request: its completion gets ``HTTPFailure/cancelled(sent:)``, unless it has already got an outcome.
     ///
-    /// With `onlyIfUnsent` a request that was sent continues, and its answer is reported as if it had not been
+    /// With `onlyIfUnsent`, a request that was sent continues, and its response is reported as if it had not been
     /// cancelled. "Sent" means handed to an established connection; a request that still waits or connects is not sent.
     public func cancel(_ id: HTTPRequestID, onlyIfUnsent: Bool = false) {
         queue.post(cancel: id, onlyIfUnsent: onlyIfUnsent)
@@ -71,10 +71,10 @@ public final class HTTPClient: Sendable {
 
     /// Shuts the client down and waits for its thread to end.
     ///
-    /// It takes no more requests, lets open ones finish for at most this long, fails the rest with
-    /// ``HTTPFailure/shutDown``, and closes the connections. A second call does nothing.
+    /// The client accepts no more requests, and gives the accepted ones at most this long to finish. It fails the rest
+    /// with ``HTTPFailure/shutDown``, and closes the connections. A second call does nothing.
     ///
-    /// Called within a completion it cannot wait for its own thread, and returns immediately.
+    /// Within a completion, the call cannot wait for its own thread, so it returns immediately.
     public func shutdown(limitMilliseconds: Int64 = 5_000) {
         queue.stop(by: .now + .milliseconds(max(0, limitMilliseconds)))
         thread.join()
@@ -82,7 +82,7 @@ public final class HTTPClient: Sendable {
 }
 
 extension HTTPRequest {
-    /// The `scheme://host:port` of the URL; requests in which it is equal share connections and a queue.
+    /// The `scheme://host:port` of the URL; requests with the same value share connections and a queue.
     var host: String {
         guard let scheme = url.firstRange(of: "://") else { return "" }
         return String(url[..<(url[scheme.upperBound...].firstIndex { "/?#".contains($0) } ?? url.endIndex)])

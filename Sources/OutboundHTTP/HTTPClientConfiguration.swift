@@ -2,7 +2,7 @@
 public struct HTTPClientConfiguration: Sendable {
     /// A PEM file of the certificate authorities to trust instead of the system's; nil means the system's.
     public var caFile: String?
-    /// Whether `https_proxy`, `all_proxy` and `no_proxy` are followed as curl does.
+    /// Whether the environment variables `https_proxy`, `all_proxy` and `no_proxy` are used as curl uses them.
     ///
     /// Default true.
     public var usesProxyFromEnvironment = true
@@ -22,18 +22,18 @@ public struct HTTPClientConfiguration: Sendable {
     ///
     /// Default 4.
     ///
-    /// One is enough for a thousand streams. But APNs grants only a single stream to a connection that has not yet
-    /// shown a valid provider token, and an HTTP/1.1 server needs one connection for each request.
+    /// One HTTP/2 connection is enough for a thousand streams. But APNs grants only a single stream to a connection
+    /// that has not yet shown a valid provider token, and an HTTP/1.1 server needs one connection for each request.
     public var connectionsPerHost: Int = 4
-    /// The largest number of requests under way to one host; the rest wait their turn.
+    /// The largest number of requests under way to one host; further requests wait.
     ///
     /// Default 500 (APNs allows about 1,000 streams).
     public var openPerHost: Int = 500
     /// The time for which the first request to a host goes alone, in milliseconds.
     ///
-    /// The next ones go out when it is answered or the time is over. After a lost connection one request goes alone
-    /// again. This is for a server that grants a new connection few streams and refuses the others, as APNs does.
-    /// Default 0: there is no such wait.
+    /// The next requests go out when the first has a response or the time is over. After a lost connection, one request
+    /// goes alone again. This is for a server that grants a new connection only few streams and refuses further ones,
+    /// as APNs does. Default 0: there is no such wait.
     public var firstAloneMilliseconds: Int64 = 0
     /// The largest number of requests waiting for one host; one more fails with ``HTTPFailure/queueFull``.
     ///
@@ -41,7 +41,8 @@ public struct HTTPClientConfiguration: Sendable {
     public var waitingPerHost: Int = 10_000
     /// The largest number of requests waiting for all hosts together.
     ///
-    /// Default 40,000, so that a single dead host cannot use all of it.
+    /// Default 40,000: four times ``waitingPerHost``, so that the requests to one dead host leave room for those to
+    /// other hosts.
     public var waitingInAll: Int = 40_000
     /// The thread's name, at most 15 bytes, as `top -H` shows it.
     ///

@@ -8,7 +8,7 @@ public enum HTTPFailure: Error, Equatable, Sendable {
     case invalidRequest(String)
     /// The host's name could not be resolved.
     case nameNotResolved
-    /// No connection could be made: it was refused, unreachable, or got no answer within the connect timeout.
+    /// No connection could be made: the host refused it, was unreachable, or did not reply within the connect timeout.
     case connectFailed
     /// A proxy named by the environment failed.
     case proxyFailed
@@ -28,9 +28,9 @@ public enum HTTPFailure: Error, Equatable, Sendable {
     case timedOut(sent: Bool)
     /// The response's body is larger than the request's limit.
     case bodyTooLarge
-    /// The request was cancelled by ``HTTPClient/cancel(_:onlyIfUnsent:)``; `sent` tells whether it was sent.
+    /// The request was cancelled by ``HTTPClient/cancel(_:onlyIfUnsent:)``; `sent` tells whether the request was sent.
     case cancelled(sent: Bool)
-    /// The client was shut down before the answer came.
+    /// The client was shut down before the response came.
     case shutDown
     /// Any other failure, in libcurl's own words.
     case other(String)

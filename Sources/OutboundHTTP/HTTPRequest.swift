@@ -15,7 +15,7 @@ public struct HTTPRequest: Sendable {
     public var timeoutMilliseconds: Int64
     /// The names of the response headers to keep, in lower case.
     ///
-    /// Others are dropped as they arrive.
+    /// Other headers are dropped as they arrive.
     public var wantedHeaders: [String] = []
     /// The largest accepted response body, in bytes; a larger one fails with ``HTTPFailure/bodyTooLarge``.
     ///
@@ -55,10 +55,11 @@ public struct HTTPHeader: Equatable, Sendable {
         self.value = value
     }
 
-    /// Whether it can be sent: a name of token characters (RFC 9110, 5.6.2) and a value without control characters.
+    /// Whether the header can be sent: its name consists of token characters (RFC 9110, section 5.6.2), and its value
+    /// has no control characters except tabs.
     ///
-    /// Other headers are refused before libcurl sees them, because it would send a line break unchanged, which makes a
-    /// second header.
+    /// Other headers are refused before libcurl sees them. libcurl would send a line break in a value unchanged, and
+    /// the server would read a second header.
     var isSendable: Bool {
         !name.isEmpty && name.utf8.allSatisfy(Self.isToken)
             && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 9 }
@@ -112,7 +113,7 @@ public enum HTTPVersion: Int, Comparable, Sendable {
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// The id of a sent request, for cancelling it; unique within one client.
+/// The id of a request, with which the request can be cancelled; unique within one client.
 public struct HTTPRequestID: Hashable, Sendable {
     let rawValue: UInt64
 }

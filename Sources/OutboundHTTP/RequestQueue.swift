@@ -19,8 +19,8 @@ enum Command: Sendable {
 
 /// The only state that the client's thread shares with others: the commands, and the number of waiting requests.
 ///
-/// It holds the multi handle so that other threads can wake the loop: `curl_multi_wakeup` is the one call of the multi
-/// interface that any thread may make. It does not touch the handle after the loop has closed the queue.
+/// The queue holds the multi handle so that other threads can wake the loop: `curl_multi_wakeup` is the one call of the
+/// multi interface that any thread may make. The queue does not use the handle after the loop has closed the queue.
 final class RequestQueue: Sendable {
     private struct State {
         var waiting: [String: Int] = [:]
@@ -47,7 +47,7 @@ final class RequestQueue: Sendable {
         self.waitingInAll = waitingInAll
         nonisolated(unsafe) let handle = pointer
         commands.wake {
-            // It fails only for a broken handle or a full wake-up pipe, and a full pipe wakes the loop anyway.
+            // The call fails only for an invalid handle or a full wake-up pipe, and a full pipe wakes the loop anyway.
             _ = curl_multi_wakeup(handle)
         }
     }
@@ -59,7 +59,7 @@ final class RequestQueue: Sendable {
         }
     }
 
-    /// Accepts an order, or returns the reason why not.
+    /// Accepts an order and returns nil, or returns the reason for which the order is refused.
     func post(_ order: Order) -> HTTPFailure? {
         state.withLock { state in
             guard !state.isStopping else { return .shutDown }
@@ -67,7 +67,7 @@ final class RequestQueue: Sendable {
             guard waiting < waitingPerHost, state.waitingInAll < waitingInAll else { return .queueFull }
             state.waiting[order.host] = waiting + 1
             state.waitingInAll += 1
-            // The inbox is open, because it is closed under this lock, and only when stopping.
+            // The inbox is still open: `close()` sets `isStopping` under this lock before it closes the inbox.
             commands.put(.start(order))
             return nil
         }

@@ -5,8 +5,8 @@ import Glibc
 ///
 /// It is used on the client's thread only.
 ///
-/// libcurl's callbacks get an unretained pointer to it. The loop keeps each transfer for as long as its handle is in
-/// the multi handle. libcurl calls back only during that time, and only from within the loop's own calls.
+/// libcurl's callbacks get an unretained pointer to the transfer. The loop keeps each transfer for as long as its easy
+/// handle is in the multi handle. libcurl calls back only during that time, and only from within the loop's own calls.
 final class Transfer {
     let order: Order
     let easy: EasyHandle
@@ -62,7 +62,7 @@ final class Transfer {
 
     /// Receives one whole header line with its line break.
     ///
-    /// A status line starts the headers of the response afresh: an earlier 100 or 103 is dropped.
+    /// A status line begins a new response, so the headers of an earlier 100 or 103 response are dropped.
     func take(header line: UnsafeRawBufferPointer) -> Bool {
         if line.starts(with: "HTTP/".utf8) {
             headers = []
@@ -71,7 +71,7 @@ final class Transfer {
         }
         let wanted = order.request.wantedHeaders
         guard !wanted.isEmpty, let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return true }
-        // Bytes that are not UTF-8 become U+FFFD: no caller has a use for such a value.
+        // Bytes that are not UTF-8 become U+FFFD; no caller has a use for a header with such bytes.
         let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
         guard wanted.contains(name) else { return true }
         let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }

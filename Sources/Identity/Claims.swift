@@ -1,6 +1,6 @@
 public import CallCore
 
-/// The content of a verified token: who its bearer is.
+/// The content of a verified token: the user, and what the token says about that user.
 public struct Claims: Sendable, Equatable {
     /// The user's id.
     public var user: UserID
@@ -14,7 +14,7 @@ public struct Claims: Sendable, Equatable {
     public var device: DeviceID?
     /// The full names of the group rooms that the user may join (`rooms`), such as `room:team`.
     public var rooms: [String]
-    /// Whether the bearer is a service, which may name any user (`scope` contains the word `server`).
+    /// Whether the token is that of a service, which may act for any user (`scope` contains the word `server`).
     public var isService: Bool
     /// The end of the token's validity in seconds since 1970, without the leeway; nil if the token has no `exp`.
     ///

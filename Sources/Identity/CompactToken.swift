@@ -42,10 +42,11 @@ struct TokenHeader {
 
     /// The accepted values of `typ`, in lower case, with or without `application/`.
     ///
-    /// The same key may have signed other kinds of token, such as a logout token. They must not be accepted as access
-    /// tokens (RFC 8725, section 3.11).
+    /// The same key may have signed other kinds of token, such as a logout token. Such tokens must not be accepted as
+    /// access tokens (RFC 8725, section 3.11).
     private static let types = ["jwt", "at+jwt", "jose"].map { Array($0.utf8) }
-    /// Members that a verifier must understand, and that this verifier does not; `enc` and `b64` change what is signed.
+    /// Members that a verifier must understand, and that this verifier does not support; `enc` and `b64` change what is
+    /// signed.
     private static let refused = ["crit", "b64", "enc"]
 
     init(_ json: [UInt8]) throws(TokenError) {

@@ -1,4 +1,4 @@
-/// The HS256 secret that a server makes for itself when none is configured: for trials, not for production.
+/// The HS256 secret that a server makes for itself if no key is configured: for trials, not for production.
 public enum DevelopmentKey {
     /// The name of the file in the data folder.
     public static let fileName = "development-jwt-secret"

@@ -1,16 +1,16 @@
 import Crypto
 import JSON
 
-/// A JWKS (RFC 7517): its usable keys, and the operator's warnings about the others.
+/// A JWKS (RFC 7517): its usable keys, and warnings for the operator about the other keys.
 struct KeySet {
     private(set) var keys: [VerificationKey] = []
     private(set) var warnings: [String] = []
 
     /// Reads a JWKS.
     ///
-    /// Keys of unknown kinds are skipped, as RFC 7517, section 5 requires. A broken key is skipped too, because it must
-    /// not make all other keys useless. Each skipped key leaves a warning. In a published set, secrets are skipped:
-    /// everyone who can read the set could sign with them.
+    /// Keys of unknown kinds are skipped, as RFC 7517, section 5 requires. A malformed key is skipped too: one such key
+    /// must not make the whole set useless. Each skipped key leaves a warning. In a published set, secret keys (`oct`)
+    /// are skipped as well: everyone who can read the set could sign with them.
     init(json: [UInt8], isPublished: Bool = false) throws(TokenKeyError) {
         let parsed: JSONValue
         do { parsed = try JSONValue(json) } catch { throw .keySetSyntax }

@@ -6,10 +6,10 @@ public struct KeySetSchedule: Sendable {
     public static let usualLife: Int64 = 3_600_000
     /// The limits for how long a set counts as fresh, whatever its server states, in milliseconds.
     public static let lives: ClosedRange<Int64> = 300_000...86_400_000
-    /// The shortest time between two fetches because of tokens that name an unknown key, in milliseconds.
+    /// The shortest time between two fetches that are caused by tokens with an unknown key id, in milliseconds.
     public static let missPause: Int64 = 60_000
-    /// The longest pause after failures, in milliseconds; the first pause lasts two seconds and each further one twice
-    /// as long.
+    /// The longest pause after failures, in milliseconds; the first pause lasts two seconds, and each further pause
+    /// twice as long as the one before.
     public static let longestPause: Int64 = 300_000
 
     /// When the next fetch is due.
@@ -23,7 +23,7 @@ public struct KeySetSchedule: Sendable {
     /// Creates a schedule whose first fetch is due immediately.
     public init(at now: Int64) { dueAt = now }
 
-    /// Returns whether a fetch must begin now; if so, it counts as under way.
+    /// Returns whether a fetch must begin now; if so, the fetch counts as under way.
     public mutating func begins(at now: Int64) -> Bool {
         guard !isUnderWay, now >= dueAt else { return false }
         isUnderWay = true
@@ -33,7 +33,7 @@ public struct KeySetSchedule: Sendable {
     /// Records that a token named a key that is missing from the set; the key may be new.
     ///
     /// - Parameter now: the present moment.
-    /// - Returns: whether a fetch is under way or due, so that the key may be available soon.
+    /// - Returns: whether a fetch is under way or due now, so that the key may be available soon.
     public mutating func missed(at now: Int64) -> Bool {
         if isUnderWay { return true }
         // After failures the pause is kept: tokens with forged key ids must not make the server fetch more often.
@@ -52,7 +52,8 @@ public struct KeySetSchedule: Sendable {
     ///
     /// - Parameters:
     ///   - now: the present moment.
-    ///   - life: how long its server calls it fresh, in milliseconds.
+    ///   - life: how long the set is fresh according to its server, in milliseconds; `nil` if the server states no
+    ///     time.
     public mutating func succeeded(at now: Int64, life: Int64?) {
         isUnderWay = false
         failures = 0
@@ -68,7 +69,7 @@ public struct KeySetSchedule: Sendable {
 
     /// Returns how long a response is fresh by its `Cache-Control` (RFC 9111, section 5.2), in milliseconds.
     ///
-    /// It is `nil` if the header does not state it, and 0 for `no-store`, `no-cache` and a malformed `max-age`.
+    /// The result is `nil` if the header states no time, and 0 for `no-store`, `no-cache` and a malformed `max-age`.
     public static func life(cacheControl: String) -> Int64? {
         for directive in cacheControl.split(separator: ",") {
             let parts = directive.split(separator: "=", maxSplits: 1).map { part in

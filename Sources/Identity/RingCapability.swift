@@ -1,10 +1,10 @@
 public import CallCore
 import Crypto
 
-/// The `act` of a push: it lets a device that was just woken handle one call, although its JWT may have expired
-/// (protocol, section 6.5).
+/// A capability, the `act` of a push: with it, a device that was just woken can handle one call although the device's
+/// JWT may have expired (protocol, section 6.5).
 ///
-/// A capability consists of its fields and an HMAC-SHA256 over them; the server stores none.
+/// A capability consists of its fields and an HMAC-SHA256 over them; the server does not store capabilities.
 public struct RingCapability: Sendable {
     /// The call, the device and the time that a capability is for.
     public struct Fields: Sendable, Equatable {
@@ -12,9 +12,9 @@ public struct RingCapability: Sendable {
         public var callId: CallID
         /// The call's epoch.
         public var epoch: UInt32
-        /// The user who was rung, and who is the bearer.
+        /// The user who was rung, and for whom the holder of the capability acts.
         public var user: UserID
-        /// The other user of the call: several pairs of users may have calls with one callId.
+        /// The other user of the call; needed because several pairs of users may have calls with the same callId.
         public var peer: UserID
         /// The device that was rung.
         public var device: DeviceID
@@ -41,16 +41,18 @@ public struct RingCapability: Sendable {
 
     private let key: [UInt8]
 
-    /// The version of the layout; a capability of another version is refused, not misread.
+    /// The version of the layout; a capability of another version is refused instead of being misread.
     private static let version: UInt8 = 1
-    /// Half the length of SHA-256, which RFC 2104 (section 5) allows, because a push has few bytes to spare.
+    /// The length of the HMAC in bytes: half the length of SHA-256, because a push has few bytes to spare.
+    ///
+    /// RFC 2104 (section 5) allows such a truncation.
     private static let codeByteCount = 16
     /// The longest possible capability: version, four texts of 255 bytes, two numbers and the code, in base64url.
     private static let maximumTextByteCount = (1 + 4 * 256 + 16 + codeByteCount) * 4 / 3 + 2
 
-    /// Creates an issuer whose own key is derived from the server's key.
+    /// Creates an issuer and verifier whose HMAC key is derived from a key of the server.
     ///
-    /// - Parameter serverKey: one of ``ServerKeys``.
+    /// - Parameter serverKey: the secret of a key of ``ServerKeys``.
     public init(serverKey: [UInt8]) {
         key = HMACSHA256.code(of: Array("ringline ring capability".utf8), key: serverKey)
     }

@@ -2,9 +2,10 @@ import Crypto
 import Glibc
 
 extension SecretFile {
-    /// Creates a secret file; if another process is faster, the file of that process stays.
+    /// Creates a secret file; if another process has created it meanwhile, the file of that process stays.
     static func create(_ path: String, _ text: String? = nil) throws(SecretFileError) {
-        // The name is random. So two processes never write to the same file, and a leftover of a crash does not matter.
+        // The temporary file's name is random. So two processes never write to the same file, and a file left over from
+        // a crash does no harm.
         let temporary = temporaryPath(of: path)
         let text = text ?? Base64URL.encode(SecureRandom.bytes(32)) + "\n"
         defer { unlink(temporary) }

@@ -46,8 +46,8 @@ public enum SecretFile {
 
     /// Returns a path for display, and hides a secret that was given in place of its path.
     ///
-    /// - Returns: the path if the file exists, or a folder on the way to it exists, or it looks like a path; otherwise
-    ///   asterisks.
+    /// - Returns: the path if the file exists, or a folder on the way to it exists, or the text looks like a path;
+    ///   otherwise asterisks.
     public static func shown(_ path: String) -> String {
         if hasExistingFolder(path) || looksLikePath(path) { return path }
         return "******"
@@ -62,11 +62,11 @@ public enum SecretFile {
         return access(path, F_OK) == 0
     }
 
-    /// Returns whether a text is most likely a path and not a secret: it consists of plain file names, and the last one
-    /// may have an extension.
+    /// Returns whether a text is most likely a path and not a secret: it consists of plain file names, and the last
+    /// name may have an extension.
     ///
-    /// Random text has digits among its letters, characters of base64, or no extension. The parts of a token are far
-    /// longer than an extension.
+    /// Random text is recognized by its digits, or by characters such as `+` and `=`. Digits are allowed only if the
+    /// last name has an extension of 1 to 8 characters; the last part of a token is far longer.
     private static func looksLikePath(_ path: String) -> Bool {
         let names = path.split(separator: "/").filter { $0 != "." && $0 != ".." }
         // The first line of a PEM key contains spaces, which are not allowed in a name here.
@@ -91,8 +91,8 @@ public enum SecretFile {
     /// Reads the secret of a file, or creates the file with a random secret.
     ///
     /// The file appears in one step and complete, with mode 0600, so that two processes that start together read the
-    /// same secret. It is written under another name and then linked to its own name, which fails if that name exists.
-    /// A half-written secret is never seen, not even after a crash.
+    /// same secret. The file is written under another name and then linked to its own name, which fails if that name
+    /// exists. So no process ever reads a half-written secret, not even after a crash.
     ///
     /// - Parameters:
     ///   - path: the file; its folder must exist.

@@ -2,14 +2,15 @@ import Crypto
 
 /// The server's own keys, from which it derives the keys that sign and verify capabilities to ring.
 ///
-/// They are kept in the data folder, so that what was issued before a restart stays valid. The newest key signs, and is
-/// replaced when it is a day old. The former keys are kept as long as anything they signed may be valid.
+/// The keys are kept in the data folder, so that capabilities issued before a restart stay valid. The newest key signs,
+/// and is replaced when it is a day old. The former keys are kept as long as a capability that they signed may be
+/// valid.
 public struct ServerKeys: Equatable, Sendable {
     /// The name of the file in the data folder.
     public static let fileName = "server-key"
     /// The age at which the newest key is replaced, in milliseconds.
     public static let periodMilliseconds: Int64 = 86_400_000
-    /// The largest lead of a key's creation over the present, in milliseconds, at which the key is kept.
+    /// How far in the future a key's time of creation may be, in milliseconds, without the key being replaced.
     ///
     /// A larger lead means that a clock was wrong, and the key is replaced.
     private static let largestClockLead: Int64 = 3_600_000
@@ -34,7 +35,9 @@ public struct ServerKeys: Equatable, Sendable {
 
     /// The key that signs.
     public let newest: Key
-    /// The former keys, the newest first; each was replaced when the key before it in this order was made.
+    /// The former keys, the newest first.
+    ///
+    /// Each of them was replaced when the next newer key was made.
     public let former: [Key]
 
     /// Creates a new random key without former keys.
@@ -47,7 +50,7 @@ public struct ServerKeys: Equatable, Sendable {
 
     /// Reads the text of the file: one key with its creation time on each line, the newest first.
     ///
-    /// A text of another form is one key of unknown age, as earlier versions stored it.
+    /// A text of any other form is taken as one key of unknown age: earlier versions stored only the key.
     public init(text: [UInt8]) {
         let keys = text.split(separator: 0x0A).map(Self.key)
         guard let newest = keys.first, let newest, !keys.contains(nil) else {
@@ -70,9 +73,12 @@ public struct ServerKeys: Equatable, Sendable {
         ([newest] + former).map { "\(String(decoding: $0.secret, as: UTF8.self)) \($0.madeAt)\n" }.joined()
     }
 
-    /// Whether every key is base64 of 32 bytes at least; a file that was overwritten contains no such key.
+    /// Whether every key is base64 of at least 32 bytes.
     ///
-    /// Keys are made here in base64url. An operator may have made one with `openssl rand -base64 32`.
+    /// A file that something else has overwritten contains no such keys.
+    ///
+    /// Both alphabets of base64 are accepted: the server writes base64url, and an operator may have made a key with
+    /// `openssl rand -base64 32`.
     public var areValid: Bool {
         ([newest] + former).allSatisfy { key in
             let bytes = Base64URL.decode(key.secret.span) ?? Base64.decode(String(decoding: key.secret, as: UTF8.self))
@@ -85,7 +91,7 @@ public struct ServerKeys: Equatable, Sendable {
         now - newest.madeAt >= Self.periodMilliseconds || newest.madeAt - now > Self.largestClockLead
     }
 
-    /// Returns the keys with a new one that signs, and without those for which no capability is valid any more.
+    /// Returns the keys with a new key that signs, and without the former keys whose capabilities have all expired.
     ///
     /// - Parameters:
     ///   - now: milliseconds since 1970.
@@ -94,7 +100,7 @@ public struct ServerKeys: Equatable, Sendable {
     public func rotated(at now: Int64, life: Int64) -> ServerKeys {
         var (kept, replacedAt) = ([newest], newest.madeAt)
         for key in former {
-            // A moment in the future comes from a clock that was wrong.
+            // If the key was replaced in the future, a clock was wrong then.
             guard now - replacedAt <= life, replacedAt <= now else { break }
             kept.append(key)
             replacedAt = key.madeAt
@@ -115,7 +121,7 @@ public struct ServerKeys: Equatable, Sendable {
         ServerKeys(text: try SecretFile.loadOrCreate("\(folder)/\(fileName)", ServerKeys(at: now).text))
     }
 
-    /// Replaces the keys in a data folder, so that they survive a power cut.
+    /// Replaces the keys in a data folder; the new keys survive a power cut.
     ///
     /// - Throws: ``SecretFileError``; the earlier keys are then still there.
     public func save(inFolder folder: String) throws(SecretFileError) {
@@ -125,8 +131,8 @@ public struct ServerKeys: Equatable, Sendable {
 
 /// An issuer and verifier of capabilities.
 ///
-/// It signs with the newest of the server's keys, and accepts capabilities of the former keys as long as these may be
-/// valid.
+/// It signs with the newest of the server's keys. It also accepts capabilities that a former key signed before it was
+/// replaced, as long as they are valid.
 public struct CapabilitySigner: Sendable {
     private let newest: RingCapability
     /// The former keys, each with the last moment at which a capability that it signed can be valid.
@@ -153,8 +159,8 @@ public struct CapabilitySigner: Sendable {
     public func verify(_ text: String, nowMs: Int64) -> RingCapability.Fields? {
         if let fields = newest.verify(text, nowMs: nowMs) { return fields }
         for (signer, until) in former {
-            // A stolen former key must not sign a capability that is valid for longer than any it could sign while in
-            // use.
+            // A stolen former key must not sign a capability that is valid for longer than any capability from the time
+            // in which the key was in use.
             if let fields = signer.verify(text, nowMs: nowMs), fields.validUntilMs <= until { return fields }
         }
         return nil

@@ -2,7 +2,7 @@ import Crypto
 
 /// A time-limited credential for coturn (`use-auth-secret`; draft-uberti-behave-turn-rest-00).
 public struct TimeLimitedCredential: Sendable, Equatable {
-    /// `<expiry>:<user>`: seconds since 1970, then the user it was issued to, for coturn's log.
+    /// `<expiry>:<user>`: the expiry in seconds since 1970, and the user for whom it was issued, for coturn's log.
     public let username: String
     /// The base64 text of the HMAC-SHA1 of the username under the shared secret.
     public let credential: String

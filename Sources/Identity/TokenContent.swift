@@ -39,7 +39,7 @@ struct TokenContent {
 
     /// Checks whether the token is valid now (RFC 7519, sections 4.1.4 and 4.1.5).
     ///
-    /// With a leeway of 60 it is valid from the second `nbf` - 60 to the second `exp` + 59.
+    /// With a leeway of 60, the token is valid from the second `nbf` - 60 to the second `exp` + 59.
     func checkTime(atSeconds now: Int64, rules: TokenRules) throws(TokenError) {
         // Neither sum can overflow: dates and leeway are at most 2^53.
         if let start = notBeforeSeconds, now < start - rules.leewaySeconds { throw .notYetValid }
@@ -48,7 +48,8 @@ struct TokenContent {
 
     /// Reads a NumericDate: a non-negative number of seconds, with or without a fraction.
     ///
-    /// A fraction is rounded up: for a clock of whole seconds that is the same moment. A value above 2^53 becomes 2^53.
+    /// A fraction is rounded up: a clock of whole seconds passes the date at the same moment as the rounded date. A
+    /// value above 2^53 becomes 2^53.
     private static func date(_ name: String, of object: JSONMembers) throws(TokenError) -> Int64? {
         guard let value = object[name] else { return nil }
         guard case .number(let number) = value else { throw .claim(name) }
@@ -64,7 +65,7 @@ struct TokenContent {
         guard case .number(let number)? = object["iat"] else { return nil }
         let seconds = number.double
         guard seconds.isFinite, seconds >= 0 else { return nil }
-        // Rounded down: in doubt the token counts as older, so that a revocation covers it.
+        // The date is rounded down, so that in doubt the token counts as older and a revocation covers it.
         return Int64(min(seconds.rounded(.down), 0x1p53))
     }
 

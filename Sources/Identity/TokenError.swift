@@ -1,7 +1,7 @@
 /// Why a token is not accepted.
 ///
 /// On the wire there are two codes: ``expired`` becomes `token_expired`, everything else `unauthenticated`. The reasons
-/// are for the log and the message; they never contain any part of the token.
+/// go to the log and into the error message; they never contain any part of the token.
 public enum TokenError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The token was valid until `exp`, and the leeway is over too.
     case expired
@@ -11,14 +11,14 @@ public enum TokenError: Error, Sendable, Equatable, CustomStringConvertible {
     case malformed
     /// The header is not supported.
     ///
-    /// It contains something that must be understood but is not (`crit`, `b64`, `enc`), or its `typ` is not that of an
-    /// access token.
+    /// It contains a member that a verifier must support but this verifier does not (`crit`, `b64`, `enc`), or its
+    /// `typ` is not that of an access token.
     case unsupportedHeader
     /// The header's `alg` is not the algorithm of any configured key.
     case algorithm
     /// The header's `kid` is not the id of any configured key of that algorithm.
     case unknownKey
-    /// The signature is not valid under the key.
+    /// The signature is not valid under any key that fits the token.
     case signature
     /// The token has no `exp`, but one is required.
     case noExpiry

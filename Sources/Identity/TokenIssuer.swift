@@ -12,7 +12,7 @@ public struct TokenIssuer: Sendable {
     ///
     /// - Parameters:
     ///   - secret: the bytes of the HS256 secret, used raw.
-    ///   - rules: the user claim (`sub` if it is nil), the issuer and the audience of these rules go into the tokens.
+    ///   - rules: the rules whose user claim (`sub` if nil), issuer and audience go into the tokens.
     public init(secret: [UInt8], rules: TokenRules = TokenRules()) {
         self.secret = secret
         userClaim = rules.userClaim ?? "sub"
@@ -30,7 +30,7 @@ public struct TokenIssuer: Sendable {
     ///   - device: the device's id.
     ///   - rooms: full names of the group rooms that the user may join.
     ///   - service: whether the token is for a service (`"scope":"server"`).
-    ///   - ttlSeconds: how long the token is valid, from `now`; below zero: it has expired.
+    ///   - ttlSeconds: how long the token is valid, from `now`; with a negative value the token has already expired.
     ///   - now: seconds since 1970.
     /// - Returns: the token.
     public func issue(
@@ -71,7 +71,7 @@ public struct TokenIssuer: Sendable {
         return sign(payload: json.bytes)
     }
 
-    /// Returns a compact JWT with a payload.
+    /// Returns a signed compact JWT with this payload.
     private func sign(payload: [UInt8]) -> String {
         let header = #"{"alg":"HS256","typ":"JWT"}"#
         let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(payload)

@@ -5,9 +5,9 @@ import JSON
 /// A refusal names only what its cause is about: the header of a token whose key or algorithm does not fit, and one
 /// claim of a token whose signature is valid. It never contains the token, its user or any other claim.
 public struct TokenRefusal: Equatable, Sendable {
-    /// How long the token has been expired, in seconds.
+    /// The time since the token expired (`exp`), in seconds.
     public private(set) var expiredSeconds: Int64?
-    /// How long it takes until the token is valid, in seconds.
+    /// The time until the token becomes valid (`nbf`), in seconds.
     public private(set) var earlySeconds: Int64?
     /// The `iss` of a token from another issuer; empty if it has none.
     public private(set) var issuer: String?
@@ -20,17 +20,17 @@ public struct TokenRefusal: Equatable, Sendable {
     /// The name of the claim that is malformed.
     public private(set) var claim: String?
 
-    /// The number of bytes of a text that are shown.
+    /// The largest number of bytes that are shown of each text.
     private static let shownBytes = 64
 
     /// Reads a refused token again.
     ///
     /// - Parameters:
-    ///   - error: the error with which `TokenVerifier.verify` refused it.
+    ///   - error: the error with which `TokenVerifier.verify` refused the token.
     ///   - token: the token.
-    ///   - now: the time at which it was checked, in seconds since 1970.
+    ///   - now: the time at which the token was checked, in seconds since 1970.
     public init(_ error: TokenError, of token: String, atSeconds now: Int64) {
-        // An error of its own only means that there is nothing to show.
+        // If the token cannot be parsed, there is nothing to show.
         let parts = token.utf8.count > TokenVerifier.maximumByteCount ? nil : try? CompactToken(Array(token.utf8))
         switch error {
         case .algorithm: algorithm = parts.map { Self.shown($0.header.algorithm) }
@@ -50,7 +50,7 @@ public struct TokenRefusal: Equatable, Sendable {
     private static func shown(_ bytes: [UInt8]) -> String { String(decoding: bytes.prefix(shownBytes), as: UTF8.self) }
 
     private static func claim(_ name: String, in token: CompactToken?) -> JSONValue? {
-        // The payload of a token that was verified is an object; of any other there is nothing to show.
+        // If the payload is not a JSON object, there is no claim to show.
         guard let payload = token?.payload, case .object(let object)? = try? JSONValue(payload) else { return nil }
         return object[name]
     }

@@ -12,7 +12,7 @@ public struct TokenRules: Sendable, Equatable {
     public var requireExpiry: Bool
     /// The largest expected difference between the clocks of issuer and server, in seconds, from 0.
     ///
-    /// It extends the validity by `exp` and `nbf`.
+    /// It extends the token's validity at both ends: before `nbf` and after `exp`.
     public var leewaySeconds: Int64
 
     /// Creates rules with the protocol's defaults: an expiry is required, and the leeway is 60 s.

@@ -1,22 +1,24 @@
 import Crypto
 
-/// The verifier of JWTs (RFC 7519, by the rules of RFC 8725), which determines who a token's bearer is.
+/// The verifier of JWTs (RFC 7519, by the rules of RFC 8725): it checks a token and returns the token's claims.
 ///
-/// Each of its keys determines one algorithm; a token must name one of these algorithms. A verifier is made once, used
-/// from any thread, and keeps nothing of the tokens that it has seen.
+/// Each of its keys determines one algorithm; a token must name one of these algorithms. A verifier is made once and
+/// used from any thread. It stores nothing about the tokens that it verifies.
 public struct TokenVerifier: Sendable {
     /// The length above which a token is refused unread, in bytes.
     ///
     /// HTTP servers accept headers of about this size, and a genuine token is much shorter.
     public static let maximumByteCount = 12_288
-    /// The largest number of keys: a token without `kid` may have to be checked with each.
+    /// The largest number of keys.
+    ///
+    /// It is limited because a token without `kid` may have to be checked with each of them.
     public static let maximumKeyCount = 64
     /// The length in bytes below which an HS256 secret causes a warning (RFC 7518, section 3.2).
     public static let minimumSecretByteCount = 32
 
     /// The requirements on claims.
     public let rules: TokenRules
-    /// One sentence for each thing that the operator should know about the keys; none contains a key.
+    /// The warnings about the keys for the operator, each in one sentence that contains no key.
     public let warnings: [String]
     /// The algorithms that tokens may have, in the order of the keys, for the log at the start.
     public var algorithms: [String] {

@@ -7,7 +7,8 @@ public enum TokenKeySource: Sendable {
     case secret([UInt8])
     /// The text of a public key's file (PEM): an EC key on P-256 is for ES256, an RSA key for RS256.
     case publicKey(pem: String)
-    /// The contents of a JWKS file (RFC 7517, section 5) with keys of `kty` EC, RSA and oct, chosen by `kid`.
+    /// The contents of a JWKS file (RFC 7517, section 5) with keys of `kty` EC, RSA and oct; a token chooses among them
+    /// by `kid`.
     case keySet(json: [UInt8])
     /// A published JWKS: anyone can read it, so a secret in it is not secret and is skipped.
     case publishedKeySet(json: [UInt8])
@@ -19,7 +20,7 @@ public enum TokenKeyError: Error, Sendable, Equatable, CustomStringConvertible {
     case noKeys
     /// The HS256 secret is empty.
     case emptySecret
-    /// The HS256 secret is a PEM or JWKS text: anyone with that file, which may be public, could sign tokens.
+    /// The HS256 secret is a PEM or JWKS text. Such a file may be public, and anyone who has it could sign tokens.
     case secretIsKeyFile
     /// The public key cannot be used.
     case publicKey(KeyError)
@@ -50,7 +51,7 @@ public enum TokenKeyError: Error, Sendable, Equatable, CustomStringConvertible {
 
 /// One key and the one algorithm that it is for.
 ///
-/// A token is verified by the key's algorithm; it never chooses the algorithm.
+/// A token is verified by the key's algorithm; the token never chooses the algorithm.
 struct VerificationKey: Sendable {
     enum Material: Sendable {
         case secret([UInt8])

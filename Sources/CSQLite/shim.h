@@ -2,7 +2,7 @@
 #include <sqlite3.h>
 
 // SQLITE_TRANSIENT and SQLITE_STATIC are casts of integers to a function pointer, which Swift does not import. Besides,
-// a null pointer would bind NULL where an empty text or blob is meant.
+// an empty text or blob may come as a null pointer, which SQLite would bind as NULL.
 
 /// Binds UTF-8 text, which SQLite copies.
 static inline int csqlite_bind_text_copied(sqlite3_stmt *statement, int index, const void *text, sqlite3_uint64 size) {
@@ -14,7 +14,7 @@ static inline int csqlite_bind_blob_copied(sqlite3_stmt *statement, int index, c
     return sqlite3_bind_blob64(statement, index, bytes ? bytes : "", size, SQLITE_TRANSIENT);
 }
 
-/// Binds bytes without a copy; they must remain in place until the statement's parameter is bound again.
+/// Binds bytes without a copy; the bytes must remain in place until the statement's parameter is bound again.
 static inline int csqlite_bind_blob_borrowed(sqlite3_stmt *statement, int index, const void *bytes, sqlite3_uint64 size) {
     return sqlite3_bind_blob64(statement, index, bytes ? bytes : "", size, SQLITE_STATIC);
 }

@@ -5,8 +5,8 @@ public enum Base64URL {
 
     /// Returns the bytes of a text; nil if the text is not exactly what ``encode(_:)`` returns for them.
     ///
-    /// It is strict, so that no two texts stand for the same bytes: no padding, no white space, no character of the
-    /// other alphabet, no bits set after the last byte.
+    /// Decoding is strict, so that no two texts stand for the same bytes: it refuses padding, white space, characters
+    /// of the other alphabet, and bits that are set after the last byte.
     public static func decode(_ text: Span<UInt8>) -> [UInt8]? { Alphabet.url.decode(text) }
 
     /// Returns the bytes of a text; nil if the text is not exactly what ``encode(_:)`` returns for them.
@@ -23,7 +23,8 @@ public enum Base64 {
         var bytes = Array(text.utf8)
         guard bytes.count.isMultiple(of: 4) else { return nil }
         for _ in 0..<2 where bytes.last == Alphabet.pad { bytes.removeLast() }
-        // Wrong padding fails: "AA=" and "AAA==" by the count, "AA=A" by the alphabet.
+        // Wrong padding is refused: "AA=" and "AAA==" because of the number of characters, "AA=A" because `=` is not in
+        // the alphabet.
         return Alphabet.standard.decode(bytes.span)
     }
 }

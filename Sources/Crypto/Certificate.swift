@@ -13,7 +13,7 @@ public struct Certificate: Sendable, Equatable {
     ///
     /// Wraps `d2i_X509`, `X509_get0_notBefore`, `X509_get0_notAfter`.
     ///
-    /// - Throws: ``KeyError`` if there is no PEM, something other than a certificate, or a broken certificate.
+    /// - Throws: ``KeyError`` if there is no PEM, something other than a certificate, or a malformed certificate.
     public init(pem: String) throws(KeyError) {
         self = try withoutErrorQueue { () throws(KeyError) in
             let blocks = try PEM.blocks(of: pem)

@@ -18,14 +18,14 @@ public enum SHA256 {
     /// Returns the digest of a text's UTF-8 bytes: 32 bytes.
     public static func hash(_ text: String) -> [UInt8] { hash(Array(text.utf8)) }
 
-    // It is fetched once, because an implicit fetch for each digest costs more than the digest of a token. OpenSSL
-    // never changes this object, and it is never freed, so every thread may read it.
+    // The algorithm is fetched once, because an implicit fetch for each digest costs more than the digest of a token.
+    // OpenSSL never changes the object, and it is never freed, so every thread may read it.
     nonisolated(unsafe) private static let algorithm = EVP_MD_fetch(nil, "SHA256", nil)
 }
 
 /// MD5 (RFC 1321), only for TURN's long-term credentials, which require it (RFC 8489, section 9.2.2).
 ///
-/// It is broken: use it for nothing else.
+/// MD5 is not secure: use it for nothing else.
 public enum MD5 {
     /// The length of a digest in bytes.
     public static let byteCount = 16
@@ -42,7 +42,7 @@ public enum MD5 {
 
 /// Computes a digest in one call.
 ///
-/// It fails only when OpenSSL lacks the digest, or memory: then nothing here can work.
+/// OpenSSL fails only if it lacks the digest or memory. Then the process stops, because it cannot work without digests.
 private func digest(_ bytes: Span<UInt8>, by algorithm: OpaquePointer?, byteCount: Int) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: byteCount) { output, count in
         let done = bytes.withUnsafeBufferPointer { input in

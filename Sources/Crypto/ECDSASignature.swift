@@ -6,7 +6,7 @@ enum ECDSASignature {
 
     /// Returns the DER encoding of r‖s; nil if the input is not 64 bytes long.
     ///
-    /// The verification checks whether the numbers are in range.
+    /// This function does not check whether the numbers are in range; the verification of the signature does.
     static func der(_ raw: [UInt8]) -> [UInt8]? {
         guard raw.count == byteCount else { return nil }
         let body = integer(raw[..<32]) + integer(raw[32...])
@@ -14,7 +14,7 @@ enum ECDSASignature {
         return [0x30, UInt8(body.count)] + body
     }
 
-    /// Returns the 64 bytes r‖s of a DER signature; nil if the input is not one.
+    /// Returns the 64 bytes r‖s of a DER signature; nil if the input is not a DER signature.
     ///
     /// Wraps `d2i_ECDSA_SIG`, `BN_bn2binpad`.
     static func raw(_ der: [UInt8]) -> [UInt8]? {
@@ -35,7 +35,7 @@ enum ECDSASignature {
 
     /// Returns a non-negative DER integer.
     ///
-    /// It has no leading zeros, except one where the first bit would otherwise be read as a sign.
+    /// Leading zeros are left out, except for one where the first bit would otherwise be read as a sign.
     private static func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var digits = Array(bytes.drop { $0 == 0 })
         if digits.first.map({ $0 >= 0x80 }) ?? true { digits.insert(0, at: 0) }

@@ -14,7 +14,7 @@ public enum KeyError: Error, Sendable, Equatable, CustomStringConvertible {
     case unsupported(String)
     /// The RSA key is too short or too long; the value is its length in bits.
     case keyLength(Int)
-    /// The key is not valid: its encoding is broken, or its point is not on the curve.
+    /// The key is not valid: its encoding is malformed, or its point is not on the curve.
     case invalid
     /// OpenSSL failed: out of memory, or no random bytes.
     case failed

@@ -16,7 +16,7 @@ final class KeyHandle: Sendable {
 
     /// Whether this is an EC key on P-256.
     ///
-    /// It does not check that the point lies on the curve: see ``isSoundPublicKey``.
+    /// This property does not say whether the point lies on the curve; ``isSoundPublicKey`` does.
     var isP256: Bool {
         guard EVP_PKEY_is_a(pointer, "EC") == 1 else { return false }
         var name = [CChar](repeating: 0, count: 64)

@@ -36,7 +36,7 @@ public enum HMACSHA1 {
 
 /// Computes a code in one call.
 ///
-/// It fails only when OpenSSL lacks the digest, or memory: then nothing here can work.
+/// OpenSSL fails only if it lacks the digest or memory. Then the process stops, because it cannot work without HMAC.
 private func authenticate(
     _ message: Span<UInt8>,
     key: [UInt8],

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// A private P-256 key that signs by ES256 (RFC 7518, section 3.4), as APNs' provider tokens require.
 ///
-/// It is built once, then used from any thread.
+/// A key is made once and used from any thread.
 public struct P256SigningKey: Sendable {
     private let key: KeyHandle
 

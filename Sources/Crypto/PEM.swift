@@ -8,7 +8,7 @@ struct PEM {
     /// Reads the one block of a text.
     ///
     /// Several certificates are a chain, of which the first is read. Several blocks of any other kind are refused,
-    /// because it would be wrong to guess which is meant. Wraps `PEM_read_bio`.
+    /// because the server must not guess which of them is meant. Wraps `PEM_read_bio`.
     init(_ text: String) throws(KeyError) {
         let blocks = try PEM.blocks(of: text)
         guard let first = blocks.first else { throw .notPEM }
@@ -27,12 +27,12 @@ struct PEM {
     /// Returns all blocks of a text in their order; empty if there is no block.
     static func blocks(of text: String) throws(KeyError) -> [PEM] {
         guard !text.isEmpty else { return [] }
-        // A memory BIO reads the bytes in place, so all of the reading is within the scope of their pointer.
+        // A memory BIO reads the bytes in place, so all blocks are read while the pointer to the bytes is valid.
         return try Array(text.utf8).withUnsafeBufferPointer { bytes throws(KeyError) -> [PEM] in
             guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { throw .failed }
             defer { BIO_free(bio) }
             var blocks: [PEM] = []
-            // A file of keys has only a few blocks. The limit is for a large file that was named by mistake.
+            // A file of keys has only a few blocks. The limit of 16 is for a large file that was named by mistake.
             while blocks.count < 16, let block = try next(in: bio) { blocks.append(block) }
             return blocks
         }

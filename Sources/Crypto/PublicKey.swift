@@ -1,8 +1,9 @@
 import COpenSSL
 
-/// A public key that verifies signatures of one algorithm, which follows from its kind: P-256 → ES256, RSA → RS256.
+/// A public key that verifies signatures of one algorithm, which follows from the kind of key: P-256 → ES256, RSA →
+/// RS256.
 ///
-/// It is built once, then used from any thread.
+/// A key is made once and used from any thread.
 public struct PublicKey: Sendable {
     /// The algorithm of a key (RFC 7518, section 3.1).
     public enum Algorithm: String, Sendable, Equatable {
@@ -25,8 +26,9 @@ public struct PublicKey: Sendable {
 
     /// Reads the key from a PEM text.
     ///
-    /// - Parameter pem: `PUBLIC KEY` (SPKI), `RSA PUBLIC KEY` (PKCS#1) or `CERTIFICATE` (X.509). Of a certificate only
-    ///   the key is used: neither its dates nor its issuer are checked. Of a chain the first certificate is used.
+    /// - Parameter pem: `PUBLIC KEY` (SPKI), `RSA PUBLIC KEY` (PKCS#1) or `CERTIFICATE` (X.509). From a certificate
+    ///   only the key is used: neither its dates nor its issuer are checked. From a chain, the first certificate is
+    ///   used.
     /// - Throws: ``KeyError`` if there is no PEM, a private key, another kind of key, or a length out of range.
     public init(pem: String) throws(KeyError) {
         self = try withoutErrorQueue { () throws(KeyError) in
@@ -44,7 +46,7 @@ public struct PublicKey: Sendable {
         }
     }
 
-    /// Creates a key from one that has not been checked yet.
+    /// Checks a key that was just read or built, and creates a public key from it.
     init(checking key: KeyHandle) throws(KeyError) {
         if key.isP256 {
             algorithm = .es256
@@ -61,7 +63,7 @@ public struct PublicKey: Sendable {
         self.key = key
     }
 
-    /// Creates the public half of a P-256 key that was checked already.
+    /// Creates the public half of a P-256 key that has been checked before.
     init(p256 key: KeyHandle) {
         algorithm = .es256
         self.key = key
@@ -74,7 +76,7 @@ public struct PublicKey: Sendable {
     /// - Parameters:
     ///   - signature: ES256: the 64 bytes r‖s; RS256: as many bytes as the modulus has.
     ///   - message: the message that was signed, not its digest.
-    /// - Returns: false for every other signature, however broken it is.
+    /// - Returns: false for any other bytes, malformed signatures included.
     public func isValid(_ signature: [UInt8], for message: Span<UInt8>) -> Bool {
         switch algorithm {
         case .es256:
@@ -113,7 +115,8 @@ public struct PublicKey: Sendable {
 }
 
 extension PEM {
-    /// Returns the result of a `d2i` function that decodes all the bytes; nil if it fails or leaves bytes over.
+    /// Returns the result of a `d2i` function that decodes all the bytes; nil if the function fails or leaves bytes
+    /// over.
     fileprivate func decoded(
         _ decode: (inout UnsafePointer<UInt8>?, Int) -> OpaquePointer?
     ) -> OpaquePointer? {

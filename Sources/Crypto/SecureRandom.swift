@@ -6,7 +6,7 @@ public enum SecureRandom {
     ///
     /// Wraps `RAND_bytes`.
     ///
-    /// Without random bytes no key and no token can be made. So the process stops on a machine that has none, as it
+    /// Without random bytes no key and no token can be made. So the process stops if the system provides none, as it
     /// does with the standard library's own generator.
     public static func bytes(_ count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { output, initialized in

@@ -3,14 +3,15 @@ import Glibc
 
 /// A blocking TLS client (TLS 1.2 or later) on a connected socket, for commands that query a server.
 ///
-/// The server's certificate is checked but not enforced: the caller is told what is wrong with it.
+/// The server's certificate is checked, but the handshake succeeds even if it is not trusted: ``certificateFault`` has
+/// the result.
 public final class TLSClient {
     private let context: OpaquePointer
     private let session: OpaquePointer
 
-    /// Performs the TLS handshake; `nil` if the server does not speak TLS, or does not answer in time.
+    /// Performs the TLS handshake; `nil` if the server does not speak TLS, or does not respond in time.
     ///
-    /// Wraps `SSL_connect`. From then on the process ignores SIGPIPE, which OpenSSL's writes would raise.
+    /// Wraps `SSL_connect`. From this call on, the process ignores SIGPIPE, which OpenSSL's writes would raise.
     ///
     /// - Parameters:
     ///   - descriptor: a connected TCP socket; the caller continues to own it, and its timeouts apply.
@@ -36,7 +37,7 @@ public final class TLSClient {
         let isDone = withoutErrorQueue {
             ringline_tls_expect(session, host) == 1 && SSL_set_fd(session, descriptor) == 1 && SSL_connect(session) == 1
         }
-        // `deinit` releases what was set.
+        // `deinit` releases the context and the session.
         guard isDone else { return nil }
     }
 

@@ -4,17 +4,17 @@ extension LogField {
     public static func version(_ version: ServerText) -> Self { Self(own: .version, version) }
     /// The data folder.
     public static func data(_ path: OperatorText) -> Self { Self(operators: .data, path) }
-    /// The id of another process; `nil` if it is unknown.
+    /// The id of another process; `nil` if it is unknown, which is written as `?`.
     public static func process(_ id: Int?) -> Self { Self(.process, id.map { String($0) } ?? "?") }
     /// The limit of open files.
     public static func descriptors(_ limit: UInt64) -> Self { Self(.descriptors, String(limit)) }
-    /// A library's or the system's account of what went wrong.
+    /// The error message of a library or of the system.
     public static func error(_ error: ForeignText) -> Self { Self(.error, error.description) }
-    /// The server's own account of what is wrong with the operator's settings, which it names.
+    /// The server's own sentence about an error in the operator's settings; the sentence names the setting.
     public static func error(about settings: OperatorText) -> Self { Self(operators: .error, settings) }
-    /// The kind of keys.
+    /// The kind of the keys.
     public static func keys(_ kind: ServerText) -> Self { Self(own: .keys, kind) }
-    /// A line of libwebsockets.
+    /// A line of libwebsockets' log.
     public static func library(_ line: ForeignText) -> Self { Self(.library, line.description) }
     /// The file of the certificate.
     public static func certificate(_ path: OperatorText) -> Self { Self(operators: .tlsCertificate, path) }
@@ -28,15 +28,16 @@ extension LogField {
     public static func keySetFailures(_ count: Int) -> Self { Self(.keySetFailures, String(count)) }
     /// The level of the log.
     public static func level(_ level: LogLevel) -> Self { Self(.logLevel, level.name) }
-    /// The number of lines that were dropped.
+    /// The number of log lines that were dropped.
     public static func dropped(_ count: UInt64) -> Self { Self(.logDropped, String(count)) }
-    /// How far the wall clock is ahead, in whole seconds.
+    /// How far the wall clock is ahead of the time with which it was compared, in whole seconds; negative if it is
+    /// behind.
     public static func clockAhead(seconds: Int64) -> Self { Self(.clockAhead, "\(seconds) s") }
     /// A table of the database.
     public static func table(_ name: ServerText) -> Self { Self(own: .databaseTable, name) }
     /// A column of the database.
     public static func column(_ name: ServerText) -> Self { Self(own: .databaseColumn, name) }
-    /// The key of a row.
+    /// The key of a row of the database.
     public static func row(_ key: ForeignText) -> Self { Self(.databaseRow, key.description) }
 
     private init(own key: LogKey, _ words: ServerText) { self.init(key, words.text) }

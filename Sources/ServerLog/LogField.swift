@@ -1,8 +1,8 @@
 public import CallCore
 
-/// One field of a log line: a key, and a value of the type that belongs to it.
+/// One field of a log line: a key, and a value of the type that belongs to the key.
 ///
-/// There is no field for a text of unknown origin; see ``ServerLog``.
+/// No field can hold a text of unknown origin; see ``ServerLog``.
 public struct LogField: Equatable, Sendable {
     /// The key.
     public let key: LogKey
@@ -30,13 +30,13 @@ public struct LogField: Equatable, Sendable {
     public static func seq(_ seq: UInt64) -> Self { Self(.callSeq, seq) }
     /// The state to which a call changed.
     public static func state(_ state: CallState) -> Self { Self(.callState, state.rawValue) }
-    /// The decision about a call that begins.
+    /// The decision about a call that begins, in one word.
     public static func start(_ decision: ServerText) -> Self { Self(.callStart, decision.text) }
-    /// The input that a call was given.
+    /// The input that a call was given, in one word.
     public static func input(_ word: ServerText) -> Self { Self(.callInput, word.text) }
     /// The kind of a signal.
     public static func signal(_ kind: SignalKind) -> Self { Self(.signalKind, kind.rawValue) }
-    /// The meaning of an offer.
+    /// The meaning of an offer for its call, in one word.
     public static func meaning(_ word: ServerText) -> Self { Self(.offerMeaning, word.text) }
     /// The number of connections to which an entry was relayed.
     public static func relayCount(_ count: Int) -> Self { Self(.relayCount, count) }
@@ -65,11 +65,11 @@ public struct LogField: Equatable, Sendable {
     public static func pushBytes(_ count: Int) -> Self { Self(.pushBytes, count) }
     /// The topic of a push, from the registration of its device.
     public static func topic(_ topic: ForeignText) -> Self { Self(.apnsTopic, topic.description) }
-    /// Apple's service.
+    /// The environment of Apple's push service: sandbox or production.
     public static func environment(_ environment: ServerText) -> Self { Self(.apnsEnvironment, environment.text) }
-    /// The status of Apple's answer; 0 = there was none.
+    /// The HTTP status of Apple's response; 0 = there was no response.
     public static func apnsStatus(_ status: Int) -> Self { Self(.apnsStatus, status) }
-    /// The reason in Apple's answer.
+    /// The reason in Apple's response.
     public static func apnsReason(_ reason: ForeignText) -> Self { Self(.apnsReason, reason.description) }
 
     // MARK: Connections and requests
@@ -84,7 +84,7 @@ public struct LogField: Equatable, Sendable {
     public static func closeReason(_ reason: ServerText) -> Self { Self(.connectionReason, reason.text) }
     /// How long a connection was open, in whole seconds.
     public static func seconds(_ seconds: Int64) -> Self { Self(.connectionSeconds, seconds) }
-    /// The bytes that wait for the reader of a connection.
+    /// The number of bytes that wait until the client of a connection reads.
     public static func bytes(_ count: Int) -> Self { Self(.connectionBytes, count) }
     /// The number of open connections.
     public static func connections(_ count: Int) -> Self { Self(.connections, count) }
@@ -92,7 +92,7 @@ public struct LogField: Equatable, Sendable {
     public static func request(_ number: RequestNumber) -> Self { Self(.requestID, number.description) }
     /// The name of a request's operation.
     public static func requestName(_ name: ServerText) -> Self { Self(.requestName, name.text) }
-    /// The method of a request, one of HTTP's own.
+    /// The method of a request.
     public static func method(_ method: RequestMethod) -> Self { Self(.requestMethod, method.description) }
     /// The path of a request.
     public static func path(_ path: RequestPath) -> Self { Self(.requestPath, path.description) }
@@ -103,11 +103,11 @@ public struct LogField: Equatable, Sendable {
 
     // MARK: Refused tokens
 
-    /// The cause for which a token was refused.
+    /// The cause for which a token was refused, in one word.
     public static func tokenCause(_ cause: ServerText) -> Self { Self(.tokenCause, cause.text) }
-    /// How long a token has been expired.
+    /// The time since a token expired, in seconds.
     public static func tokenExpired(seconds: Int64) -> Self { Self(.tokenExpired, "\(seconds) s") }
-    /// How long it takes until a token is valid.
+    /// The time until a token becomes valid, in seconds.
     public static func tokenEarly(seconds: Int64) -> Self { Self(.tokenEarly, "\(seconds) s") }
     /// The issuer of a token with a valid signature.
     public static func tokenIssuer(_ issuer: ForeignText) -> Self { Self(.tokenIssuer, issuer.description) }
@@ -127,7 +127,7 @@ public struct ConnectionNumber: Equatable, Sendable, CustomStringConvertible {
     /// The text: `s_` and the number in base 36.
     public let description: String
 
-    /// The connection with this number.
+    /// Creates the shown form of a connection's number.
     public init(_ number: UInt64) { description = "s_" + String(number, radix: 36) }
 }
 
@@ -136,7 +136,7 @@ public struct RequestNumber: Equatable, Sendable, CustomStringConvertible {
     /// The text: `r_` and the number in base 36.
     public let description: String
 
-    /// The request with this number.
+    /// Creates the shown form of a request's number.
     public init(_ number: UInt64) { description = "r_" + String(number, radix: 36) }
 }
 
@@ -147,6 +147,6 @@ public struct RequestMethod: Equatable, Sendable, CustomStringConvertible {
 
     private static let known: Set<String> = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
 
-    /// The shown form of a method.
+    /// Creates the shown form of a method.
     public init(_ method: String) { description = Self.known.contains(method) ? method : "*" }
 }

@@ -1,6 +1,6 @@
-/// The keys of the log's fields: all that there are.
+/// All keys of the log's fields.
 ///
-/// `Deploy/README.md` explains each; `HouseTests` compares the two.
+/// `Deploy/README.md` explains each key; `HouseTests` checks that none is missing there.
 public enum LogKey: String, CaseIterable, Sendable {
     // Calls.
     case callID = "call.id"

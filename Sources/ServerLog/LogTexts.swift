@@ -1,35 +1,36 @@
 import PlainText
 
-/// Words of the server's own: a sentence, or a word of the protocol.
+/// A text that the server's own sources contain: a sentence, or a word of the protocol.
 ///
-/// They are never text from outside.
+/// It never contains text from outside.
 public struct ServerText: Equatable, Sendable {
     let text: String
 
-    /// Words that the server's sources contain.
+    /// Creates a text from words that the server's sources contain.
     public init(_ words: String) { text = words }
 
-    /// A word of one of the server's own enumerations.
+    /// Creates a text from a value of one of the server's own enumerations.
     public init(_ word: some RawRepresentable<String>) { text = word.rawValue }
 }
 
-/// A text that the operator wrote into the settings, or that names them: a path, an address of the operator's own.
+/// A text that the operator wrote into the settings, such as a path or a URL, or a sentence that names such a setting.
 public struct OperatorText: Equatable, Sendable {
     let text: String
 
-    /// A text of the operator's.
+    /// Creates a text from the operator's words.
     public init(_ text: String) { self.text = text }
 }
 
 /// A text that somebody else wrote: a library's error, a push service's reason, a claim of a token.
 ///
-/// Whatever looks like a token, a secret, an address or a description is replaced by a word in brackets. What is left
-/// is cut to ``limit`` bytes, and control characters are escaped.
+/// The text is first cut to ``limit`` bytes. Then everything in it that looks like a token, a secret or an address is
+/// replaced by a word in brackets; a text that contains a part of a session description or a candidate is replaced as a
+/// whole. Control characters are escaped.
 public struct ForeignText: Equatable, Sendable, CustomStringConvertible {
     /// The text without everything that must not be logged.
     public let description: String
 
-    /// The number of bytes of a text that are read.
+    /// The largest number of bytes that are kept of a text.
     public static let limit = 400
 
     /// Creates the redacted form of a text.
@@ -40,7 +41,7 @@ public struct ForeignText: Equatable, Sendable, CustomStringConvertible {
 
 /// The path of a request as the log shows it: the words of the server's own paths, and `*` for everything else.
 ///
-/// An id in a path may be anything, and people paste tokens into addresses.
+/// An id in a path may be any text, and people paste tokens into URLs.
 public struct RequestPath: Equatable, Sendable, CustomStringConvertible {
     /// The path, such as `/api/calls/*/timeline`.
     public let description: String
@@ -58,7 +59,7 @@ public struct RequestPath: Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The beginning of a push token: enough to tell a device's tokens apart, and not enough to push to it.
+/// The beginning of a push token: enough to distinguish push tokens in the log, and not enough to send a push.
 public struct PushTokenStart: Equatable, Sendable, CustomStringConvertible {
     /// The first six digits, and `…`.
     public let description: String

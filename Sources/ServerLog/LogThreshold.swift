@@ -1,20 +1,21 @@
 public import Synchronization
 
-/// The levels of the log, from the one that says most.
+/// The levels of the log, the most detailed level first.
 public enum LogLevel: UInt8, Comparable, CaseIterable, Sendable {
     /// Every decision about a call.
     case trace
     /// Connections, refusals, and other steps that show why something went wrong.
     case debug
-    /// Calls.
+    /// The beginnings and ends of calls.
     case info
-    /// Changes of the server itself.
+    /// Changes of the server's own state, such as a shutdown.
     case notice
     /// Something that the operator should look at.
     case warning
     /// Something that the server could not do.
     case error
-    /// The end of the server.
+    /// As a threshold, this level turns the log off: the server's only line at this level says that the threshold was
+    /// moved to it.
     case critical
 
     /// The level of this name; `nil` if there is none.
@@ -23,26 +24,28 @@ public enum LogLevel: UInt8, Comparable, CaseIterable, Sendable {
         self = level
     }
 
-    /// The name, as settings and log lines have it.
+    /// The level's name in the settings and in log lines.
     public var name: String { "\(self)" }
 
-    /// Whether `a` says more than `b`.
+    /// Whether `a` is more detailed than `b`.
     @inlinable
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
 /// The lowest level that is logged.
 ///
-/// All copies of a log share it, so it can be changed while the server runs, from any thread.
+/// All copies of a log share the threshold, so it can be changed while the server runs, from any thread.
 public final class LogThreshold: Sendable {
-    /// The level's number: below a line that is not logged there is one load and one comparison.
+    /// The level's number.
+    ///
+    /// A line that is not logged costs one load of this number and one comparison.
     @usableFromInline
     let current: Atomic<UInt8>
 
-    /// Starts at a level.
+    /// Creates a threshold at a level.
     public init(_ level: LogLevel) { current = Atomic(level.rawValue) }
 
-    /// Starts at the level of that name; at `info` if there is no such level.
+    /// Creates a threshold at the level of this name; at `info` if there is no such level.
     public convenience init(_ name: String) { self.init(LogLevel(name: name) ?? .info) }
 
     /// Whether lines of a level are logged.
@@ -55,10 +58,11 @@ public final class LogThreshold: Sendable {
         set { current.store(newValue.rawValue, ordering: .relaxed) }
     }
 
-    /// Moves the threshold by a number of levels, towards `trace` if negative and at most to the end; returns the new
-    /// level.
+    /// Moves the threshold by a number of levels, and returns the new level.
     ///
-    /// Only one thread may move it: the one that takes the operator's signals.
+    /// A negative number moves it towards `trace`; it stops at the first and the last level.
+    ///
+    /// Only the thread that handles the operator's UNIX signals may call this method.
     @discardableResult
     public func move(by steps: Int) -> LogLevel {
         let all = LogLevel.allCases

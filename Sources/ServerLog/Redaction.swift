@@ -1,6 +1,7 @@
-/// Finds in a text that somebody else wrote what no log may contain.
+/// Removes from a text that somebody else wrote everything that no log may contain.
 enum Redaction {
-    /// The beginnings of a description's and a candidate's lines, anywhere in a text.
+    /// Texts that occur in a session description (SDP) or in a candidate; a text with one of them is replaced as a
+    /// whole.
     private static let descriptions = [
         "v=0", "a=candidate", "candidate:", "m=audio", "m=video", "ice-ufrag", "ice-pwd",
     ].map { Array($0.utf8) }
@@ -23,7 +24,8 @@ enum Redaction {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// Splits a text where the characters of tokens and addresses begin and end.
+    /// Splits a text into words, which consist of the characters of tokens and addresses, and the parts between the
+    /// words.
     private static func runs(of bytes: [UInt8]) -> [ArraySlice<UInt8>] {
         var runs: [ArraySlice<UInt8>] = []
         var start = bytes.startIndex

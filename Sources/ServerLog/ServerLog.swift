@@ -4,10 +4,10 @@ public import Logging
 ///
 /// There is no way to log a text of unknown origin by accident. A message is a literal without interpolation. A field
 /// is made by a function that names its key and takes a type of its own (``LogField``): an id, a number, a word of the
-/// server's own, or a text whose name says where it comes from (``ServerText``, ``OperatorText``, ``ForeignText``). No
-/// field takes a token, a description, an address or a name that users see.
+/// server's own, or a text whose type says where it comes from (``ServerText``, ``OperatorText``, ``ForeignText``). No
+/// field takes a token, a session description, a client's address or a display name.
 ///
-/// A line below the threshold costs one comparison: its fields are built only if it is written.
+/// A line below the threshold costs one comparison, because a line's fields are built only if the line is written.
 public struct ServerLog: Sendable {
     /// The lowest level that is logged.
     public let threshold: LogThreshold
@@ -80,7 +80,7 @@ public struct ServerLog: Sendable {
         log(level: .error, message, fields())
     }
 
-    /// Logs a warning about the operator's own settings and keys, whose sentence names them.
+    /// Logs a warning about the operator's settings or keys; the sentence names the setting.
     public func warning(about settings: OperatorText) {
         guard isOn(.warning) else { return }
         logger.warning("\(settings.text)")
@@ -96,7 +96,7 @@ public struct ServerLog: Sendable {
 }
 
 extension LogLevel {
-    /// The level as swift-log has it.
+    /// The level of the same name in swift-log.
     public var ofLibrary: Logger.Level {
         switch self {
         case .trace: .trace

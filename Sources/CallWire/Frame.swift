@@ -1,21 +1,21 @@
 /// One outgoing message with free bytes in front of it, into which the transport writes its own header.
 ///
-/// So the message is written once, and the same bytes go to all of its receivers.
+/// So the message is encoded once, and the same bytes go to all of its receivers.
 public struct Frame: Sendable, Hashable {
     /// The number of free bytes in front of the message.
     ///
     /// libwebsockets needs at least `LWS_PRE` such bytes: 16 in version 4.1.6. The module `LibWebSockets` compares the
-    /// two numbers at its start.
+    /// two numbers when the server starts.
     @inlinable public static var headroom: Int { 16 }
 
     /// The free bytes, of any value, and then the message in UTF-8.
     public let bytes: [UInt8]
 
-    /// Creates a frame of bytes that already begin with the free ones.
+    /// Creates a frame of bytes that already begin with the free bytes.
     @inlinable
     public init(withHeadroom bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Creates a frame of a message, which it copies.
+    /// Creates a frame with a copy of a message.
     @inlinable
     public init(_ message: some Collection<UInt8>) {
         var bytes: [UInt8] = []

@@ -4,7 +4,7 @@ public import JSON
 public enum WireCode: String, Sendable, CaseIterable {
     /// The text is not one JSON object.
     case invalidJSON = "invalid_json"
-    /// A field is missing or has a wrong value; the message names it.
+    /// A field is missing or has a wrong value; the message names the field.
     case invalidField = "invalid_field"
     /// The `type` or `action` is unknown.
     case unknownType = "unknown_type"
@@ -18,7 +18,7 @@ public enum WireCode: String, Sendable, CaseIterable {
     case notFound = "not_found"
     /// The path does not support this method.
     case methodNotAllowed = "method_not_allowed"
-    /// Another device of the callee has the call, or there is nothing to answer.
+    /// Another device of the callee has answered the call, or there is no offer to answer.
     case alreadyAnswered = "already_answered"
     /// The call, or the epoch that was named, is over.
     case callEnded = "call_ended"
@@ -28,7 +28,7 @@ public enum WireCode: String, Sendable, CaseIterable {
     case logFull = "log_full"
     /// A frame, body or field is too large.
     case tooLarge = "too_large"
-    /// The body is not JSON.
+    /// The `Content-Type` of a body is not JSON.
     case unsupportedMediaType = "unsupported_media_type"
     /// The path is for WebSockets only, and the request does not ask for an upgrade.
     case upgradeRequired = "upgrade_required"
@@ -64,7 +64,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         }
     }
 
-    /// The number of seconds after which a client may try again; `nil` = a second try gets the same answer.
+    /// The number of seconds after which a client may try again; `nil` = a second try is refused in the same way.
     public var retryAfterSeconds: Int? {
         switch self {
         case .rateLimited, .draining, .keysUnavailable: 1
@@ -76,7 +76,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         }
     }
 
-    /// A short title for people, which RFC 9457 requires.
+    /// A short title for people: the member `title` of a problem body (RFC 9457).
     public var title: String {
         switch self {
         case .invalidJSON: "Invalid JSON"
@@ -127,7 +127,7 @@ public struct WireError: Error, Equatable, Sendable {
 
     /// Returns the refusal of a field with a wrong value.
     ///
-    /// `mustBe` describes a right one.
+    /// `mustBe` describes the values that are right.
     public static func invalid(_ field: Field, _ mustBe: String) -> Self {
         WireError(.invalidField, "\(field.name): \(mustBe)", field: field.name)
     }

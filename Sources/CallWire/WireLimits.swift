@@ -4,11 +4,11 @@ import JSON
 public enum WireLimits {
     /// The maximum size of a frame or body in bytes.
     ///
-    /// It leaves room for the largest description with its escapes, and no more.
+    /// It leaves room for the largest allowed description with its JSON escapes, and no more.
     public static let frameBytes = 65_536
     /// The maximum size of a decoded session description in bytes.
     ///
-    /// The largest that browsers write are below 20 KiB.
+    /// The largest descriptions that browsers write are below 20 KiB.
     public static let sdpBytes = 48 * 1_024
     /// The maximum size of a candidate in bytes, as it is written in the frame.
     public static let candidateBytes = 4 * 1_024

@@ -2,14 +2,14 @@ import JSON
 
 /// A relayed object that is parsed again, for a fetch or a push.
 ///
-/// Relaying an ordinary signal never needs it.
+/// When the server relays an ordinary signal, it parses no object again.
 public struct RelayedObject: Sendable {
     private let object: JSONObject
 
     /// Parses a frame with its headroom; `nil` if it does not contain exactly one JSON object.
     public init?(_ frame: [UInt8]) {
         guard frame.count > Frame.headroom,
-            // The server wrote the frame, so the caller cannot do anything about the kind of fault.
+            // The server itself wrote the frame, so the kind of fault would not help the calling code.
             let object = try? JSONObject(frame, in: Frame.headroom..<frame.count)
         else { return nil }
         self.object = object

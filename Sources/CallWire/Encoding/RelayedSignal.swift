@@ -7,15 +7,15 @@ public struct RelayedSignal: Sendable {
     public var kind: SignalKind
     /// The position of the signal in its call's log.
     public var position: LogPosition
-    /// The user who sent it.
+    /// The user who sent the signal.
     public var from: UserID
-    /// The device that sent it.
+    /// The device that sent the signal.
     public var device: DeviceID
-    /// The `id` that the device gave it.
+    /// The `id` that the device gave the signal; `nil` if it gave none.
     public var id: SignalID?
-    /// The values that the server computed for an offer.
+    /// The values that the server computed for an offer; `nil` for another kind.
     public var offer: OfferExtras?
-    /// The effective reason of an `end`.
+    /// The reason that the server set for an `end`; `nil` for another kind.
     public var reason: EndReason?
 
     /// The values that the server computes for an offer (protocol, section 3.4).
@@ -107,7 +107,7 @@ public struct LogName: Hashable, Sendable {
     public var callID: CallID
     /// The room of the call.
     public var room: String
-    /// The epoch: which use of the callId this is.
+    /// The call's epoch: the number, from 1, that tells apart the calls with the same callId and peer.
     public var epoch: UInt32
 
     /// Creates the identity of a call's log.
@@ -145,7 +145,7 @@ public struct LogPosition: Equatable, Sendable {
     public var log: LogHead
     /// The number of the entry.
     public var seq: UInt64
-    /// The time at which it was appended.
+    /// The time at which the entry was appended.
     public var at: Moment
 
     /// Creates a position from all its parts.
@@ -157,14 +157,14 @@ public struct LogPosition: Equatable, Sendable {
 }
 
 extension JSONWriter {
-    /// Writes the members that every relayed object and every `call` event contains.
+    /// Writes the members from `callId` to `ts`, which every relayed object and every `call` event contains.
     mutating func write(_ position: LogPosition) {
         comma()
         write(parts: position)
         endNumber()
     }
 
-    /// Writes the members from `callId` to `ts`, without the comma before them.
+    /// Writes the same members, without the comma before them and without their end.
     mutating func write(parts position: LogPosition) {
         part(position.log.members)
         digits(position.seq)

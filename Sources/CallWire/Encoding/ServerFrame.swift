@@ -40,6 +40,9 @@ public enum ServerFrame {
     }
 
     /// Returns the ack of a durable signal, also for a resend.
+    ///
+    /// `seq`: The number of the signal's entry; 0 = it needed no entry, and the ack has no `seq`.
+    /// `outcome`: The end of the call, if the ack must report it; `nil` otherwise.
     public static func ack(id: SignalID, callID: CallID, epoch: UInt32, seq: UInt64, outcome: StateChange?) -> [UInt8] {
         var json = JSONWriter(
             headroom: Frame.headroom,
@@ -193,7 +196,7 @@ extension JSONWriter {
         plain(type)
     }
 
-    /// Writes a user id; as an integer if `asInteger` is set and the id is an integer.
+    /// Writes a user id: as an integer if `asInteger` is set and the id is an integer, and otherwise as a string.
     public mutating func id(_ user: UserID, asInteger: Bool) {
         if asInteger, let number = UInt64(user.text), String(number) == user.text {
             value(number)
@@ -207,7 +210,8 @@ extension JSONWriter {
         problemMembers(code: error.code.rawValue, message: error.message, field: error.field)
     }
 
-    /// Writes a state and, if they are set, its reason, the call that goes on instead and the `id` of the offer.
+    /// Writes a call's state and, if they are set, the reason, the callId of the call that goes on instead of this one,
+    /// and the `id` of the offer.
     public mutating func write(_ change: StateChange) {
         name("state")
         plain(change.state.rawValue)

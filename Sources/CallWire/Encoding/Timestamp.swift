@@ -15,7 +15,7 @@ public enum Timestamp {
 
     /// Returns the Gregorian date of a day counted from 1970-01-01.
     ///
-    /// It computes in eras of 400 years and in years that begin in March.
+    /// The calculation uses eras of 400 years, and years that begin in March.
     private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let shifted = days + 719_468
         let era = floorDivide(shifted, 146_097)

@@ -16,13 +16,13 @@ public struct ClientMessage: Sendable {
         case join(room: String)
         /// Leave a room.
         case leave(room: String)
-        /// Continue with a fresh token.
+        /// Continue with a new bearer token.
         case auth(token: String)
         /// Replay the entries after these cursors.
         case sync([CallID: Cursor])
         /// Send a text to another user.
         case message(TextMessage)
-        /// Report whether a user is online, now and whenever that changes.
+        /// Report whether a user is online: now, and at each change.
         case presence(UserID)
     }
 

@@ -51,7 +51,7 @@ public struct FieldSet: ExpressibleByArrayLiteral, Sendable {
     }
 }
 
-/// Objects of the protocol: their members have the numbers of their fields.
+/// Objects of the protocol. The number of a member is the raw value of its field.
 extension JSONObject {
     /// Scans a text that must be one object of the protocol.
     ///

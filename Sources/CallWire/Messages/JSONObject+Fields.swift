@@ -43,7 +43,7 @@ extension JSONObject {
         return device
     }
 
-    /// Returns the epoch: which use of a callId is meant.
+    /// Returns the epoch: the number, from 1, that tells apart the calls with the same callId and peer.
     public func epoch() throws(WireError) -> UInt32? {
         guard let member = self[.epoch] else { return nil }
         guard let number = integer(member), let epoch = UInt32(exactly: number), epoch > 0 else {

@@ -2,15 +2,15 @@ public import JSON
 
 /// The members of a signal that are relayed unchanged, separated by commas.
 ///
-/// The bytes are not copied from the received frame.
+/// The list refers to the bytes of the received frame and does not copy them.
 public struct RelayedMembers: Sendable {
-    /// The object that contains them; `nil` if there are no members.
+    /// The object that contains the members; `nil` if there are no members.
     private let object: JSONObject?
     private let leftOut: FieldSet
-    /// The number of their bytes, including the commas.
+    /// The size of the members in bytes, including the commas between them.
     public let byteCount: Int
 
-    /// No members.
+    /// The empty list.
     public static let none = RelayedMembers()
 
     private init() {

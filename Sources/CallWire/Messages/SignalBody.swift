@@ -27,7 +27,7 @@ extension SignalMessage {
     /// The kind, the `id`, and the fields that identify the call and the device are at the top level. The kind's own
     /// fields are in `data`. A body in the shape of a WebSocket frame, without `data`, is accepted as well.
     ///
-    /// `callIDInPath`: The callId in the path. The body may omit it, but must not name another one.
+    /// `callIDInPath`: The callId in the path. The body may omit the callId, but must not name another one.
     /// `ringTimeout`: The ring time of an offer that names none.
     public init(body: [UInt8], callIDInPath: CallID?, ringTimeout: Moment.Duration) throws(WireError) {
         let object = try JSONObject.ofBody(body)

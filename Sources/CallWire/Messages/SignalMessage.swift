@@ -14,11 +14,11 @@ public struct SignalMessage: Sendable {
     public var to: UserID?
     /// The room, if the sender names it.
     public var room: String?
-    /// The epoch that the sender means.
+    /// The epoch that the sender names; `nil` if the sender names none.
     public var epoch: UInt32?
     /// The user on whose behalf a service sends the signal.
     public var from: UserID?
-    /// The device, if a request names one.
+    /// The sending device, if a request names it.
     public var device: DeviceID?
     /// The caller's display name, cut to its limit.
     public var displayName: String?
@@ -35,7 +35,8 @@ public struct SignalMessage: Sendable {
     /// Reads a signal of a known kind from the members of an object.
     ///
     /// `fields`: The object with the kind's own fields.
-    /// `envelope`: The object with id, callId, to, room and epoch; in a WebSocket frame it is the same object.
+    /// `envelope`: The object with id, callId, to, room and epoch; in a WebSocket frame it is the same object as
+    /// `fields`.
     /// `ringTimeout`: The ring time of an offer that names none.
     public init(
         _ kind: SignalKind,
@@ -150,19 +151,20 @@ extension JSONObject {
 extension String {
     /// Returns the text cut to at most that many characters.
     ///
-    /// It never cuts inside a character, because part of an emoji is not valid text.
+    /// The cut is between two characters as people see them (grapheme clusters), because part of an emoji shows as
+    /// something else.
     public func cut(to count: Int) -> String { self.count <= count ? self : String(prefix(count)) }
 }
 
 extension String {
-    /// The text; `nil` if nothing of it would be visible.
+    /// The text; `nil` if it is empty or all white space.
     ///
-    /// A blank name counts as no name.
+    /// A blank display name counts as none.
     public var unlessBlank: String? { allSatisfy(\.isWhitespace) ? nil : self }
 }
 
 extension SignalMessage {
-    /// Creates the end of a call without a reason, as `DELETE` requests it.
+    /// Creates an `end` without a reason, as a `DELETE` of the call requests it.
     public init(endOf callID: CallID) {
         content = .end(nil)
         self.callID = callID

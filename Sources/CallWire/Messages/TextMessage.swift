@@ -3,7 +3,7 @@ public import JSON
 
 /// A text from one user to another, outside of any call.
 ///
-/// It is relayed and never stored.
+/// It is relayed, or shown by an alert push, and never stored.
 public struct TextMessage: Equatable, Sendable {
     /// The user to whom the text is sent.
     public var to: UserID
@@ -31,7 +31,7 @@ public struct TextMessage: Equatable, Sendable {
     /// Replaces the sender's display name by another one, or removes it.
     public mutating func rename(_ name: String?) {
         displayName = name
-        // These bytes were the members of an object, so they form an object again.
+        // The bytes are members of an object that was parsed before, so that with braces they form an object again.
         guard let object = try? JSONObject([UInt8(ascii: "{")] + relayed + [UInt8(ascii: "}")]) else { return }
         var json = JSONWriter()
         json.beginObject()

@@ -6,7 +6,8 @@ public enum AcceptedBody {
     /// `{"ok":true}`.
     public static let ok = Array(#"{"ok":true}"#.utf8)
 
-    /// Returns the response to a signal: its place in the call's log, and the state of the call after it.
+    /// Returns the response to a signal: the place of the signal in its call's log, and the state of the call after the
+    /// signal.
     public static func signal(_ call: CallID, epoch: UInt32, seq: UInt64, _ state: StateChange) -> [UInt8] {
         accepted { json in
             json.name("callId")
@@ -19,7 +20,8 @@ public enum AcceptedBody {
         }
     }
 
-    /// Returns the response to `POST /api/logout-all`: the moment up to which tokens are refused.
+    /// Returns the response to `POST /api/logout-all`, with the moment of the revocation: tokens that were issued up to
+    /// this moment are refused.
     public static func tokensRevoked(before moment: Moment) -> [UInt8] {
         accepted { json in
             json.name("before")

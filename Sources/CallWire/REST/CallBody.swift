@@ -23,15 +23,15 @@ public struct CallBody: Sendable {
     public var reason: EndReason?
     /// The call from the user's point of view.
     public var direction: Direction
-    /// When the offer came.
+    /// When the offer arrived at the server.
     public var startedAt: Moment
     /// When the callee answered.
     public var answeredAt: Moment?
-    /// When media first flowed.
+    /// When media first flowed, according to the first `connected`.
     public var activeAt: Moment?
     /// When the call ended.
     public var endedAt: Moment?
-    /// The legs that the user may see; `nil` leaves them out.
+    /// The legs that the user may see; with `nil`, the body has no member for them.
     public var legs: [Leg]?
 
     /// A call from a user's point of view.
@@ -44,7 +44,7 @@ public struct CallBody: Sendable {
         case missed
     }
 
-    /// A call with the given members.
+    /// Creates a call with the given members.
     public init(
         number: CallNumber,
         callID: CallID,

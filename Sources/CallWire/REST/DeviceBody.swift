@@ -5,7 +5,7 @@ import JSON
 public struct DeviceBody: Sendable {
     /// The device's id.
     public var id: DeviceID
-    /// Whether the client sent the id.
+    /// Whether the client chose the id, and not the server.
     public var isNamed: Bool
     /// The platform, such as `ios` or `android`.
     public var platform: String
@@ -34,16 +34,16 @@ public struct DeviceBody: Sendable {
     public struct Push: Sendable {
         /// When the result came.
         public var at: Moment
-        /// APNs' status; 0 when there was none.
+        /// The HTTP status of APNs' response; 0 when there was no response.
         public var status: Int
-        /// APNs' reason, or the server's own.
+        /// The reason that APNs gave, or, without a response, the server's own.
         public var reason: String?
         /// The APNs environment that was used.
         public var environment: String
         /// The meaning of the result and what to do, in plain words.
         public var hint: String?
 
-        /// A result with the given members.
+        /// Creates a result with the given members.
         public init(at: Moment, status: Int, reason: String?, environment: String, hint: String?) {
             self.at = at
             self.status = status
@@ -53,7 +53,7 @@ public struct DeviceBody: Sendable {
         }
     }
 
-    /// A device without tokens and pushes.
+    /// Creates a device without tokens and pushes.
     public init(id: DeviceID, isNamed: Bool, platform: String, bundleID: String, createdAt: Moment, seenAt: Moment) {
         self.id = id
         self.isNamed = isNamed
@@ -72,7 +72,7 @@ public struct DeviceBody: Sendable {
         return json.bytes
     }
 
-    /// Returns the answer to a registration; `message` = a hint for the client that registered.
+    /// Returns the response to a registration; `message` is a hint for the client that registered.
     public func bytes(message: String? = nil) -> [UInt8] {
         var json = JSONWriter(capacity: 512)
         write(message: message, into: &json)

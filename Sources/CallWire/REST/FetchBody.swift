@@ -32,13 +32,13 @@ public struct FetchBody: Sendable {
     /// The cursor for the next fetch.
     public var next: UInt64
 
-    /// A description with its sender.
+    /// A session description (SDP) with its sender.
     public struct Description: Sendable {
         /// `offer` or `answer`.
         public var kind: SignalKind
         /// The description, a JSON string.
         public var sdp: ArraySlice<UInt8>
-        /// The user that sent it.
+        /// The user who sent it.
         public var from: UserID
         /// The device that sent it.
         public var device: DeviceID
@@ -47,7 +47,7 @@ public struct FetchBody: Sendable {
         /// The caller's displayed name, a JSON value; only in an offer.
         public var displayName: ArraySlice<UInt8>?
 
-        /// A description with the given members.
+        /// Creates a description with the given members.
         public init(
             kind: SignalKind,
             sdp: ArraySlice<UInt8>,
@@ -65,7 +65,7 @@ public struct FetchBody: Sendable {
         }
     }
 
-    /// A call without descriptions, candidates and signals.
+    /// Creates a call without descriptions, candidates and signals.
     public init(
         callID: CallID,
         epoch: UInt32,
@@ -158,7 +158,7 @@ public struct FetchedSignal: Sendable {
     public var kind: SignalKind
     /// The members that the sender wrote, without the braces.
     public var members: ArraySlice<UInt8>
-    /// The user that sent it.
+    /// The user who sent it.
     public var from: UserID
     /// The device that sent it.
     public var device: DeviceID
@@ -171,7 +171,7 @@ public struct FetchedSignal: Sendable {
     /// When it was logged.
     public var at: Moment
 
-    /// A signal with the given members.
+    /// Creates a signal with the given members.
     public init(
         kind: SignalKind,
         members: ArraySlice<UInt8>,

@@ -3,7 +3,7 @@ import JSON
 
 /// The payload of a VoIP push for an incoming call (protocol, section 6).
 ///
-/// No other code writes this payload.
+/// This type is the only code that writes this payload.
 public struct IncomingCallPayload: Sendable {
     /// The callId.
     public var callID: String
@@ -26,7 +26,7 @@ public struct IncomingCallPayload: Sendable {
     /// The description as a JSON string; `nil` leaves it out.
     public var offer: ArraySlice<UInt8>?
 
-    /// A payload with the given members.
+    /// Creates a payload with the given members.
     public init(
         callID: String,
         epoch: UInt32,
@@ -78,7 +78,8 @@ public struct IncomingCallPayload: Sendable {
         json.plain(uuid)
         json.name("handle")
         json.plain(caller)
-        // The first app's code reads these two members; its documents name `fromUserId` and `fromDisplayName`.
+        // The code of the first app reads `callerId` and `callerName`, although that app's documents name `fromUserId`
+        // and `fromDisplayName`.
         json.name("callerId")
         json.plain(caller)
         json.name("callerName")

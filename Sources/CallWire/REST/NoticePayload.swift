@@ -14,7 +14,7 @@ public enum NoticePayload {
         /// The caller's displayed name; `nil` = the user id is shown.
         public var name: String?
 
-        /// A call with the given members.
+        /// Creates a call with the given members.
         public init(id: CallID, epoch: UInt32, caller: UserID, name: String?) {
             self.id = id
             self.epoch = epoch
@@ -34,7 +34,7 @@ public enum NoticePayload {
         /// When ringing stops.
         public var ringUntil: Moment
 
-        /// A ring with the given members.
+        /// Creates a ring with the given members.
         public init(room: String, hasVideo: Bool, uuid: String, ringUntil: Moment) {
             self.room = room
             self.hasVideo = hasVideo

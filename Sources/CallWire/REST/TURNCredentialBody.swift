@@ -11,7 +11,7 @@ public struct TURNCredentialBody: Sendable {
     /// The addresses of the servers: `turn:`, `turns:` and `stun:` (RFC 7064, RFC 7065).
     public var urls: [String]
 
-    /// A credential with the given members.
+    /// Creates a credential with the given members.
     public init(username: String, credential: String, ttlSeconds: Int64, urls: [String]) {
         self.username = username
         self.credential = credential

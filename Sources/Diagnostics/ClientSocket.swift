@@ -1,7 +1,7 @@
 import Crypto
 import Glibc
 
-/// A connected TCP or UDP socket with a time limit on every call, for commands that query a server.
+/// A connected TCP or UDP socket with a time limit on every operation, for commands that query a server.
 package final class ClientSocket {
     private let descriptor: Int32
     private var tls: TLSClient?
@@ -19,7 +19,7 @@ package final class ClientSocket {
 
     /// Returns a host's addresses in the order in which to try them.
     ///
-    /// `localhost` often gives `::1` before `127.0.0.1`.
+    /// `localhost` often gives `::1` before `127.0.0.1`, even if the server listens only on the second address.
     package static func addresses(of host: String, port: Int) throws(Unreachable) -> [Address] {
         var hints = addrinfo()
         // The socket type does not matter here, but without one `getaddrinfo` returns each address once per type.
@@ -39,7 +39,7 @@ package final class ClientSocket {
         return found
     }
 
-    /// Connects to the first address of a host that accepts.
+    /// Connects to the first of a host's addresses that accepts a connection.
     ///
     /// Without `end`, each address has the standard time limit.
     package static func connected(
@@ -55,10 +55,10 @@ package final class ClientSocket {
         throw Unreachable(description: "nothing listens on \(host), port \(port)")
     }
 
-    /// The time limit on each call unless another one is given, in milliseconds.
+    /// The time limit on each operation unless another one is given, in milliseconds.
     package static let standardMilliseconds = 3_000
 
-    /// Connects; returns `nil` if nothing listens there.
+    /// Connects to an address; returns `nil` if the address refuses or does not accept in time.
     package init?(to address: Address, isDatagram: Bool = false, timeoutMilliseconds: Int = standardMilliseconds) {
         let kind = Int32((isDatagram ? SOCK_DGRAM : SOCK_STREAM).rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let socket = Glibc.socket(address.family, kind, 0)
@@ -80,7 +80,7 @@ package final class ClientSocket {
         close(descriptor)
     }
 
-    /// Limits the next call to the time that is left until `end`; returns `false` if none is left.
+    /// Limits the next operation to the time that is left until `end`; returns `false` if none is left.
     package func limit(until end: ContinuousClock.Instant) -> Bool {
         let left = Self.milliseconds(until: end)
         // The system takes a limit of 0 for no limit.
@@ -107,10 +107,10 @@ package final class ClientSocket {
         return tls != nil
     }
 
-    /// The reason not to trust the server's certificate; `nil` if it is trusted, and without TLS.
+    /// The reason not to trust the server's certificate; `nil` if the certificate is trusted, or without TLS.
     package var certificateFault: String? { tls?.certificateFault }
 
-    /// Sends all bytes and returns whether that succeeded.
+    /// Sends all bytes and returns whether the system accepted them.
     package func send(_ bytes: [UInt8]) -> Bool {
         if let tls { return tls.send(bytes) }
         return Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count

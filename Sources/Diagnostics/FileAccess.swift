@@ -2,9 +2,9 @@ import Glibc
 
 /// The access that this process, or every user of the machine, has to files.
 package enum FileAccess {
-    /// Returns why no file can be written in a folder (`errno`), or nil.
+    /// Returns why no file can be written in a folder (`errno`); `nil` if files can be written.
     ///
-    /// It writes a file. The mode bits alone would not show a full disk or a read-only file system.
+    /// The check writes a file, because the mode bits alone would not show a full disk or a read-only file system.
     package static func obstacle(toWritingIn folder: String) -> Int32? {
         guard access(folder, W_OK | X_OK) == 0 else { return errno }
         let path = "\(folder)/.doctor-\(getpid())"
@@ -17,7 +17,7 @@ package enum FileAccess {
         return write(file, "x", 1) == 1 && fsync(file) == 0 ? nil : errno
     }
 
-    /// Returns a path as it is without symbolic links; `nil` if it does not exist.
+    /// Returns a path with all symbolic links resolved; `nil` if nothing exists at the path.
     package static func realPath(_ path: String) -> String? {
         guard let found = realpath(path, nil) else { return nil }
         defer { free(found) }
@@ -26,7 +26,8 @@ package enum FileAccess {
 
     /// Returns whether every user can read a file: its own mode and that of every folder on its path allow it.
     ///
-    /// A file that is itself a mount point is a container's secret, and the container has no other users.
+    /// A file that is itself a mount point counts as unreadable for others: it is a secret that was mounted into a
+    /// container, and a container has no other users.
     package static func isOpen(toAll path: String, _ mounts: MountTable = MountTable()) -> Bool {
         guard let found = realpath(path, nil) else { return false }
         defer { free(found) }

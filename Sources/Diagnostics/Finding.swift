@@ -18,12 +18,12 @@ package struct Finding: Equatable {
     /// The remedy; `nil` if there is nothing to do.
     package let fix: String?
 
-    /// There is nothing to do.
+    /// Returns a finding without a remedy.
     package static func ok(_ subject: String, _ text: String) -> Finding {
         Finding(grade: .ok, subject: subject, text: text, fix: nil)
     }
 
-    /// The server runs with a limitation, or the check could not be made.
+    /// Returns the finding that the server runs with a limitation, or that the check could not be made.
     package static func warning(_ subject: String, _ text: String, fix: String) -> Finding {
         Finding(grade: .warning, subject: subject, text: text, fix: fix)
     }

@@ -21,7 +21,8 @@ package struct MountTable {
         }
     }
 
-    /// Returns the kind of file system of an absolute path without symbolic links: `ext4`, `nfs4`, `fuse.sshfs`.
+    /// Returns the kind of file system at an absolute path without symbolic links, such as `ext4`, `nfs4` or
+    /// `fuse.sshfs`.
     ///
     /// Returns `nil` if it cannot be determined.
     package func kind(of path: String) -> String? {
@@ -40,7 +41,7 @@ package struct MountTable {
         point == "/" || path == point || path.hasPrefix(point + "/")
     }
 
-    /// Decodes octal escapes: blanks, tabs, line ends and backslashes are listed as `\040` and the like.
+    /// Decodes octal escapes: the list writes blanks, tabs, line ends and backslashes as `\040` and the like.
     private static func unescaped(_ bytes: ArraySlice<UInt8>) -> String {
         var result: [UInt8] = []
         var rest = bytes

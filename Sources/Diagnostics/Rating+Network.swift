@@ -1,8 +1,8 @@
 package import CallPorts
 
-/// Rates the answers of Apple and of TURN servers.
+/// Rates the responses of Apple and of TURN servers.
 extension Rating {
-    /// Interprets Apple's answer to a push for a device that does not exist.
+    /// Interprets Apple's response to a push for a device that does not exist.
     package static func push(_ result: PushResult, _ environment: APNsEnvironment, topic: String?) -> Finding {
         let subject = "APNs \(environment.rawValue)" + (topic.map { ", topic \($0)" } ?? "")
         let hint = PushHint.text(for: result)
@@ -23,7 +23,11 @@ extension Rating {
         }
     }
 
-    /// Rates the difference between this machine's clock and Apple's, in whole seconds.
+    /// Rates the difference between this machine's clock and Apple's.
+    ///
+    /// Both times are in seconds since 1970; `apple` is `nil` if Apple's response had no date. `isTrusted` is whether
+    /// Apple accepted a provider token with this clock's time. Returns `nil` if there is neither a date nor an accepted
+    /// token.
     package static func clock(_ now: Int64, apple: Int64?, isTrusted: Bool, _ environment: APNsEnvironment) -> Finding?
     {
         let subject = "clock"

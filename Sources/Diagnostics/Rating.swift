@@ -11,7 +11,7 @@ package enum Rating {
         return descriptors(hard: Int(clamping: limit.rlim_max), wanted: wanted)
     }
 
-    /// Rates a hard limit for a number of connections.
+    /// Rates a hard limit for a number of connections; `nil` = the server has no `--max-connections`.
     ///
     /// The server raises its soft limit by itself.
     package static func descriptors(hard: Int, wanted: Int?) -> Finding {

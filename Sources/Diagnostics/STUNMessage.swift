@@ -35,7 +35,7 @@ struct STUNMessage: Equatable {
     private static let cookie: [UInt8] = [0x21, 0x12, 0xA4, 0x42]
 
     let kind: Kind
-    /// The transaction id: 12 bytes that the answer repeats.
+    /// The transaction id: 12 bytes that the response repeats.
     let transaction: [UInt8]
     var attributes: [Attribute]
 
@@ -68,7 +68,7 @@ struct STUNMessage: Equatable {
         bytes.count >= headerCount ? Int(number(bytes[2..<4])) : nil
     }
 
-    /// Returns the encoded message; with a key also MESSAGE-INTEGRITY (RFC 8489, section 14.5).
+    /// Returns the encoded message, with MESSAGE-INTEGRITY at its end if a key is given (RFC 8489, section 14.5).
     func encoded(key: [UInt8]? = nil) -> [UInt8] {
         var body: [UInt8] = []
         for attribute in attributes { body += Self.encoded(attribute) }

@@ -6,7 +6,7 @@ package struct TURNProbe {
     let server: Address
     let credential: TimeLimitedCredential
 
-    /// A probe of a server with a credential for it.
+    /// Creates a probe of a server with a credential for it.
     package init(server: Address, credential: TimeLimitedCredential) {
         self.server = server
         self.credential = credential
@@ -21,7 +21,7 @@ package struct TURNProbe {
         /// Whether the URL asks for TLS over UDP (DTLS), which this probe does not support.
         package let isDTLS: Bool
 
-        /// Parses a URL that the settings have accepted; `nil` if it is that of a STUN server.
+        /// Parses a URL that the settings have accepted; `nil` for the URL of a STUN server.
         package init?(_ url: String) {
             guard url.hasPrefix("turn:") || url.hasPrefix("turns:") else { return nil }
             let parts = url.split(separator: "?", maxSplits: 1)
@@ -30,7 +30,7 @@ package struct TURNProbe {
             isTCP = isTLS || parts.count == 2 && parts[1] == "transport=tcp"
             var rest = parts[0].drop { $0 != ":" }.dropFirst()
             var port = isTLS ? 5_349 : 3_478
-            // The port's colon: behind the bracket of an IPv6 address, or the last colon of a host name.
+            // The last colon begins the port, unless it is inside the brackets of an IPv6 address.
             if let colon = rest.lastIndex(of: ":"), !rest[colon...].contains("]") {
                 port = Int(rest[rest.index(after: colon)...]) ?? port
                 rest = rest[..<colon]
@@ -46,9 +46,9 @@ package struct TURNProbe {
         case allocated(lifetimeSeconds: Int?)
         /// An allocation was granted without a credential.
         case allocatedWithoutCredential
-        /// The server refused a request, with this code and reason phrase: because of the credential, or otherwise.
+        /// The server refused a request, because of the credential or otherwise, with this code and reason phrase.
         case refused(code: Int, reason: String)
-        /// There was no answer, or one that is no TURN message.
+        /// There was no response, or one that is no TURN message; the text says why.
         case silent(String)
     }
 
@@ -58,14 +58,14 @@ package struct TURNProbe {
         /// Why the certificate is not trusted; `nil` if it is trusted, and without TLS.
         package var certificateFault: String?
 
-        /// An outcome with the given members.
+        /// Creates an outcome with the given members.
         package init(result: Result, certificateFault: String? = nil) {
             self.result = result
             self.certificateFault = certificateFault
         }
     }
 
-    /// Tries each of the server's addresses until one answers.
+    /// Tries each of the server's addresses until one responds.
     package func run() -> Outcome {
         let addresses: [ClientSocket.Address]
         do { addresses = try ClientSocket.addresses(of: server.host, port: server.port) } catch {
@@ -86,7 +86,7 @@ package struct TURNProbe {
         return outcome
     }
 
-    /// Sends two requests: the answer to the first one contains the realm and the nonce for the credential.
+    /// Sends two requests: the response to the first one contains the realm and the nonce for the credential.
     private func allocate(on socket: ClientSocket) -> Result {
         let transport = STUNMessage.Attribute(name: .requestedTransport, value: [17, 0, 0, 0])
         guard let challenge = exchange(STUNMessage(.allocate, [transport]), on: socket) else {
@@ -106,8 +106,8 @@ package struct TURNProbe {
             return .silent("no answer to the request with the credential")
         }
         guard response.kind == .allocated else { return Self.refusal(response) }
-        // Releases the allocation, so that no port is held for ten minutes. If this is lost, the allocation expires by
-        // itself.
+        // Releases the allocation, so that no port is held for ten minutes (the usual lifetime). If this request is
+        // lost, the allocation expires by itself.
         let end = STUNMessage(.refresh, [.init(name: .lifetime, value: [0, 0, 0, 0])] + shown)
         _ = exchange(end, key: key, on: socket)
         let lifetime = response[.lifetime].map { $0.reduce(0) { $0 << 8 | Int($1) } }
@@ -119,11 +119,12 @@ package struct TURNProbe {
         return .refused(code: error.code, reason: error.reason)
     }
 
-    /// Sends a request and waits for its answer; over UDP up to three times, because packets get lost.
+    /// Sends a request and waits for its response; over UDP it sends the request up to three times, because packets get
+    /// lost.
     private func exchange(_ request: STUNMessage, key: [UInt8]? = nil, on socket: ClientSocket) -> STUNMessage? {
         for _ in 0..<(server.isTCP ? 1 : 3) {
             guard socket.send(request.encoded(key: key)) else { return nil }
-            // A late answer to an earlier request may come first.
+            // A late response to an earlier request may come first.
             for _ in 0..<4 {
                 guard let bytes = receive(on: socket) else { break }
                 if let response = STUNMessage(bytes), response.transaction == request.transaction { return response }

@@ -11,7 +11,7 @@ extension Connection {
     }
 
     /// Copies the write-ahead log into the database (`sqlite3_wal_checkpoint_v2`).
-    /// - Returns: The number of pages in the log, and how many of them are copied; -1 without a log.
+    /// - Returns: The number of pages in the log, and how many of them are copied; both are -1 without a log.
     @discardableResult
     public func checkpoint(_ mode: CheckpointMode) throws(SQLiteError) -> (logged: Int, carried: Int) {
         var logged: Int32 = 0

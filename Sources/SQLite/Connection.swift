@@ -2,8 +2,8 @@ import CSQLite
 
 /// A connection to one SQLite database (`sqlite3`), with its prepared statements.
 ///
-/// It is not `Sendable`: it is used by its owner, on one thread at a time (`SQLITE_OPEN_NOMUTEX`). It is closed when it
-/// is released, together with its last statement.
+/// A connection is not `Sendable`: only its owner uses it, on one thread at a time (`SQLITE_OPEN_NOMUTEX`). The
+/// database is closed once the connection and the last of its statements are released.
 public final class Connection {
     let handle: Handle
     private var prepared: [SQL: Statement] = [:]
@@ -27,13 +27,14 @@ public final class Connection {
         case readWrite
         /// Read only; in WAL mode SQLite may still need to create the `-shm` file.
         case readOnly
-        /// Read only, and no other process changes the file meanwhile: no lock, no `-wal`, no `-shm` (`immutable=1`).
+        /// Read only, for a file that no process changes meanwhile: SQLite uses no lock, no `-wal` and no `-shm`
+        /// (`immutable=1`).
         case immutable
     }
 
     /// Opens a database (`sqlite3_open_v2`); only the first statement reads the file.
     /// - Parameters:
-    ///   - place: Where it is.
+    ///   - place: Where the database is.
     ///   - busyTimeoutMilliseconds: How long to wait for another connection's lock (`sqlite3_busy_timeout`).
     /// - Throws: SQLite's error, mostly ``SQLiteError/Code/cannotOpen``.
     public init(_ place: Place, busyTimeoutMilliseconds: Int32 = 5_000) throws(SQLiteError) {

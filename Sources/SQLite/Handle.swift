@@ -1,6 +1,6 @@
 import CSQLite
 
-/// The owner of a connection's `sqlite3`; the connection's statements hold on to it, so that it outlives them.
+/// The owner of a connection's `sqlite3`; the connection's statements retain the handle, so that it outlives them.
 final class Handle {
     let pointer: OpaquePointer
 

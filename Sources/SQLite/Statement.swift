@@ -2,11 +2,12 @@ import CSQLite
 
 /// A prepared statement (`sqlite3_stmt`): bind values, step, read columns, and repeat.
 ///
-/// It is used by one thread at a time, like its connection. Parameters count from 1, columns from 0, as in SQLite.
+/// Like its connection, a statement is used by one thread at a time. Parameters count from 1, columns from 0, as in
+/// SQLite.
 public final class Statement {
     private let handle: Handle
     private let pointer: OpaquePointer
-    /// The name it was prepared under.
+    /// The name of the statement's SQL, for errors.
     public let name: String
 
     /// Compiles SQL of exactly one statement (`sqlite3_prepare_v3`, with the flag for statements that are kept).

@@ -2,13 +2,14 @@ import CallPorts
 import Glibc
 import SQLite
 
-/// A database file that is being written, under another name beside its target, so that no process sees half of it.
+/// A database file that is written under a temporary name beside its target, so that no process sees half of it.
 ///
-/// Only its owner can read it. A file that has not received its final name when it is destroyed is deleted.
+/// Only the file's owner can read it. When the value is destroyed, the temporary name is removed, and with it a file
+/// that has not received its final name.
 struct AtomicFile: ~Copyable {
     /// The final path.
     let target: String
-    /// The path while it is being written.
+    /// The temporary path.
     let path: String
     private let file: Int32
 

@@ -4,7 +4,7 @@ import SQLite
 
 /// Writes changes into the tables, with statements that are compiled once.
 ///
-/// The caller holds the transaction.
+/// The code that uses a writer begins and commits the transaction.
 struct ChangeWriter {
     private let connection: Connection
 
@@ -150,7 +150,8 @@ struct ChangeWriter {
 }
 
 extension ChangeWriter {
-    /// The counter becomes 1, not 0: the present run counts as a crash until it stops in good order.
+    /// The counter of unclean starts becomes 1, not 0: the present start counts as unclean until the server stops in
+    /// good order.
     private static let forgetUncleanStarts = SQL("forget crashes", "UPDATE meta SET value = 1 WHERE name = 'crashes'")
 
     private static let insertEntry = SQL(

@@ -4,11 +4,11 @@ import SQLite
 
 /// A row whose values are checked before any code computes with them.
 ///
-/// All integers that have a range, and all words, are read through it. Only the counters in `meta` are not; ``Repair``
-/// checks them.
+/// All integers that have a range, and all words, are read through this type, except the counters in `meta`, which
+/// ``Repair`` checks.
 ///
 /// An impossible moment or count is replaced by the nearest possible one. A row is left out if a number, an id or a
-/// word that it needs is unusable. Both cases are noted.
+/// word that it needs is unusable. Both cases are recorded in `damages`.
 struct CheckedRow {
     let row: Statement
     let table: String
@@ -44,7 +44,7 @@ struct CheckedRow {
         return nil
     }
 
-    /// Returns a column as a word of a vocabulary.
+    /// Returns a column as a word of a fixed vocabulary.
     ///
     /// NULL gives a word without a value, and an unknown word gives `nil`.
     func word<Value>(_ column: Int32, _ parse: (String) -> Value?) -> Word<Value>? {

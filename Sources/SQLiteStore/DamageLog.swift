@@ -3,13 +3,13 @@ import Threads
 
 /// The impossible values that were found in a database.
 ///
-/// Each is listed once, until it is taken.
+/// Each value is listed once, until it is taken.
 ///
-/// All readers of one database share it, so that a history that is requested often reports its damage only once.
+/// All readers of one database share one log, so that a history that is requested often reports its damage only once.
 final class DamageLog: Sendable {
     /// The maximum number of values that are recorded.
     ///
-    /// If a database is damaged all over, the first ones are enough.
+    /// If a database is damaged all over, the first values are enough.
     private static let limit = 10_000
 
     private struct Found {

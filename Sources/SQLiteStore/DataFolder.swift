@@ -34,7 +34,7 @@ struct DataFolder: Sendable {
             try above.giveToOwner { lchown(made, $0, $1) }
         }
         let lock = try lock(LockWait())
-        // If root created the lock file and kept it, the server could not open it.
+        // If the lock file belonged to root, a server that runs as another user could not open it.
         try giveToOwner { lchown(lockFile, $0, $1) }
         return lock
     }
@@ -140,7 +140,7 @@ struct DataFolder: Sendable {
                 "The data folder \(path) is in use by another ringline\(holder); stop that one, or use another folder."
             )
         }
-        // The number is only for the error text above. The server can run even if the number cannot be written.
+        // The process id is only for the error text above. The server can run even if the id cannot be written.
         let digits = Array(String(getpid()).utf8)
         _ = ftruncate(file, 0)
         _ = pwrite(file, digits, digits.count, 0)
@@ -149,7 +149,7 @@ struct DataFolder: Sendable {
 
     /// Takes the lock and returns 0, or returns the `errno`.
     ///
-    /// While another process has the lock, it waits as `lockWait` allows.
+    /// While another process has the lock, this function waits as long as `lockWait` allows.
     private func lock(_ file: Int32, _ lockWait: LockWait) -> Int32 {
         guard flock(file, LOCK_EX | LOCK_NB) != 0 else { return 0 }
         guard errno == EWOULDBLOCK, lockWait.milliseconds > 0 else { return errno }
@@ -164,7 +164,7 @@ struct DataFolder: Sendable {
         return EWOULDBLOCK
     }
 
-    /// Returns the process that wrote its number into the lock file.
+    /// Returns the process id that is written in the lock file; `nil` if there is none.
     private func holder(of file: Int32) -> Int? {
         var digits = [UInt8](repeating: 0, count: 20)
         let count = max(0, pread(file, &digits, digits.count, 0))

@@ -4,7 +4,7 @@ import JSON
 
 /// The legs of a call as the JSON text of one column.
 ///
-/// They change with their call and are never queried without it.
+/// The legs change with their call and are never queried without the call.
 enum LegText {
     /// Returns the text of these legs.
     ///
@@ -33,7 +33,7 @@ enum LegText {
     static func decode(_ text: String) -> [Leg]? {
         if text == "[]" { return [] }
         let bytes = Array(text.utf8)
-        // The kind of the JSON error is not needed: the caller reports which call it is.
+        // The kind of the JSON error is not needed: the calling code reports which call is damaged.
         guard let array = try? JSONArray(bytes, in: 0..<bytes.count) else { return nil }
         var legs: [Leg] = []
         for element in array.elements {

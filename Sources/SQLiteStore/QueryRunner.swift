@@ -2,17 +2,17 @@ import CallCore
 import CallPorts
 import SQLite
 
-/// Answers queries from a connection, and reads everything that a start needs.
+/// Runs queries on a connection, and reads everything that a start of the server needs.
 struct QueryRunner {
     let connection: Connection
     /// The path of the database, for error texts.
     let database: String
-    /// The log in which impossible values are noted.
+    /// The log of the impossible values that were found.
     let damages: DamageLog
 
     private var reader: RowReader { RowReader(damages: damages) }
 
-    /// Returns the answer to a query, which may be a failure.
+    /// Returns the result of a query, which may be a failure.
     func run(_ query: StoreQuery) -> StoreResult {
         do throws(StoreFailure) {
             switch query {
@@ -73,7 +73,7 @@ struct QueryRunner {
         }
     }
 
-    /// Returns a call with its log, while the log is stored.
+    /// Returns a call with its log; `nil` if the log is no longer stored.
     private func stored(_ number: CallNumber) throws(StoreFailure) -> StoredCall? {
         let record = try reading { () throws -> CallRecord? in
             let rows = try connection.statement(Self.call)
@@ -142,7 +142,7 @@ struct QueryRunner {
 
     /// Reads two indexes, each backwards and no further than the limit.
     ///
-    /// The first index finds a user's call to themself.
+    /// A user's call to themself is found by the first index only.
     private static let history = SQL(
         "history",
         """
@@ -223,7 +223,8 @@ struct QueryRunner {
     private static let uuid = [8, 4, 4, 4, 12].map { String(repeating: "[0-9A-Fa-f]", count: $0) }
         .joined(separator: "-")
 
-    /// A UUID is not used again once its call is forgotten, so its epoch is not needed.
+    /// Leaves out the callIds that are UUIDs: such a callId is not used again once its call is forgotten, so its epoch
+    /// is not needed.
     private static let epochs = SQL(
         "epochs",
         """
@@ -232,7 +233,7 @@ struct QueryRunner {
         """
     )
 
-    /// Returns the data that a start needs.
+    /// Returns the data that a start of the server needs.
     func state() throws(StoreFailure) -> StoredState {
         try reading { () throws -> StoredState in
             var state = StoredState()

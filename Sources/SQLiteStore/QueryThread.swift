@@ -2,9 +2,10 @@ import CallPorts
 import SQLite
 import Threads
 
-/// Answers queries on its own thread and connection, so that a long query delays no commit.
+/// Runs queries on its own thread and connection, so that a long query delays no commit.
 ///
-/// It receives a query only after the changes before it were committed, so the query sees them.
+/// The thread receives a query only after the changes that were queued before the query are committed, so that the
+/// query sees them.
 final class QueryThread: Sendable {
     private let inbox: Inbox<WriterQueue.SubmittedQuery>
     private let thread: WorkThread
@@ -22,7 +23,7 @@ final class QueryThread: Sendable {
 
     func put(_ queries: [WriterQueue.SubmittedQuery]) { for submitted in queries { inbox.put(submitted) } }
 
-    /// Answers the waiting queries, closes the connection and returns.
+    /// Runs the waiting queries, closes the connection and returns.
     func close() {
         inbox.close()
         thread.join()
@@ -40,7 +41,8 @@ final class QueryThread: Sendable {
             while let next = inbox.takeAll() {
                 for submitted in next.elements {
                     do throws(SQLiteError) {
-                        // The connection is opened for the first query. If that fails, the next query tries again.
+                        // The connection is opened for the first query. If it cannot be opened, the next query tries
+                        // again.
                         let open = if let runner { runner } else { try connect() }
                         runner = open
                         let result = open.run(submitted.query)

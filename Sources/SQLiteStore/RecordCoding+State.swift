@@ -5,9 +5,8 @@ import JSON
 
 /// The parts of a call that are stored in one column, `state`.
 ///
-/// These parts are the devices that answered and declined, and what each side holds and mutes. They are also whether
-/// the call waits or is silenced, the results of its pushes, and the signals that must be recognized when they come
-/// again.
+/// These parts are: the devices that answered and declined; what each side holds and mutes; whether the call is waiting
+/// or silenced; the results of its pushes; and the signals that must be recognized when they come again.
 extension CallRecord {
     /// The text of the column.
     var stateText: String {
@@ -56,7 +55,7 @@ extension CallRecord {
         return String(decoding: json.bytes, as: UTF8.self)
     }
 
-    /// Returns the call with the parts that the column's text contains; `nil` when it is not a JSON object.
+    /// Returns the call with the parts that the column's text contains; `nil` when the text is not a JSON object.
     func with(stateText text: String) -> CallRecord? {
         guard let object = try? JSONObject(Array(text.utf8)) else { return nil }  // the parser's error is of no use
         var record = self
@@ -91,7 +90,7 @@ extension CallRecord {
 }
 
 extension AcceptedSignal {
-    /// The signal as stored text of eight words; its `id` comes last, because it may contain any character.
+    /// The signal as stored text of eight words; the `id` comes last, because an `id` may contain any character.
     fileprivate var storedText: String {
         let word =
             switch kind {
@@ -133,7 +132,7 @@ extension AcceptedSignal {
 
     /// Returns an `id` as stored text: in hexadecimal unless it is plain ASCII.
     ///
-    /// Other characters may be separators, or may combine with one.
+    /// Other characters may be separators, such as line ends, or may combine with a separator to one character.
     private static func storedText(_ id: SignalID) -> String {
         guard !id.text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else { return id.text }
         let digits = id.text.utf8.map { ($0 < 0x10 ? "0" : "") + String($0, radix: 16) }

@@ -24,7 +24,8 @@ extension TimelineEvent {
 
     /// The event with this name and these details.
     ///
-    /// It is ``other(name:details:)`` if this version would write other text for the event. So no stored text is lost.
+    /// The event is ``other(name:details:)`` if this version would write different text for it, so that no stored text
+    /// is lost.
     package init(name: String, details: String) {
         let other = Self.other(name: name, details: details)
         let known = StoredDetails(details).flatMap { Self.event(name, $0) } ?? other
@@ -107,7 +108,7 @@ private struct StoredDetails {
     /// The text of a member.
     subscript(name: String) -> String? { member(name).flatMap { object.string($0) } }
 
-    /// Returns a member that is a number, from 0.
+    /// Returns the number in a member; `nil` if there is none, or if it is negative.
     func number(_ name: String) -> Int64? {
         member(name).flatMap { object.integer($0) }.flatMap { $0 < 0 ? nil : $0 }
     }

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 
-// The text of typed values in the database. It must not change: an older database is read with it.
+// The text of typed values in the database. The text must not change, because databases of older versions contain it.
 
 /// The columns of a log entry that hold its content and its audience.
 struct EntryColumns: Equatable {
@@ -11,9 +11,9 @@ struct EntryColumns: Equatable {
     var sender: DeviceIdentity?
     /// The sender's side or the change of state, and the audience.
     var audience: String
-    /// The `id` under which the sender sent the signal.
+    /// For a signal: the `id` that its sender gave it.
     ///
-    /// For a change of state: the call that replaces this one, or the `id` of the offer.
+    /// For a change of state: the callId of the call that replaces this one, or the `id` of the offer.
     var signalID: String?
     /// A digest that distinguishes descriptions; 0 where there is no description.
     var digest: UInt64

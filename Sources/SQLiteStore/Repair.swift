@@ -2,11 +2,11 @@ import CallCore
 import CallPorts
 import SQLite
 
-/// At each opening, repairs those impossible values that cannot just be ignored when they are read.
+/// Repairs, at each opening, the impossible values that cannot just be ignored when they are read.
 ///
-/// These are the values that SQL itself computes with: counters that would become floating-point numbers, the order of
-/// events, and the time at which a call is forgotten. Damaged events and calls are found by an index, so that an
-/// undamaged database costs almost nothing. Only the small table of revocations is read as a whole.
+/// These are the values that SQL itself computes with: counters that would overflow to floating-point numbers, the
+/// order of events, and the time at which a call is forgotten. Damaged events and calls are found by an index, so that
+/// an undamaged database costs almost nothing. Only the small table of revocations is read as a whole.
 struct Repair {
     let connection: Connection
     let damages: DamageLog
@@ -39,7 +39,7 @@ struct Repair {
             case "forgetting_before":
                 // With a damaged value, the whole history might be deleted.
                 try run("mend forgetting", "DELETE FROM meta WHERE name = 'forgetting_before'")
-            // This counter is only for forgotten calls; the stored calls contain their own numbers.
+            // This counter is only for deleted calls; the stored calls contain their own numbers.
             case "last_call_number":
                 try run("mend counter", "UPDATE meta SET value = 0 WHERE name = 'last_call_number'")
             default:
@@ -71,7 +71,8 @@ struct Repair {
 
     /// Repairs positions of events.
     ///
-    /// Above the highest rowid, SQLite picks random numbers, and timelines lose their order.
+    /// Once an event has the highest possible rowid, SQLite gives new events random rowids, and timelines lose their
+    /// order.
     private func repairOrder() throws(SQLiteError) {
         let mend = try statement(
             "mend order",
@@ -110,7 +111,8 @@ struct Repair {
         try mend.run()
     }
 
-    /// Notes the rows whose column is outside a range, and calls `mend` with each row's number, the lowest value first.
+    /// Records in `damages` the rows whose column is outside a range, and calls `mend` with the number of each such
+    /// row, the lowest value first.
     private func findAll(
         _ table: String,
         _ column: String,

@@ -3,8 +3,8 @@ import SQLite
 
 /// Deletes old history in slices, so that the deletion of a whole day never delays the current commits.
 ///
-/// The change itself records in `meta` which calls must go. From then on no query sees them. Their rows are deleted
-/// in the transactions that follow, after a restart as well.
+/// The change `historyForgotten` only records in `meta` which calls must go. From then on no query sees these calls.
+/// Their rows are deleted in the transactions that follow, after a restart as well.
 struct Retention {
     /// The maximum number of calls that one transaction deletes, which takes some milliseconds.
     static let slice = 100
@@ -18,7 +18,7 @@ struct Retention {
     /// Records that a change asked for more deletions.
     mutating func begin() { isUnfinished = true }
 
-    /// Deletes the next slice of calls, within the caller's transaction.
+    /// Deletes the next slice of calls, within the transaction that is open.
     mutating func proceed() throws(SQLiteError) {
         let next = try connection.statement(Self.next)
         var numbers: [Int64] = []

@@ -4,7 +4,7 @@ import SQLite
 
 /// Creates records from rows.
 ///
-/// A row that cannot be read gives `nil` and is noted in ``damages``.
+/// A row that cannot be read gives `nil` and is recorded in ``damages``.
 struct RowReader {
     let damages: DamageLog
 
@@ -130,7 +130,8 @@ struct RowReader {
         return row.value(0, UserID.init).map { ($0, row.moment(1, in: StorableRange.untils)) }
     }
 
-    /// Returns the user and the time up to which the user's tokens are refused, in a row `user, before`.
+    /// Returns the user and the time in a row `user, before`: the user's tokens that were issued up to this time are
+    /// refused.
     func revocation(_ statement: Statement) -> (UserID, Moment)? {
         let row = CheckedRow(row: statement, table: "revocation", key: [0], damages: damages)
         return row.value(0, UserID.init).map { ($0, row.moment(1)) }

@@ -3,14 +3,14 @@ import Glibc
 import SQLite
 
 extension SQLiteCallStore {
-    /// Puts a copy of a backup into a data folder as its database, which the next start uses.
+    /// Copies a backup into a data folder as its database, which the next start of the server uses.
     ///
     /// An existing database is kept under another name, together with its `-wal`. Otherwise SQLite would apply that
-    /// `-wal` to the new database and damage it. The folder is locked meanwhile, so this fails while a server runs.
-    /// Nothing is changed until the copy is complete, checked and on the disk. After a crash the folder contains the
-    /// whole previous database or the whole new one. If run as root, it gives the files to the folder's owner, because
-    /// the user that runs the server must be able to write them. A folder that it creates gets the owner of the folder
-    /// above it.
+    /// `-wal` to the new database and damage it. The folder is locked meanwhile, so a restoration fails while a server
+    /// runs. The database is not changed until the copy is complete, checked and on the disk. After a crash the folder
+    /// contains the whole previous database or the whole new one. If the process runs as root, the files get the
+    /// folder's owner, because the user that runs the server must be able to write them. A folder that is created gets
+    /// the owner of the folder above it.
     ///
     /// - Parameters:
     ///   - backup: A file that `StoreReader.backUp(to:)` wrote, of this version or an older one. It is not changed.
@@ -72,8 +72,8 @@ private struct Restoration {
 
     /// Gives the existing database and its `-wal` second names, and removes the `-wal` under its first name.
     ///
-    /// First the content of the `-wal` is copied into the database. The two files cannot be renamed in one step. After
-    /// a crash between the two steps, the server would otherwise start without the data in the `-wal`.
+    /// Before the `-wal` is removed, its content is copied into the database: the two files cannot be replaced in one
+    /// step, and after a crash between the two steps the server would start without the data in the `-wal`.
     private func setDatabaseAside() throws(StoreFailure) -> Bool {
         guard access(folder.database, F_OK) == 0 else { return false }
         let (log, aside) = (folder.database + "-wal", "\(folder.path)/\(name)")
@@ -101,7 +101,7 @@ private struct Restoration {
         }
     }
 
-    /// Makes the names durable as well, by an `fsync` of the folder.
+    /// Makes the new names of the files durable, by an `fsync` of the folder.
     private func syncFolder() throws(StoreFailure) {
         let directory = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { throw AtomicFile.failure("opened", folder.path) }

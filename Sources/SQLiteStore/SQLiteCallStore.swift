@@ -4,19 +4,18 @@ public import CallPorts
 /// A store that keeps calls, devices and blocks in one SQLite database, `ringline.sqlite`, in a data folder.
 ///
 /// One thread of the store writes. A commit that it reports as durable survives a power cut (WAL, `synchronous=FULL`).
-/// A second thread answers queries. One server at a time holds the folder; ``StoreReader`` can read it without
-/// holding it.
+/// A second thread runs queries. One server at a time holds the folder; ``StoreReader`` can read it without holding it.
 public final class SQLiteCallStore: CallStore {
     private let writer: Writer
 
     /// Creates a store in a data folder, which is created if it is missing.
     ///
-    /// Nothing is touched before ``open(at:)``.
+    /// No file is touched before ``open(at:)``.
     /// - Parameters:
     ///   - folder: The folder's path.
     ///   - lockWait: How ``open(at:)`` waits while another server holds the folder. By default it throws immediately.
-    ///   - report: Called with the results of commits and queries, on the store's threads. It must not wait for the
-    ///     store, but it may release it.
+    ///   - report: Called with the results of commits and queries, on the store's threads. `report` must not wait for
+    ///     the store, but it may release the store.
     public convenience init(
         folder: String,
         lockWait: LockWait = LockWait(),

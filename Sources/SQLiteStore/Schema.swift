@@ -113,7 +113,7 @@ enum Schema {
         """
     )
 
-    /// Adds the times up to which users' tokens are refused.
+    /// Adds revocations: a user's tokens that were issued up to the time `before` are refused.
     private static let version2 = SQL(
         "schema 2",
         """

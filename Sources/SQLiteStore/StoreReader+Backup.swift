@@ -5,7 +5,7 @@ import SQLite
 extension StoreReader {
     /// Copies the database, as it is at one moment, into a new file while its server goes on (`VACUUM INTO`).
     ///
-    /// The copy receives its name only when all of it is on the disk. Only its owner can read it.
+    /// The copy receives its name only when all of it is on the disk. Only the owner of the copy can read it.
     ///
     /// - Parameter path: The path of the copy. It must not exist yet.
     /// - Throws: `StoreFailure` if the path exists, if there is no space, or if there is no permission to write.

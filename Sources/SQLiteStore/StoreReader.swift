@@ -6,8 +6,8 @@ import SQLite
 /// Reads a data folder, whether its server runs or not, or a backup of one; for `ringline explain` and similar
 /// commands.
 ///
-/// It takes no lock and writes no row. Use it from one thread only. It can also read a folder without write permission,
-/// if the server was stopped in good order.
+/// A reader takes no lock and writes no row. Use it from one thread only. It can also read a folder in which this
+/// process may not write, if the server was stopped in good order.
 public final class StoreReader {
     let queries: QueryRunner
 
@@ -66,7 +66,7 @@ public final class StoreReader {
 
     /// Returns the stored log of a call.
     ///
-    /// It is empty once the call can no longer be fetched; its timeline is still there.
+    /// The log is empty once the call can no longer be fetched; the call's timeline is still there.
     public func log(of number: CallNumber) throws(StoreFailure) -> [EntryRecord] {
         try queries.log(of: number)
     }
@@ -79,12 +79,12 @@ public final class StoreReader {
 
     /// Returns the impossible values that were read so far and were replaced or left out.
     ///
-    /// Each is returned once.
+    /// Each value is returned once.
     public func takeDamages() -> [DamagedValue] { queries.damages.take() }
 
     /// Returns what SQLite finds wrong with the database (`PRAGMA integrity_check`); empty if it is intact.
     ///
-    /// It reads the whole database.
+    /// The check reads the whole database.
     public func damage() throws(StoreFailure) -> [String] {
         try queries.reading { () throws -> [String] in
             let rows = try queries.connection.statement(SQL("integrity check", "PRAGMA integrity_check"))
@@ -94,7 +94,7 @@ public final class StoreReader {
         }
     }
 
-    /// Opens the database in the way that permissions allow.
+    /// Opens the database with the access that the file permissions allow.
     ///
     /// Reading a database in WAL mode needs its `-shm` file, which SQLite creates if it is allowed to. Without that
     /// permission, the database file can still be read as it is, provided that no `-wal` holds data. In that case no

@@ -4,11 +4,11 @@ import Threads
 
 /// The threads of one store.
 ///
-/// The store may be released on one of them, inside a report. It must not wait there for the threads' end.
+/// A report may release the store on one of these threads. The store must not wait there for the end of its threads.
 final class StoreThreads: Sendable {
     private let running = Monitor<[pthread_t]>([])
 
-    /// Whether the calling thread is one of them.
+    /// Whether the calling thread is one of the store's threads.
     var includeCurrent: Bool {
         let current = pthread_self()
         return running.withLock { $0.contains { pthread_equal($0, current) != 0 } }
@@ -16,8 +16,8 @@ final class StoreThreads: Sendable {
 
     /// Runs one more thread.
     ///
-    /// Join the thread to wait for its end. If the result is dropped it is detached, and the body itself must signal
-    /// its completion.
+    /// Join the thread to wait for its end. If the result is dropped, the thread is detached, and the body itself must
+    /// signal its completion.
     @discardableResult
     func run(named name: String, _ body: @escaping @Sendable () -> Void) throws(StoreFailure) -> WorkThread {
         do throws(WorkThread.Refused) {

@@ -3,7 +3,7 @@ import CallPorts
 import SQLite
 import Threads
 
-/// The thread that writes: it opens the database, commits what is queued in the queue, and closes the database.
+/// The thread that writes: it opens the database, commits the contents of the queue, and closes the database.
 ///
 /// Everything that is queued when a transaction begins goes into that transaction (group commit). Under load, one
 /// `fsync` serves many commits.
@@ -37,7 +37,7 @@ final class Writer: Sendable {
         self.report = report
     }
 
-    /// Starts the thread and waits until it has opened the database.
+    /// Starts the thread and waits until the thread has opened the database.
     func start(at now: Moment) throws(StoreFailure) -> StoredState {
         try state.withLock { state throws(StoreFailure) in
             try threads.run(named: "store writer") { self.run(at: now) }
@@ -48,7 +48,8 @@ final class Writer: Sendable {
 
     /// Waits until the thread, if it was started, has released everything.
     ///
-    /// On the store's own threads it returns immediately: the thread ends after the report that it is making.
+    /// On the store's own threads this function returns immediately: such a thread ends by itself after its current
+    /// report.
     func joinIfStarted() {
         guard !threads.includeCurrent else { return }
         state.wait { $0.isRunning ? nil : () }

@@ -85,7 +85,7 @@ final class WriterConnection {
             runQueries(work.queries)
         }
         release()
-        // If this fails, the store stays marked as in use. The next start then counts a crash, which is correct.
+        // If this fails, the present start stays counted as unclean, which is the safe side.
         try? connection.statement(Self.uncountUncleanStart).run()
         // Closing the last connection would do the same, but SQLite skips it while a reader has the database open.
         _ = try? connection.checkpoint(.truncate)
@@ -104,7 +104,7 @@ final class WriterConnection {
 
     // MARK: Saving
 
-    /// Commits all of these in one transaction, and tries again until it works.
+    /// Commits all changes in one transaction, and tries again until the transaction succeeds.
     /// - Returns: `false` if the store is closed or dropped and the commit still fails.
     private func commit(
         _ commits: [WriterQueue.Commit],
@@ -123,7 +123,7 @@ final class WriterConnection {
                 let failure = StoreFailure(error, database: folder.database)
                 if !isStalled {
                     report(.stalled(failure))
-                    // The answers would have to include changes that cannot be written.
+                    // A query must see the changes that were queued before it, and these cannot be written.
                     refuse(queries, failure)
                 }
                 let wasClosing = queue.isClosing

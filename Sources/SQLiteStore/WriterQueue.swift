@@ -3,10 +3,10 @@ import Threads
 
 /// The queue from the event loop to the writer.
 ///
-/// Filling it never waits, and the writer takes all of it in one step.
+/// The event loop never waits to fill the queue, and the writer takes its whole content in one step.
 ///
-/// It has no limit of its own. The switchboard stops accepting signals when the store stalls, and its own limits bound
-/// the rest.
+/// The queue has no limit of its own. The switchboard stops accepting signals when the store stalls, and its own limits
+/// bound the rest.
 final class WriterQueue: Sendable {
     /// One commit.
     struct Commit: Sendable {
@@ -44,7 +44,7 @@ final class WriterQueue: Sendable {
 
     /// Takes everything that is queued.
     ///
-    /// With `waiting` it waits until there is something.
+    /// With `waiting`, the function waits until the queue has something.
     ///
     /// The flags for closing and abandoning stay set.
     func takeAll(waiting: Bool) -> Contents {
@@ -58,7 +58,7 @@ final class WriterQueue: Sendable {
 
     /// Takes the queued queries.
     ///
-    /// Waits for one until a deadline or the end, and leaves the commits in the queue.
+    /// Waits for a query until the deadline, or until the store is closed or dropped. The commits stay in the queue.
     func takeQueries(until deadline: ContinuousClock.Instant) -> Contents {
         contents.wait(until: deadline) { contents in
             guard !contents.queries.isEmpty || contents.isClosing || contents.isAbandoned else { return nil }

@@ -3,8 +3,8 @@ import CallCore
 import CallWire
 import JSON
 
-/// Converts the outputs of the real client core into the world's terms, and matches each output with the signal from
-/// which it came.
+/// Converts the outputs of the real client core into those that the world handles, and finds for each output the signal
+/// that caused it.
 extension AppClient {
     func perform(_ output: CallClient.Output, at now: Moment, into outputs: inout [CoreOutput]) {
         switch output {
@@ -12,7 +12,7 @@ extension AppClient {
             if !reported.insert(uuid).inserted {
                 outputs.append(.report(.broken("I2", "\(device.text) reported \(uuid.text) to the system twice")))
             }
-            // A push that names no call is reported too, and its end follows. Such a report has no call name.
+            // For a push that names no call, the core also reports a call, and then its end. Such a call has no name.
             if let name = name(of: uuid) { outputs.append(.report(.rang(name))) }
         case .reportConnecting(let uuid):
             if let name = name(of: uuid) { outputs.append(.report(.answered(name))) }
@@ -124,7 +124,8 @@ extension AppClient {
         }
     }
 
-    /// Returns the signal that brought a content to a call, or else to any call.
+    /// Returns the signal with which a content arrived: in the call with this UUID if possible, and otherwise in any
+    /// call.
     private func arrival(of content: String, in uuid: CallUUID) -> Delivery? {
         let arrived = arrivals[content] ?? []
         let call = name(of: uuid)
@@ -168,8 +169,8 @@ extension AppClient {
             // description's belongs to an earlier description.
             for one in candidates[name] ?? []
             where one.round == round && one.device == remote.device && one.seq > remote.seq && !one.isAdded
-                // A response that the core no longer awaits does not advance its cursor: the candidates in it arrive
-                // again.
+                // The core ignores a response that it no longer awaits, and keeps its cursor: the candidates in that
+                // response arrive again.
                 && one.seq <= call.seq
             {
                 outputs.append(.report(.broken("I4", "\(device.text) did not set a candidate of \(name): \(one.text)")))

@@ -6,8 +6,8 @@ import SeededRandom
 /// The app of a simulated device: the real client core, a media engine with delays, and an app that carries out
 /// intents.
 ///
-/// Every description, candidate and message in a world has a unique number. By this number the world matches an output
-/// of the core with the input that it came from, and checks it.
+/// Every description, candidate and message in a world has a unique number. By this number the world finds the input
+/// that caused an output of the core, and checks the output.
 final class AppClient: DeviceCore {
     var client: CallClient
     let user: UserID
@@ -20,22 +20,22 @@ final class AppClient: DeviceCore {
     private var count = 0
     private let uuidPrefix: String
 
-    /// The signals that arrived, by content: at most one of each call, the newest arrival last.
+    /// For each content, the signals with which it arrived: at most one of each call, the newest arrival last.
     ///
-    /// An offer arrives again under another epoch if a crash took its call. A device that knows the call by its first
-    /// epoch is then handed the signal that arrived under that epoch.
+    /// If a crash of the server loses a call, its offer arrives again under another epoch. An output for the call of
+    /// the first epoch then belongs to the signal that arrived under the first epoch.
     var arrivals: [String: [(call: CallName, signal: Delivery)]] = [:]
-    /// The descriptions that arrived with a push, before the log.
+    /// The descriptions that arrived with a push, before the call's log.
     var descriptionsFromPushes: Set<String> = []
     /// The unacknowledged signals by id, each with its kind and call.
     var underWay: [String: (kind: SignalKind, name: CallName)] = [:]
     /// The round of the newest description that the engine made for each call.
     var rounds: [CallUUID: UInt32] = [:]
-    /// The fetches that were answered.
+    /// The numbers of the fetches whose response has arrived.
     private var fetched: Set<UInt64> = []
     /// The remote description that is set in the engine, by call.
     var remoteDescriptions: [CallUUID: Remote] = [:]
-    /// The UUIDs of the calls that the system knows.
+    /// The UUIDs of the calls that the system (CallKit) knows.
     var reported: Set<CallUUID> = []
     var answeredBy: [CallUUID: String] = [:]
 
@@ -128,8 +128,8 @@ final class AppClient: DeviceCore {
             if case .success(let acceptance) = result { acknowledged(id.text, acceptance, into: &outputs) }
             passToCore(.posted(id, result), at: now, into: &outputs)
         case .fetched(_, let number, let status, let body):
-            // This answers the HTTP library's repeat of a request that was already answered. The core no longer awaits
-            // it.
+            // The HTTP library may repeat a request. The core awaits only the first response, so a second one is
+            // dropped.
             guard fetched.insert(number).inserted else { return }
             if status == 200, let object = MessageReader.object(body) {
                 for element in object.elements(of: .signals).compactMap({ MessageReader.object($0) }) {
@@ -156,7 +156,7 @@ final class AppClient: DeviceCore {
         for output in client.handle(input, at: now) { perform(output, at: now, into: &outputs) }
     }
 
-    /// Passes a push to the core, which must report it to the system in the same turn (I6).
+    /// Passes a push to the core, whose outputs for this push must contain a report to the system (I6).
     private func pushed(_ payload: [UInt8], at now: Moment, into outputs: inout [CoreOutput]) {
         var isReported = false
         for output in client.handle(.pushed(MessageReader.push(payload)), at: now) {
@@ -177,7 +177,7 @@ final class AppClient: DeviceCore {
             guard
                 let uuid = CallUUID(uuidPrefix + String(repeating: "0", count: 12 - digits.count) + digits)
             else { return }
-            // The system knows a call that it asked for.
+            // An outgoing call begins with an action of the system, so the system knows it.
             reported.insert(uuid)
             let start = CallClient.StartCall(uuid: uuid, callID: id, to: peer, hasVideo: generator.percent(50))
             passToCore(.startCall(start), at: now, into: &outputs)
@@ -187,7 +187,8 @@ final class AppClient: DeviceCore {
             guard let uuid = find(name) else { return }
             let before = client.calls.last { $0.uuid == uuid }
             passToCore(.end(uuid, reason), at: now, into: &outputs)
-            // The system is not notified of an end that it asked for itself.
+            // The core does not report to the system an end that the system itself asked for, so the end is reported to
+            // the world here.
             if let before { outputs.append(.report(.ended(self.name(of: before), reason, .user, replacedBy: nil))) }
         case .send(let name, let kind, let fields):
             guard let uuid = find(name) else { return }

@@ -1,12 +1,14 @@
 /// The number of times that each event met a call in each state: the coverage table of the simulation.
 public struct Coverage: Equatable, Sendable {
-    /// The state of a call.
+    /// The state of a call; `none`: there is no such call.
     public enum State: String, CaseIterable, Sendable {
         // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
         case none, ringing, answered, active, ended
     }
 
-    /// The part in a call that causes an event.
+    /// The part that a device, or the server, has in the call when it causes an event.
+    ///
+    /// `winner` is the callee's answering device, and `loser` is another device of the callee.
     public enum Part: String, CaseIterable, Sendable {
         // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
         case anybody, caller, callersOther = "caller's other device", callee, winner, loser, server

@@ -64,7 +64,7 @@ enum CoreOutput {
     case transmit(Outgoing)
     /// Write a frame to the socket.
     case send([UInt8])
-    /// Send a signal as a request. `capability`: the push's capability, used instead of the token.
+    /// Send a signal as a request. `capability`: the push's capability, used instead of the bearer token.
     case post(id: String, CallID, [UInt8], capability: String?)
     /// Fetch a call's log; epoch 0 = all of it.
     case fetch(CallID, peer: UserID?, since: UInt64, epoch: UInt32, number: UInt64, capability: String?)
@@ -94,6 +94,9 @@ enum Report {
 }
 
 /// How a device learned that a call was over.
+///
+/// `told`: from the server. `user`: its own user ended the call. `timer`: its own timer. `refused`: the server refused
+/// a signal or a fetch. `late`: the app learned of the call too late to take part.
 enum Cause { case told, user, timer, refused, late }
 
 /// A signal as it is passed to an app.
@@ -108,7 +111,7 @@ struct Delivery: Hashable {
 struct CoreCall {
     enum Phase {
         case calling, ringing, answering, talking, ended
-        /// The call crosses a call of this device, which shows nothing of it.
+        /// The device shows nothing of this call, because its own call to the same user rings at the same time (glare).
         case hiddenByOutgoingCall
     }
     var name: CallName
@@ -124,6 +127,6 @@ struct CoreCall {
 protocol DeviceCore: AnyObject {
     func handle(_ input: CoreInput, at now: Moment, into outputs: inout [CoreOutput])
     var deadline: Moment? { get }
-    /// All calls that it knows, including ended ones.
+    /// All calls that the app knows, including ended ones.
     var calls: [CoreCall] { get }
 }

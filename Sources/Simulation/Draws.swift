@@ -1,6 +1,6 @@
 import SeededRandom
 
-/// Draws of the simulated world, whose only source of randomness is the generator, from one seed.
+/// Random choices of the simulated world, which all come from generators with one seed.
 extension SeededGenerator {
     /// Returns a number from a closed range.
     mutating func within(_ range: ClosedRange<Int64>) -> Int64 {
@@ -13,7 +13,7 @@ extension SeededGenerator {
     /// Returns one of several items, or `nil` if there are none.
     mutating func pick<T>(_ items: [T]) -> T? { items.isEmpty ? nil : items[below(items.count)] }
 
-    /// The number that the generator will give next, as the seed of another one.
+    /// The number that the generator will give next, as the seed of another generator.
     var derivedSeed: UInt64 {
         var copy = self
         return copy.next()

@@ -4,7 +4,7 @@ import HeapModule
 ///
 /// Events for the same moment happen in the order in which they were planned.
 struct EventQueue<Event> {
-    /// An item of the heap: plain numbers, so that moving an item moves no event.
+    /// An item of the heap: plain numbers, so that the heap moves no event when it moves an item.
     private struct Item: Comparable {
         let at: Int64
         let order: UInt64

@@ -34,15 +34,15 @@ public struct Faults: OptionSet, Hashable, Sendable {
     public static let settings = Faults(rawValue: 1 << 11)
     /// The server is shut down cleanly and started again.
     public static let restarts = Faults(rawValue: 1 << 12)
-    /// Users begin calls under callIds of calls that they are not in, and acknowledged `end` signals arrive again.
+    /// Users begin calls under the callIds of calls that they are not in, and acknowledged `end` signals arrive again.
     ///
-    /// Both happen mostly while a later call uses the callId.
+    /// The `end` signals are mostly those whose callId is in use again for a later call.
     public static let outsiders = Faults(rawValue: 1 << 13)
     /// Several calls with different peers have the same callId.
     public static let sharedNames = Faults(rawValue: 1 << 14)
-    /// Devices send very much at once, and connections are slow.
+    /// Devices send many messages at once, and connections are slow.
     public static let bursts = Faults(rawValue: 1 << 15)
-    /// The server's clock may differ after a restart.
+    /// At a start of the server, its clock may be set wrong by up to 20 s.
     public static let leaps = Faults(rawValue: 1 << 16)
 
     /// All faults, each with its name.

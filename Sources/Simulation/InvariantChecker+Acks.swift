@@ -41,7 +41,8 @@ struct AckOrder {
 extension InvariantChecker {
     /// Checks a batch that the server gives to the store.
     ///
-    /// Call this after the changes were taken, because they name the calls of the entries.
+    /// Call this after `apply(_:at:)` has handled the same changes: an entry contains only its call's number, and the
+    /// checker knows the call's name from there.
     mutating func queued(_ changes: [Change], as ticket: Ticket) {
         for change in changes {
             guard case .entry(let number, let entry) = change, let call = calls[number],

@@ -19,9 +19,9 @@ extension InvariantChecker {
         if frame.isOffer { offers[link, default: []].append(name) }
     }
 
-    /// Records that the server received something on a socket.
+    /// Records that the server received something on a socket of a device.
     ///
-    /// So everything that it wrote to that socket before has arrived.
+    /// This counts as the device's confirmation of every offer that the server wrote to that socket before.
     mutating func confirm(_ link: Int, by device: SimulatedDevice) {
         guard let names = offers.removeValue(forKey: link) else { return }
         for name in names { confirmed.insert(target(name, device.id)) }
@@ -29,9 +29,10 @@ extension InvariantChecker {
 
     func target(_ name: CallName, _ device: DeviceID) -> PushTarget { PushTarget(name: name, device: device) }
 
-    /// Returns the call of a relayed object.
+    /// Returns the name of the call that an object belongs to.
     ///
-    /// Returns `nil` when it belongs to no call, or when its room is not the device's, which breaks I10.
+    /// Returns `nil` when the object belongs to no call, or when the device's user is not in the object's room, which
+    /// breaks I10.
     private mutating func name(_ place: ReadFrame.Place, for device: SimulatedDevice) -> CallName? {
         switch place {
         case .nowhere: return nil
@@ -96,7 +97,10 @@ extension InvariantChecker {
 
     // MARK: Actions of devices
 
-    /// Returns the call of the newest epoch under a callId that a device uses.
+    /// Returns the call that a user means by a callId.
+    ///
+    /// With a peer, it is the newest call with that peer. Without one, it is the user's newest live call under the
+    /// callId.
     func find(_ id: CallID, _ user: UserID, _ peer: UserID?) -> CommittedCall? {
         if let peer { return newest[CallKey(id: id, pair: Pair(user, peer))].flatMap { calls[$0] } }
         for number in live.reversed() {
@@ -105,7 +109,7 @@ extension InvariantChecker {
                 return call
             }
         }
-        // Otherwise it is the last ended call under that callId.
+        // If no such call is live, it is the last ended one.
         return recent.reversed().lazy.compactMap { calls[$0] }.first {
             $0.record.id == id && ($0.record.caller == user || $0.record.callee == user)
         }
@@ -122,7 +126,7 @@ extension InvariantChecker {
 
     /// Records a frame that reaches the server.
     ///
-    /// Returns whether it may arrive twice; the second arrival must change nothing.
+    /// Returns whether the frame may arrive twice; the second arrival must change nothing.
     mutating func expectation(of frame: [UInt8], from device: SimulatedDevice) -> Bool {
         guard let object = MessageReader.object(frame),
             let kind = object.text(of: .type).flatMap({ SignalKind(rawValue: $0) }),
@@ -151,7 +155,7 @@ extension InvariantChecker {
 
     mutating func visit(_ event: String, _ id: CallID, by device: SimulatedDevice) { visit(event, id, nil, by: device) }
 
-    /// Counts an event on a device that concerns all its calls.
+    /// Counts an event on a device that concerns all live calls of its user.
     mutating func visit(_ event: String, by device: SimulatedDevice, at now: Int64) {
         for number in live {
             guard let call = calls[number] else { continue }
@@ -177,7 +181,7 @@ extension InvariantChecker {
 
     /// Returns the call whose log holds an acknowledged signal that named no peer.
     ///
-    /// It may be another one than the device meant, if the device has offered a call to another user under that callId
+    /// It may be another call than the device meant, if the device has offered a call to another user under that callId
     /// while the signal was on its way.
     private func callWithoutPeer(
         _ id: String,
@@ -203,9 +207,10 @@ extension InvariantChecker {
         }
     }
 
-    /// Checks a signal that an app received: it must come once, in order, and a candidate after its description.
+    /// Checks a signal that an app received: each must come once and in order, and a candidate must come after a
+    /// description of its device.
     mutating func delivered(_ one: Delivery, of name: CallName, to device: SimulatedDevice) {
-        // The value is removed while it changes, so that it is not copied.
+        // The log is taken out of the dictionary while it changes, so that its sets are not copied.
         var log = device.delivered.removeValue(forKey: name) ?? Deliveries()
         if let call = newest[name.key].flatMap({ calls[$0] }), call.name == name { log.begin(for: call.record.callee) }
         if let id = one.id, !log.names.insert("\(one.device) \(id)").inserted {
@@ -262,7 +267,7 @@ extension InvariantChecker {
 
     func isCancelled(_ id: PushID) -> Bool { cancelledPushes.contains(id) }
 
-    /// Returns whether a push to a device was ordered and not cancelled.
+    /// Returns whether a push to a device was requested and not cancelled.
     func isOrdered(_ target: PushTarget) -> Bool {
         pushes.contains { $0.value.device == target && !cancelledPushes.contains($0.key) }
     }

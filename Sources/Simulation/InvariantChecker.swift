@@ -3,25 +3,25 @@ import CallPorts
 import CallWire
 import Switchboard
 
-/// Observes a world from outside: what the server stores, sends and orders, and what the simulated devices receive.
+/// Observes a world from outside: what the server stores, sends and pushes, and what the simulated devices receive.
 ///
-/// Its model of the calls is made from the committed changes only, so that no check shares code with the checked code.
+/// Its model of the calls comes only from the changes given to the store: no check shares code with the checked code.
 struct InvariantChecker {
-    /// A call as the server has committed it.
+    /// A call as the server has given it to the store.
     final class CommittedCall {
         var record: CallRecord
         let name: CallName
         var lastSeq: UInt64
         var signals = 0
         var bytes = 0
-        /// The number of signals that its log took before an answer, besides the first offer, `ringing` and ends.
+        /// The number of signals in its log from before an answer, without the first offer, `ringing` and `end`.
         var early = 0
         var hasAnswer = false
         /// Whether it had ended before the current batch.
         var wasEnded = false
         /// Whether it had been answered before the current batch.
         var wasAnswered = false
-        /// The ids of the signals that were taken, each with its device.
+        /// The ids of the accepted signals, each with its device.
         var accepted: Set<String> = []
         /// The id of the signal that the log holds under each `seq`.
         ///
@@ -47,7 +47,7 @@ struct InvariantChecker {
         }
     }
 
-    /// A call on one device.
+    /// A call and one device of its callee, as the target of a push.
     struct PushTarget: Hashable {
         let name: CallName
         let device: DeviceID
@@ -74,7 +74,7 @@ struct InvariantChecker {
     var recent: [CallNumber] = []
     var devices: [UserID: [DeviceRecord]] = [:]
     var serverSince: Int64 = 0
-    /// The time of the server's own clock at `serverSince`.
+    /// The time on the server's clock at `serverSince`, the server's last start.
     private var serverStart = Moment(milliseconds: 0)
     var lifetimes = 0
     private var changed: [CallNumber] = []
@@ -84,7 +84,7 @@ struct InvariantChecker {
     var forgotten: Set<CallName> = []
     /// The callees of calls that a crash lost.
     ///
-    /// A push for such a call may still arrive after the callee has used its callId for a call of their own.
+    /// A push for such a call may still arrive after the callee has used the callId for a call of their own.
     var lostCallees: [CallName: UserID] = [:]
     /// The fingerprint of the entry that was shown under each `seq`, kept over crashes.
     var shownFingerprints: [CallName: [UInt64: UInt64]] = [:]
@@ -99,9 +99,9 @@ struct InvariantChecker {
     var accepted: [PushTarget: Int] = [:]
     var pushes: [PushID: (name: CallName, device: PushTarget)] = [:]
     var cancelledPushes: Set<PushID> = []
-    /// The peer for which a signal was meant, by its device and id.
+    /// The peer for which a signal was meant, by the signal's device and id.
     var intendedPeer: [String: UserID] = [:]
-    /// The call for which a signal without a peer was meant, by its device and id.
+    /// The call for which a signal without a peer was meant, by the signal's device and id.
     ///
     /// The signal belongs to that call while the call is live.
     var intendedCall: [String: CallKey] = [:]
@@ -111,7 +111,7 @@ struct InvariantChecker {
     /// The call that each end has ended, by device and id; `settledEnds` has the ends that were acknowledged.
     var ends: [String: CallName] = [:]
     var settledEnds: Set<String> = []
-    /// The callee's device in each answered call; reset to that of the stored calls at each start of the server.
+    /// The callee's device in each answered call; at each start of the server, they are set from the stored calls.
     var answeringDevices: [CallNumber: DeviceID] = [:]
 
     mutating func fail(_ invariant: String, _ message: String) {
@@ -258,14 +258,14 @@ struct InvariantChecker {
             if !committed.accepted.insert(name).inserted {
                 fail("I7", "\(committed.name) holds \(id) of \(sender.id.text) twice")
             }
-            // A device that calls another user under a callId that is in use must name the peer in its signals. Signals
-            // that it sent before that call did not name the peer.
+            // The device that makes the call is excepted: a signal that it sent earlier, without a peer, may arrive
+            // during the call and then belongs to it (protocol, section 9.2).
             let isOwn = committed.record.legs.first?.device.id == sender.id
             let key = intendedCall[name]
             if key == nil, let peer = intendedPeer[name], !committed.name.pair.contains(peer), !isOwn {
                 fail("I10", "\(committed.name) holds \(id) of \(sender.id.text), which was for \(peer.text)")
             }
-            // A signal without a peer belongs to the call that the device made or answered, before any other call.
+            // A signal that names no peer belongs first of all to the call that its device made or answered.
             let isPreferred = isOwn || answeringDevices[number] == sender.id
             if let key, key != committed.name.key, !isPreferred, newest[key].map(live.contains) ?? false {
                 fail("I10", "\(committed.name) holds \(id) of \(sender.id.text), for another call of that callId")
@@ -300,7 +300,7 @@ struct InvariantChecker {
 
     /// Returns whether a moment of a record is unchanged.
     ///
-    /// A moment in the future, left by a clock that was set back, is read as the present at each start.
+    /// If the clock was set back, the server's next start replaces a stored moment in the future by the present.
     private func isSame(_ moment: Moment?, _ before: Moment?) -> Bool {
         moment == before || moment != nil && before == serverStart
     }
@@ -347,7 +347,7 @@ struct InvariantChecker {
         for device in stored.devices { devices[device.user, default: []].append(device) }
         var kept: Set<CallName> = []
         for call in stored.calls {
-            // The server reads a moment in its future, left by a leap, as the present.
+            // The server replaces a moment in the future, from before its clock was set back, by the present.
             var record = call.record
             record.session.answeredAt = record.answeredAt.map { min($0, moment) }
             if let endedAt = record.endedAt { record.session.ending?.at = min(endedAt, moment) }

@@ -1,6 +1,7 @@
 import CallWire
 
-/// The short text of a message in the ladder: its type, its call and its numbers.
+/// The short text of a message in the ladder, the printed list of a world's events: the type, the call and the numbers
+/// of the message.
 enum Ladder {
     private static let shown = [
         Key("type"), Key("action"), Key("callId"), Key("to"), Key("epoch"), Key("seq"), Key("from"), Key("fromDevice"),

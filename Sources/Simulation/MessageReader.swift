@@ -60,14 +60,14 @@ enum MessageReader {
 
     /// Returns how long a server that shuts down asks its clients to stay away, in milliseconds.
     ///
-    /// Returns `nil` for any other frame.
+    /// Returns `nil` for a frame other than `draining`.
     static func pause(in frame: ReadFrame) -> Int64? {
         frame.type == "draining" ? frame.object?.number(of: .reconnectAfterMs) : nil
     }
 
-    /// Returns the peer of `user` in a room; `nil` when it is not a room of two users, or not this user's.
+    /// Returns the peer of `user` in a room; `nil` when the room is not one of two users, or `user` is not in it.
     static func peer(inRoom room: String, of user: UserID) -> UserID? {
-        // It makes no difference why it is not the user's room.
+        // It makes no difference why the room is not one of the user.
         guard case .pair(let peer)? = try? Room(room, for: user) else { return nil }
         return peer
     }

@@ -90,7 +90,7 @@ extension ModelClient {
         )
     }
 
-    /// Begins a call that is new to this device, or one that its app has forgotten.
+    /// Adds a call that is new to this device, or one that its app has forgotten.
     func begin(
         _ kind: SignalKind?,
         _ key: CallKey,
@@ -177,7 +177,8 @@ extension ModelClient {
         case "ended":
             let reason = object.text(of: .reason).flatMap { EndReason(rawValue: $0) }
             let replacedBy = object.text(of: .replacedBy).flatMap { CallID($0) }
-            // This device's own end is sent until it is acknowledged: an end that is relayed may not be durable yet.
+            // An `end` that this device has sent stays in its outbox until the ack, because the state `ended` may not
+            // be durable yet.
             finish(index, reason, .told, replacedBy: replacedBy, at: now, into: &outputs)
         default: endAgain(index, object, at: now, into: &outputs)
         }

@@ -118,7 +118,7 @@ extension ModelClient {
         takeHeld(index, at: now, into: &outputs)
     }
 
-    /// Handles the held frames of a call, because it is now known whether they belong to it.
+    /// Handles the frames that were kept back until it was known whether they belong to the call.
     private func takeHeld(_ index: Int, at now: Moment, into outputs: inout [CoreOutput]) {
         let held = table[index].held
         table[index].held = []
@@ -143,11 +143,11 @@ extension ModelClient {
         switch code {
         case "rate_limited", "store_unavailable", "draining", "internal_error": return
         case "forbidden" where one.tries <= 1 && one.kind != .offer && one.kind != .end:
-            // The first try may have named no peer, and met another call of this user under the callId. The next try
-            // names the peer.
+            // The first try may have named no peer, and reached another call of this user under the callId. The next
+            // try names the peer.
             return
         case _ where table[index].view.isCaller && !table[index].offerIsKnown && one.kind != .end && one.kind != .offer:
-            // The signal overtook the offer, and met no call or an earlier one under the callId.
+            // The signal overtook the offer, and reached no call or an earlier one under the callId.
             return
         default: break
         }

@@ -83,7 +83,7 @@ final class ModelClient: DeviceCore {
                 finish(index, wasAnswering ? .failed : .unanswered, .timer, at: now, into: &outputs)
                 if wasAnswering || wasCalling { send(.end, "", in: index, at: now, into: &outputs) }
             }
-            // The end of a call is no longer resent after a while, because the server has its own timers.
+            // The `end` of a call is given up after some 30 tries, because the server ends the call by its own timers.
             if table[index].view.phase == .ended {
                 table[index].outbox.removeAll { $0.tries > 30 }
             }

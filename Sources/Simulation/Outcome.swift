@@ -22,13 +22,13 @@ public struct Statistics: Sendable {
     public var crashes = 0
     /// The number of frames that the server sent to devices.
     public var frames = 0
-    /// The number of pushes that the server ordered.
+    /// The number of pushes that the server requested.
     public var pushes = 0
     /// The number of acknowledged signals.
     public var acknowledged = 0
     /// The number of calls that ended, by reason.
     public var endings: [String: Int] = [:]
-    /// A hash of the course of events, which changes with any change in it.
+    /// A hash of the course of events; another course gives another hash.
     public var trace: UInt64 = 0xcbf2_9ce4_8422_2325
     /// The pairs of state and event that were visited.
     public var coverage = Coverage()
@@ -61,7 +61,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
     public var calls: Int
     /// The faults that were injected into the world.
     public var faults: Faults
-    /// The number of calls of the run that had begun when it was found.
+    /// The number of calls of the run that had begun when the violation was found.
     public var foundAfterCalls = 0
     /// The ladder of the world: what happened, line by line.
     public var ladder: [String] = []

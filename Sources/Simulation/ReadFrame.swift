@@ -5,7 +5,7 @@ import JSON
 
 /// A frame of the server, parsed once for all its readers.
 ///
-/// One array goes to several devices, and the checks read it before it is sent and when it arrives.
+/// The same frame goes to several devices, and the checks read it before it is sent and when it arrives.
 final class ReadFrame {
     /// The frame, with its headroom for a transport's header.
     let bytes: [UInt8]
@@ -55,7 +55,7 @@ final class ReadFrame {
         return read
     }
 
-    /// A hash of the frame's entry, which differs between different entries.
+    /// A hash of the frame's entry; different entries have different hashes.
     var fingerprint: UInt64 {
         if let known { return known }
         let new = object.map { Self.fingerprint(of: $0) } ?? 0

@@ -9,7 +9,7 @@ final class SimulatedDevice {
     let user: UserID
     let id: DeviceID
     let fingerprint: TokenFingerprint
-    /// The error of its clock, in milliseconds.
+    /// How far its clock is ahead, in milliseconds; negative = behind.
     let skew: Int64
     /// Whether it has no socket and only makes requests.
     let isPoller: Bool
@@ -22,7 +22,7 @@ final class SimulatedDevice {
     var core: (any DeviceCore)?
     /// A number that changes with each start and each kill of its app.
     var instance = 0
-    /// The socket that the device considers its own.
+    /// The socket that the device uses or opens; `nil` if it has none.
     var link: Int?
     var isConnecting = false
     var offlineUntil: Int64 = 0
@@ -41,9 +41,9 @@ final class SimulatedDevice {
     var returnsAt: Int64 = 0
     /// The number of the newest planned poll for each call.
     var pollTurns: [CallKey: Int] = [:]
-    /// The last entry of each call that it received, with the time.
+    /// For each call, the last entry that the device received, with the time of arrival.
     var lastShown: [CallName: (seq: UInt64, at: Int64)] = [:]
-    /// The signals that its app received since it started, by call.
+    /// For each call, the signals that the app has received since the app's last start.
     var delivered: [CallName: Deliveries] = [:]
 
     init(

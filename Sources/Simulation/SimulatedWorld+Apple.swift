@@ -96,7 +96,7 @@ extension SimulatedWorld {
     }
 
     func pushDelivered(_ payload: [UInt8], to device: SimulatedDevice) {
-        // APNs does not store a push that expires immediately.
+        // A device without network gets no push: the push expires immediately, so APNs does not store it.
         guard now >= device.offlineUntil else { return }
         log("APNs ~ \(device.id.text): push \(Ladder.text(payload, from: 0))")
         mix(payload)

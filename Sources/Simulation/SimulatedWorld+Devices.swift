@@ -9,7 +9,8 @@ extension SimulatedWorld {
     /// Passes one input to the call logic of a device's app and performs its outputs.
     func passToCore(_ device: SimulatedDevice, _ input: CoreInput) {
         guard let core = device.core else { return }
-        // The buffer is kept for the next input. An input that is passed meanwhile gets a buffer of its own.
+        // The buffer is kept for the next input. If an output causes another input meanwhile, that input gets a buffer
+        // of its own.
         var batch: [CoreOutput] = []
         swap(&batch, &coreOutputs)
         core.handle(input, at: Moment(milliseconds: now + device.skew), into: &batch)

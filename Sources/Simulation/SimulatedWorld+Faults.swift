@@ -44,8 +44,8 @@ extension SimulatedWorld {
     /// Returns whether a signal in a model device's name, sent without its core, would leave the device with a wrong
     /// view of its call.
     ///
-    /// Only real apps fetch. So only they notice when such a signal has ended their call. And only they end a call that
-    /// has ended for them and was then answered in their name.
+    /// Only real apps fetch, so only they notice that such a signal has ended their call. Only they end a call that is
+    /// over for them and was then answered in their name.
     private func changesUnseen(_ kind: SignalKind, _ name: CallName, for device: SimulatedDevice) -> Bool {
         guard let calls = device.core?.calls else { return false }
         return switch kind {

@@ -3,12 +3,11 @@ import CallPorts
 import SeededRandom
 import Switchboard
 
-/// Injects offers under the callId of a call of other users, and acknowledged ends that arrive again. Both happen
-/// mostly while a later call uses the callId.
+/// Injects offers under the callId of a call of other users, and acknowledged ends that arrive again.
 extension SimulatedWorld {
     /// Plans offers under the callIds of others' calls and repeated ends, in addition to the planned calls.
     ///
-    /// They are drawn from a separate stream, so that worlds without this fault stay unchanged.
+    /// Their random numbers come from a separate stream, so that worlds without this fault stay unchanged.
     func planOutsiders(at: Int64, _ generator: inout SeededGenerator) {
         if generator.percent(40) { after(at + generator.within(50...15_000), .script(plan(.outsiderCall))) }
         if generator.percent(40) { after(at + generator.within(500...25_000), .script(plan(.oldEnd))) }
@@ -32,7 +31,7 @@ extension SimulatedWorld {
         )
     }
 
-    /// Sends an acknowledged end again, as if it had crossed its ack.
+    /// Sends an acknowledged end again, as a client does if the resend leaves before the ack arrives.
     func repeatOldEnd() {
         // Ends with a callId that is in use again are preferred, because only they can do harm.
         let again = oldEnds.filter { old in
@@ -101,7 +100,7 @@ extension InvariantChecker {
         }
     }
 
-    /// Records an acknowledged end: it refers to the call that it ended, and never to another one.
+    /// Records an acknowledged end: from now on, this end refers to the call that it ended and to no other.
     mutating func acknowledgedEnd(_ id: String, by device: SimulatedDevice) {
         settledEnds.insert("\(device.id.text) \(id)")
     }

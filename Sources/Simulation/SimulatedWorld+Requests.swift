@@ -49,7 +49,7 @@ extension SimulatedWorld {
         after(latency() + requestDelay(), .request(requests.count - 1))
     }
 
-    /// Returns an extra delay, with which requests and socket messages overtake each other.
+    /// Returns an extra delay, so that requests and socket messages overtake each other.
     private func requestDelay() -> Int64 {
         faults.contains(.delays) && !isHealed && networkDraws.percent(10)
             ? networkDraws.within(200...2_500) : networkDraws.within(0...40)
@@ -82,7 +82,7 @@ extension SimulatedWorld {
         serve(.requested(RequestID(rawValue: UInt64(index)), principal, asked), repeatable: isRepeatable)
     }
 
-    /// Returns the bearer of a request's token or of its push capability.
+    /// Returns the bearer of a request's token or push capability; `nil` if it has expired.
     private func bearer(of request: Request, from device: SimulatedDevice) -> Principal? {
         if let capability = request.capability { return Capabilities().principal(capability, at: moment.milliseconds) }
         return device.hasExpiredToken ? nil : device.principal

@@ -4,7 +4,7 @@ import CallWire
 import SeededRandom
 import Switchboard
 
-/// The capabilities that pushes carry: all their fields, in plain text.
+/// The capabilities in the simulated pushes: all their fields in plain text, without a signature.
 struct Capabilities: CapabilityIssuer {
     func capability(
         call: CallID,
@@ -54,7 +54,8 @@ extension SimulatedWorld {
     private var policy: Policy {
         var policy = Policy()
         policy.callsPerMinute = 60
-        // A refused ring is not a state of a call. Unit tests cover these limits.
+        // The limits of rings are switched off, because a refused ring is not a state of a call. Unit tests cover these
+        // limits.
         policy.ringsPerPair = 0
         policy.ringsPerCallee = 0
         // The simulator's calls are small: with this value their replays take several slices.
@@ -93,7 +94,8 @@ extension SimulatedWorld {
         planTimer()
     }
 
-    /// Checks the outputs of a repeated input: an answer to its sender may follow, and nothing else.
+    /// Checks the outputs of a repeated input: its sender may get a response, but nothing may be relayed, pushed or
+    /// appended.
     private func checkRepeat(_ batch: [Switchboard.Output]) {
         for output in batch {
             switch output {
@@ -160,7 +162,7 @@ extension SimulatedWorld {
                 checker.queued(changes, as: ticket)
                 if store.writing == 0 { beginWriting() }
             case .submit(.log(let number), let id):
-                // The queued changes are applied before the answer.
+                // The queued changes are applied before the query.
                 let answer: StoreResult =
                     faults.contains(.store) && !isHealed && networkDraws.percent(3)
                     ? .failed(StoreFailure("cannot be read")) : .log(store.log(of: number))

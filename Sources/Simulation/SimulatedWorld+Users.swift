@@ -246,7 +246,8 @@ extension SimulatedWorld {
         }
         switch intent {
         case .call(let id, let peer, _, _):
-            // A model client forgets the earlier calls under a callId. A call that a crash brought back is new to it.
+            // A model client forgets the earlier calls under a callId. If a crash makes such a call live again, it is
+            // new to the client.
             if !device.isRealApp {
                 let key = CallKey(id: id, pair: Pair(device.user, peer))
                 for name in device.delivered.keys where name.key == key { device.delivered[name] = nil }

@@ -33,7 +33,7 @@ final class SimulatedWorld {
     var outputs: [Switchboard.Output] = []
     var coreOutputs: [CoreOutput] = []
     var flushIsPlanned = false
-    /// How far the server's clock is ahead, in milliseconds.
+    /// How far the server's clock is ahead of `now`, in milliseconds; negative = behind.
     var serverAhead: Int64 = 0
 
     // The state of the simulated devices.

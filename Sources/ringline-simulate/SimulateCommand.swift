@@ -40,7 +40,8 @@ struct SimulateCommand: ParsableCommand {
     func run() throws {
         do throws(Failure) {
             try simulate()
-            // A closed stdout, and a reader that has stopped reading, are deliberate.
+            // A closed stdout (EBADF) and a reader that has stopped reading (EPIPE) count as deliberate and are no
+            // failure.
             guard fflush(nil) != 0, errno != EBADF, errno != EPIPE else { return }
             throw Failure("cannot write the output: \(String(cString: strerror(errno)))")
         } catch {
@@ -117,7 +118,7 @@ private struct Failure: Error {
 
     init(_ text: String) { self.text = text }
 
-    /// Prints it to stderr as one line.
+    /// Prints the text to stderr as one line.
     func show() {
         _ = Array("ringline-simulate: \(text)\n".utf8).withUnsafeBytes { write(2, $0.baseAddress, $0.count) }
     }

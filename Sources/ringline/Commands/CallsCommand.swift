@@ -46,7 +46,8 @@ struct CallsCommand: ParsableCommand {
     static func table(_ calls: some Sequence<CallRecord>, at now: Moment) -> String {
         let rows = calls.map { call in
             let (state, since) = state(of: call)
-            // The caller's leg has the phase `answered` from the start, which would be misread.
+            // The caller's leg has the phase `answered` from the start. The table shows `caller` instead, because
+            // `answered` would be taken for the callee's answer.
             let devices = call.legs.map {
                 "\($0.device.id.text) (\($0.side == .caller && $0.phase == .answered ? "caller" : $0.phase.rawValue))"
             }

@@ -68,7 +68,7 @@ struct DevicesCommand: ParsableCommand {
         return text
     }
 
-    /// Returns the beginning of each token: enough to tell tokens apart, and too little to use one.
+    /// Returns the beginning of each push token: enough to tell tokens apart, and too little to use one.
     private static func tokens(of device: DeviceRecord) -> String {
         let tokens = [("voip", device.voipToken), ("alert", device.alertToken), ("fcm", device.fcmToken)]
         let shown = tokens.compactMap { name, token in token.map { "\(name) \($0.prefix(6))…" } }

@@ -35,9 +35,10 @@ struct HealthCommand: ParsableCommand {
 
 /// One plain HTTP request to the admin listener.
 struct HealthCheck {
-    /// The time for all of it: connecting to each address of the host, sending, and the whole answer.
+    /// The time limit of the whole check: connecting to each address of the host, sending, and receiving the response.
     ///
-    /// The image's HEALTHCHECK ends the command after 3 s, and its log would then lack the command's error.
+    /// The image's HEALTHCHECK kills the command after 3 s, and Docker's health log would then lack the command's
+    /// error.
     private static let limit = Duration.seconds(2)
 
     let address: ListenAddress
@@ -53,7 +54,7 @@ struct HealthCheck {
         let request = "GET \(path) HTTP/1.1\r\nHost: \(addressText)\r\nConnection: close\r\n\r\n"
         guard socket.send(Array(request.utf8)) else { throw noResponse }
         var response: [UInt8] = []
-        // A server that sends only a byte now and then is not healthy either, so the whole answer has a time limit.
+        // A server that sends only a byte now and then is not healthy either, so the whole response has a time limit.
         while response.count < 65_536, socket.limit(until: end) {
             let bytes = socket.receive()
             if bytes.isEmpty { break }
@@ -71,7 +72,7 @@ struct HealthCheck {
 
     private var nothingListens: UsageError { UsageError("nothing listens on http://\(addressText)") }
 
-    /// Returns status and body; `nil` while the answer is incomplete.
+    /// Returns status and body; `nil` while the response is incomplete.
     private static func parse(_ response: [UInt8]) -> (status: Int, body: String)? {
         let text = String(decoding: response, as: UTF8.self)
         guard let gap = text.firstRange(of: "\r\n\r\n"), let status = Int(text.dropFirst(9).prefix(3)) else {

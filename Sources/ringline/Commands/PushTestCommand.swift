@@ -5,7 +5,7 @@ import Identity
 import Switchboard
 import Threads
 
-/// Sends a user's devices the push that a call would send, and prints Apple's answer.
+/// Sends a user's devices the push that a call would send, and prints Apple's response.
 struct PushTestCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "push-test",
@@ -49,8 +49,8 @@ struct PushTestCommand: ParsableCommand {
         guard !devices.isEmpty else { throw UsageError("\(user.text) has no device \(device ?? "")") }
         let sender = try TestPusher(try ServerApplication(settings).apnsConfiguration())
         defer { sender.shutdown() }
-        // The folder has devices, so a server has run there and made the key. If it cannot be read, the push has no
-        // capability.
+        // The folder has devices, so a server has run there and made the key. If the key cannot be read, the push has
+        // no capability.
         let key = try? SecretFile.read("\(settings.data)/\(ServerKeys.fileName)")
         var isTaken = false
         for device in devices {

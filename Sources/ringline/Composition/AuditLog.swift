@@ -10,9 +10,10 @@ import Threads
 /// The audit log: security-relevant events as JSON lines, appended to a file separate from the normal log.
 ///
 /// A thread of its own writes the file (``LogWriter``), so logging an event never waits. Refused tokens are counted
-/// with or without a file. Above 10 refusals a second the rest is summed up, in one line a second for each cause.
+/// with or without a file. If more than 10 tokens are refused in one second, the others are summed up in one line for
+/// each cause.
 final class AuditLog: Sendable {
-    /// The cause of every refused capability; its check does not report why.
+    /// The only cause for which a capability is refused; the check of a capability does not report a finer one.
     static let capabilityRefused = "act"
     /// The cause of a token that could not be verified because its key has not been fetched yet.
     static let keysMissing = "keys_unavailable"
@@ -28,7 +29,7 @@ final class AuditLog: Sendable {
         var lineLimit = LineLimit()
     }
 
-    /// The value of a line's member other than its time and its event.
+    /// The value of a member that a line has besides its time and its event.
     enum Value {
         case text(String)
         case number(UInt64)
@@ -130,7 +131,7 @@ final class AuditLog: Sendable {
 
     /// Opens the file again, for the case that a log rotation moved or replaced it.
     ///
-    /// - Throws: ``UsageError`` when it cannot be opened; lines then continue to go to the file that is open.
+    /// - Throws: ``UsageError`` when the file cannot be opened; lines then continue to go to the file that is open.
     func reopen() throws(UsageError) {
         guard let path, path != "-" else { return }
         writer?.move(to: try Self.open(path))
@@ -180,7 +181,8 @@ final class AuditLog: Sendable {
     struct LineLimit {
         /// The lines per second.
         ///
-        /// They suffice to see the kind of attempts; with the sums, a flood writes about 25 lines a second at most.
+        /// Ten lines suffice to see the kind of attempts; with the sums, a flood writes about 25 lines a second at
+        /// most.
         static let linesPerSecond = 10
 
         private var second = Int64.min

@@ -27,8 +27,8 @@ final class CapabilityKeys: Sendable {
     /// Reads the keys from the data folder, or makes the first one.
     init(_ settings: ServeSettings, at now: Int64) throws(UsageError) {
         folder = settings.isInMemory ? nil : settings.data
-        // A capability is valid for the ring time and one minute (`PushPayload`). Another minute covers a clock that is
-        // slewed.
+        // A capability is valid for the ring time and one minute (`PushPayload`). Another minute is for a clock that is
+        // being adjusted slowly.
         let longestRing = max(settings.policy.ringTimeout.milliseconds, WireLimits.ringSeconds.upperBound * 1_000)
         life = longestRing + 120_000
         let keys = try Self.read(folder, at: now)
@@ -73,7 +73,7 @@ final class CapabilityKeys: Sendable {
         do throws(SecretFileError) { keys = try ServerKeys.loadOrCreate(inFolder: folder, at: now) } catch {
             throw UsageError(error.description)
         }
-        // A capability could be forged if it was signed with anything but a key.
+        // An invalid key is refused, because anybody could forge a capability that is signed with it.
         guard keys.areValid else { throw UsageError("\(folder)/\(ServerKeys.fileName) holds no key") }
         return keys
     }

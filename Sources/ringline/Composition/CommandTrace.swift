@@ -25,7 +25,7 @@ struct CommandTrace: Equatable {
     init?(name: String) {
         let parts = name.split(separator: "-", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0] == "ran", let moment = Int64(parts[1]), moment >= 0 else { return nil }
-        // The first comma separates the command from the user; a user's id cannot contain one.
+        // The first comma separates the command from the user; a user's id cannot contain a comma.
         let words = parts[2].split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false)
         let isCommand = words[0].utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "-") }
         guard isCommand, (1...32).contains(words[0].utf8.count) else { return nil }
@@ -43,7 +43,7 @@ struct CommandTrace: Equatable {
     ///
     /// - Parameters:
     ///   - folder: the path that the command was given as the data folder.
-    ///   - isForTheNextStart: whether to write the file even if no server runs there, for the next one that starts.
+    ///   - isForTheNextStart: whether to write the file even if no server runs there, for the next server that starts.
     func write(in folder: String, isForTheNextStart: Bool = false) {
         guard isForTheNextStart || SQLiteCallStore.isHeld(folder: folder) else { return }
         let file = open("\(folder)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)

@@ -13,7 +13,7 @@ final class CoturnCredentials: TURNCredentialIssuer {
         let turn: ServeSettings.TURN
     }
 
-    /// Reads the secret; `warn` is called if it looks odd.
+    /// Reads the secret; `warn` is called if the secret looks odd.
     init(_ turn: ServeSettings.TURN, _ clock: ServerClock, warn: (String) -> Void) throws(UsageError) {
         current = Monitor(try Self.read(turn, warn: warn))
         self.clock = clock
@@ -31,8 +31,8 @@ final class CoturnCredentials: TURNCredentialIssuer {
 
     func credential(for user: UserID, at now: Moment) -> TURNCredential {
         let secret = current.withLock { $0 }
-        // coturn compares the expiry with its own clock, so the expiry must be in the world's time. The server's clock
-        // never leaps, so it may differ from that.
+        // coturn compares the expiry with its own wall clock, so the expiry must be a time of the wall clock. The
+        // server's clock (`ServerClock`) never jumps, so it may differ from the wall clock.
         let (current, date) = clock.nowAndDate()
         let made = TimeLimitedCredential(
             user: user.text,

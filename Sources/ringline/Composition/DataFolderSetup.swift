@@ -2,7 +2,8 @@ import FoundationEssentials
 
 /// The folder for all persistent data.
 enum DataFolderSetup {
-    /// The default folder of commands that only read it: the environment variable of serve's setting, or else `./data`.
+    /// The default data folder of commands other than `serve`: the environment variable of the same setting, or else
+    /// `./data`.
     static var standard: String {
         let told = ProcessInfo.processInfo.environment["RINGLINE_DATA"] ?? ""
         return told.isEmpty ? "./data" : told

@@ -19,14 +19,14 @@ enum FatalSignals {
 
     /// The time limit of Swift's handler, in microseconds.
     ///
-    /// It takes 0.1 s on an idle machine.
+    /// The handler takes 0.1 s on an idle machine.
     private static let backtraceMicroseconds = 1_000_000
     /// The first fatal signal; 0 before it comes.
     private static let fatal = Atomic<Int32>(0)
 
     /// Installs the handlers.
     ///
-    /// Swift's own must have been installed before.
+    /// Swift's own handlers must have been installed before.
     static func install() {
         // Initializes the static variable now; a signal handler must not be the first to do so.
         fatal.store(0, ordering: .relaxed)
@@ -64,7 +64,8 @@ enum FatalSignals {
         var alarm = Action()
         alarm.__sigaction_handler.sa_handler = ringlineBacktraceTooSlow
         sigaction(SIGALRM, &alarm, nil)
-        // Our other threads block all signals, and the threads that Swift has stopped block this one.
+        // The server's other threads block all signals, and threads that Swift's handler has stopped block SIGALRM, so
+        // this thread must receive it.
         unblock(SIGALRM)
         var limit = itimerval()
         limit.it_value.tv_sec = time_t(backtraceMicroseconds / 1_000_000)

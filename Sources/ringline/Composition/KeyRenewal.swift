@@ -4,10 +4,10 @@ import Threads
 
 /// Reads keys again while the server runs: those of tokens, of the TURN server and of APNs, and the server's own.
 ///
-/// Each kind is read separately. If one cannot be used, an error with its path is logged and the previous one stays in
-/// force.
+/// Each kind is read separately. If a new key cannot be used, an error with the key's path is logged and the previous
+/// key stays in use.
 struct KeyRenewal: Sendable {
-    /// Reads the settings again, because a new key may have another path, or another id as each of Apple's keys has.
+    /// Reads the settings again, because a new key may have another path, and a new key from Apple has another id.
     let settings: @Sendable () throws(UsageError) -> ServeSettings
     let tokens: TokenKeys
     let capabilityKeys: CapabilityKeys

@@ -3,7 +3,8 @@ import OutboundHTTP
 import ServerLog
 import Threads
 
-/// Fetches a published key set (JWKS) repeatedly: when it may have changed, and when a token names a key that it lacks.
+/// Fetches a published key set (JWKS) repeatedly: when the set may have changed, and when a token names a key that the
+/// set lacks.
 ///
 /// The last usable set stays in force until another one arrives.
 final class KeySetFeed: Sendable {
@@ -131,7 +132,8 @@ final class KeySetFeed: Sendable {
 
     // MARK: One fetch
 
-    /// A fetched set as it arrived, and for how long, in milliseconds, its server declares it fresh.
+    /// A fetched set as it arrived, and the time in milliseconds for which its server declares it fresh; `nil` if the
+    /// server declares none.
     struct Fetched {
         let json: [UInt8]
         let life: Int64?

@@ -74,7 +74,7 @@ struct Keys {
         }
     }
 
-    /// Reads a secret of which every byte counts; `warn` is called if it looks odd.
+    /// Reads a secret of which every byte counts; `warn` is called if the secret looks odd.
     static func secret(_ path: String, for setting: String, warn: (String) -> Void) throws(UsageError) -> [UInt8] {
         let bytes = try read(path, for: setting)
         if let oddity = SecretFile.suspiciousTrait(of: bytes) {

@@ -4,8 +4,8 @@ import Threads
 
 /// Writes log lines on a thread of its own, so that the event loop never waits for a reader of stderr.
 ///
-/// If there is no room for a line, it is dropped and counted, and the log reports the count. A stalled reader thus
-/// costs lines, but never calls.
+/// If there is no room for a line, the line is dropped and counted, and the log reports the count. A stalled reader
+/// thus costs lines, but never calls.
 final class LogWriter: Sendable {
     /// The bytes of lines that may wait: about 2,000 lines, which is one second of a busy server.
     static let limit = 256 << 10
@@ -19,7 +19,7 @@ final class LogWriter: Sendable {
     private let successor: Successor
     /// The writing thread; `nil` if the system refused one.
     ///
-    /// The thread that logs then writes the lines itself.
+    /// Without a writing thread, the thread that logs a line also writes the line.
     private let thread: WorkThread?
     private let descriptor: Int32
 
@@ -56,7 +56,7 @@ final class LogWriter: Sendable {
 
     deinit { inbox.close() }
 
-    /// Writes to another file from the next line on, and closes `new`; returns immediately.
+    /// Writes to the file of `new` from the next line on, and then closes `new`; returns immediately.
     ///
     /// The writing thread changes files itself, between two lines. Otherwise one half of a line could get into the old
     /// file and the other half into the new one.
@@ -71,7 +71,7 @@ final class LogWriter: Sendable {
 
         deinit { if descriptor.load(ordering: .relaxed) >= 0 { close(descriptor.load(ordering: .relaxed)) } }
 
-        /// Changes the file behind a descriptor, if there is another one; returns whether it did.
+        /// Makes a descriptor refer to the other file, if there is one; returns whether there was one.
         func take(as old: Int32) -> Bool {
             guard descriptor.load(ordering: .relaxed) >= 0 else { return false }
             let new = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
@@ -101,7 +101,7 @@ final class LogWriter: Sendable {
 
     /// Waits until all lines are written, or until the time limit; called at the end of the process.
     ///
-    /// It takes no lock and allocates nothing, so a handler of a fatal signal may call it too.
+    /// This function takes no lock and allocates nothing, so a handler of a fatal signal may call it too.
     static func waitUntilWritten(milliseconds: Int) {
         for _ in 0..<milliseconds {
             guard pending.load(ordering: .relaxed) > 0 else { return }
@@ -150,7 +150,7 @@ final class LogWriter: Sendable {
         }
     }
 
-    /// Writes as many of the bytes as possible and returns how many.
+    /// Writes as many of the bytes as possible and returns how many were written.
     private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int {
         bytes.withUnsafeBytes { bytes in
             var written = 0

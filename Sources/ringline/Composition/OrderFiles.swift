@@ -37,7 +37,7 @@ struct OrderFile: Equatable {
         }
     }
 
-    /// Writes the file into a folder and syncs the folder, so that it survives a power cut.
+    /// Writes the file into a folder and syncs the folder, so that the file survives a power cut.
     func write(to folder: String) throws(UsageError) {
         let file = open("\(folder)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw UsageError("--data: cannot write \(folder): \(String(cString: strerror(errno)))") }

@@ -29,14 +29,14 @@ struct ServerApplication {
     /// Serves until SIGTERM or SIGINT.
     func run() throws(UsageError) {
         FatalSignals.install()
-        // The signals are blocked before any thread is started. All threads inherit that, so only the watch receives
-        // the signals.
+        // The signals are blocked before any thread is started. All threads inherit the signal mask, so only the watch
+        // receives the signals.
         let watch = SignalWatch(and: [SIGHUP, SIGUSR1, SIGUSR2])
         let threshold = LogThreshold(settings.logLevel)
         let writer = Log.writer(asJSON: settings.logsJSON)
         let log = Log.make(threshold, asJSON: settings.logsJSON, to: writer)
-        // A complaint must be printed after the log lines that led to it. If nothing reads stderr, this delays the end
-        // by a second.
+        // The error that `run` throws is printed after `run` has returned. First the log lines that led to the error
+        // must be written; the wait is 1 s at most, in case nothing reads stderr.
         defer { LogWriter.waitUntilWritten(milliseconds: 1_000) }
         if !settings.isInMemory { try DataFolderSetup.prepare(settings.data) }
         let audit = try AuditLog(settings.auditLog)
@@ -54,8 +54,8 @@ struct ServerApplication {
         configuration.audit = { audit.record($0) }
         configuration.droppedAuditLines = { audit.dropped }
         configuration.refusedTokens = { audit.refused }
-        // The keys are fetched before the store is opened. Opening takes time, so the keys have usually arrived when
-        // the server listens.
+        // The fetch of the issuer's keys begins before the store is opened. Opening takes time, so the keys have
+        // usually arrived when the server listens.
         feed?.tick()
         defer { feed?.shutdown() }
         let gateway = Gateway(configuration: configuration, authenticator: keys.authenticator, log: log)
@@ -92,11 +92,13 @@ struct ServerApplication {
                 """
             )
         }
-        // A reader of the line `listening on …` can then read every log line written before it.
+        // The log lines so far are written before the line `listening on …`, so that a script that waits for that line
+        // finds them.
         LogWriter.waitUntilWritten(milliseconds: 1_000)
         announce(gateway, log)
         audit.write("started", [("version", .text(Version.text))])
-        // Runs before the deferred `waitUntilWritten` above, which then waits for these lines too.
+        // Deferred blocks run in reverse order, so `audit.end()` runs before the deferred `waitUntilWritten` above,
+        // which then waits for the audit lines too.
         defer { audit.end() }
         let serve = { @Sendable [weak gateway] (certificate: ServerCertificate) in gateway?.serve(certificate) ?? () }
         let keyRenewal = KeyRenewal(
@@ -113,7 +115,7 @@ struct ServerApplication {
         let look = { @Sendable [weak gateway] in
             desk?.scan(ran: { audit.record($0, by: $1) }) { gateway?.carryOut($0, done: $1) }
         }
-        // Carries out the orders left while no server ran, before any client can connect.
+        // Carries out the orders that were left while no server ran, before any client is served.
         look()
         let tick: SignalWatch.Action = { [clock, weak gateway] in
             for event in clock.takeEvents() { gateway?.take(event) }
@@ -149,7 +151,7 @@ struct ServerApplication {
     ) -> [Int32: SignalWatch.Action] {
         let move = { @Sendable (steps: Int) in
             let level = threshold.move(by: steps)
-            // Logged at the new level itself, so that the line appears at any level.
+            // The line is logged at the new level itself, so that it appears whatever that level is.
             log.log(level: level, "the log level was changed", [.level(level)])
         }
         return [
@@ -233,7 +235,7 @@ struct ServerApplication {
 
     /// Checks that a file of certificate authorities is usable.
     ///
-    /// With an unusable file no request would ever succeed, and that would show only with the first request.
+    /// With an unusable file no request would ever succeed, and the operator would see that only at the first request.
     static func checkAuthorities(_ path: String, for setting: String) throws(UsageError) {
         guard let pem = FileManager.default.contents(atPath: path) else {
             throw UsageError("--\(setting) \(path): cannot be read")
@@ -245,7 +247,7 @@ struct ServerApplication {
 
     /// Prints to stdout where the server listens, one line per listener.
     ///
-    /// Scripts that started it on port 0 parse these lines.
+    /// A script that starts the server on port 0 learns the real port from these lines.
     private func announce(_ gateway: Gateway, _ log: ServerLog) {
         let scheme = settings.tls == nil ? "http" : "https"
         print("listening on \(scheme)://\(Self.shown(settings.listen.host)):\(gateway.port)")

@@ -33,12 +33,13 @@ struct SignalWatch {
     /// Makes the watch take no further signal; called from a handler of a fatal signal.
     ///
     /// While `sigtimedwait` waits for a signal, the system counts that signal as unblocked. Swift's handler stops each
-    /// thread by a signal that the thread does not block. So it sent SIGUSR1 to the watch's thread, and the watch took
-    /// that as a request to log more. Swift tried this 16 times, for 2 s each.
+    /// thread by a signal that the thread does not block. Without this function, the handler would send SIGUSR1 to the
+    /// watch's thread, and the watch would take that as a request to log more. Swift would try this 16 times, for 2 s
+    /// each.
     static func stopForFatalSignal() {
         shared.isOver.store(true, ordering: .sequentiallyConsistent)
-        // The watch's thread checks the flag again before it waits. So either it sees the flag, or its thread id is
-        // seen here.
+        // The watch's thread stores its id and then checks the flag before it waits. So either that thread sees the
+        // flag, or its id is seen here.
         for _ in 0..<100 {
             let thread = shared.thread.load(ordering: .sequentiallyConsistent)
             guard thread != 0, thread != pthread_self() else { return }
@@ -49,7 +50,7 @@ struct SignalWatch {
 
     /// Whether SIGTERM or SIGINT is pending and the watch has not taken it.
     ///
-    /// In that case the process must end before it has started.
+    /// In that case the process must end before it serves.
     static var hasPending: Bool {
         var set = sigset_t()
         sigpending(&set)

@@ -2,8 +2,8 @@ import PlainText
 
 /// A table for a terminal.
 ///
-/// Each column is as wide as its widest cell; the last one is not padded. Cells are shown in printable form: text from a
-/// client must not control the terminal of the user who reads it.
+/// Each column is as wide as its widest cell; the last column is not padded. Cells are shown in printable form: text
+/// from a client must not control the terminal of the user who reads it.
 struct TextTable {
     private let rows: [[String]]
 

@@ -43,13 +43,14 @@ final class TokenKeys: Sendable {
         return try verifier.verify(token, atSeconds: now)
     }
 
-    /// Returns whether a token was refused for a key that may arrive in a moment; starts a fetch for it if so.
+    /// Returns whether a token was refused for lack of a key that may arrive in a moment; if so, starts a fetch of the
+    /// issuer's keys.
     func mayGetKey(after error: TokenError) -> Bool {
         guard let feed else { return false }
         switch error {
         case .unknownKey, .algorithm: return feed.missed()
-        // A key without an id fits every token. So until the issuer's set has arrived, the issuer's tokens are checked
-        // with a key of the settings, and fail by their signature.
+        // A key without an id is tried for every token. So until the issuer's set has arrived, the issuer's tokens are
+        // checked with such a key of the settings, and their signature does not match.
         case .signature: return feed.isEmpty && feed.missed()
         default: return false
         }

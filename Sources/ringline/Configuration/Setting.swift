@@ -1,6 +1,6 @@
 /// One setting of the server: its name, its meaning and its default.
 ///
-/// This table is the only list of settings: flags, environment, file, `--help` and the documentation all read it.
+/// The table ``all`` is the only list of settings: names, defaults, `--help` and the documentation come from it.
 struct Setting: Sendable {
     /// The name as a flag and in the file: `listen`.
     let name: String
@@ -10,11 +10,11 @@ struct Setting: Sendable {
     let fallback: String?
     /// The meaning, in one sentence.
     let meaning: String
-    /// Whether it may be given more than once.
+    /// Whether the setting may be given more than once.
     ///
     /// In the environment and the file, its values are separated by commas.
     var isRepeatable = false
-    /// Whether its value is the path of a file that holds a secret.
+    /// Whether the setting's value is the path of a file that holds a secret.
     var holdsSecret: Bool { ["jwt-secret-file", "apns-key-file", "tls-key", "turn-secret-file"].contains(name) }
 
     /// The name of the environment variable: `RINGLINE_LISTEN`.

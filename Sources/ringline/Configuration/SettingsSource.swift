@@ -9,15 +9,16 @@ struct UsageError: Error, CustomStringConvertible {
 
     init(_ description: String) { self.description = description }
 
-    /// Prints it to stderr and returns an error to throw, so that the process exits with a failure.
+    /// Prints the message to stderr and returns an error to throw, so that the process exits with a failure.
     func shown() -> ExitCode {
         show()
         return ExitCode(1)
     }
 
-    /// Prints it to stderr.
+    /// Prints the message to stderr.
     func show() {
-        // One write, so that lines of several threads do not mix. Control characters in quoted text are replaced.
+        // The line is written in one write, so that lines of several threads do not mix. Control characters in quoted
+        // text are replaced.
         _ = Array("ringline: \(description.printable)\n".utf8).withUnsafeBytes {
             write(2, $0.baseAddress, $0.count)
         }
@@ -166,7 +167,8 @@ extension StringProtocol {
         guard let first = unicodeScalars.firstIndex(where: isWanted),
             let last = unicodeScalars.lastIndex(where: isWanted)
         else { return "" }
-        // Compared as Unicode scalars: in a `Character`, combining scalars would be removed together with their base.
+        // The comparison uses Unicode scalars: in a `Character`, combining scalars would be removed together with their
+        // base.
         var kept = String.UnicodeScalarView()
         kept.append(contentsOf: unicodeScalars[first...last])
         return String(kept)

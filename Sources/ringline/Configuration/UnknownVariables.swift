@@ -7,7 +7,7 @@ extension SettingsSource {
     func unknownVariables() -> [String] {
         let known = Set(Setting.all.map(\.variable) + ["RINGLINE_CONFIG"])
         return environment.sorted { $0.key < $1.key }.compactMap { name, value in
-            // The token is for `ringline call`, which may be tried from the same shell.
+            // `RINGLINE_TOKEN` is for `ringline call`, which may be tried from the same shell.
             guard name.hasPrefix("RINGLINE_"), name != "RINGLINE_TOKEN", !known.contains(name),
                 !Self.isOfKubernetes(name, value)
             else { return nil }

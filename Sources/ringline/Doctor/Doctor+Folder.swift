@@ -51,8 +51,8 @@ extension Doctor {
                 fix: "create it, owned by the user that runs ringline"
             )
         }
-        // A fault of the file system is reported before the folder exists. A sound file system is reported only once
-        // the folder exists.
+        // If the file system is unsuitable, that is reported although the folder does not exist yet. A suitable one is
+        // reported only once the folder exists.
         let there = FileAccess.realPath(parent).map { Rating.fileSystem(MountTable().kind(of: $0), path) }
         guard let there, there.grade != .ok else {
             return .ok(subject, "\(path) does not exist yet, but can be created")

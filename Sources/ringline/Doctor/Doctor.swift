@@ -2,7 +2,7 @@ import Crypto
 import Diagnostics
 import LibWebSockets
 
-/// Checks everything that a server needs before it is started, and changes nothing.
+/// Checks everything that a server needs before the server is started, and changes nothing.
 struct Doctor {
     let settings: ServeSettings
     /// Bundle ids with topics to ask about, in addition to those of the registered devices.

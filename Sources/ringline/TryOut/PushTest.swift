@@ -4,7 +4,7 @@ import CallWire
 import Crypto
 import Identity
 
-/// Sends one device a VoIP push as a call would, and puts Apple's answer into words.
+/// Sends one device a VoIP push as a call would, and puts Apple's response into words.
 struct PushTest {
     let device: DeviceRecord
     /// Apple's environment to try first if the device's record contains none.
@@ -15,12 +15,12 @@ struct PushTest {
     /// For how many seconds the device may ring if the app does not check whether the call exists.
     private static let ringSeconds: Int64 = 10
 
-    /// Sends the push, to the other environment too if the first does not know the token, and reports the result.
+    /// Sends the push, to Apple's other environment too if the first does not know the token, and reports the result.
     ///
     /// - Parameters:
     ///   - now: the current time.
-    ///   - send: sends an order and waits for its result.
-    ///   - say: receives a line for each answer.
+    ///   - send: sends a push and waits for its result.
+    ///   - say: receives a line for each response.
     /// - Returns: whether Apple accepted the push.
     func run(at now: Moment, send: (OutgoingPush) -> PushResult, say: (String) -> Void) -> Bool {
         guard let token = device.voipToken else {
@@ -34,7 +34,8 @@ struct PushTest {
             say("\(device.id.text): \(Self.words(result, environment))")
             switch result {
             case .response(200, _, _): return true
-            // The server does the same: builds from Xcode have sandbox tokens, all other builds have production tokens.
+            // The token may belong to the other environment: builds from Xcode have sandbox tokens, all other builds
+            // have production tokens. The server tries both environments in the same way.
             case .response(400, "BadDeviceToken", _): continue
             case .response, .unreachable, .cancelled, .onlyLogged: return false
             }

@@ -114,9 +114,10 @@ final class Terminal: @unchecked Sendable {
         fflush(nil)
     }
 
-    /// Why the server's certificate is not trusted; `nil` if that is not why the connection failed.
+    /// Why the server's certificate is not trusted; `nil` if the connection failed for another reason.
     ///
-    /// The WebSocket library only reports that there is no connection.
+    /// This property checks the certificate again, because the WebSocket library only reports that there is no
+    /// connection.
     private var certificateFault: String? {
         guard !options.insecure, let (host, port) = WebSocketClient.secureAddress(of: options.url) else { return nil }
         // If the server cannot be reached now, there is nothing to add to the library's report.

@@ -3,7 +3,7 @@ import CallPorts
 import ServerLog
 import Threads
 
-/// Sends pushes one after the other, and waits for Apple's answer to each.
+/// Sends pushes one after the other, and waits for Apple's response to each.
 final class TestPusher {
     private let sender: APNsSender
     /// The last result, which arrives on the sender's thread, until it is taken.
@@ -17,7 +17,7 @@ final class TestPusher {
         self.report = report
     }
 
-    /// Sends an order and waits for its result, which comes at the latest when the order expires.
+    /// Sends a push and waits for its result, which comes at the latest when the push expires.
     func send(_ push: OutgoingPush) -> PushResult {
         sender.send(push)
         return report.wait { $0.take() }

@@ -164,7 +164,7 @@ extension JSONWriter {
         endNumber()
     }
 
-    /// Writes the same members, without the comma before them and without their end.
+    /// Writes the members from `callId` to `ts`, without a comma before or after them.
     mutating func write(parts position: LogPosition) {
         part(position.log.members)
         digits(position.seq)

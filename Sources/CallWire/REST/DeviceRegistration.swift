@@ -20,13 +20,13 @@ public struct DeviceRegistration: Equatable, Sendable {
 
     /// The APNs environment that a client names.
     public enum Environment: Sendable {
-        /// For builds from Xcode; `sandbox` or `development`.
+        /// For builds from Xcode: the client sends `sandbox` or `development`.
         case sandbox
-        /// For TestFlight and the App Store; `production`.
+        /// For TestFlight and the App Store: the client sends `production`.
         case production
     }
 
-    /// A registration with the given details.
+    /// Creates a registration with the given details.
     public init(
         voipToken: String? = nil,
         alertToken: String? = nil,

@@ -13,7 +13,7 @@ public final class Connection {
         /// In a file.
         case file(path: String, Access)
         /// In memory, shared by the connections of this process that use the same name, and deleted with the last of
-        /// them (`vfs=memdb`).
+        /// these connections (`vfs=memdb`).
         ///
         /// The name contains letters, digits and `-` only.
         case memory(named: String)
@@ -32,7 +32,7 @@ public final class Connection {
         case immutable
     }
 
-    /// Opens a database (`sqlite3_open_v2`); only the first statement reads the file.
+    /// Opens a database (`sqlite3_open_v2`); the file is not read before the first statement runs.
     /// - Parameters:
     ///   - place: Where the database is.
     ///   - busyTimeoutMilliseconds: How long to wait for another connection's lock (`sqlite3_busy_timeout`).
@@ -87,7 +87,7 @@ public final class Connection {
 
     /// Runs `body` in a transaction that holds the write lock from its start (`BEGIN IMMEDIATE`).
     ///
-    /// It commits when `body` returns, and rolls back when `body` or the commit throws.
+    /// The transaction is committed when `body` returns, and rolled back when `body` or the commit throws.
     public func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
         try statement(Self.begin).run()
         do throws(SQLiteError) {

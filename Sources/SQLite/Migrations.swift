@@ -1,4 +1,4 @@
-/// The steps that bring a database from one version of its schema to the next, counted by `PRAGMA user_version`.
+/// The steps that bring a database from one version of its schema to the next; `PRAGMA user_version` holds the version.
 public struct Migrations: Sendable {
     private let steps: [SQL]
 
@@ -18,7 +18,7 @@ public struct Migrations: Sendable {
     }
 
     /// Returns the version of a database.
-    /// - Throws: ``Failure/newer(found:known:)`` when it is above ``version``.
+    /// - Throws: ``Failure/newer(found:known:)`` when the database's version is above ``version``.
     public func versionFound(in connection: Connection) throws(Failure) -> Int {
         let found: Int
         do { found = Int(try connection.pragma("user_version") ?? "0") ?? 0 } catch { throw .sqlite(error) }

@@ -1,6 +1,6 @@
 import CSQLite
 
-/// The reason why SQLite failed (<https://www.sqlite.org/rescode.html>); it contains no bound value.
+/// An error of SQLite (<https://www.sqlite.org/rescode.html>); its texts contain no bound value.
 public struct SQLiteError: Error, Equatable, Sendable {
     /// The primary result code.
     public let code: Code
@@ -19,7 +19,7 @@ public struct SQLiteError: Error, Equatable, Sendable {
         self.statement = statement
     }
 
-    /// A primary result code; the codes that callers may need to distinguish have names.
+    /// A primary result code; the codes that a program may need to distinguish have names.
     public struct Code: RawRepresentable, Hashable, Sendable {
         /// SQLite's number.
         public let rawValue: Int32

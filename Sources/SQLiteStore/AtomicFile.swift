@@ -26,7 +26,7 @@ struct AtomicFile: ~Copyable {
         unlink(path)
     }
 
-    /// Writes everything that a connection sees, in compact form (`VACUUM INTO`).
+    /// Writes the whole database that a connection sees, in compact form (`VACUUM INTO`).
     func copy(from connection: Connection) throws(SQLiteError) {
         let statement = try connection.statement(SQL("copy", "VACUUM INTO ?1"))
         try statement.bind(path, at: 1)

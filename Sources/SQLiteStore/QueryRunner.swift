@@ -56,7 +56,7 @@ struct QueryRunner {
         }
     }
 
-    /// Returns the calls that match, newest first.
+    /// Returns the calls that a selector chooses, newest first.
     func calls(_ choice: CallSelector, limit: Int) throws(StoreFailure) -> [CallRecord] {
         try reading { () throws -> [CallRecord] in
             let rows = try connection.statement(Self.named)

@@ -5,8 +5,9 @@ import JSON
 
 /// The parts of a call that are stored in one column, `state`.
 ///
-/// These parts are: the devices that answered and declined; what each side holds and mutes; whether the call is waiting
-/// or silenced; the results of its pushes; and the signals that must be recognized when they come again.
+/// These parts are: the devices that answered and declined; whether each side holds the call or mutes its media;
+/// whether the call is waiting or silenced; the results of its pushes; and the signals that must be recognized when
+/// they come again.
 extension CallRecord {
     /// The text of the column.
     var stateText: String {

@@ -5,11 +5,11 @@ import CallPorts
 
 /// The columns of a log entry that hold its content and its audience.
 struct EntryColumns: Equatable {
-    /// `offer`, `ice`, … or `call` for a change of state.
+    /// The kind of the signal, such as `offer` or `ice`; `call` for a change of state.
     var kind: String
     /// The device that sent the signal, or that answered the call; `nil` = the server itself.
     var sender: DeviceIdentity?
-    /// The sender's side or the change of state, and the audience.
+    /// The sender's side, or for a change of state the state and its reason; after that, the audience.
     var audience: String
     /// For a signal: the `id` that its sender gave it.
     ///

@@ -48,7 +48,7 @@ public final class SQLiteCallStore: CallStore {
     /// Queues changes; see `CallStore.commit(_:as:)`.
     ///
     /// Changes that are queued after ``close()`` are lost.
-    /// - Returns: Always `false`, because the disk takes time.
+    /// - Returns: Always `false`: the commit is reported later, because the disk takes time.
     @discardableResult
     public func commit(_ changes: [Change], as ticket: Ticket) -> Bool {
         writer.queue.put(WriterQueue.Commit(changes: changes, ticket: ticket))

@@ -3,7 +3,7 @@ import Glibc
 import SQLite
 
 extension StoreReader {
-    /// Copies the database, as it is at one moment, into a new file while its server goes on (`VACUUM INTO`).
+    /// Copies the database, as it is at one moment, into a new file; its server may go on running (`VACUUM INTO`).
     ///
     /// The copy receives its name only when all of it is on the disk. Only the owner of the copy can read it.
     ///

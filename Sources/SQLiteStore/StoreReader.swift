@@ -54,7 +54,7 @@ public final class StoreReader {
         try queries.history(of: user, limit: limit, before: before)
     }
 
-    /// Returns the stored calls that match, newest first, `limit` at most.
+    /// Returns the stored calls that a selector chooses, newest first, `limit` at most.
     public func calls(_ choice: CallSelector, limit: Int) throws(StoreFailure) -> [CallRecord] {
         try queries.calls(choice, limit: limit)
     }
@@ -97,7 +97,7 @@ public final class StoreReader {
     /// Opens the database with the access that the file permissions allow.
     ///
     /// Reading a database in WAL mode needs its `-shm` file, which SQLite creates if it is allowed to. Without that
-    /// permission, the database file can still be read as it is, provided that no `-wal` holds data. In that case no
+    /// permission, the database file can still be read as it is, provided that no `-wal` holds data, because then no
     /// process writes to the database.
     static func connect(to database: String) throws(SQLiteError) -> Connection {
         do throws(SQLiteError) {

@@ -70,7 +70,7 @@ final class AppClient: DeviceCore {
         configuration.ringTimeout = .seconds(self.generator.percent(40) ? self.generator.within(5...30) : 45)
         configuration.maximumCallGroups = self.generator.percent(20) ? 1 : 2
         client = CallClient(configuration)
-        // A part of a UUID that is unique for each device and each start of its app.
+        // The first part of this app's UUIDs, which is unique for each device and each start of its app.
         let digits = String(self.generator.next() | 1 << 63, radix: 16)
         uuidPrefix = "\(digits.prefix(8))-\(digits.dropFirst(8).prefix(4))-4000-8000-"
     }

@@ -14,7 +14,7 @@ struct InvariantChecker {
         var lastSeq: UInt64
         var signals = 0
         var bytes = 0
-        /// The number of signals in its log from before an answer, without the first offer, `ringing` and `end`.
+        /// The number of signals that the log got before an answer, without the first offer, `ringing` and `end`.
         var early = 0
         var hasAnswer = false
         /// Whether it had ended before the current batch.
@@ -258,8 +258,8 @@ struct InvariantChecker {
             if !committed.accepted.insert(name).inserted {
                 fail("I7", "\(committed.name) holds \(id) of \(sender.id.text) twice")
             }
-            // The device that makes the call is excepted: a signal that it sent earlier, without a peer, may arrive
-            // during the call and then belongs to it (protocol, section 9.2).
+            // A signal must be in a call with its peer, unless its device makes the call: a signal that the device sent
+            // earlier, without a peer, then belongs to that call (protocol, section 9.2).
             let isOwn = committed.record.legs.first?.device.id == sender.id
             let key = intendedCall[name]
             if key == nil, let peer = intendedPeer[name], !committed.name.pair.contains(peer), !isOwn {

@@ -107,7 +107,8 @@ final class ModelClient: DeviceCore {
         table[index].view.reason = reason
         table[index].view.cause = cause
         table[index].until = nil
-        // Only an end is still sent. If the offer arrives nevertheless, its ack leads to an end.
+        // Only an `end` is still sent. If the offer has arrived nevertheless, another `end` is sent when the offer's
+        // ack comes.
         table[index].outbox.removeAll { $0.kind != .end }
         outputs.append(.report(.ended(table[index].view.name, reason, cause, replacedBy: replacedBy)))
     }

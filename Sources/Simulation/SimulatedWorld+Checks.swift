@@ -136,7 +136,7 @@ extension SimulatedWorld {
         after(30_000, .hangUpAll)
     }
 
-    /// Checks that both ends and the server agree (I3), then hangs up all calls and checks that none is left.
+    /// Checks that the devices and the server agree (I3), then hangs up all calls and checks that no call is left.
     ///
     /// A disagreement breaks the invariant only if it still exists a while later.
     func hangUpAll() {

@@ -4,8 +4,8 @@ import Switchboard
 
 /// Simulates sockets.
 ///
-/// Messages are delayed. They are lost when a socket breaks, and lost silently when it is half open. They keep their
-/// order within one socket.
+/// Messages are delayed. They are lost when their socket breaks, and lost silently when their socket is half open. They
+/// keep their order within one socket.
 extension SimulatedWorld {
     func latency() -> Int64 {
         if now < latencyUntil { return networkDraws.within(300...1_500) }

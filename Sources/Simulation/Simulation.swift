@@ -10,6 +10,7 @@ public enum Simulation {
     /// Runs worlds until the given number of calls has begun, or an invariant is broken.
     ///
     /// `calls`: The number of calls to simulate; the last world may add a few more.
+    /// `shrinks`: Whether to search for a smaller world that breaks the same invariant.
     /// `progress`: Called with the statistics so far, after every 10,000 calls.
     public static func run(
         seed: UInt64,

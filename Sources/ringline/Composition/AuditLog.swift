@@ -179,7 +179,7 @@ final class AuditLog: Sendable {
 
     /// Limits how many refusals a second get a line of their own, and counts the others by cause.
     struct LineLimit {
-        /// The lines per second.
+        /// The number of refusals per second that get a line of their own.
         ///
         /// Ten lines suffice to see the kind of attempts; with the sums, a flood writes about 25 lines a second at
         /// most.
@@ -189,7 +189,7 @@ final class AuditLog: Sendable {
         private var lines = 0
         private var suppressed: [String: UInt64] = [:]
 
-        /// Returns whether a refusal in this second gets a line of its own; counts it if not.
+        /// Returns whether a refusal in this second gets a line of its own; a refusal without a line is counted.
         mutating func admits(_ cause: String, in second: Int64) -> Bool {
             if second != self.second { (self.second, lines) = (second, 0) }
             lines += 1

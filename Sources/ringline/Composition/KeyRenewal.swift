@@ -2,7 +2,8 @@ import ApplePush
 import ServerLog
 import Threads
 
-/// Reads keys again while the server runs: those of tokens, of the TURN server and of APNs, and the server's own.
+/// Reads keys again while the server runs: the keys that verify tokens, the TURN secret, the APNs key, and the server's
+/// own.
 ///
 /// Each kind is read separately. If a new key cannot be used, an error with the key's path is logged and the previous
 /// key stays in use.
@@ -37,7 +38,7 @@ struct KeyRenewal: Sendable {
         }
     }
 
-    /// Replaces the server's own key when it is due; called once a second.
+    /// Replaces the server's own key once the key is a day old; called once a second.
     func tick() {
         do throws(UsageError) {
             guard try capabilityKeys.rotate(at: clock.now()) else { return }

@@ -96,7 +96,7 @@ final class KeySetFeed: Sendable {
         tick()
     }
 
-    /// Cancels a fetch under way, so that it does not delay the end of the process.
+    /// Cancels a fetch under way, so that the fetch does not delay the end of the process.
     func shutdown() { client.shutdown(limitMilliseconds: 0) }
 
     private func fetchFinished(_ result: Result<Fetched, UsageError>) {

@@ -20,7 +20,7 @@ struct ServerApplication {
     private let reread: @Sendable () throws(UsageError) -> ServeSettings
     private let clock = ServerClock()
 
-    /// A server with these settings; `reread` returns the settings to use when keys are to be read again.
+    /// Creates a server with these settings; `reread` returns the settings to use when keys are to be read again.
     init(_ settings: ServeSettings, reread: (@Sendable () throws(UsageError) -> ServeSettings)? = nil) {
         self.settings = settings
         self.reread = reread ?? { () throws(UsageError) in settings }

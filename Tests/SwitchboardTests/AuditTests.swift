@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The audit log")
 struct AuditTests {
-    @Test("A push token that moves to another user is audited; one that stays with its user is not")
+    @Test("The move of a push token to another user is audited; a move between devices of one user is not")
     func moves() throws {
         let world = SwitchboardWorld()
         let (ten, twelve) = (try user("10"), try user("12"))

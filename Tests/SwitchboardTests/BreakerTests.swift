@@ -3,10 +3,10 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("The stop of token deletion when APNs refuses many tokens")
+@Suite("The stop of the deletion of push tokens when APNs refuses many of them")
 struct BreakerTests {
-    /// A world in which 11 has called this many users, each with one device, and APNs has given each push the same
-    /// result.
+    /// A world in which user 11 has called this many users, each with one device, and APNs has responded to each push
+    /// with this status and reason.
     private func world(
         _ phones: Int,
         _ status: Int,
@@ -59,7 +59,7 @@ struct BreakerTests {
         #expect(!world.switchboard.metrics.isDeletionStopped)
     }
 
-    @Test("Deletion continues if half of all pushes are accepted: then the refused tokens belong to deleted apps")
+    @Test("Deletion continues if APNs accepts half of all pushes: then the refused tokens belong to deleted apps")
     func ordinary() throws {
         let world = try world(40, 200, nil)
         try ring(40, 410, "Unregistered", from: 200, in: world)
@@ -75,7 +75,7 @@ struct BreakerTests {
     }
 
     @Test(
-        "No token is deleted for a fault of the server: topic, key, clock, certificate or payload size",
+        "No push token is deleted if APNs refuses the server's topic, key, clock, certificate or payload size",
         arguments: [
             (400, "DeviceTokenNotForTopic"), (400, "TopicDisallowed"), (400, "BadTopic"), (403, "InvalidProviderToken"),
             (403, "ExpiredProviderToken"), (403, "MissingProviderToken"), (403, "BadCertificateEnvironment"),

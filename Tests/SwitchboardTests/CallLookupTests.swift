@@ -5,13 +5,13 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("The record of a call that an app reports as begun")
+@Suite("The record of the call that a client has just begun with a peer")
 struct CallLookupTests {
     private func record(_ world: SwitchboardWorld, _ user: String, with peer: String) throws -> Reply {
         try world.reply(try principal(user), .record(with: try SwitchboardTests.user(peer)))
     }
 
-    @Test("The record is that of the live call with the peer, whichever of the two users began it")
+    @Test("The record is that of the live call with the peer, no matter which of the two users began the call")
     func live() throws {
         let talk = try Talk()
         #expect(try record(talk.world, "11", with: "10")["callId"] == "c-1")
@@ -39,7 +39,7 @@ struct CallLookupTests {
         #expect(try record(world, "10", with: "11").status == 404)
     }
 
-    @Test("A record of a call with oneself is refused")
+    @Test("A request for the record of a call with oneself is refused")
     func oneself() throws {
         #expect(try record(SwitchboardWorld(), "11", with: "11")["field"] == "callee_id")
     }
@@ -69,7 +69,7 @@ struct CallerNameTests {
         #expect(try pushed(" a ", by: caller).contains(#""callerName":" a ""#))
     }
 
-    @Test("A callee that renegotiates is shown under the callee's name, and the call keeps its caller's name")
+    @Test("The callee's offer of a renegotiation carries the callee's name; the call's record keeps the caller's name")
     func renegotiation() throws {
         let talk = try Talk.answered()
         talk.clear()

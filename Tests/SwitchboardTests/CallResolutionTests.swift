@@ -17,7 +17,7 @@ struct CallResolutionTests {
         return connection
     }
 
-    @Test("A third user's offer under the callId of a live call seems to ring, and is hidden from the callee")
+    @Test("A third user's offer under the callId of a live call is hidden from the callee, and seems to ring")
     func hidden() throws {
         let talk = try Talk()
         talk.clear()
@@ -60,7 +60,7 @@ struct CallResolutionTests {
         #expect(talk.world.taken(talk.callee).isEmpty)
     }
 
-    @Test("With the policy busy, a third user's call ends as busy, even if its callId is that of a live call")
+    @Test("If `whenBusy` is `busy`, a third user's call ends as busy, even if its callId is that of a live call")
     func busy() throws {
         let talk = try Talk.answered(SwitchboardWorld { $0.whenBusy = .busy })
         let outsider = try outsider(talk.world, "c-1")
@@ -135,7 +135,7 @@ struct CallResolutionTests {
         #expect(world.taken(outsider).isEmpty)
     }
 
-    @Test("A callId that fits two pairs, because a dot stands for two characters, belongs to the first to use it")
+    @Test("A callId that fits two pairs, because a dot stands for two characters, belongs to its first user")
     func dots() throws {
         let world = SwitchboardWorld()
         let (one, other, callee) = (
@@ -160,7 +160,7 @@ struct CallResolutionTests {
         #expect(world.taken(callee).of("offer").map { $0["from"] } == ["11"])
     }
 
-    @Test("After a call has ended, a third user's call under its callId is an ordinary one")
+    @Test("After a call has ended, a third user's call under its callId rings as usual")
     func afterwards() throws {
         let talk = try Talk()
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
@@ -194,7 +194,7 @@ struct CallResolutionTests {
         #expect(talk.world.taken(outsider).of("ringing").count == 1)
     }
 
-    @Test("A late answer goes to the ended call until its device has confirmed the end, then to a third user's call")
+    @Test("A device's late answer goes to a third user's call only after the device has confirmed the ended call's end")
     func unnotified() throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
@@ -214,7 +214,7 @@ struct CallResolutionTests {
     }
 
     @Test(
-        "A late signal stays with the ended call when its true caller's next call under the callId is hidden",
+        "The callee's late signal goes to the ended call, although the caller's next call under the callId is hidden",
         arguments: [0, 20]
     )
     func unnotifiedAndHidden(_ seconds: Int64) throws {

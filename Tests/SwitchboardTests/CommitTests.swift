@@ -19,7 +19,7 @@ struct CommitTests {
         #expect(talk.world.taken(talk.caller).types == ["ack"])
     }
 
-    @Test("The ack of a repeated signal waits until the first one is durable")
+    @Test("The ack of a repeated signal waits until the signal's first copy is durable")
     func repeated() throws {
         let talk = try Talk.answered()
         talk.clear()
@@ -68,7 +68,7 @@ struct CommitTests {
         #expect(talk.world.replies[id]?["state"] == "ringing")
     }
 
-    @Test("The changes of one turn go into one commit, with a call's record once and before its entries")
+    @Test("The changes of one turn go into one commit, which contains a call's record once, before the call's entries")
     func batch() throws {
         let talk = try Talk()
         talk.world.holdsCommits = true

@@ -130,7 +130,7 @@ struct EpochTests {
         #expect(try talk.world.fetched(try principal("11"), "c-1", device: "a1")["room"] == "p2p:11-10")
     }
 
-    @Test("An offer for an ended epoch is refused as call_ended, one for a later epoch as not_found; neither rings")
+    @Test("An offer for an ended epoch is refused as `call_ended`, for a later epoch as `not_found`; neither rings")
     func lateRenegotiation() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))

@@ -14,7 +14,7 @@ struct DeviceTests {
         }
     }
 
-    @Test("A device that registers again keeps one row, with its newest token")
+    @Test("A device that registers again keeps one row, with its newest push token")
     func upsert() throws {
         let world = SwitchboardWorld()
         let first = try world.register(try principal("10"), "b1", voip: "aa")
@@ -24,7 +24,7 @@ struct DeviceTests {
         #expect(try devices(world, "10") == ["b1"])
     }
 
-    @Test("A registration without a device id updates the row with its token, else one that lacks that kind of token")
+    @Test("A registration without a device id updates the row with its push token, or a row without one of that kind")
     func halves() throws {
         let world = SwitchboardWorld()
         let id = try world.register(try principal("10"), nil, voip: "aa")["id"]
@@ -35,7 +35,7 @@ struct DeviceTests {
         #expect(try devices(world, "10").count == 1)
     }
 
-    @Test("A registration without a device id adds a row if no such row of its app lacks that kind of token")
+    @Test("A registration without a device id adds a row if its app has no row that lacks a push token of that kind")
     func rows() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), nil, voip: "aa")
@@ -50,7 +50,7 @@ struct DeviceTests {
         #expect(try devices(world, "10").count == 5, "it completes a row without a device id, not the named row")
     }
 
-    @Test("A token that another user registers is taken from the user that had it")
+    @Test("A push token that another user registers is removed from the device that had it")
     func moves() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa")
@@ -60,7 +60,7 @@ struct DeviceTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("A device that loses one of its two tokens keeps the other")
+    @Test("A device that loses one of its two push tokens keeps the other")
     func movesHalf() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa", alert: "bb")
@@ -69,7 +69,7 @@ struct DeviceTests {
         #expect(text.contains("bb") && !text.contains(#""voipDeviceToken":"aa""#))
     }
 
-    @Test("A 33rd device replaces the one that was not seen for the longest time")
+    @Test("A user's 33rd device replaces the device that was not seen for the longest time")
     func tooMany() throws {
         let world = SwitchboardWorld()
         for index in 0..<32 {
@@ -83,7 +83,7 @@ struct DeviceTests {
         #expect(!left.contains("b1") && left.contains("b0") && left.contains("b32"))
     }
 
-    @Test("A push under way to a device is cancelled when a 33rd device replaces it")
+    @Test("A push under way is cancelled when a 33rd device replaces the push's device")
     func tooManyWhileRung() throws {
         let world = SwitchboardWorld()
         for index in 0..<32 {
@@ -117,7 +117,7 @@ struct DeviceTests {
 
 @Suite("A block")
 struct BlockTests {
-    @Test("A block is listed once, with an integer id if the asking token writes its user as an integer")
+    @Test("A block is listed once, with an integer id if the client's token names its user by an integer")
     func listed() throws {
         let world = SwitchboardWorld()
         var asking = try principal("10")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A server that is shutting down")
 struct DrainingTests {
-    @Test("Every connection is closed with 1001, and so is each one that is opened afterwards")
+    @Test("Every connection is closed with 1001, also each connection that is opened afterwards")
     func sessions() throws {
         let talk = try Talk()
         talk.world.give(.drain)
@@ -15,7 +15,7 @@ struct DrainingTests {
         talk.world.give(.drain)
     }
 
-    @Test("Long polls and signals are refused with 503, signals with Retry-After; a fetch is still answered")
+    @Test("Long polls and signals are refused with 503, signals also with Retry-After; a fetch is still served")
     func requests() throws {
         let talk = try Talk()
         let poll = try talk.world.fetch(try principal("11"), "c-1", since: 99, wait: 20, device: "a1")
@@ -28,7 +28,7 @@ struct DrainingTests {
         #expect(try talk.world.fetched(try principal("11"), "c-1").status == 200)
     }
 
-    @Test("No push is sent to devices whose connections the server closes itself")
+    @Test("No push is sent to a device because the server closes its connection to shut down")
     func noPush() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1")

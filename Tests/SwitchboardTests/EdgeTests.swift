@@ -78,14 +78,14 @@ struct EdgeTests {
         world.holdsAnswers = true
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         let id = world.request(try principal("11"), .record(with: try user("10")))
-        // The store reads both answers before it writes any change of the new call.
+        // The results of both queries come from before the first commit of the new call.
         let answers = world.queries.map { ($1, world.kept.run($0)) }
         for (query, answer) in answers { world.give(.stored(.queryResult(query, answer))) }
         let reply = try #require(world.replies[id])
         #expect(reply.text.contains(#""epoch":2"#), "\(reply.text)")
     }
 
-    @Test("A Socket.IO client that has every entry of an answered call is told that the call is live")
+    @Test("A Socket.IO client that has every entry of an answered call is sent the call's state when it reconnects")
     func aLiveCallIsKnown() throws {
         let world = SwitchboardWorld()
         let caller = world.join(try principal("11"))

@@ -54,7 +54,7 @@ struct ExplanationTests {
         (10, "push.result", #""device":"b1","status":200,"kind":"voip","environment":"sandbox""#),
     ]
 
-    @Test("For a stopped server or a copy of the store, the verdict reports the last known state of the call")
+    @Test("For a stopped server or a backup of the store, the verdict reports the last known state of the call")
     func killed() throws {
         let answered = [(Int64(900), "signal.answer", #""side":"callee","device":"b1","seq":3"#)]
         let killed = try explain(answered, answeredAt: 900, recordsFrom: .noServer, askedAt: 86_400_000)
@@ -86,7 +86,7 @@ struct ExplanationTests {
         #expect(text.contains("cancelled before it was sent, because 10 turned do-not-disturb on."))
     }
 
-    @Test("A device that rang is not confused with another device that was pushed and never reacted")
+    @Test("The verdict distinguishes a device that rang from another device that was pushed and never reacted")
     func otherDevice() throws {
         let text = try explain(
             [(0, "delivered.socket", #""device":"b2""#)] + pushed
@@ -96,7 +96,7 @@ struct ExplanationTests {
         #expect(text.contains("b2 rang over its connection at +0.09 s."))
     }
 
-    @Test("A device without an id that connects counts as the pushed one, with a caveat if several were pushed")
+    @Test("A device without an id that connects counts as the pushed device, with a caveat if there were several")
     func nameless() throws {
         let came = (Int64(80), "fetched", #""device":"t-00""#)
         #expect(try explain(pushed + [came]).contains("and it came back at +0.08 s as t-00."))
@@ -106,7 +106,7 @@ struct ExplanationTests {
         #expect(try explain([before] + pushed + [came]).contains("the device has not come back"))
     }
 
-    @Test("A dead connection is reported for the device that had it, not for one that was pushed immediately")
+    @Test("A dead connection is reported for its own device, not for another device that was pushed immediately")
     func deadConnection() throws {
         let failed = (Int64(300), "probe.failed", #""device":"b2""#)
         #expect(!(try explain(pushed + [failed]).contains("was closed first")))

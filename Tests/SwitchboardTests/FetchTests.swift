@@ -54,7 +54,7 @@ struct FetchTests {
         }
     }
 
-    @Test("A fetch as an array contains the signals in the older form")
+    @Test("A fetch that asks for an array gets the signals in the older form")
     func array() throws {
         let talk = try Talk()
         let reply = try talk.world.reply(
@@ -85,7 +85,7 @@ struct FetchTests {
         #expect(view["signals"]?.contains("answered_elsewhere") == true)
     }
 
-    @Test("The timeline of a ringing call records one fetch for each device, and has a limit (I11)")
+    @Test("The timeline of a ringing call records one fetch for each device, and its length is limited (I11)")
     func timeline() throws {
         let talk = try Talk(SwitchboardWorld { $0.signalBurst = 1_000 })
         for _ in 0..<50 { _ = try talk.world.fetched(try principal("10"), "c-1") }
@@ -97,7 +97,7 @@ struct FetchTests {
 
 @Suite("A long poll")
 struct PollTests {
-    @Test("A poll is answered immediately if there is a new entry, and otherwise waits for one")
+    @Test("A poll gets a response immediately if there is a new entry, and otherwise waits for a new entry")
     func waits() throws {
         let talk = try Talk()
         let atOnce = try talk.world.fetch(try principal("10"), "c-1", since: 0, wait: 20, device: "b1")
@@ -109,7 +109,7 @@ struct PollTests {
         #expect(talk.world.replies[waits]?["signals"]?.contains(#""id":"i""#) == true)
     }
 
-    @Test("A poll is not answered by an entry that does not concern its device")
+    @Test("A poll goes on waiting after an entry that is not addressed to its device")
     func others() throws {
         let talk = try Talk()
         let poll = try talk.world.fetch(try principal("10"), "c-1", since: 1, wait: 20, device: "b1")
@@ -132,7 +132,7 @@ struct PollTests {
         #expect(talk.world.replies[long]?["signals"] == "[]")
     }
 
-    @Test("A poll is answered when its call ends, and a poll of an ended call does not wait")
+    @Test("A poll gets its response when its call ends, and a poll of an ended call does not wait")
     func ended() throws {
         let talk = try Talk()
         let poll = try talk.world.fetch(try principal("10"), "c-1", since: 1, wait: 20, device: "b1")
@@ -142,7 +142,7 @@ struct PollTests {
         #expect(talk.world.replies[late]?["reason"] == "cancelled")
     }
 
-    @Test("An abandoned poll is not answered, leaves nothing behind, and no longer keeps its device in the call")
+    @Test("An abandoned poll gets no response, leaves no state behind, and no longer keeps its device in the call")
     func abandoned() throws {
         let talk = try Talk.answered()
         talk.world.give(.closed(talk.callee))

@@ -27,7 +27,7 @@ struct HistoryTests {
         #expect(world.notes.isEmpty)
     }
 
-    @Test("Deletion waits an hour if the clock is more than a day away from the newest stored call, and this is noted")
+    @Test("If the newest stored call is more than a day away from the clock, deletion waits an hour and this is noted")
     func oddStart() {
         for distance in [Moment.Duration.seconds(40 * 86_400), .seconds(-40 * 86_400)] {
             var stored = StoredState()

@@ -7,8 +7,8 @@ import Testing
 
 @Suite("The life of a connection")
 struct LivenessTests {
-    /// The moments at which connections are checked are rounded up to a multiple of this, so that one wake-up serves
-    /// many connections.
+    /// The moments at which connections are checked are rounded up to a multiple of this duration, so that one
+    /// wake-up serves many connections.
     private let grain = Moment.Duration.milliseconds(64)
 
     @Test("A connection is pinged every 25 s, first at a random moment within 25 s, and closed after 60 s of silence")
@@ -78,7 +78,7 @@ struct LivenessTests {
         }
     }
 
-    @Test("A connection's token is not renewed by another user's token, nor by a bad one")
+    @Test("A connection's token is not renewed by another user's token, nor by an invalid token")
     func wrongRenewal() throws {
         let world = SwitchboardWorld()
         let connection = try world.open("11", "a1")
@@ -117,7 +117,7 @@ struct LivenessTests {
 
 @Suite("Time")
 struct TimeTests {
-    @Test("A wake-up before the deadline does nothing, and one at the deadline does all that is due")
+    @Test("A wake-up before the deadline does nothing, and a wake-up at the deadline does all that is due")
     func due() throws {
         let talk = try Talk()
         let world = talk.world

@@ -115,8 +115,8 @@ struct LostCallTests {
         try rig.deliver()
         #expect(before.live.isEmpty && b.live.isEmpty)
         try rig.crash(to: state)
-        // This is another run of the caller's app, which knows nothing of the lost call. `redialAfterCrash` tests an
-        // app that keeps running.
+        // This is another launch of the caller's app, which knows nothing of the lost call. `redialAfterCrash` tests
+        // an app that keeps running.
         rig.devices.removeFirst()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "again"))
         try rig.open(a)
@@ -162,7 +162,7 @@ struct LostCallTests {
         #expect(a.phase == .calling, "\(String(describing: a.client.calls.last?.phase))")
     }
 
-    @Test("A call that both users hung up during a long or short outage is over", arguments: [100.0, 200])
+    @Test("A call that both users hung up during a long or short outage is over afterwards", arguments: [100.0, 200])
     func hungUpInAnOutage(seconds: Double) throws {
         let rig = ClientRig()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))
@@ -203,7 +203,7 @@ struct LostCallTests {
         #expect(code == "not_found")
     }
 
-    @Test("An app that was killed while its call rang calls again; the end of its old call does not end the new one")
+    @Test("An app that was killed while its call rang calls again; the end of its old call does not end the new call")
     func redialWhileItRings() throws {
         let world = SwitchboardWorld()
         let b = try world.open("10", "b1")
@@ -211,15 +211,15 @@ struct LostCallTests {
         world.send(before, SwitchboardWorld.offer("11-10", to: "10", id: "p-1", more: #","begin":true"#))
         world.give(.closed(before))
         let again = try world.open("11", "a1")
-        // The new run of the app sends its offer as soon as its connection opens, so the offer and the replay of the
-        // old call cross.
+        // The new launch of the app sends its offer as soon as its connection opens, before it has received the replay
+        // of the old call.
         world.send(
             again,
             SwitchboardWorld.offer("11-10", to: "10", id: "q-1", sdp: "v=0\\r\\ns=new\\r\\n", more: #","begin":true"#)
         )
         let replayed = world.taken(again)
         #expect(replayed.of("call").first?["offerId"] == "p-1" && replayed.of("call").first?["epoch"] == "1")
-        // The client core ends the call that its earlier run left (`orphanOfTheSameNameUnderWay` in CallClientTests).
+        // The client core ends the call of its earlier launch (`orphanOfTheSameNameUnderWay` in CallClientTests).
         world.send(
             again,
             SwitchboardWorld.plain("end", "11-10", id: "q-2", more: #","to":"10","epoch":1,"reason":"failed""#)

@@ -24,7 +24,7 @@ struct MissedCallTests {
         world.takenPushes().filter { $0.kind == .alert }
     }
 
-    @Test("A device that was pushed is notified once if the ring timed out or the caller gave up")
+    @Test("A device that was pushed is notified once if the ring timed out or the caller cancelled the call")
     func missed() throws {
         for givesUp in [false, true] {
             let (world, caller) = try rung()
@@ -76,7 +76,7 @@ struct MissedCallTests {
 
 @Suite("A device that does not react to its pushes")
 struct PushHealthTests {
-    /// Calls 10 from 11 and gives up; returns the push that 10's device was sent for the call.
+    /// Rings 10 from 11, and cancels the call after APNs has accepted the push; returns the push to 10's device.
     private func ring(_ number: Int, _ caller: ConnectionID, in world: SwitchboardWorld) throws -> OutgoingPush {
         world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)"))
         let push = try #require(world.takenPushes().first)
@@ -86,7 +86,7 @@ struct PushHealthTests {
         return push
     }
 
-    @Test("After three VoIP pushes without a sign of life a device is sent alert pushes, until it shows life")
+    @Test("After three VoIP pushes without a sign of life a device is sent alert pushes, until its next sign of life")
     func alert() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "b1b1", alert: "a1a1")
@@ -110,7 +110,7 @@ struct PushHealthTests {
         for number in 1...6 { #expect(try ring(number, caller, in: world).kind == .voip) }
     }
 
-    @Test("Pushes that APNs refused do not count against a device")
+    @Test("Pushes that APNs refused do not count as pushes without a sign of life")
     func refused() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "b1b1", alert: "a1a1")

@@ -21,7 +21,7 @@ struct NoticeTests {
         #expect(world.pushes.last?.environment == .sandbox)
     }
 
-    @Test("The late result of a push to an old token does not set the environment of the new token")
+    @Test("The late result of a push to an old push token does not set the environment of the new push token")
     func staleEnvironment() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa")
@@ -44,7 +44,7 @@ struct NoticeTests {
         #expect(world.cancelled == [world.pushes[0].id])
     }
 
-    @Test("A push under way to a token that another user registers is cancelled")
+    @Test("A push under way to a push token that another user registers is cancelled")
     func movedToken() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa")

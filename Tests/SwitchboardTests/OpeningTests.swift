@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Opening a connection")
 struct OpeningTests {
-    @Test("Welcome comes first, with the id of the device or a generated one")
+    @Test("`welcome` comes first, with the id of the device or a generated id")
     func welcome() throws {
         let world = SwitchboardWorld()
         let named = try world.open("11", "a1")
@@ -20,7 +20,7 @@ struct OpeningTests {
         #expect(world.taken(ConnectionID(rawValue: 3))[0]["device"] == "tablet")
     }
 
-    @Test("A live call is replayed right after welcome")
+    @Test("A live call is replayed right after `welcome`")
     func replay() throws {
         let talk = try Talk()
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i1"))
@@ -31,7 +31,7 @@ struct OpeningTests {
         #expect(frames[1]["callUUID"] == UUIDv5.call(try call("c-1"), epoch: 1))
     }
 
-    @Test("A new connection of a device replaces the older one, and the call continues")
+    @Test("A new connection of a device replaces the older connection, and the call continues")
     func replaced() throws {
         let talk = try Talk.answered()
         let again = try talk.world.open("10", "b1")
@@ -44,7 +44,7 @@ struct OpeningTests {
         #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))
     }
 
-    @Test("A device with the same id of another user replaces nothing")
+    @Test("A connection does not replace that of another user's device with the same device id")
     func otherUser() throws {
         let world = SwitchboardWorld()
         let first = try world.open("11", "iphone")
@@ -52,7 +52,7 @@ struct OpeningTests {
         #expect(world.closes[first] == nil)
     }
 
-    @Test("A user's 17th connection is refused, but not one that replaces a connection of its device")
+    @Test("A user's 17th connection is refused, but not a connection that replaces a connection of its device")
     func tooMany() throws {
         let world = SwitchboardWorld()
         for index in 0..<16 { #expect(try world.closing("11", "a\(index)") == nil) }
@@ -107,8 +107,8 @@ struct OpeningTests {
         _ = world.taken(again)
         world.send(try world.open("10", "b1"), SwitchboardWorld.answer("c-1"))
         #expect(world.taken(again).types.contains("answer"))
-        // A third token may belong to the same device or to another one: the server cannot tell while the second is
-        // connected.
+        // A third token may belong to the same device or to another device: the server cannot tell while the device
+        // with the second token is connected.
         #expect(world.switchboard.deviceIdentity(opening: try principal("11", token: 3)) != first)
     }
 
@@ -160,7 +160,7 @@ struct OpeningTests {
         #expect(talk.world.taken(try talk.world.open("10", "b1")).states == ["ended cancelled"])
     }
 
-    @Test("A device that lost the call while away is told that the call was answered elsewhere, and nothing else")
+    @Test("A device that lost the call while away is notified only that the call was answered elsewhere")
     func lost() throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
@@ -193,7 +193,7 @@ struct OpeningTests {
 
 @Suite("The limits of a connection")
 struct SessionLimitTests {
-    @Test("A burst of signals is accepted, further ones are refused, and then 50 a second are accepted")
+    @Test("A burst of signals is accepted, further signals are refused, and then 50 a second are accepted")
     func rate() throws {
         let talk = try Talk.answered()
         talk.clear()
@@ -269,7 +269,7 @@ struct SessionLimitTests {
         #expect(try talk.world.reply(asking, .end(try call("c-1"), device: try device("a1"))).status == 200)
     }
 
-    @Test("Renewing a token adds no timers: a connection has one")
+    @Test("A renewal of the token adds no timer: each connection has one timer")
     func renewals() throws {
         let world = SwitchboardWorld()
         let connection = try world.open("11", "a1")

@@ -32,7 +32,7 @@ struct PresenceTests {
         #expect(world.switchboard.connections.watchedCount == 0)
     }
 
-    @Test("If the store could not be read, presence is reported at one of the next pings", arguments: [false, true])
+    @Test("If the store could not be read, presence is reported with one of the next pings", arguments: [false, true])
     func unreadable(_ isStateless: Bool) throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
@@ -83,7 +83,7 @@ struct PresenceTests {
         #expect(states(world.taken(caller)) == ["10 false"])
     }
 
-    @Test("A connection may watch 256 users")
+    @Test("A connection may watch the presence of 256 users")
     func limit() throws {
         let world = SwitchboardWorld()
         let asker = try world.open("11", "a1")
@@ -175,7 +175,7 @@ struct PresenceTests {
         #expect(states(world.taken(asker)) == ["10 true"])
     }
 
-    @Test("If the store cannot be read, everything that waited for it is returned, and the store is asked again")
+    @Test("If the store cannot be read, all replies that wait for it are returned, and the store is queried again")
     func failing() throws {
         var contacts = Contacts()
         let (a, b) = (try user("11"), try user("10"))

@@ -88,7 +88,7 @@ struct PushTests {
         }
     }
 
-    @Test("A token of the other environment is tried there once, and that environment is remembered")
+    @Test("A push token of the other environment is tried there once, and that environment is remembered")
     func otherEnvironment() throws {
         let (world, caller, order) = try rung()
         world.answerPush(order, 400, "BadDeviceToken")
@@ -101,7 +101,7 @@ struct PushTests {
         #expect(world.takenPushes().map(\.environment) == [.sandbox])
     }
 
-    @Test("A token that neither environment knows is removed")
+    @Test("A push token that neither environment knows is removed")
     func badToken() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 400, "BadDeviceToken")
@@ -112,7 +112,7 @@ struct PushTests {
         #expect(try world.reply(try principal("10"), .devices).text == "[]")
     }
 
-    @Test("The refusal of a token that was replaced meanwhile does not remove the new one")
+    @Test("The refusal of a push token that was replaced meanwhile does not remove the new push token")
     func badTokenReplaced() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 400, "BadDeviceToken")
@@ -122,7 +122,7 @@ struct PushTests {
         #expect(try world.reply(try principal("10"), .devices).text.contains("c1c1"))
     }
 
-    @Test("A deleted app's token is removed, unless it was registered again since")
+    @Test("A deleted app's push token is removed, unless the token was registered again since")
     func unregistered() throws {
         for (offset, isKept) in [(-1, true), (0, false), (1, false)] {
             let (world, _, order) = try rung()
@@ -135,7 +135,7 @@ struct PushTests {
         #expect(try world.reply(try principal("10"), .devices).text == "[]")
     }
 
-    @Test("A refusal without a timestamp does not remove a token that was registered after the push")
+    @Test("A refusal without a timestamp does not remove a push token that was registered after the push")
     func unregisteredWithoutTime() throws {
         for (status, reason) in [(410, "Unregistered"), (410, nil)] as [(Int, String?)] {
             let (world, _, order) = try rung()
@@ -146,7 +146,7 @@ struct PushTests {
         }
     }
 
-    @Test("A device that loses one token keeps its other one")
+    @Test("A device that loses one push token keeps its other push token")
     func otherHalf() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "b1b1", alert: "a1a1")
@@ -215,7 +215,7 @@ struct PushTests {
         #expect(Set(orders.map(\.apnsID)).count == 4)
     }
 
-    @Test("A push is sent once, however often the offer comes")
+    @Test("One push is sent for a call, no matter how often its offer comes")
     func doubleOffer() throws {
         let (world, caller, _) = try rung()
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10", id: "again"))

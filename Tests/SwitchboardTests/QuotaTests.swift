@@ -11,7 +11,7 @@ struct TimelineBoundTests {
         world.changes.count { if case .event = $0 { true } else { false } }
     }
 
-    @Test("A timeline records each device's first connect in a phase, and counts the others")
+    @Test("A timeline records each device's first connect in a phase of the call, and counts the further connects")
     func connects() throws {
         let world = SwitchboardWorld { $0.connectionsPerUser = 4 }
         let caller = try world.open("11", "a1")
@@ -48,7 +48,7 @@ struct TimelineBoundTests {
         #expect(count(world) <= 512)
     }
 
-    @Test("A timeline shows that a device connected after its push, although it was connected before")
+    @Test("A timeline shows that a device connected after its push, even if the device was connected before the push")
     func waves() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1")
@@ -117,7 +117,7 @@ struct QuotaTests {
         #expect(world.switchboard.metrics.fetchesBuilt == built + 1)
     }
 
-    @Test("Stored bytes use up a user's quota; then only ends are accepted, until it refills")
+    @Test("Stored bytes use up a user's quota; then only ends are accepted, until the quota refills")
     func quota() throws {
         let world = SwitchboardWorld { $0.keptBytesPerDay = 100_000 }
         let caller = try world.open("11", "a1")

@@ -33,7 +33,7 @@ struct ReaderExplanationTests {
         return Explanation(record: record, events: events, log: log, devices: [], at: now).text
     }
 
-    @Test("A device that rang over its connection is reported, although APNs had refused its push")
+    @Test("A device that rang over its connection is reported, even if APNs refused its push")
     func refusedAndRang() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 503, "ServiceUnavailable")
@@ -46,7 +46,7 @@ struct ReaderExplanationTests {
         #expect(text.contains("it came back anyway at +0.10 s and rang."), "\(text)")
     }
 
-    @Test("A device that connected is reported, although the result of its push is unknown")
+    @Test("A device that connected is reported, even if the result of its push is unknown")
     func unknownAndCame() throws {
         let (world, _, _) = try rung()
         world.wait(.milliseconds(500))

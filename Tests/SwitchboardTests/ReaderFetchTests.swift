@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A fetch that names the peer")
 struct ReaderFetchTests {
-    @Test("A fetch finds the call that its user knows, although the blocked peer has used the callId again")
+    @Test("A fetch finds the call that its user knows, even if the blocked peer has used the callId again")
     func fetchBehindHidden() throws {
         let talk = try Talk()
         let world = talk.world
@@ -27,7 +27,7 @@ struct ReaderFetchTests {
         #expect(try by("11").status == 200)
     }
 
-    @Test("A fetch finds the user's own newest call, although each user blocks the other and both use the callId")
+    @Test("If two users block each other and both use a callId, a fetch finds the newest call that its user made")
     func fetchWhenBothBlock() throws {
         let talk = try Talk()
         let world = talk.world

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("The token and the environment of a push")
+@Suite("The push token and the APNs environment of a push")
 struct ReaderRingingTests {
     private func rung(
         _ world: SwitchboardWorld = SwitchboardWorld()
@@ -16,7 +16,7 @@ struct ReaderRingingTests {
         return (world, caller, try #require(world.takenPushes().first))
     }
 
-    @Test("A token registered between two attempts is not deleted after one environment has refused it")
+    @Test("A push token registered between two attempts is not deleted after only one environment has refused it")
     func tokenRegisteredBetweenTries() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 400, "BadDeviceToken")
@@ -33,7 +33,7 @@ struct ReaderRingingTests {
         #expect(try #require(world.takenPushes().first).environment == again.environment.other)
     }
 
-    @Test("The result of a push to an earlier token does not set the environment of its replacement")
+    @Test("The result of a push to an earlier push token does not set the environment of the token that replaced it")
     func lateResultOfEarlierToken() throws {
         let (world, caller, order) = try rung()
         try world.register(try principal("10"), "b1", voip: "c1c1", environment: .sandbox)
@@ -51,7 +51,7 @@ struct ReaderRingingTests {
         #expect(world.takenPushes().count == 1)
     }
 
-    @Test("A notice is tried once in the other environment, and a token that neither knows is removed")
+    @Test("A notice is tried once in the other environment, and a push token that neither environment knows is removed")
     func noticeOfOtherEnvironment() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: nil, alert: "a1a1")

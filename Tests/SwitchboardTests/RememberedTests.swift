@@ -45,7 +45,7 @@ struct RememberedTests {
         #expect(next.pushes.isEmpty)
     }
 
-    @Test("A user's devices without an id are told apart after a restart as they were before it")
+    @Test("An alert token without a device id joins the newest row without an id, also after a restart")
     func order() throws {
         for seed in 1...8 as ClosedRange<UInt64> {
             let world = SwitchboardWorld(seed: seed)
@@ -69,7 +69,7 @@ struct RememberedTests {
 
     /// Makes a call of 12 and 10, which is then at rest, and an answered call of 11 and 10 under the same callId.
     ///
-    /// From then on the store's answers are held back.
+    /// From then on the store's results are held back.
     private func namesakes(_ world: SwitchboardWorld) throws -> (caller: ConnectionID, callee: ConnectionID) {
         let earlier = try world.open("12", "c1")
         let callee = try world.open("10", "b1")
@@ -92,7 +92,7 @@ struct RememberedTests {
         return (caller, callee)
     }
 
-    @Test("An end takes effect although its sender disconnects before the store has answered")
+    @Test("An end takes effect even if its sender disconnects before the store's result arrives")
     func endBeforeClose() throws {
         let world = SwitchboardWorld()
         let (caller, callee) = try namesakes(world)
@@ -102,7 +102,7 @@ struct RememberedTests {
         #expect(world.taken(caller).states == ["ended hangup"])
     }
 
-    @Test("A DELETE takes effect although its client leaves before the store has answered")
+    @Test("A DELETE takes effect even if its client disconnects before the store's result arrives")
     func deleteBeforeAbandoned() throws {
         let world = SwitchboardWorld()
         let (caller, _) = try namesakes(world)
@@ -112,7 +112,7 @@ struct RememberedTests {
         #expect(world.taken(caller).states == ["ended hangup"])
     }
 
-    @Test("An end has no effect if its user's tokens are revoked before the store has answered")
+    @Test("An end has no effect if its user's tokens are revoked before the store's result arrives")
     func endBeforeRevocation() throws {
         let world = SwitchboardWorld()
         let (caller, callee) = try namesakes(world)
@@ -122,7 +122,7 @@ struct RememberedTests {
         #expect(world.taken(caller).states.isEmpty)
     }
 
-    @Test("A connect does not read ended calls whose end every device has confirmed")
+    @Test("When a device connects, ended calls whose end every device has confirmed are not read from the store")
     func told() throws {
         let world = SwitchboardWorld()
         let talk = try Talk.answered(world)

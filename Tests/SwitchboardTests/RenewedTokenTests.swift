@@ -59,7 +59,7 @@ struct RenewedTokenTests {
     }
 
     @Test(
-        "A request that names no device ends the call under the renewed token",
+        "A request with the renewed token that names no device ends the call",
         arguments: ["b1", nil] as [String?],
         Renewal.allCases
     )
@@ -71,7 +71,7 @@ struct RenewedTokenTests {
     }
 
     @Test(
-        "A request that names no device is shown the answered call under the renewed token",
+        "A fetch with the renewed token that names no device returns the answered call",
         arguments: ["b1", nil] as [String?],
         Renewal.allCases
     )

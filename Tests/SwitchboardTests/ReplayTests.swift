@@ -80,7 +80,7 @@ struct ReplayTests {
         #expect(try world.fetched(try principal("10"), "c-2")["state"] == "ringing")
     }
 
-    @Test("A connection that falls silent during its replay is closed too, although it sent a frame before")
+    @Test("A connection that falls silent during its replay is closed too, even if it sent a frame before")
     func deadConnectionInTheMiddle() throws {
         let world = SwitchboardWorld()
         try Self.rings(3, in: world)
@@ -147,7 +147,7 @@ struct ReplayTests {
 
 @Suite("A flood")
 struct FloodTests {
-    /// Sends frames until one is refused; returns the number of bytes accepted before, and the code of the refusal.
+    /// Sends frames until one is refused; returns the bytes accepted before it and its error code, `nil` if none was.
     private func flood(
         _ world: SwitchboardWorld,
         _ sender: ConnectionID,

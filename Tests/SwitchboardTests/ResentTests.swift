@@ -25,7 +25,7 @@ struct ResentDescriptionTests {
     }
 
     @Test(
-        "A resent offer gets its ack and does not ring, after its callee used the callId to call back",
+        "A resent offer gets its ack and does not ring, even if its callee used the callId to call back",
         arguments: [0, 3],
         [0, 3]
     )
@@ -60,7 +60,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("A resent renegotiation gets its ack, with and without a restart", arguments: [false, true])
+    @Test("A resent offer of a renegotiation gets its ack, with and without a restart", arguments: [false, true])
     func reoffer(_ isRestarted: Bool) throws {
         let talk = try Talk.answered()
         let again = SwitchboardWorld.plain("offer", "c-1", id: "ro", more: #","sdp":"v=0\r\ns=9\r\n""#)
@@ -100,7 +100,7 @@ struct ResentDescriptionTests {
         #expect(call.session.answeredAt == nil)
     }
 
-    @Test("An offer with another description is a new offer, although its app uses the same id again")
+    @Test("An offer with another description is a new offer, even if its client uses the same signal id again")
     func sameName() throws {
         let (world, caller, callee, _) = try over()
         world.send(callee, SwitchboardWorld.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
@@ -111,7 +111,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).of("offer").count == 1)
     }
 
-    @Test("An offer that waits for a call at rest with the same offer id is not overtaken by the end that follows it")
+    @Test("An end does not overtake the offer before it, which waits for a call at rest with the same offer id")
     func numbersAnew() throws {
         let (world, caller, callee, _) = try over()
         for _ in 0..<3 {
@@ -133,7 +133,7 @@ struct ResentDescriptionTests {
 struct ResentEndTests {
     private let end = SwitchboardWorld.plain("end", "11-10", id: "e")
 
-    @Test("A resent end gets its ack and ends nothing after its callId was used again")
+    @Test("A resent end gets its ack and ends no other call, even if its callId was used again")
     func reused() throws {
         let talk = try Talk.answered(callID: "11-10")
         talk.clear()
@@ -172,7 +172,7 @@ struct ResentEndTests {
     }
 
     @Test(
-        "A resent end is recognized whatever its id is, and also under another token of a device without an id",
+        "A resent end is recognized under any signal id, and also under another token of a device without an id",
         arguments: ["e", "\u{301}e", "\u{200D}", "x\r"]
     )
     func odd(_ id: String) throws {
@@ -198,7 +198,7 @@ struct ResentEndTests {
         #expect(world.switchboard.calls.live(of: try user("11")).count == 1)
     }
 
-    @Test("The ends of several epochs are recognized for as long as the first call can be fetched")
+    @Test("Resent ends of several epochs are recognized for as long as the first call can be fetched")
     func several() throws {
         let talk = try Talk(callID: "11-10")
         for number in 1...3 {
@@ -240,7 +240,7 @@ struct ResentEndTests {
         #expect(talk.world.switchboard.calls.live(of: try user("11")).count == 1)
     }
 
-    @Test("A resent end goes to its own call, although the next one is hidden and a third user uses the callId")
+    @Test("A resent end goes to its own call, even if the next call is hidden and a third user uses the callId")
     func outsider() throws {
         let talk = try Talk()
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))

@@ -19,7 +19,7 @@ struct RestTests {
         return talk
     }
 
-    /// Lets time pass, and every device confirm the end with its next ping.
+    /// Lets time pass, and lets every connection answer two pings, which confirms the end of the call.
     private func settle(_ world: SwitchboardWorld) {
         world.wait(26)
         for connection in world.pings.keys.sorted(by: { $0.rawValue < $1.rawValue }) { world.pong(connection) }
@@ -45,7 +45,7 @@ struct RestTests {
         #expect(try world.fetched(try principal("11"), "c-1", device: "a1").text.contains(#""type":"answer""#))
     }
 
-    @Test("Fetches, resends, late signals and requests have the same results for a call at rest as for one in memory")
+    @Test("Fetches, resends, late signals and requests have the same results for a call at rest as in memory")
     func same() throws {
         func ask(_ talk: Talk) throws -> [String] {
             let world = talk.world
@@ -118,7 +118,7 @@ struct RestTests {
         #expect(world.switchboard.metrics.callsBegun == 1)
     }
 
-    @Test("A device that was away is notified once of a call that ended, which then rests again")
+    @Test("A device that was away is notified once of the end of a call at rest, and the call goes to rest again")
     func endNotices() throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
@@ -137,7 +137,7 @@ struct RestTests {
         try rest(world)
     }
 
-    @Test("If the store could not read an ended call, its device is notified at one of the next pings")
+    @Test("If the store could not read an ended call, the device that was away is notified with one of its next pings")
     func unreadEndNotices() throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
@@ -186,7 +186,7 @@ struct RestTests {
         #expect(world.taken(other).of("ringing").count == 1)
     }
 
-    @Test("A fetch without a peer, under a callId of two users, returns their call at rest, not a third user's ring")
+    @Test("A fetch under a callId made of two user ids returns their call at rest, not a third user's ringing call")
     func namesTheTwo() throws {
         let talk = try rested(callID: "11-10")
         let world = talk.world
@@ -199,7 +199,7 @@ struct RestTests {
     }
 
     @Test(
-        "A call's timeline and details are shown, although a later call under its callId is hidden from its callee",
+        "A call's timeline and details are shown, even if a later call under its callId is hidden from its callee",
         arguments: [0, 12]
     )
     func timelineBeside(_ minutes: Int64) throws {
@@ -212,7 +212,7 @@ struct RestTests {
         }
         world.pong(talk.callee)
         try rest(world, 2)
-        // With an argument of 12 minutes the call is no longer at rest either: only the history has it.
+        // With an argument of 12 minutes the call is no longer at rest: only the history has its record.
         world.wait(60 * minutes)
         for reply in [
             try world.reply(try principal("10"), .timeline(try call("c-1"))),
@@ -274,7 +274,7 @@ struct RestTests {
         #expect(try world.reply(try principal("10"), .timeline(try call("c-1"))).text.contains("signal.ice"))
     }
 
-    @Test("A call that the store cannot read stays at rest, and clients that ask for it must ask again")
+    @Test("A call that the store cannot read stays at rest, and requests for it are refused as temporarily unavailable")
     func unavailable() throws {
         let talk = try rested()
         let world = talk.world
@@ -290,7 +290,7 @@ struct RestTests {
         #expect(world.events("signal.ice").count == 20)
     }
 
-    @Test("A device's signals for a call at rest keep their order, and the store is asked once")
+    @Test("A device's signals for a call at rest keep their order, and the store is queried once")
     func order() throws {
         let talk = try rested(callID: "11-10")
         let world = talk.world
@@ -304,7 +304,7 @@ struct RestTests {
         #expect(world.taken(talk.caller).of("ack").map { $0["id"] } == ["o2", "after"])
     }
 
-    @Test("An abandoned request for a call at rest is not answered, and leaves nothing waiting")
+    @Test("An abandoned request for a call at rest gets no response, and no work is left that waits for the store")
     func abandoned() throws {
         let talk = try rested()
         let world = talk.world
@@ -316,7 +316,7 @@ struct RestTests {
         #expect(world.switchboard.queries.isIdle)
     }
 
-    @Test("A call at rest is loaded for a push's capability of its epoch, but not for one of another epoch")
+    @Test("A call at rest is loaded for a push's capability of its epoch, but not for a capability of another epoch")
     func capability() throws {
         let talk = try rested()
         let scope = CallScope(call: try call("c-1"), epoch: 1, peer: try user("11"), device: try device("b1"))
@@ -334,7 +334,7 @@ struct RestTests {
         #expect(other.status == 404)
     }
 
-    @Test("An ended call goes to rest after a restart just as it does without one")
+    @Test("An ended call goes to rest after a restart just as it does without a restart")
     func restart() throws {
         let talk = try rested()
         let world = talk.world.restarted(after: 5)
@@ -342,7 +342,7 @@ struct RestTests {
         #expect(try world.fetched(try principal("10"), "c-1", device: "b1")["reason"] == "hangup")
     }
 
-    @Test("A call at rest takes at most 48 bytes besides its entries in tables")
+    @Test("The structure of a call at rest takes at most 48 bytes, without the table entries that refer to it")
     func small() {
         #expect(MemoryLayout<RestingCall>.stride <= 48)
     }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("After a restart")
 struct RestartTests {
-    @Test("A call rings until its original deadline, and a device is pushed again if its push's result is unknown")
+    @Test("A call rings until its original deadline, and a device whose push has an unknown result is pushed again")
     func ringing() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "bb")
@@ -86,7 +86,7 @@ struct RestartTests {
         #expect(again.notes == [.ended(try call("c-1"), epoch: 1, .disconnected)])
     }
 
-    @Test("Every kind of entry is restored unchanged, also entries that name devices")
+    @Test("Every kind of log entry is restored unchanged, including entries that name devices")
     func entries() throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
@@ -148,7 +148,7 @@ struct RestartTests {
         #expect(world.taken(b).of("offer").count == 1)
     }
 
-    @Test("A crash is forgotten once no `seq` that it may have lost can be given again")
+    @Test("A crash is forgotten once no lost `seq` can be given to another entry")
     func forgetting() throws {
         let talk = try Talk.answered()
         let again = talk.world.restarted(uncleanStarts: 1)
@@ -163,7 +163,7 @@ struct RestartTests {
         #expect(again.kept.hasForgottenUncleanStarts)
     }
 
-    @Test("Epochs and call numbers continue after the stored ones")
+    @Test("Epochs and call numbers continue after the stored epochs and call numbers")
     func numbers() throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Revocation")
 struct RevocationTests {
-    /// The identity from a token of a user, issued this many seconds after the world's start.
+    /// The principal of a user's token that was issued this many seconds after the world's start.
     private func issued(_ text: String, at seconds: Int64, token: UInt64 = 1) throws -> Principal {
         var principal = try principal(text, token: token)
         principal.issuedAt = SwitchboardWorld.start + .seconds(seconds)
@@ -26,7 +26,7 @@ struct RevocationTests {
         )
     }
 
-    @Test("Tokens issued up to the second of a revocation are refused, and those of a later second are accepted")
+    @Test("Tokens issued up to the second of a revocation are refused, and tokens of a later second are accepted")
     func tokens() throws {
         let world = SwitchboardWorld()
         world.wait(10)
@@ -69,7 +69,7 @@ struct RevocationTests {
         #expect(try world.reply(issued("10", at: 86_401), .devices).status == 200)
     }
 
-    @Test("A revocation dated in the future is cut permanently once the clock is trusted")
+    @Test("A revocation dated in the future is permanently cut to the current time once the clock is trusted")
     func cut() throws {
         let before = SwitchboardWorld()
         before.wait(86_400)
@@ -138,7 +138,7 @@ struct RevocationTests {
         #expect(far.revoked[try user("10")] == SwitchboardWorld.start, "an hour is beyond the leeway for clocks")
     }
 
-    @Test("A revocation voids the capabilities of existing calls, but not those of later calls")
+    @Test("A revocation voids the capabilities of existing calls, but not the capabilities of later calls")
     func capabilities() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa")
@@ -174,7 +174,7 @@ struct RevocationTests {
         #expect(world.takenPushes().map(\.token) == ["aa"])
     }
 
-    @Test("A revocation cancels pushes that were not sent yet, and closing the connections causes no push")
+    @Test("A revocation cancels the pushes under way, and the connections that it closes cause no push")
     func pushes() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa")
@@ -231,7 +231,7 @@ struct RevocationTests {
         #expect(try world.reply(capability, .revokeTokens(nil)).status == 403)
     }
 
-    @Test("An operator's revocation is reported as done once it is durable, and covers no token of a later time")
+    @Test("An operator's revocation is reported as done once it is durable, and covers no token that is issued later")
     func operators() throws {
         let world = SwitchboardWorld()
         let device = world.connect(try issued("10", at: 0), device: "b1")

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("At most one ringing call from one caller to one callee")
 struct OneRingTests {
-    @Test("A newer call replaces the ringing one, and both sides are told which call replaced it")
+    @Test("A newer call replaces the ringing call, and both sides are sent the callId of the newer call")
     func replaced() throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
@@ -21,7 +21,7 @@ struct OneRingTests {
         #expect(told.states == ["ended replaced", "ringing"])
         #expect(told.of("call").first?["replacedBy"] == "c-2")
         #expect(told.ack?["callId"] == "c-2")
-        // The end comes before the offer: a client that shows one call at a time then shows the new one.
+        // The end comes before the offer: a client that shows one call at a time then shows the new call.
         #expect(heard.types == ["call", "offer"])
         #expect(heard.states == ["ended replaced"])
         #expect(heard.first?["replacedBy"] == "c-2")
@@ -32,7 +32,7 @@ struct OneRingTests {
         #expect(world.switchboard.metrics.callsEnded == [.replaced: 1])
     }
 
-    @Test("A call of the caller's other device replaces the ringing one too, also under a generated callId")
+    @Test("A call of the caller's other device replaces the ringing call too, also under a generated callId")
     func otherDevice() throws {
         let world = SwitchboardWorld()
         let first = try world.open("11", "a1")
@@ -44,7 +44,7 @@ struct OneRingTests {
         #expect(world.taken(first).of("call").last?["replacedBy"] == made)
     }
 
-    @Test("Each newer call replaces the older one, whose pushes are cancelled")
+    @Test("Each newer call replaces the older call, whose pushes are cancelled")
     func pushes() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1")
@@ -124,13 +124,13 @@ struct CrowdTests {
         #expect(world.switchboard.metrics.limited[.tooManyCallers] == 1)
         #expect(!(try world.reply(try principal("c5"), .timeline(try call("call-5"))).text.contains("crowded")))
         #expect(try world.reply(try principal("10"), .timeline(try call("call-5"))).text.contains("crowded"))
-        // When one of them gives up, another one may ring.
+        // When one of the five cancels its call, another caller may ring.
         world.send(callers[0], SwitchboardWorld.plain("end", "call-0", id: "e"))
         world.send(callers[5], SwitchboardWorld.offer("call-6", to: "10", id: "o6"))
         #expect(world.taken(callers[5]).states == ["ringing"])
     }
 
-    @Test("A caller that rings again counts once, so one of the five may ring anew")
+    @Test("A caller that rings again counts once, so each of the five callers may ring anew")
     func anew() throws {
         let world = SwitchboardWorld()
         let callers = try ring(5, in: world)
@@ -155,7 +155,7 @@ struct CrowdTests {
         #expect(full.taken(caller).states == ["ringing"])
     }
 
-    @Test("Five callers do not change how a glare is decided")
+    @Test("The limit of five callers does not change how a glare is decided")
     func glare() throws {
         let world = SwitchboardWorld()
         _ = try ring(5, in: world)
@@ -168,7 +168,7 @@ struct CrowdTests {
 
 @Suite("The limits on rings")
 struct RingLimitTests {
-    @Test("One caller may ring and push one callee six times a minute, and a refusal says when to try again")
+    @Test("One caller may ring one callee six times a minute, and a refusal says after how many seconds to try again")
     func pair() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1")
@@ -234,7 +234,7 @@ struct RingLimitTests {
         #expect(world.taken(talk.caller).of("error").filter { $0["code"] == "rate_limited" }.count == 2)
     }
 
-    @Test("Each time the number of refused rings has doubled, the last call that rang shows it, to the callee only")
+    @Test("The timeline of the last call that rang shows the callee each doubling of the number of refused rings")
     func told() throws {
         let world = SwitchboardWorld { $0.ringsPerPair = 1 }
         let caller = try world.open("11", "a1")
@@ -248,7 +248,7 @@ struct RingLimitTests {
         #expect(shown.contains(#""event":"ring.refused""#))
     }
 
-    @Test("A blocked caller's rings do not count for the callee's limit, and above that limit they are refused too")
+    @Test("A blocked caller's rings do not count for the callee's limit, but above that limit they are refused too")
     func blocked() throws {
         let world = SwitchboardWorld { $0.ringsPerCallee = 3 }
         _ = try world.reply(try principal("10"), .block(try user("11")))

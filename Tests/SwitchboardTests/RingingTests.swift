@@ -13,7 +13,7 @@ struct RingingTests {
         return (world, try world.open("11", "a1"))
     }
 
-    @Test("A device without a connection is pushed immediately, with all that it needs when it wakes")
+    @Test("A device without a connection is pushed immediately, and the push contains all that its app needs to ring")
     func push() throws {
         let (world, caller) = try world()
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10", more: #","displayName":"山田","hasVideo":true"#))
@@ -60,7 +60,7 @@ struct RingingTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("A device without a connection is pushed although another device has one")
+    @Test("A device without a connection is pushed even if another device has a connection")
     func mixed() throws {
         let (world, caller) = try world()
         try world.register(try principal("10"), "b2", voip: "b2b2")
@@ -103,7 +103,7 @@ struct RingingTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("A device is not pushed if its connection closes after it answered, or is replaced by a new one")
+    @Test("A device is not pushed if its connection closes after the pong, or is replaced by a new connection")
     func closedAfterPong() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
@@ -129,7 +129,7 @@ struct RingingTests {
         #expect(world.takenPushes().count == 2)
     }
 
-    @Test("A registration without a device id is live while a connection without one answers its probe")
+    @Test("A registration without a device id is pushed only when the connection without a device id answers no probe")
     func nameless() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), nil, voip: "bb")
@@ -142,7 +142,7 @@ struct RingingTests {
         #expect(world.takenPushes().map(\.token) == ["bb"])
     }
 
-    @Test("The timeline records that there was no device")
+    @Test("The timeline records that the callee had no device to ring")
     func noDevice() throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
@@ -162,7 +162,7 @@ struct RingingTests {
         #expect(world.taken(caller).states.contains("answered"))
     }
 
-    @Test("Ringing stops at the timeout for both sides")
+    @Test("At the ring timeout the call ends for both sides")
     func timeout() throws {
         let talk = try Talk()
         talk.world.wait(.milliseconds(44_999))
@@ -176,7 +176,7 @@ struct RingingTests {
 
 @Suite("A callee that is in a call")
 struct BusyTests {
-    @Test("A callee in a call is sent a second offer, which says that it waits")
+    @Test("A callee in a call is sent a second caller's offer, which is marked as waiting")
     func waiting() throws {
         let talk = try Talk.answered()
         let other = try talk.world.open("12", "x1")
@@ -186,7 +186,7 @@ struct BusyTests {
         #expect(talk.world.taken(other).states == ["ringing"])
     }
 
-    @Test("With the policy busy, the caller is told busy immediately and the callee is told nothing")
+    @Test("If `whenBusy` is `busy`, the call ends as busy immediately, and the callee is sent nothing")
     func busy() throws {
         let world = SwitchboardWorld { $0.whenBusy = .busy }
         let talk = try Talk.answered(world)
@@ -231,7 +231,7 @@ struct HiddenCallTests {
         return world.taken(a1).dropFirst().map(\.description)
     }
 
-    @Test("A blocked caller sees an ordinary ring that is not answered")
+    @Test("A blocked caller sees an ordinary ringing call that is not answered")
     func blocked() throws {
         let ordinary = try caller(SwitchboardWorld())
         let world = SwitchboardWorld()
@@ -293,7 +293,7 @@ struct HiddenCallTests {
         #expect(world.events("blocked").count == 1)
     }
 
-    @Test("The callee is shown the details of a call hidden by do-not-disturb, but not of one hidden by a block")
+    @Test("The callee is shown the details of a call hidden by do-not-disturb, but not of a call hidden by a block")
     func history() throws {
         for (isBlock, status) in [(true, 404), (false, 200)] {
             let world = SwitchboardWorld()

@@ -43,7 +43,7 @@ struct RoomPresenceTests {
         #expect(world.taken(b).ack != nil)
     }
 
-    @Test("A pair room that names one user twice is refused", arguments: ["join", "leave"])
+    @Test("A `p2p:` room that names one user twice is refused", arguments: ["join", "leave"])
     func oneself(_ type: String) throws {
         let world = SwitchboardWorld()
         let a = try world.open("11", "a1")
@@ -67,7 +67,7 @@ struct RoomPresenceTests {
         #expect(world.switchboard.connections.roomCount == 0)
     }
 
-    @Test("A group room is open to users whose token contains it")
+    @Test("A group room is open to users whose token contains the room")
     func group() throws {
         let world = SwitchboardWorld()
         var member = try principal("11")
@@ -82,7 +82,7 @@ struct RoomPresenceTests {
         #expect(world.taken(a).isEmpty)
     }
 
-    @Test("A connection leaves a group room that its new token does not contain")
+    @Test("A connection leaves a group room if its new token does not contain that room")
     func lost() throws {
         let world = SwitchboardWorld()
         var member = try principal("11")

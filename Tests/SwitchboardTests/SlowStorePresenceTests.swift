@@ -13,7 +13,7 @@ struct SlowStorePresenceTests {
 
     private static func ask(_ user: String) -> String { #"{"type":"presence","id":"p","userId":"\#(user)"}"# }
 
-    @Test("The store's late answer to a question from before a call does not decide presence")
+    @Test("The late result of a query from before a call does not decide presence")
     func staleAnswer() throws {
         let world = SwitchboardWorld()
         world.holdsAnswers = true
@@ -26,7 +26,8 @@ struct SlowStorePresenceTests {
         world.send(peer, SwitchboardWorld.plain("end", "c-1", id: "e"))
         let asker = try world.open("11", "a1")
         world.send(asker, Self.ask("10"))
-        // Only now does the store answer the query from before the call, and then the later one, if there is one.
+        // Only now does the result of the query from before the call arrive, and then that of the later query, if there
+        // is one.
         for (number, query) in world.queries.map(\.1).enumerated() {
             world.give(.stored(.queryResult(query, .peers(number == 0 ? [] : [try user("10")]))))
         }
@@ -35,7 +36,7 @@ struct SlowStorePresenceTests {
         #expect(states(world.taken(asker)).last == "10 false")
     }
 
-    @Test("A connection learns that a peer went offline while the store is asked for the user's other connection")
+    @Test("A connection learns that a peer went offline while the store is queried for the user's other connection")
     func askedAgain() throws {
         let world = SwitchboardWorld()
         let peer = try world.open("10", "b1")
@@ -48,7 +49,7 @@ struct SlowStorePresenceTests {
         let second = try world.open("11", "a2")
         world.send(second, Self.ask("10"))
         #expect(states(world.taken(second)) == ["10 true"])
-        // When the server pings the first connection, it asks the store again. The store's answer is held back.
+        // When the server pings the first connection, it queries the store again. The store's result is held back.
         world.holdsAnswers = true
         for _ in 0..<2 {
             world.wait(25)

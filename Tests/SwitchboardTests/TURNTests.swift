@@ -49,7 +49,7 @@ struct TURNTests {
         #expect(told(switchboard("[\(stun)]", turnCredentials: nil), principal) == "[\(stun)]")
     }
 
-    @Test("A client with a push's capability gets no credential, because the capability is for one call alone")
+    @Test("A client with a push's capability gets no TURN credential, because the capability is for one call alone")
     func capability() throws {
         let scope = CallScope(call: try call("c-1"), epoch: 1, peer: try user("10"), device: try device("a1"))
         let principal = Principal(user: try user("11"), scope: scope)
@@ -65,7 +65,7 @@ struct TURNTests {
         #expect(reply.status == 403)
     }
 
-    @Test("The response to a request for the credential contains the ICE servers too")
+    @Test("The response to a request for the TURN credential contains the ICE servers too")
     func asked() throws {
         var outputs: [Switchboard.Output] = []
         let principal = try SwitchboardTests.principal("11")

@@ -6,7 +6,7 @@ import Testing
 @testable import Switchboard
 
 extension SwitchboardWorld {
-    /// Opens a connection of a client that keeps no cursor; its device is the one that its token stands for.
+    /// Opens a connection of a client without a cursor and without a device id; its token stands for its device.
     func join(_ user: String, token: UInt64 = 1, seen: [LogName: UInt64] = [:], as id: UInt64) throws -> ConnectionID {
         let principal = try principal(user, token: token)
         let connection = ConnectionID(rawValue: id)
@@ -36,7 +36,7 @@ struct TextTests {
         #expect(world.takenPushes().isEmpty)
     }
 
-    @Test("A text to an offline user is pushed to devices with an alert token, at most 30 times a minute")
+    @Test("A text to an offline user is pushed to devices with an alert push token, at most 30 times a minute")
     func pushed() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa", alert: "bb")
@@ -55,7 +55,7 @@ struct TextTests {
         #expect(try world.reply(try principal("10"), .devices).text.contains(#""apnsDeviceToken":null"#))
     }
 
-    @Test("A text that is too long for a push is cut there")
+    @Test("A text that is too long for a push is cut in the push")
     func long() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", alert: "bb")
@@ -114,7 +114,7 @@ struct TextTests {
         }
     }
 
-    @Test("Up to 64 texts wait for the pong of a client that shows life without pongs; further texts are pushed")
+    @Test("Up to 64 texts wait for the pong of a client that sends other signs of life; further texts are pushed")
     func unanswered() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", alert: "bb")
@@ -148,7 +148,10 @@ struct TextTests {
         #expect(world.taken(sender).ack?["online"] == "false")
     }
 
-    @Test("A text needs another user and a body", arguments: [#""to":"10""#, #""body":"x""#, #""to":"11","body":"x""#])
+    @Test(
+        "A text to nobody, to oneself or without a body is refused",
+        arguments: [#""to":"10""#, #""body":"x""#, #""to":"11","body":"x""#]
+    )
     func faults(_ members: String) throws {
         let world = SwitchboardWorld()
         let sender = try world.open("11", "a1")
@@ -157,13 +160,13 @@ struct TextTests {
     }
 }
 
-@Suite("A client that keeps no cursor in a log")
+@Suite("A client without a cursor")
 struct PlaceTests {
     private func log(_ epoch: UInt32 = 1) throws -> LogName {
         LogName(callID: try call("11-10"), room: "p2p:11-10", epoch: epoch)
     }
 
-    @Test("A ringing call is sent whole, however much of it has reached the device")
+    @Test("All entries of a ringing call are sent, no matter how many of them have reached the device")
     func ringing() throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
@@ -173,7 +176,7 @@ struct PlaceTests {
         #expect(world.taken(callee).types == ["welcome", "offer", "ice", "presence"])
     }
 
-    @Test("Of an answered call, a device is sent the entries that it lacks, but no offer that was answered")
+    @Test("A device is sent the entries of an answered call that it lacks, but no answered offer")
     func answered() throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")
@@ -214,7 +217,7 @@ struct PlaceTests {
         #expect(!world.taken(two).states.contains("ended answered_elsewhere"))
     }
 
-    @Test("A client that answers its probe keeps a registration without a device id from being pushed")
+    @Test("A registration without a device id is not pushed if a client without a device id answers its probe")
     func deadConnection() throws {
         for isAlive in [true, false] {
             let world = SwitchboardWorld()
@@ -229,7 +232,7 @@ struct PlaceTests {
         }
     }
 
-    @Test("An offer that comes by a second way after its call has ended begins no other call")
+    @Test("A copy of an offer that comes over a second transport after the call's end begins no other call")
     func doubleOffer() throws {
         let world = SwitchboardWorld()
         let callee = try world.open("10", "b1")

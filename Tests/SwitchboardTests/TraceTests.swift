@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Notes for the log")
 struct TraceTests {
-    /// A call of two users, with a repeat, a refused signal, a renegotiation and its end.
+    /// A world after a call of two users with a repeated offer, a refused offer, a renegotiation and an end.
     private func call(_ detail: Switchboard.Detail) throws -> SwitchboardWorld {
         let world = SwitchboardWorld()
         world.switchboard.report(detail)
@@ -28,7 +28,7 @@ struct TraceTests {
         world.traced.compactMap { if case .call(_, let step) = $0 { step } else { nil } }
     }
 
-    @Test("Nothing is reported unless it was asked for, and what is reported changes nothing else")
+    @Test("Only the requested level of detail is reported, and reporting changes no other output")
     func nothingElse() throws {
         let (silent, traced) = (try call(.none), try call(.calls))
         #expect(silent.traced.isEmpty && !traced.traced.isEmpty)
@@ -64,7 +64,7 @@ struct TraceTests {
         #expect(steps(world).filter { $0 == .refused }.count == 1)
     }
 
-    @Test("A connection is reported with its device, and with its end: the peer's code, or the server's")
+    @Test("A connection is reported with its device, and its end with the close code of the client or the server")
     func connections() throws {
         let world = try call(.connections)
         let again = try world.open("11", "a")
@@ -101,7 +101,7 @@ struct TraceTests {
         #expect(queued() == [1, 2] && committed() == [])
         world.commit()
         #expect(queued() == [1, 2] && committed() == [1, 2])
-        // Commits that are no longer reported are not remembered either.
+        // The tickets of commits are not remembered while nothing is reported.
         world.send(caller, SwitchboardWorld.ice("c-1", id: "j"))
         world.switchboard.report(.none)
         world.switchboard.report(.calls)
@@ -109,7 +109,7 @@ struct TraceTests {
         #expect(queued() == [1, 2, 3] && committed() == [1, 2])
     }
 
-    @Test("An acknowledgement is reported as waiting for the commit, but not that of a repeat after the commit")
+    @Test("An ack is reported as waiting for the commit, but not the ack of a repeat after the commit")
     func acknowledgements() throws {
         let world = SwitchboardWorld()
         world.holdsCommits = true
@@ -122,7 +122,7 @@ struct TraceTests {
         #expect(waits == [true, false])
     }
 
-    @Test("A store that cannot answer is reported, and so is each request by name")
+    @Test("A query that fails is reported, and each request is reported with its name")
     func requests() throws {
         let world = SwitchboardWorld()
         world.failsQueries = true

@@ -8,6 +8,8 @@ import Testing
 @Suite("The meaning of an offer")
 struct CallRouterTests {
     /// The call under the offer's callId, between 11 (device a1) and 10 (device b1); its offer `o` has digest 1.
+    ///
+    /// `unnamedEnded` is a declined call whose caller's client sent no device id; `later` is a ringing call in epoch 2.
     enum Found: String { case none, ringing, answered, declined, hidden, unnamedEnded, later }
 
     /// One row of the table: an offer, the call that it finds, and its meaning.
@@ -89,7 +91,7 @@ struct CallRouterTests {
             epoch: 1,
             meaning: "refused call_ended"
         ),
-        // A late copy by the other way.
+        // A late copy of an ended call's offer: the first copy came over a connection.
         Row(
             name: "by request",
             found: .unnamedEnded,
@@ -160,14 +162,14 @@ struct CallRouterTests {
     }
 
     @Test(
-        "A call that begins rings unless it is hidden, its callee is busy, or a limit or a rival call prevents it",
+        "A call that begins rings unless it is hidden, its callee is busy, or a limit or an opposing call prevents it",
         arguments: [
             Start(result: .rings),
             Start(hidden: .block, result: .hidden),
             Start(hidden: .callIDTaken, isBusy: true, result: .busy),
             Start(isBusy: true, hasTooManyCallers: true, result: .tooManyCallers),
             Start(isBusy: true, opposingCalls: ["a"], result: .busy),
-            // The call whose callId comes first in byte order wins.
+            // In a glare the call whose callId comes first in byte order wins.
             Start(opposingCalls: ["z"], result: .rings),
         ]
     )
@@ -183,7 +185,7 @@ struct CallRouterTests {
         #expect(result == row.result)
     }
 
-    @Test("A call that crosses a call with a smaller callId loses the glare, even if the new call is hidden")
+    @Test("A new call loses the glare against an opposing call with a smaller callId, even if the new call is hidden")
     func glare() throws {
         let opposingCalls = [try SwitchboardTests.call("z"), try SwitchboardTests.call("a")]
         for hidden in [nil, CallRecord.Hidden.callIDTaken] {

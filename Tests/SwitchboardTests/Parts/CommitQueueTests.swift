@@ -50,7 +50,7 @@ struct CommitQueueTests {
         #expect(metrics.commitMilliseconds.sum == 7)
     }
 
-    @Test("A stall gives up the requests that wait, and keeps the acks")
+    @Test("At a stall the waiting requests are removed from the queue, and the waiting acks stay in it")
     func stall() throws {
         var queue = CommitQueue()
         queue.append(.uncleanStartsForgotten)

@@ -38,7 +38,7 @@ struct ConnectionRegistryTests {
         #expect(registry.members(of: room).map(\.id.rawValue) == [1] && b.rooms.isEmpty)
     }
 
-    @Test("A connection watches a limited number of users, and is forgotten as a watcher when it ends")
+    @Test("A connection can watch a limited number of users, and is removed from their watchers when it ends")
     func watching() throws {
         var registry = ConnectionRegistry()
         let connection = try Values.connection(1, "11")
@@ -55,7 +55,7 @@ struct ConnectionRegistryTests {
         #expect(registry.watchedCount == 0 && connection.watched.isEmpty)
     }
 
-    @Test("Draining remembers how many connections there were when it began")
+    @Test("The registry remembers how many connections there were when the draining began")
     func draining() throws {
         var registry = ConnectionRegistry()
         registry.insert(try Values.connection(1, "11"))

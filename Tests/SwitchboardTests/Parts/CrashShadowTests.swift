@@ -7,7 +7,7 @@ import Testing
 struct CrashShadowTests {
     private let gap = CallCore.Limits.restartGap
 
-    @Test("New logs begin above the numbers that each crash may have lost, until no client remembers them")
+    @Test("New logs begin above the numbers that each crash may have lost, until no client remembers such a number")
     func firstSeq() {
         let shadow = CrashShadow(uncleanStarts: 2, startedAt: Values.now, lasting: .seconds(180))
         #expect(shadow.firstSeq(at: Values.now) == 1 + 2 * gap)

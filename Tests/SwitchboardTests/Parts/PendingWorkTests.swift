@@ -5,7 +5,7 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("Work that waits for the store, for APNs, for an entry or for a device")
+@Suite("Work that waits for the store, for APNs, for a log entry or for a device")
 struct PendingWorkTests {
     private let numbers = (1...3).map { CallNumber(rawValue: $0) }
 
@@ -25,7 +25,7 @@ struct PendingWorkTests {
         #expect(queries.isIdle)
     }
 
-    @Test("A call that cannot be loaded fails the work that needs it, except notices, which continue without it")
+    @Test("If a call cannot be loaded, the work that needs it fails; only end notices continue, without that call")
     func failing() throws {
         var queries = PendingQueries()
         _ = queries.park(.endNotices(ConnectionID(rawValue: 1)), until: [numbers[0], numbers[1]])
@@ -36,7 +36,7 @@ struct PendingWorkTests {
         #expect(queries.unpark(numbers[1]).count == 1, "the notice of the other call")
     }
 
-    @Test("A fetch whose client has gone is not carried out; other requests are")
+    @Test("A fetch whose client has gone is not carried out; other requests of such a client are")
     func abandonedFetch() throws {
         var queries = PendingQueries()
         let (fetch, end) = (RequestID(rawValue: 1), RequestID(rawValue: 2))
@@ -47,7 +47,7 @@ struct PendingWorkTests {
         #expect(queries.unpark(numbers[0]).count == 1)
     }
 
-    @Test("The store's answer finds its question once, and not a second time")
+    @Test("A result of the store is matched with its query once, and not a second time")
     func queries() throws {
         var queries = PendingQueries()
         let (a, b) = (queries.register(for: .peers(try user("11"))), queries.register(for: .load(numbers[0])))
@@ -87,7 +87,7 @@ struct PendingWorkTests {
         #expect(removed == [true, false] && pushes.count == 3)
     }
 
-    @Test("Polls are counted for each user of a call, and equal fetches of one moment share a body")
+    @Test("Polls are counted for each user of a call, and equal fetches in the same millisecond share a body")
     func polls() throws {
         var polls = LongPolls(at: Values.now)
         let call = try Values.call()
@@ -112,7 +112,7 @@ struct PendingWorkTests {
         #expect(polls.body(key, at: Values.now + .milliseconds(1)) == nil, "a later fetch may see another state")
     }
 
-    @Test("A user's notices keep their order, name a call once, and end with the call")
+    @Test("A user's end notices keep their order, name each call once, and are removed with the call")
     func notices() throws {
         var notices = EndNotices()
         let user = try user("10")

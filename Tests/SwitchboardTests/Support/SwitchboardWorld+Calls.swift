@@ -30,7 +30,7 @@ extension SwitchboardWorld {
         plain("ice", callID, id: id, more: #","candidate":{"candidate":"\#(id)"}"#)
     }
 
-    /// Registers a device, by default with a VoIP token.
+    /// Registers a device, by default with a VoIP push token.
     @discardableResult
     func register(
         _ principal: Principal,
@@ -96,7 +96,7 @@ extension SwitchboardWorld {
     }
 }
 
-/// A call from 11 to 10, both with a connection; it rings, or was answered.
+/// A call from 11 to 10, both with a connection; the call rings, or was answered.
 struct Talk {
     let world: SwitchboardWorld
     let caller: ConnectionID

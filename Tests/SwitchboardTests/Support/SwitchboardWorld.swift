@@ -37,7 +37,7 @@ final class SwitchboardWorld {
     var holdsCommits = false
     /// Whether the store cannot be read.
     var failsQueries = false
-    /// Whether the store's answers are held back until ``answerQueries()``.
+    /// Whether the store's results are held back until ``answerQueries()``.
     var holdsAnswers = false
 
     private(set) var frames: [ConnectionID: [Frame]] = [:]
@@ -155,7 +155,7 @@ final class SwitchboardWorld {
         return id
     }
 
-    /// Makes a request that is answered immediately, and returns the response.
+    /// Makes a request, and returns its response; throws if there is no response immediately.
     func reply(_ principal: Principal, _ request: Switchboard.Request) throws -> Reply {
         let id = self.request(principal, request)
         guard let reply = replies[id] else { throw Missing("no reply yet") }
@@ -201,7 +201,7 @@ final class SwitchboardWorld {
         }
     }
 
-    /// Answers the store's open queries.
+    /// Hands in the results of the store's open queries.
     func answerQueries() {
         let asked = queries[answered...]
         answered = queries.count
@@ -290,7 +290,7 @@ func device(_ text: String) throws -> DeviceID {
     return id
 }
 
-/// The identity of a user from a token; two tokens of one user have different fingerprints.
+/// The principal of a user's token; two tokens of one user have different fingerprints.
 func principal(_ text: String, token: UInt64 = 1, device name: String? = nil) throws -> Principal {
     let sum = text.utf8.reduce(token) { $0 &* 31 &+ UInt64($1) }
     return Principal(

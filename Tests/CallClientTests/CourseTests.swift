@@ -99,7 +99,7 @@ struct CourseTests {
         #expect(hangup?.content == .end(.hangup))
     }
 
-    @Test("An end that crosses another one changes nothing")
+    @Test("The peer's end, if it comes after this device's own end, changes nothing")
     func crossingEnds() {
         var bench = ClientBench.talking()
         bench.take(.end(ClientBench.uuid()))
@@ -109,7 +109,7 @@ struct CourseTests {
         #expect(bench.take(.answer(ClientBench.uuid())) == [.refused(ClientBench.uuid(), .unknownCall)])
     }
 
-    @Test("A second call is refused if only one is allowed, and holds the first if two are allowed")
+    @Test("A second call is refused if only one call is allowed, and puts the first on hold if two calls are allowed")
     func second() {
         var one = ClientBench.talking { $0.maximumCallGroups = 1 }
         #expect(one.start("c2", to: "12") == [.refused(ClientBench.ownUUID, .tooManyCalls)])
@@ -117,7 +117,7 @@ struct CourseTests {
         #expect(two.start("c2", to: "12").contains(.holdMedia(ClientBench.uuid(), true)))
     }
 
-    @Test("An offer that reaches no server is given up when the ring would have ended")
+    @Test("An offer that reaches no server is given up at the time at which its ring would have ended")
     func unreachable() {
         var bench = ClientBench(isOpen: false)
         bench.start()
@@ -139,7 +139,7 @@ struct CourseTests {
 
 @Suite("A glare")
 struct GlareTests {
-    @Test("The loser answers the winning call immediately, under the UUID of its own call")
+    @Test("The device whose call loses answers the winning call immediately, under the UUID of its own call")
     func loser() {
         var bench = ClientBench()
         bench.start("m")
@@ -172,7 +172,7 @@ struct GlareTests {
         #expect(outputs.contains(.makeAnswer(ClientBench.ownUUID, round: 2)))
     }
 
-    @Test("The winner shows nothing of the other call")
+    @Test("The device whose call wins shows nothing of the other call")
     func winner() {
         var bench = ClientBench()
         bench.start("a")
@@ -182,7 +182,7 @@ struct GlareTests {
         #expect(bench.client.calls.first?.phase.name == .calling)
     }
 
-    @Test("The other call rings after all when the winning call is given up")
+    @Test("The losing call rings after all when the winning call is given up")
     func hiddenCall() {
         var bench = ClientBench()
         bench.start("a")
@@ -190,7 +190,7 @@ struct GlareTests {
         #expect(bench.take(.end(ClientBench.ownUUID)).reported == [ClientBench.uuid("m")])
     }
 
-    @Test("If the server hides the winner's call and lets the other call ring, the other call rings here too")
+    @Test("If the server hides this device's winning call and lets the other call ring, the other call rings here too")
     func hidden() throws {
         var bench = ClientBench()
         bench.start("a")

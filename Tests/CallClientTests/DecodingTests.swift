@@ -14,7 +14,7 @@ struct DecodingTests {
 
     private func read(_ frame: [UInt8]) -> ServerMessage { ServerMessage(Array(frame.dropFirst(Frame.headroom))) }
 
-    @Test("An offer is read with all that the server adds")
+    @Test("An offer is read with all members that the server adds")
     func offer() throws {
         let until = Moment(milliseconds: 99)
         let signal = RelayedSignal(

@@ -2,11 +2,11 @@ import CallClient
 import CallCore
 import SeededRandom
 
-/// The draws of these tests.
+/// The random values of these tests.
 extension SeededGenerator {
     /// Creates a generator for one of several test cases.
     ///
-    /// The seed is mixed before use. Otherwise two neighbouring seeds could give the same numbers, only shifted.
+    /// The seed is mixed before use, because two neighbouring seeds could otherwise give the same numbers, shifted.
     init(mixing seed: UInt64) {
         var mixer = SeededGenerator(seed: seed &* 0xD6E8_FEB8_6659_FD93 &+ 1)
         self.init(seed: mixer.next() ^ seed &<< 32)
@@ -16,7 +16,7 @@ extension SeededGenerator {
 
     mutating func pick<T>(_ values: [T]) -> T { values[Int.random(in: 0..<values.count, using: &self)] }
 
-    /// Returns a push that is valid, or in which some values are broken or missing.
+    /// Returns a push that is valid, or in which some values are malformed or missing.
     mutating func push(at now: Moment) -> [String: PushValue] {
         let sent = Moment(milliseconds: now.milliseconds - Int64.random(in: -5_000..<60_000, using: &self))
         let call = pick(["c1", "c2", "m", "11-10"])

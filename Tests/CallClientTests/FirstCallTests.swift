@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The example of the page AFirstCall")
 struct FirstCallTests {
-    @Test("Two apps make a call through a relay and talk until one hangs up")
+    @Test("Two apps make a call through a minimal server and talk until one of them hangs up")
     func call() throws {
         let relay = TestRelay()
         let (taro, hanako) = try (relay.add("11", "Taro"), relay.add("10", "Hanako"))

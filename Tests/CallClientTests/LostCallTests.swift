@@ -128,7 +128,7 @@ struct LostCallTests {
         #expect(isMade, "no offer is made in this call any more")
     }
 
-    @Test("A new call that gets the epoch of a lost call is not ended instead of the lost one")
+    @Test("A new call that gets the epoch of a lost call is not ended instead of the lost call")
     func redialUnderTheEpochOfALostCall() throws {
         var bench = ClientBench()
         bench.start()
@@ -190,7 +190,7 @@ struct LostCallTests {
         bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0 answer"))
         bench.acknowledgeAll()
         // The caller's app was killed and dialled again while the call rang. Our answer reached the server just after
-        // that.
+        // the new offer.
         _ = bench.signal(.offer(.init(sdp: "v=0 of the new run", hasVideo: false)), id: "q-1")
         let sent = bench.take(.localDescription(ClientBench.uuid(), round: 2, .answer, sdp: "v=0 answer 2"))
         let second = try #require(sent.compactMap(\.sent).last)

@@ -7,7 +7,7 @@ struct NegotiationTests {
     private let one = #"{"candidate":"1"}"#
     private let two = #"{"candidate":"2"}"#
 
-    @Test("A candidate that comes before its description waits for it (I5)")
+    @Test("A candidate that comes before its description waits for that description (I5)")
     func early() {
         var bench = ClientBench()
         bench.start()
@@ -23,7 +23,7 @@ struct NegotiationTests {
         #expect(bench.signal(.ice(nil, round: nil)) == [.addRemoteCandidate(ClientBench.ownUUID, nil)])
     }
 
-    @Test("Candidates of a ringing call wait for the answer, and those of a replaced offer are dropped")
+    @Test("Candidates of a ringing call wait for the answer, and candidates of a replaced offer are dropped")
     func ringing() {
         var bench = ClientBench()
         _ = bench.offered(sdp: "v=0 first")
@@ -81,7 +81,7 @@ struct NegotiationTests {
         #expect(bench.take(.localCandidate(ClientBench.uuid(), round: 7, two)).isEmpty)
     }
 
-    @Test("The callee is polite: it rolls back, answers, and makes its offer again afterwards")
+    @Test("The callee is polite: it rolls back its own offer, answers the caller's, and offers again afterwards")
     func polite() {
         var bench = ClientBench.talking()
         bench.take(.renegotiate(ClientBench.uuid(), hasVideo: true))
@@ -94,7 +94,7 @@ struct NegotiationTests {
         #expect(made.contains { if case .makeOffer(_, 4, true, _) = $0 { true } else { false } })
     }
 
-    @Test("The caller is impolite: it ignores an offer that crosses its own, and that offer's candidates")
+    @Test("The caller is impolite: while its own offer is open, it ignores the callee's offer and its candidates")
     func impolite() {
         var bench = ClientBench.called()
         bench.take(.renegotiate(ClientBench.ownUUID, hasVideo: true))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A VoIP push")
 struct PushTests {
-    @Test("A push is reported and ended, and does not ring, if the socket has brought the end of its call before")
+    @Test("If the socket has brought a call's end, a later push for it is reported as a call that ends immediately")
     func afterTheEnd() {
         var bench = ClientBench()
         bench.take(.socketOpened)
@@ -15,7 +15,7 @@ struct PushTests {
         #expect(bench.client.calls.allSatisfy { !$0.isLive })
     }
 
-    @Test("Every push leads to one report in the same turn, whatever it contains", arguments: 0..<400)
+    @Test("The outputs for a push contain exactly one report, whatever the push contains", arguments: 0..<400)
     func total(_ seed: UInt64) {
         var generator = SeededGenerator(mixing: seed)
         var bench =
@@ -37,14 +37,14 @@ struct PushTests {
         }
     }
 
-    @Test("A push without any content is reported and ended")
+    @Test("A push without any content is reported as a call that ends immediately")
     func empty() {
         var bench = ClientBench()
         let outputs = bench.take(.pushed([:]))
         #expect(outputs.reported.count == 1 && outputs.ends == [.failed])
     }
 
-    @Test("A push that comes after the ring has ended is reported and ended, and nothing is sent over the socket")
+    @Test("A push that comes after its ring is reported as a call that ends immediately, and no signal is sent")
     func late() {
         var bench = ClientBench()
         let push = ClientBench.push(at: bench.now)
@@ -54,7 +54,7 @@ struct PushTests {
         #expect(outputs.sent.isEmpty)
     }
 
-    @Test("A push for an ended call is reported under a new UUID, and ended for the same reason as the call")
+    @Test("A push for an ended call is reported under a new UUID, and that report ends with the call's reason")
     func over() {
         var bench = ClientBench()
         _ = bench.offered()
@@ -135,7 +135,7 @@ struct PushTests {
         #expect(outputs.ends == [.remoteEnded] && outputs.reported == [ClientBench.uuid("c1", epoch: 2)])
     }
 
-    @Test("With an expired token, the push's capability allows ringing and the fetch; the answer waits for a token")
+    @Test("With an expired token, the push's capability allows `ringing` and the fetch; an answer waits for a token")
     func capability() throws {
         var bench = ClientBench(isOpen: false)
         bench.take(.tokenExpired)
@@ -174,7 +174,7 @@ struct PushTests {
     }
 
     @Test(
-        "A push for a call hidden by an outgoing one is reported; if it cannot ring, or is late, it ends no other call"
+        "A push for a call hidden by an outgoing call is reported, and ends no other call, even if the push is late"
     )
     func hiddenCall() {
         var bench = ClientBench { $0.maximumCallGroups = 1 }

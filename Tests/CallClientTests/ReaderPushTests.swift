@@ -57,7 +57,7 @@ struct ReaderPushTests {
         #expect(offered(&bench, at: server).reported == [])
     }
 
-    @Test("A push for a later call that got the same epoch after a crash rings when its offer arrives")
+    @Test("A later call that got an ended call's epoch after a crash rings when its offer arrives after its push")
     func epochAgain() {
         var bench = ClientBench()
         _ = offered(&bench, at: bench.now)
@@ -80,7 +80,7 @@ struct ReaderPushTests {
         #expect(bench.phase == .ended)
     }
 
-    @Test("A push does not ring if its call ended while this device's outgoing call waited under the same callId")
+    @Test("A push for a call that ended while an outgoing call waited under the same callId does not ring")
     func endedBeforeOwnCall() throws {
         var bench = ClientBench(isOpen: false)
         let offer = try #require(bench.start().compactMap(\.posted).last)

@@ -13,7 +13,7 @@ struct RingingTests {
         #expect(bench.offered(epoch: 1).reported.isEmpty)
     }
 
-    @Test("A call by push and by socket is reported once, in either order")
+    @Test("A call that comes by push and over the socket is reported once, in either order")
     func both() {
         var first = ClientBench()
         _ = first.take(.pushed(ClientBench.push(at: first.now)))
@@ -25,7 +25,7 @@ struct RingingTests {
         #expect(outputs.contains { if case .reportRepeated(ClientBench.uuid(), _) = $0 { true } else { false } })
     }
 
-    @Test("A push without a UUID gets the UUID that both sides compute")
+    @Test("A call whose push has no UUID is reported under the UUID that client and server compute")
     func computed() {
         var bench = ClientBench()
         let push = ClientBench.push(epoch: 3, at: bench.now, ["callUUID": .null])
@@ -71,7 +71,7 @@ struct RingingTests {
         #expect(!bench.offered().contains { $0.isMakeAnswer })
     }
 
-    @Test("After an answer to the push's copy, log entries before that copy change nothing (I4, I5)")
+    @Test("After an answer to the push's copy of an offer, log entries before that offer change nothing (I4, I5)")
     func pushedSecondOffer() {
         var bench = ClientBench()
         bench.take(.pushed(ClientBench.push(at: bench.now, ["offer": .string("v=0 second")])))
@@ -83,7 +83,7 @@ struct RingingTests {
         #expect(outputs == [.addRemoteCandidate(ClientBench.uuid(), "{\"n\":2}")])
     }
 
-    @Test("After an answer to the push's copy, another offer at the end of the log is answered anew")
+    @Test("After an answer to the push's copy of an offer, another offer at the end of the log is answered anew")
     func pushedFirstOffer() throws {
         var bench = ClientBench()
         let number = try #require(
@@ -114,7 +114,7 @@ struct RingingTests {
         #expect(bench.pass(.seconds(25)).ends == [.unanswered])
     }
 
-    @Test("A push does not count as late if the clock is known to be ahead")
+    @Test("A push does not count as late if the device's clock is known to be ahead")
     func fastClock() {
         var bench = ClientBench { $0.clockSkew = .seconds(300) }
         let server = Moment(milliseconds: bench.now.milliseconds - 300_000)
@@ -123,7 +123,7 @@ struct RingingTests {
     }
 
     @Test(
-        "An end by another side or device is reported with its reason",
+        "An end by the other side or by another device is reported with its reason",
         arguments: [
             (EndReason.answeredElsewhere, ReportedEnd.answeredElsewhere), (.declinedElsewhere, .declinedElsewhere),
             (.cancelled, .remoteEnded), (.unanswered, .unanswered), (.failed, .failed), (.disconnected, .failed),
@@ -158,7 +158,7 @@ struct RingingTests {
         #expect(end.content == .end(.busy))
     }
 
-    @Test("A push for a call over the allowed number is reported and ended, and the call is refused as busy")
+    @Test("A pushed call over the allowed number is reported, ends immediately, and is refused as busy")
     func busyPush() {
         var bench = ClientBench.talking { $0.maximumCallGroups = 1 }
         let push = ClientBench.push(call: "c2", at: bench.now, ["fromUserId": .string("12"), "handle": .string("12")])
@@ -179,7 +179,7 @@ struct RingingTests {
         #expect(outputs.sent == [.update])
     }
 
-    @Test("An offer under a callId that was used before is a new call, and the old one's signals do not affect it")
+    @Test("An offer under a callId that was used before is a new call, which the old call's signals do not affect")
     func nextEpoch() {
         var bench = ClientBench()
         _ = bench.offered(epoch: 1)
@@ -197,7 +197,7 @@ struct RingingTests {
         #expect(outputs.ends == [.remoteEnded] && outputs.reported == [ClientBench.uuid("c1", epoch: 2)])
     }
 
-    @Test("A call that an earlier launch of the app answered is ended, even if it crosses a call of this launch")
+    @Test("A call that an earlier launch of the app answered is ended, even if this launch calls the same peer")
     func answeredBeforeCrossing() {
         var bench = ClientBench()
         bench.take(.socketOpened)
@@ -229,13 +229,13 @@ struct RingingTests {
         bench.take(.answer(ClientBench.uuid()))
         bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0"))
         let answer = try #require(bench.history.compactMap(\.sent).last { $0.kind == .answer })
-        // The event may be about this very answer.
+        // The event may be the effect of the answer that this launch has sent.
         #expect(bench.event(.init(.answered, answeredBy: ClientBench.device("phone"))).isEmpty)
         bench.take(.received(.error(answer.id, code: "already_answered")))
         #expect(bench.history.compactMap(\.sent).last?.content == .end(.failed))
     }
 
-    @Test("A call that has ended here is ended on the server if the server still counts this device in")
+    @Test("A call that has ended here is ended on the server if the server says that this device is in the call")
     func callOfKilledApp() {
         var bench = ClientBench()
         bench.take(.socketOpened)
@@ -297,7 +297,7 @@ struct RingingTests {
         #expect(bench.history.compactMap(\.sent).last?.kind == .offer)
     }
 
-    @Test("The first offer tells a call of an earlier launch from the call that this launch begins")
+    @Test("The id of the first offer distinguishes a call of an earlier launch from the call that this launch begins")
     func orphanOfTheSameNameUnderWay() throws {
         var bench = ClientBench()
         bench.start()
@@ -310,7 +310,7 @@ struct RingingTests {
         #expect(set.first == .setRemoteDescription(ClientBench.ownUUID, .answer, sdp: "v=0 answer"))
     }
 
-    @Test("A call under the callId of a refused call is ended on the server")
+    @Test("A live call under the callId of a call whose offer was refused is ended on the server")
     func orphanAfterRefusal() throws {
         var bench = ClientBench()
         bench.start()
@@ -327,7 +327,7 @@ struct RingingTests {
         #expect(bench.event(.init(.active, answeredBy: ClientBench.device("peer"))).sent == [.end])
     }
 
-    @Test("An offer beyond the limit of crossing calls changes no earlier call of its callId")
+    @Test("An offer beyond the limit of calls that an outgoing call hides changes no earlier call under its callId")
     func crossingTooMany() throws {
         var bench = ClientBench()
         _ = bench.offered(call: "z")

@@ -3,14 +3,14 @@ import CallCore
 import Foundation
 import Testing
 
-/// A device without CallKit and WebRTC, which records the core's outputs and answers each one in a later turn.
+/// A device without CallKit and WebRTC, which records the core's outputs and queues the inputs that follow from them.
 final class TestDevice: CallSystem, MediaEngine, SignalingServer, CallScreen {
     let user: UserID
     let name: String
     let relay: TestRelay
     /// The outputs of the core, in order.
     var did: [String] = []
-    /// Functions that hand the waiting inputs to the core, in order, one input in each turn.
+    /// Functions that hand the waiting inputs to the core, in order, one input each.
     var turns: [() -> Void] = []
     /// The newest call that the user sees.
     var shown: CallUUID?
@@ -116,7 +116,7 @@ final class TestRelay {
         return device
     }
 
-    /// Runs the turns of all devices until none waits.
+    /// Hands in the waiting inputs of all devices until no input waits.
     func settle() {
         while let device = devices.first(where: { !$0.turns.isEmpty }) { device.turns.removeFirst()() }
     }

@@ -79,7 +79,7 @@ struct TransportTests {
         #expect(bench.pass(.seconds(20)).posted.isEmpty)
     }
 
-    @Test("A signal that fails by REST is sent again after pauses that grow")
+    @Test("A signal whose REST request fails is sent again after growing pauses")
     func pauses() throws {
         var bench = ClientBench(isOpen: false)
         let offer = try #require(bench.start().compactMap(\.posted).first)
@@ -127,7 +127,7 @@ struct TransportTests {
         #expect(opened.isEmpty && bench.client.unacknowledgedCount == 0)
     }
 
-    @Test("An offer in flight is not repeated once its call is given up; its result is fetched and the call is ended")
+    @Test("The offer of a call that is given up is not sent again; the call's log is fetched, and the call is ended")
     func withdrawn() throws {
         var bench = ClientBench()
         bench.start()

@@ -45,7 +45,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("An answer from a device that was never notified of the call wins as well")
+    @Test("The first answer wins even if its device was never notified of the call")
     func outsider() throws {
         let b1 = try device("b1")
         var bench = try CallBench()
@@ -69,7 +69,7 @@ struct AnswerTests {
         #expect(try bench.send(.answer(digest: 2), .callee, b1) == [.refuse(.callEnded)])
     }
 
-    @Test("After the answer, a device that lost sees only its end; the winner sees the callee's whole log")
+    @Test("After the answer, the answering device sees the callee's whole log, and a device that lost sees only an end")
     func sight() throws {
         let (b1, b2) = (try device("b1"), try device("b2"))
         var bench = try CallBench(callees: [b1, b2])
@@ -81,7 +81,7 @@ struct AnswerTests {
         #expect(bench.shown(.callee, b2).map(\.seq) == [6])
     }
 
-    @Test("The call becomes active with the answer if the answering device's connected arrived first")
+    @Test("The call becomes active with the answer if the answering device's `connected` arrived first")
     func connectedEarly() throws {
         let (b1, b2) = (try device("b1"), try device("b2"))
         var bench = try CallBench(callees: [b1, b2])
@@ -94,7 +94,7 @@ struct AnswerTests {
         #expect(other.session.state == .answered)
     }
 
-    @Test("The caller's connected makes an answered call active, and a later one from the callee changes nothing")
+    @Test("The caller's `connected` makes an answered call active; a later `connected` of the callee changes nothing")
     func connected() throws {
         let b1 = try device("b1")
         var bench = try CallBench.answered(by: b1)
@@ -137,7 +137,7 @@ struct RingingTests {
         #expect(bench.endings(.callee, b1) == [.unanswered])
     }
 
-    @Test("The ring goes on until the same time when the caller replaces the description")
+    @Test("A ring keeps its end time when the caller replaces the description")
     func replacedDescription() throws {
         let b1 = try device("b1")
         var bench = try CallBench(callees: [b1])
@@ -177,7 +177,7 @@ struct RingingTests {
         #expect(bench.give(.notified(try device("b3"))) == [])
     }
 
-    @Test("A ringing signal that crosses the answer has no effect")
+    @Test("A `ringing` signal from the answering device after its answer has no effect")
     func crossing() throws {
         let b1 = try device("b1")
         var bench = try CallBench.answered(by: b1)

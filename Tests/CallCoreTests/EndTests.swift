@@ -5,14 +5,14 @@ import Testing
 struct EndTests {
     private static let wishes: [EndReason?] = [nil] + EndReason.allCases
 
-    @Test("Before the answer, the caller's end cancels the call, unless it is failed", arguments: wishes)
+    @Test("Before the answer, the caller's end cancels the call, unless its reason is `failed`", arguments: wishes)
     func byCallerRinging(_ wish: EndReason?) throws {
         var bench = try CallBench(callees: [try device("b1")])
         let ended = try bench.send(.end(wish), .caller, bench.caller).ended
         #expect(ended?.reason == (wish == .failed ? .failed : .cancelled))
     }
 
-    @Test("Before the answer, the callee's end declines the call, unless it is busy or failed", arguments: wishes)
+    @Test("Before the answer, a callee's end is a decline, unless its reason is `busy` or `failed`", arguments: wishes)
     func byCalleeRinging(_ wish: EndReason?) throws {
         let callee = try device("b1")
         var bench = try CallBench(callees: [callee])
@@ -20,7 +20,7 @@ struct EndTests {
         #expect(ended?.reason == (wish == .failed ? .failed : wish == .busy ? .busy : .declined))
     }
 
-    @Test("After the answer, an end by either side is a hangup, unless it is failed", arguments: wishes)
+    @Test("After the answer, an end by either side is a hangup, unless its reason is `failed`", arguments: wishes)
     func answered(_ wish: EndReason?) throws {
         let callee = try device("b1")
         for side in Side.allCases {
@@ -42,7 +42,7 @@ struct EndTests {
         #expect(!bench.session.isLive)
     }
 
-    @Test("A decline by one device of the callee is a decline elsewhere for the callee's others")
+    @Test("If one device of the callee declines, the callee's other devices see that the call was declined elsewhere")
     func declinedElsewhere() throws {
         let (b1, b2, b3) = (try device("b1"), try device("b2"), try device("b3"))
         var bench = try CallBench(callees: [b1, b2, b3])
@@ -81,7 +81,7 @@ struct EndTests {
         for device in [b1, b2] { #expect(bench.endings(.callee, device) == [.cancelled]) }
     }
 
-    @Test("An end that is resent under its id gets the same `seq`, and under another id it is refused")
+    @Test("An end that is resent under its id gets the same `seq`, and an end under another id is refused")
     func again() throws {
         let b1 = try device("b1")
         var bench = try CallBench(callees: [b1])

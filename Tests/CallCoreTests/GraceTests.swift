@@ -62,7 +62,7 @@ struct GraceTests {
         #expect(bench.session.deadline == until)
     }
 
-    @Test("A device that was gone before the answer has its whole grace from the answer on")
+    @Test("The grace of a device that was gone before the answer begins with the answer")
     func goneBeforeAnswer() throws {
         let b1 = try device("b1")
         var bench = try CallBench(callees: [b1])

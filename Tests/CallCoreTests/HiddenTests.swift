@@ -39,7 +39,7 @@ struct ActingDeviceTests {
         #expect(bench.session.actingDevice(for: a2, on: .caller) == a2)
     }
 
-    @Test("A request without a device id acts for its own device until the callee answers, and then for the winner")
+    @Test("A request without a device id acts for its own device until the answer, and then for the answering device")
     func forCallee() throws {
         let b1 = try device("b1")
         var bench = try CallBench(callees: [b1])
@@ -59,13 +59,13 @@ struct ActingDeviceTests {
         #expect(winner.session.actingDevice(for: nameless, on: .callee) == nameless)
     }
 
-    @Test("A request without a device id acts for its token's device if that took part in the call")
+    @Test("A request without a device id acts for its token's device if that device took part in the call")
     func tookPart() throws {
         let bench = try CallBench.answered(by: try device("b1"), others: [nameless])
         #expect(bench.session.actingDevice(for: nameless, on: .callee) == nameless)
     }
 
-    @Test("If the caller has no device id, every connection of its user without one counts as the caller")
+    @Test("If the calling device has no id, every connection of its user without an id counts as the calling device")
     func ofConnection() throws {
         let bench = try CallBench(caller: nameless)
         #expect(try bench.session.isCaller(device("c-9")))

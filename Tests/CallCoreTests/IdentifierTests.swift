@@ -83,7 +83,7 @@ struct PairTests {
 
 @Suite("A device")
 struct DeviceIdentityTests {
-    @Test("The id of a device without one is t- and the 16 hex digits of its token's fingerprint")
+    @Test("A device without an id is given the id `t-` with the 16 hex digits of its token's fingerprint")
     func unnamed() {
         let device = DeviceIdentity(unnamed: TokenFingerprint(rawValue: 0xAB))
         #expect(device.id.text == "t-00000000000000ab")
@@ -91,7 +91,7 @@ struct DeviceIdentityTests {
         #expect(DeviceIdentity(unnamed: TokenFingerprint(rawValue: .max)).id.text == "t-ffffffffffffffff")
     }
 
-    @Test("An id that only resembles that of a token is a device's own id")
+    @Test("An id that only resembles an id made from a token is a device's own id")
     func lookalike() throws {
         #expect(try !device("t-00000000000000ab", fingerprint: 1).isUnnamed)
         #expect(try !device("t-x", fingerprint: 1).isUnnamed)
@@ -111,7 +111,7 @@ struct DeviceIdentityTests {
         #expect(try device("a1", fingerprint: 5).isSame(as: device("a1", fingerprint: 6)))
     }
 
-    @Test("The ids that the server makes for connections and registrations are distinguished from a client's")
+    @Test("The ids that the server makes for connections and registrations are distinguished from clients' device ids")
     func prefixes() throws {
         #expect(try device("c-1").isOfConnection)
         #expect(try device("d-1").isOfUnnamedRegistration)
@@ -122,7 +122,7 @@ struct DeviceIdentityTests {
 
 @Suite("A UUID of version 5")
 struct UUIDv5Tests {
-    @Test("The UUID of a URL is the one that Python makes in the URL namespace")
+    @Test("The UUID of a URL equals the UUID that Python makes in the URL namespace")
     func known() {
         // The output of uuid.uuid5(uuid.NAMESPACE_URL, "http://www.example.com/") in Python.
         #expect(UUIDv5.url("http://www.example.com/") == "fcde3c85-2270-590f-9e7c-ee003d65e0e2")
@@ -134,7 +134,7 @@ struct UUIDv5Tests {
         #expect(UUIDv5.url(String(repeating: "x", count: 200)) == "cd3580b9-d244-586a-8077-74317319b48d")
     }
 
-    @Test("The UUID of a call is its callId in lower case if that is a UUID and this is its first use")
+    @Test("The UUID of a call is its callId in lower case if the callId is a UUID and the epoch is 1")
     func ofCall() throws {
         let id = try call("6BA7B811-9DAD-11D1-80B4-00C04FD430C8")
         #expect(UUIDv5.call(id, epoch: 1) == "6ba7b811-9dad-11d1-80b4-00c04fd430c8")

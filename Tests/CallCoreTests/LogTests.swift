@@ -39,7 +39,7 @@ struct LogTests {
         #expect(try bench.send(.ringing, .callee, b2, id: "x").acknowledged?.isNew == true)
     }
 
-    @Test("The two users' devices may use the same id for different signals, even under the same device name")
+    @Test("The two users' devices may use the same id for different signals, even if their device ids are equal")
     func idsPerUser() throws {
         let (mine, theirs) = (try device("iphone", fingerprint: 1), try device("iphone", fingerprint: 2))
         let one = try name("1")
@@ -49,7 +49,7 @@ struct LogTests {
         #expect(bench.session.state == .answered)
     }
 
-    @Test("A late decline counts for the callee's device, even if the caller's device has the same name")
+    @Test("A late decline counts for the callee's device, even if the caller's device has the same device id")
     func legsPerUser() throws {
         let (mine, theirs, winner) = (
             try device("iphone", fingerprint: 1), try device("iphone", fingerprint: 2), try device("ipad")

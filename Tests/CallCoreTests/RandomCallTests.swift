@@ -5,7 +5,7 @@ import Testing
 /// Thousands of calls with random inputs in random order.
 @Suite("A call with random inputs")
 struct RandomCallTests {
-    @Test("Every invariant holds after every input, also a repeated one", arguments: [1, 2, 3, 4])
+    @Test("Every invariant holds after every input, also after a repeated input", arguments: [1, 2, 3, 4])
     func invariants(_ part: UInt64) throws {
         for number in 0..<1_000 {
             let seed = part << 32 | UInt64(number)
@@ -18,7 +18,7 @@ struct RandomCallTests {
         }
     }
 
-    /// One call, with the state that the checks of its invariants need.
+    /// One call with random inputs, and the state that the checks of its invariants need.
     private struct Run {
         var generator: SeededGenerator
         var bench: CallBench
@@ -130,7 +130,7 @@ struct RandomCallTests {
             lastSeq = entry.seq
             guard case .state(let change) = entry.content, change.state == .ended else { return }
             for device in callees where rung.contains(device.id) {
-                // Two names of one token are one device, so both may see this entry.
+                // Two device identities with one token may be one device, so both may see this entry.
                 if bench.session.sees(entry, side: .callee, device: device) { endings[device.id, default: 0] += 1 }
             }
             for (device, count) in endings where count > 1 { fault = "\(device.text) was told \(count) ends" }

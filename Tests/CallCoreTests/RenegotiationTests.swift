@@ -30,7 +30,7 @@ struct RenegotiationTests {
         #expect(again.acknowledged?.seq == answer.acknowledged?.seq)
     }
 
-    @Test("When two renegotiations cross, the callee's answer withdraws the callee's own offer")
+    @Test("When both sides renegotiate at the same time, the callee's answer withdraws the callee's own offer")
     func polite() throws {
         let b1 = try device("b1")
         var bench = try CallBench.active(with: b1)
@@ -42,7 +42,7 @@ struct RenegotiationTests {
         #expect(try bench.send(.answer(digest: 21), .caller, bench.caller) == [.refuse(.alreadyAnswered)])
     }
 
-    @Test("When two renegotiations cross, the caller's answer leaves the caller's own offer open")
+    @Test("When both sides renegotiate at the same time, the caller's answer leaves the caller's own offer open")
     func impolite() throws {
         let b1 = try device("b1")
         var bench = try CallBench.active(with: b1)
@@ -106,7 +106,7 @@ struct ReplacementTests {
         #expect(replaces(bench, new, .caller, bench.caller))
         #expect(try replaces(bench, new, .callee, device("b1")))
         #expect(try !replaces(bench, new, .callee, device("b2")))
-        // A late repeat of the first offer.
+        // This is a late repeat of the first offer.
         var first = offer(1)
         first.begins = true
         #expect(!replaces(bench, first, .caller, bench.caller))

@@ -27,7 +27,7 @@ struct RestoreTests {
         }
     }
 
-    @Test("A restored call rings until its original time")
+    @Test("A restored call rings until its original end time")
     func ringing() throws {
         var bench = try CallBench(callees: [try device("b1")])
         let until = bench.session.deadline
@@ -100,7 +100,7 @@ struct RestoreTests {
         #expect(try after.send(.answer(digest: 2), .callee, b1).changes.map(\.state) == [.answered, .active])
     }
 
-    @Test("After a restart, a device that lost the call must still be notified of that")
+    @Test("After a restart, a device that lost the call must still be notified of its end")
     func undeliveredEnds() throws {
         let (b1, b2) = (try device("b1"), try device("b2"))
         let after = try restored(.answered(by: b1, others: [b2]))

@@ -8,7 +8,7 @@ struct RoomTests {
         return peer.text
     }
 
-    @Test("The room of a pair is split at the asking user, at whichever end that user is")
+    @Test("The name of a pair's room is split at the asking user's id, at whichever end it stands")
     func split() throws {
         #expect(try peer("p2p:11-10", "11") == "10")
         #expect(try peer("p2p:11-10", "10") == "11")
@@ -24,13 +24,13 @@ struct RoomTests {
         #expect(try peer("p2p:x-y-x-z", "x-z") == "x-y")
     }
 
-    @Test("A room that can be split into two different peers is refused")
+    @Test("A room's name that can be split into two different peers is refused")
     func ambiguous() throws {
         #expect(throws: Room.Refusal.foreign) { try Room("p2p:a-b-a", for: try user("a")) }
         #expect(throws: Room.Refusal.foreign) { try Room("p2p:a-a-b-a", for: try user("a")) }
     }
 
-    @Test("A room is accepted if both ways of splitting it give the same peer")
+    @Test("A room's name is accepted if both ways to split it give the same peer")
     func sameEitherWay() throws {
         #expect(try peer("p2p:a-a-a", "a") == "a-a")
         #expect(try peer("p2p:11-11", "11") == "11")
@@ -52,7 +52,7 @@ struct RoomTests {
         #expect(throws: Room.Refusal.malformed) { try Room(name, for: try user("11")) }
     }
 
-    @Test("A name that is longer than its ids can make it is malformed")
+    @Test("A name that is longer than two ids of the greatest length is malformed")
     func tooLong() throws {
         let long = String(repeating: "x", count: 128)
         #expect(try peer("p2p:\(long)-\(long)", long) == long)

@@ -12,13 +12,13 @@ struct BodyTests {
         #expect(try body(#"{"callId":"c","\#(name)":"ringing","data":{}}"#).signal.kind == .ringing)
     }
 
-    @Test("The kind in action takes precedence over type, and type over signalType")
+    @Test("The kind in `action` takes precedence over `type`, and `type` takes precedence over `signalType`")
     func precedence() throws {
         #expect(try body(#"{"type":"x","signalType":"y","action":"end"}"#).signal.kind == .end)
         #expect(try body(#"{"signalType":"y","type":"end"}"#).signal.kind == .end)
     }
 
-    @Test("A body without data may have the shape of a WebSocket frame")
+    @Test("A body without `data` may have the shape of a WebSocket frame")
     func flat() throws {
         let message = try body(#"{"callId":"c","action":"ice","candidate":{"a":1},"mine":2,"deviceId":"d","id":"i"}"#)
         #expect(message.signal.kind == .ice)
@@ -27,7 +27,7 @@ struct BodyTests {
         #expect(message.id?.text == "i")
     }
 
-    @Test("The app's own members in data are relayed byte for byte")
+    @Test("The app's own members in `data` are relayed byte for byte")
     func nested() throws {
         let message = try body(
             #"{"callId":"c","action":"offer","other":1,"data":{"type":"offer", \#(Self.sdp) ,"x": [1, 2]}}"#
@@ -35,12 +35,12 @@ struct BodyTests {
         #expect(message.relayedText == #"\#(Self.sdp),"x": [1, 2]"#)
     }
 
-    @Test("The data of every kind except info is an object", arguments: [#""x""#, "1", "[]", "true"])
+    @Test("The member `data` must be an object for every kind except `info`", arguments: [#""x""#, "1", "[]", "true"])
     func wrongData(_ data: String) {
         #expect(bodyRefusal(#"{"action":"ringing","callId":"c","data":\#(data)}"#)?.field == "data")
     }
 
-    @Test("The data of an info is any JSON value inside data, or data itself if that is not an object")
+    @Test("An `info` relays the inner `data` of a `data` object, or a `data` that is any other JSON value itself")
     func info() throws {
         #expect(try body(#"{"action":"info","callId":"c","data":{"data":{"a":1}}}"#).relayedText == #""data":{"a":1}"#)
         #expect(try body(#"{"action":"info","callId":"c","data":"text"}"#).relayedText == #""data":"text""#)
@@ -49,7 +49,7 @@ struct BodyTests {
         #expect(bodyRefusal(#"{"action":"info","callId":"c"}"#)?.field == "data")
     }
 
-    @Test("An offer's data may name the callee")
+    @Test("The `data` of an offer may name the callee")
     func dataTo() throws {
         let message = try body(#"{"action":"offer","callId":"c","data":{\#(Self.sdp),"to":10}}"#)
         #expect(message.to?.text == "10")
@@ -59,19 +59,19 @@ struct BodyTests {
         #expect(bodyRefusal(#"{"action":"offer","data":{\#(Self.sdp),"to":"é"}}"#)?.field == "to")
     }
 
-    @Test("An answer's data does not name the callee, because apps write anything there")
+    @Test("A `to` in an answer's `data` is ignored, because apps write anything there")
     func answerTo() throws {
         #expect(try body(#"{"action":"answer","callId":"c","data":{\#(Self.sdp),"from":10,"to":11}}"#).to == nil)
     }
 
-    @Test("A body may name the epoch beside data or inside it")
+    @Test("A body may name the epoch beside `data` or inside `data`")
     func epoch() throws {
         #expect(try body(#"{"action":"end","callId":"c","epoch":2}"#).epoch == 2)
         #expect(try body(#"{"action":"end","callId":"c","data":{"epoch":3}}"#).epoch == 3)
         #expect(bodyRefusal(#"{"action":"end","callId":"c","data":{"epoch":0}}"#)?.field == "epoch")
     }
 
-    @Test("A body may omit the callId that the path names, and must not name another")
+    @Test("A body may omit the callId that the path names, and must not name another callId")
     func path() throws {
         let path = try #require(CallID("11-10"))
         #expect(try body(#"{"action":"end"}"#, path: path).callID == path)
@@ -79,14 +79,14 @@ struct BodyTests {
         #expect(bodyRefusal(#"{"action":"end","callId":"10-11"}"#, path: path)?.field == "callId")
     }
 
-    @Test("A body names the user for whom a service acts only at its top level")
+    @Test("Only the top level of a body names the user for whom a service acts")
     func from() throws {
         #expect(try body(#"{"action":"end","callId":"c","from":12}"#).from?.text == "12")
         #expect(try body(#"{"action":"end","callId":"c","data":{"from":12}}"#).from == nil)
         #expect(bodyRefusal(#"{"action":"end","from":{}}"#)?.field == "from")
     }
 
-    @Test("The refusal of a body has the code, or the name of the field that is missing or wrong")
+    @Test("The refusal of a body has an error code, and names the field that is missing or invalid")
     func refused() {
         #expect(bodyRefusal("{}")?.field == "action")
         #expect(bodyRefusal(#"{"action":"nonsense"}"#)?.code == .unknownType)
@@ -183,7 +183,7 @@ struct RelayTests {
         #expect(object.value(of: .sdp).map(Array.init) == bytes(#""v=0\r\n""#))
     }
 
-    @Test("The data in a fetch leaves out the members that the server wrote around it")
+    @Test("A fetched signal's `data` has only the members of the sender, without those that the server added")
     func ownMembers() throws {
         let message = try #require(try signal(#"{"type":"ice","id":"i","candidate":{"a":1},"x":1}"#))
         let object = try #require(RelayedObject(try frame(message)))

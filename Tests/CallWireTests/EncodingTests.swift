@@ -22,7 +22,7 @@ struct TimestampTests {
         #expect(Timestamp.text(Moment(milliseconds: milliseconds)) == text)
     }
 
-    @Test("The text of each day comes after that of the day before, for 130 years")
+    @Test("The text of each day sorts after the text of the day before, for 130 years")
     func grows() {
         var last = Timestamp.text(Moment(milliseconds: -1))
         for day in 0..<(130 * 366) {
@@ -67,7 +67,7 @@ struct ServerFrameTests {
         )
     }
 
-    @Test("A welcome contains all that the client must know")
+    @Test("A `welcome` contains user, device, session, heartbeat, ICE servers and limits")
     func welcome() throws {
         let frame = ServerFrame.welcome(
             user: try #require(UserID("11")),

@@ -30,7 +30,7 @@ struct FieldTests {
         }
     }
 
-    @Test("The subscript treats a null member as absent, and member(_:) distinguishes the two")
+    @Test("The subscript treats a null member as absent; `member(_:)` distinguishes null members from absent ones")
     func null() throws {
         let object = try JSONObject(bytes(#"{"sdp":null}"#))
         #expect(object[.sdp] == nil)

@@ -76,7 +76,7 @@ struct FrameTests {
     @Test("A frame that is not one JSON object is invalid JSON", arguments: ["", "x", "[]", "1", #"{"type":"#])
     func noJSON(_ frame: String) { #expect(refusal(frame)?.code == .invalidJSON) }
 
-    @Test("A refused frame's id is reported if it can be read")
+    @Test("A refused frame's id is reported if the frame has a valid id")
     func idOfRefused() throws {
         func id(_ frame: String) -> String? {
             do throws(ClientMessage.Refusal) {
@@ -145,7 +145,7 @@ struct FrameTests {
         )
     }
 
-    @Test("A display name is cut to 256 characters, never inside one")
+    @Test("A display name is cut to 256 characters, never inside a character")
     func displayName() throws {
         let family = "👨‍👩‍👧‍👦"
         let long = String(repeating: family, count: 300)
@@ -153,7 +153,7 @@ struct FrameTests {
         #expect(message.displayName == String(repeating: family, count: 256))
     }
 
-    @Test("An end with an unknown reason is read as one without a reason")
+    @Test("An end with an unknown reason is read as an end without a reason")
     func reason() throws {
         #expect(try signal(#"{"type":"end","reason":"whatever"}"#)?.content == .end(nil))
         #expect(try signal(#"{"type":"end","reason":"busy"}"#)?.content == .end(.busy))

@@ -6,7 +6,7 @@ import Testing
 @testable import CallWire
 
 /// Tests with frames in which bytes are changed, removed, inserted, repeated and swapped.
-@Suite("The wire with damaged input")
+@Suite("The parsers of frames and bodies with damaged input")
 struct FuzzTests {
     private static let seeds = [
         #"{"type":"offer","id":"1","callId":"c-1","to":10,"sdp":"v=0\r\nm=video 9 RTP/AVP 31\r\n","hasVideo":true,"displayName":"山😀\u00e9","ringTimeout":30}"#,
@@ -34,7 +34,7 @@ struct FuzzTests {
         return text
     }
 
-    @Test("Damaged input causes no crash, and what is accepted is relayed as valid JSON", arguments: [1, 2, 3, 4])
+    @Test("Damaged input causes no crash, and accepted messages are relayed as valid JSON", arguments: [1, 2, 3, 4])
     func mutations(_ seed: UInt64) throws {
         let call = try #require(CallID("c-1") as CallID?)
         let user = try #require(UserID("11") as UserID?)

@@ -14,7 +14,7 @@ struct RequestBodyTests {
 
     private func invalid(_ field: Field, _ problem: String) -> WireError { .invalid(field, problem) }
 
-    @Test("A record names its callee; call_type is audio, video or absent")
+    @Test("A request for a call's record names the callee; `call_type` is `audio`, `video` or absent")
     func callee() throws {
         let ten = try #require(UserID("10"))
         for type in ["", #","call_type":"audio""#, #","call_type":"video""#, #","call_type":null"#] {
@@ -26,7 +26,7 @@ struct RequestBodyTests {
         #expect(result("{", RequestBody.callee).error?.code == .invalidJSON)
     }
 
-    @Test("A block names its user in userId or blocked_user_id; userId takes precedence")
+    @Test("A request to block names the user in `userId` or `blocked_user_id`; `userId` takes precedence")
     func block() throws {
         let ten = try #require(UserID("10"))
         #expect(result(#"{"userId":"10","blocked_user_id":"11"}"#, RequestBody.blockedUser) == .success(ten))
@@ -35,7 +35,7 @@ struct RequestBodyTests {
         #expect(result(#"{"userId":"é"}"#, RequestBody.blockedUser).error?.field == "userId")
     }
 
-    @Test("Do-not-disturb ends at a moment, or now if until is null")
+    @Test("Do-not-disturb ends at the moment `until`, or now if `until` is null")
     func doNotDisturb() {
         #expect(result(#"{"until":5}"#, RequestBody.doNotDisturbEnd) == .success(Moment(milliseconds: 5)))
         #expect(result(#"{"until":null}"#, RequestBody.doNotDisturbEnd) == .success(nil))
@@ -46,7 +46,7 @@ struct RequestBodyTests {
         }
     }
 
-    @Test("A log-out may name another user")
+    @Test("A revocation of tokens may name another user")
     func logOut() throws {
         #expect(result(#"{"userId":10}"#, RequestBody.loggedOutUser) == .success(try #require(UserID("10"))))
         #expect(result("{}", RequestBody.loggedOutUser) == .success(nil))
@@ -86,7 +86,7 @@ struct DeviceRegistrationTests {
         #expect(read == expected)
     }
 
-    @Test("A Firebase token may come alone; the request's address then names the device")
+    @Test("A registration may have only a Firebase token; the request's address then names the device")
     func firebase() throws {
         let device = DeviceID("a1")
         let expected = DeviceRegistration(fcmToken: "f", bundleID: "", platform: "android", device: device)

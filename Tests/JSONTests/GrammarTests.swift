@@ -6,7 +6,7 @@ import Testing
 /// The tests put each value into an object, as JSONTestSuite puts each value into an array.
 @Suite("JSON text")
 struct JSONGrammarTests {
-    @Test("Every ASCII character in a string is judged correctly, whatever its position")
+    @Test("Every ASCII character in a string is accepted or refused correctly at every position")
     func everyPlace() {
         var wrong: [String] = []
         for length in 0..<26 {
@@ -95,7 +95,7 @@ struct JSONGrammarTests {
         #expect(fault(bytes(#"{"x":["# + Array(repeating: "[]", count: 10_000).joined(separator: ",") + "]}")) == nil)
     }
 
-    @Test("A known name that occurs twice is refused, even if one is escaped; other names may occur twice")
+    @Test("A known name that occurs twice is refused, even if it is escaped once; other names may occur twice")
     func duplicates() {
         #expect(fault(bytes(#"{"sdp":1,"sdp":2}"#)) == .duplicate("sdp"))
         #expect(fault(bytes(#"{"sdp":1,"\u0073dp":2}"#)) == .duplicate("sdp"))

@@ -5,7 +5,7 @@ import Testing
 struct ValueTests {
     private func parse(_ text: String) throws(JSONFault) -> JSONValue { try JSONValue(bytes(text)) }
 
-    @Test("What RFC 8259 allows is read")
+    @Test("Values of every kind in RFC 8259 are read")
     func accepted() throws {
         #expect(try parse(" [ ] ") == .array([]))
         #expect(try parse("{}") == .object(JSONMembers()))
@@ -29,7 +29,7 @@ struct ValueTests {
     }
 
     @Test(
-        "Every other text is refused",
+        "Malformed texts, duplicate names and lone surrogates are refused",
         arguments: [
             "", " ", "{", "}", "[", "]", ",", ":", "[1,]", "[,1]", "[1 2]", "[1;2]", "{\"a\"}", "{\"a\":}",
             "{\"a\":1,}",
@@ -65,7 +65,7 @@ struct ValueTests {
         }
     }
 
-    @Test("The kinds of refusal are distinguished, and none repeats the text")
+    @Test("Duplicate names, texts that are not UTF-8, and other malformed texts are distinguished")
     func faults() {
         for text in [#"{"k":1,"k":2}"#, #"[{"x":{"k":1,"\u006b":2}}]"#, #"{"":0,"":0}"#] {
             #expect(throws: JSONFault.duplicateName) { try parse(text) }
@@ -76,7 +76,7 @@ struct ValueTests {
         #expect(throws: JSONFault.syntax) { try parse(#"{"\uD800":1}"#) }
     }
 
-    @Test("A number keeps its digits, and is an integer only if it is written as one")
+    @Test("A number keeps its digits, and is an integer only if it is written as an integer")
     func numbers() throws {
         for (text, integer, double) in [
             ("0", 0, 0), ("9223372036854775807", .max, 0x1p63), ("9223372036854775808", nil, 0x1p63), ("-0", nil, -0.0),

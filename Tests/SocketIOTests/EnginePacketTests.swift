@@ -33,7 +33,7 @@ struct EnginePacketTests {
         #expect(throws: EngineFault.binary) { try EnginePacket(text: bytes("bYWJj")) }
     }
 
-    @Test("EIO selects the version, 3 if it is missing; any other value than 3 or 4 is refused")
+    @Test("The parameter EIO selects the version, 3 by default; any other value than 3 or 4 is refused")
     func version() {
         #expect(EngineVersion(parameter: nil) == .v3)
         #expect(EngineVersion(parameter: "3") == .v3)

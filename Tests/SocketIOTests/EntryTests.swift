@@ -9,7 +9,7 @@ struct EntryTests {
     static let welcome =
         #"0{"sid":"SID","upgrades":[],"pingInterval":25000,"pingTimeout":20000,"maxPayload":65536}"#
 
-    @Test("A version 4 client is admitted by the token in CONNECT, and the answer to CONNECT is sent first")
+    @Test("A version 4 client is admitted by the token in CONNECT, and is sent the response to CONNECT before it joins")
     func authenticates() throws {
         var bench = SocketSessionBench()
         #expect(bench.taken().sent == [Self.welcome])
@@ -53,7 +53,7 @@ struct EntryTests {
         #expect(three.taken().isOver)
     }
 
-    @Test("The user in register must be that of the token")
+    @Test("The user in `register` must be the user of the token")
     func register() throws {
         var bench = try SocketSessionBench.joined()
         // This is what both Python clients send.
@@ -69,7 +69,7 @@ struct EntryTests {
         #expect(outputs.isOver)
     }
 
-    @Test("If the operator trusts register, a client names its user once, and gets ids in the same form")
+    @Test("If the operator trusts `register`, a client names its user once; an integer there sets the form of ids")
     func trusted() throws {
         for version in EngineVersion.allCases {
             var bench = SocketSessionBench(version, trusts: true)
@@ -84,7 +84,7 @@ struct EntryTests {
         }
     }
 
-    @Test("A client is disconnected if it sends other packets first, or no token in time")
+    @Test("A client is disconnected if it sends too many other packets before it joins, or no token in time")
     func unauthenticated() {
         var bench = SocketSessionBench()
         for _ in 0..<SocketIOLimits.unauthenticatedPackets { bench.say(#"42["offer",{}]"#) }
@@ -157,8 +157,8 @@ struct EntryTests {
     func unread(version: EngineVersion) throws {
         for isSocket in [true, false] {
             var bench = SocketSessionBench(version, isSocket: isSocket, trusts: true)
-            // A version 3 client sends pings, and each answer repeats its data. A version 4 client is refused in a few
-            // words.
+            // A version 3 client sends pings, and each pong repeats the ping's data. Each refusal that a version 4
+            // client is sent has a few words.
             let packet = (version == .v3 ? "2" : "40/") + String(repeating: "x", count: 1_000)
             for _ in 0..<100 { bench.say(packet) }
             let outputs = bench.taken()
@@ -171,7 +171,7 @@ struct EntryTests {
         #expect(!joined.taken().isOver)
     }
 
-    @Test("A client that has disconnected is not served any more")
+    @Test("After a client's disconnect its session serves no request")
     func over() throws {
         var bench = try SocketSessionBench.joined(isSocket: false)
         bench.post("41")

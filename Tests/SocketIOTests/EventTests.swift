@@ -46,7 +46,7 @@ struct EventTests {
         #expect(bench.taken().sent.isEmpty, "once")
     }
 
-    @Test("A refusal is sent as the event's answer, or as signal-error if the client wants no answer")
+    @Test("A refusal is sent as the event's ack, or as signal-error if the client wants no ack")
     func refused() throws {
         var bench = try SocketSessionBench.joined()
         let error = #""code":"not_found","message":"no such call""#
@@ -64,7 +64,7 @@ struct EventTests {
         )
     }
 
-    @Test("An event that comes while too many others await their answers is refused, and not passed on")
+    @Test("An event that comes while too many other events await their acks is refused, and not passed on")
     func tooMany() throws {
         var bench = try SocketSessionBench.joined()
         for _ in 0..<SocketIOLimits.awaitedAcks { bench.say(#"42["ice",{"to":10,"candidate":{},"id":"same"}]"#) }
@@ -108,7 +108,7 @@ struct EventTests {
     }
 
     @Test(
-        "The name of an event never makes it a frame of another type",
+        "An event whose name is the type of a frame does not become a frame of that type",
         arguments: ["end", "sync", "auth", "join"]
     )
     func names(_ name: String) throws {
@@ -120,7 +120,7 @@ struct EventTests {
 
 @Suite("A frame of the switchboard")
 struct FrameTests {
-    @Test("A frame becomes an event, with ids as the app writes them and all other values unchanged")
+    @Test("A frame becomes an event, with user ids as the app writes them and all other values unchanged")
     func signals() throws {
         var bench = try SocketSessionBench.joined()
         bench.hear(Said.offer())
@@ -139,7 +139,7 @@ struct FrameTests {
         )
     }
 
-    @Test("A frame that the app does not know is not sent to it")
+    @Test("A frame for which the app has no event is not sent to the app")
     func unknown() throws {
         var bench = try SocketSessionBench.joined()
         let place = #""callId":"c","room":"p2p:10-11","epoch":1,"seq":2,"ts":1,"from":"10""#

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A client that polls")
 struct PollingTests {
-    @Test("A poll gets waiting packets immediately or waits for new ones; the packets of one turn come together")
+    @Test("A poll gets waiting packets immediately or waits for new packets; the packets of one turn come together")
     func waits() throws {
         var bench = SocketSessionBench(.v4, isSocket: false, .valid(try SocketSessionBench.identity()))
         bench.poll()
@@ -22,7 +22,7 @@ struct PollingTests {
         #expect(outputs.contains { if case .respond(request, _) = $0 { true } else { false } })
     }
 
-    @Test("Several packets are sent in version 3's form")
+    @Test("In version 3 a response with several packets has that version's form")
     func version3() throws {
         var bench = SocketSessionBench(.v3, isSocket: false, .valid(try SocketSessionBench.identity()))
         bench.poll()
@@ -78,7 +78,7 @@ struct PollingTests {
     }
 
     @Test(
-        "A poll gets 16 packets at most, further polls the rest; the poll after the last packet confirms them all"
+        "A poll gets 16 packets at most, further polls the rest; the poll after the last packet confirms all packets"
     )
     func manyPackets() throws {
         for version in EngineVersion.allCases {
@@ -99,7 +99,7 @@ struct PollingTests {
         }
     }
 
-    @Test("A poll during an upgrade is answered immediately, and after a failed upgrade polling goes on")
+    @Test("A poll during an upgrade gets a response immediately, and after a failed upgrade polling goes on")
     func upgradeFails() throws {
         var bench = try SocketSessionBench.joined(isSocket: false)
         bench.give(.socketOpened)

@@ -103,7 +103,7 @@ struct CallBench {
 
     mutating func wait(_ seconds: Int64) { now = now + .seconds(seconds) }
 
-    /// Advances the clock to the call's deadline and hands that in.
+    /// Advances the clock to the call's deadline and hands in that the deadline is reached.
     @discardableResult
     mutating func letTimePass() throws -> [Output] {
         now = try #require(session.deadline)
@@ -147,7 +147,7 @@ extension [CallSession.Output] {
         compactMap { if case .refuse(let refusal) = $0 { refusal } else { nil } }.first
     }
 
-    /// The number in the acknowledgement, and whether the signal was new.
+    /// The `seq` in the acknowledgement, and whether the signal was new.
     var acknowledged: (seq: UInt64, isNew: Bool)? {
         for case .acknowledge(let seq, let isNew) in self { return (seq, isNew) }
         return nil

@@ -89,7 +89,7 @@ extension [SocketSession.Output] {
     }
     /// The bodies of the responses to the client's polls.
     var answers: [String] { compactMap { if case .respond(_, let body) = $0 { text(body) } else { nil } } }
-    /// The frames that the switchboard is passed.
+    /// The frames that are passed to the switchboard.
     var frames: [String] { compactMap { if case .received(let frame) = $0 { text(frame) } else { nil } } }
     var refusals: [EngineRefusal] { compactMap { if case .refuse(_, let refusal) = $0 { refusal } else { nil } } }
     var joins: [SocketSession.Identity] {

@@ -43,7 +43,8 @@ struct APNsSenderTests {
             ]
         )
         #expect(push.bytes == [UInt8](payload.utf8))
-        // The fake server has verified the signature with the public key. The next test shows that it can refuse one.
+        // The fake server has verified the signature with the public key. The next test shows that the fake server
+        // refuses a signature by another key.
         #expect(authorization.hasPrefix("bearer "))
     }
 
@@ -97,7 +98,7 @@ struct APNsSenderTests {
         #expect(try await apple.stats().connectionsByEnvironment == ["sandbox": 1, "production": 1])
     }
 
-    @Test("A refusal is reported with status, reason and timestamp; an unreadable one with its status alone")
+    @Test("A refusal is reported with status, reason and timestamp; if its body is malformed, with the status alone")
     func answers() async throws {
         let sender = try sender()
         try await apple.script(
@@ -125,7 +126,7 @@ struct APNsSenderTests {
     }
 
     @Test(
-        "A push to an invalid device token is reported like Apple's answer, and never sent",
+        "A push to an invalid push token is not sent, and is reported like Apple's refusal of such a token",
         arguments: ["", "../x", "AB", "a b"]
     )
     func badToken(token: String) async throws {
@@ -157,7 +158,7 @@ struct APNsSenderTests {
         return sender
     }
 
-    @Test("A push whose provider token Apple calls expired is sent again under a new one")
+    @Test("A push whose provider token Apple calls expired is sent again with a new provider token")
     func expired() async throws {
         let sender = try await agedSender()
         // For the fake server the token is now 65 minutes old, more than the hour that Apple allows.
@@ -221,7 +222,7 @@ struct APNsSenderTests {
         )
     }
 
-    @Test("A slow answer to the first push delays the others by about a second only")
+    @Test("A slow response to the first push delays the other pushes only by about a second")
     func slowFirst() async throws {
         let sender = try sender()
         try await apple.script(OutgoingPush.token(1), #"{"delay":20}"#)
@@ -232,7 +233,7 @@ struct APNsSenderTests {
         #expect(reports.results(of: 1).isEmpty)
     }
 
-    @Test("A later push uses the connection of the one before")
+    @Test("A later push uses the connection of the push before it")
     func reuse() async throws {
         let sender = try sender()
         for number in 1...10 {

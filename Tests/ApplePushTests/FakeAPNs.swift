@@ -21,7 +21,7 @@ final class FakeAPNs: Sendable {
         let key: String
     }
 
-    /// A push that it has received, as `GET /pushes` reports it.
+    /// A push that the fake server has received, as `GET /pushes` reports the push.
     struct Push: Decodable {
         let token: String
         let environment: String
@@ -66,11 +66,11 @@ final class FakeAPNs: Sendable {
         process.standardInput = input
         process.standardOutput = output
         try process.run()
-        // The child writes one line in one piece. If it could not start, there is the end of the file instead.
+        // The child writes one line in one piece. If the child could not start, there is the end of the file instead.
         let line = output.fileHandleForReading.availableData
         guard let ready = try? JSONDecoder().decode(Ready.self, from: line) else {
             struct Broken: Decodable { let error: String }
-            // If its output cannot be decoded, the error below still reports that it did not start.
+            // If the child's output cannot be decoded, the error below still reports that the child did not start.
             let why = (try? JSONDecoder().decode(Broken.self, from: line))?.error ?? "no line from \(python)"
             throw FakeAPNsMissing(description: "These tests need Python 3.11 with h2 and cryptography: \(why)")
         }

@@ -160,7 +160,7 @@ struct HTTPClientTests {
         try await eventually("the stream is reset", within: 4) { try await server.stats().open == 0 }
     }
 
-    @Test("A connection that is not established within the time limit is given up")
+    @Test("A request whose connection is not established within the time limit fails")
     func connectTimeout() async throws {
         let dead = try DeadServer()
         let client = try client { $0.connectTimeoutMilliseconds = 300 }
@@ -168,7 +168,7 @@ struct HTTPClientTests {
         try await eventually("it fails", within: 4) { outcomes[1] == [.failure(.connectFailed)] }
     }
 
-    @Test("A client that is released fails all open requests first; it can be shut down within a completion")
+    @Test("When a client is released, its open requests fail first; a completion may shut the client down")
     func letGo() async throws {
         let dead = try DeadServer()
         do {

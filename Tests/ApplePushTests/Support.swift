@@ -59,7 +59,7 @@ func eventually(
 }
 
 extension OutgoingPush {
-    /// Returns a device token that ends in this number, in hexadecimal.
+    /// Returns a push token that ends in this number, in hexadecimal.
     static func token(_ number: Int) -> String {
         let digits = String(number, radix: 16)
         return String(repeating: "ab", count: 16) + String(repeating: "0", count: 32 - digits.count) + digits

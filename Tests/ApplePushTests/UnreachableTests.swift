@@ -27,7 +27,7 @@ struct UnreachableTests {
     }
 
     @Test(
-        "After GOAWAY a push goes out on a new connection with the same apns-id, resent by libcurl or by its caller",
+        "After GOAWAY libcurl or the caller of `send` resends a push on a new connection, with the same apns-id",
         arguments: [
             #"{"goaway":true}"#, #"{"goaway":true,"processed":true}"#,
         ]
@@ -53,7 +53,7 @@ struct UnreachableTests {
         #expect(pushes.count == 2 && Set(pushes.map(\.headers["apns-id"])).count == 1)
     }
 
-    @Test("A GOAWAY does not disturb the other pushes under way on that connection")
+    @Test("A GOAWAY for one push does not disturb the other pushes under way on the connection")
     func goAwayAmongOthers() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
@@ -71,7 +71,7 @@ struct UnreachableTests {
         #expect(try await reports.result(of: 11) == .accepted)
     }
 
-    @Test("A push whose connection is lost is reported as unreachable, and the next one succeeds")
+    @Test("A push whose connection is lost is reported as unreachable, and the next push succeeds")
     func dropped() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
@@ -82,7 +82,7 @@ struct UnreachableTests {
         #expect(try await reports.result(of: 2) == .accepted)
     }
 
-    @Test("A push whose stream Apple refuses unprocessed is sent again by libcurl")
+    @Test("If Apple refuses a push's stream before it processes the push, libcurl sends the push again")
     func refusedStream() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
@@ -107,7 +107,7 @@ struct UnreachableTests {
         #expect(try await apple.stats().connections == 1)
     }
 
-    @Test("A push that Apple answers too late is given up at its deadline, and others are not affected")
+    @Test("A push without a response by its deadline is given up, and other pushes are not affected")
     func slow() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
@@ -145,7 +145,7 @@ struct UnreachableTests {
         #expect(try await apple.pushes().isEmpty)
     }
 
-    @Test("A server without HTTP/2 is reported as unreachable")
+    @Test("A push to a server without HTTP/2 is reported as unreachable")
     func noHTTP2() async throws {
         let apple = try FakeAPNs(["--no-h2"])
         let sender = try sender(apple)
@@ -153,7 +153,7 @@ struct UnreachableTests {
         #expect(try await reports.result(of: 1).unreachableWords == "the server does not support HTTP/2")
     }
 
-    @Test("A port on which nothing listens is reported immediately")
+    @Test("A push to a port on which nothing listens is reported as unreachable immediately")
     func refusedConnection() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple, sandboxPort: 1)
@@ -164,7 +164,7 @@ struct UnreachableTests {
         )
     }
 
-    @Test("A dead service blocks neither the caller nor the other service")
+    @Test("If the service of one environment is dead, neither the sender's caller nor the other environment is blocked")
     func dead() async throws {
         let (apple, dead) = (try FakeAPNs(), try DeadServer())
         let sender = try sender(apple, sandboxPort: dead.port)
@@ -197,7 +197,7 @@ struct UnreachableTests {
         #expect(reports.results(of: 3).map(\.unreachableWords) == ["the client was shut down"])
     }
 
-    @Test("A push that was sent cannot be cancelled, and its answer is reported once")
+    @Test("A push that was sent cannot be cancelled, and its response is reported once")
     func cancelledTooLate() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
@@ -224,15 +224,15 @@ struct UnreachableTests {
         #expect(reports.results(of: 2).map(\.unreachableWords) == ["the client was shut down"])
     }
 
-    @Test("The log contains no whole device token, no provider token and no payload")
+    @Test("The log contains no whole push token, no provider token and no payload")
     func log() async throws {
         let (apple, book) = (try FakeAPNs(), LogBook())
         let sender = try APNsSender(apple.configuration(), log: book.logger, report: reports.take)
         try await apple.script(OutgoingPush.token(2), #"{"status":410,"reason":"Unregistered"}"#)
         try await apple.script(OutgoingPush.token(3), #"{"drop":true,"always":true}"#)
         for number in 1...3 {
-            // The pushes are sent one after the other, because the lost connection of push 3 could affect others under
-            // way. Another test covers that.
+            // The pushes are sent one after the other, because the lost connection of push 3 could affect other pushes
+            // under way. `goAwayAmongOthers` covers several pushes on one connection.
             sender.send(.test(number, payload: #"{"callerName":"Yamada"}"#))
             try await eventually("it is reported") { reports.count == number }
         }

@@ -26,14 +26,14 @@ struct DamagedTests {
         ("block", "at"), ("do_not_disturb", "until"), ("revocation", "before"), ("meta", "value"),
     ].flatMap { table, columns in columns.split(separator: " ").map { (table, String($0)) } }
 
-    /// The columns in which every integer is valid, or in which a wrong one has no noticeable effect.
+    /// The columns in which every integer is valid, or in which an invalid integer has no noticeable effect.
     static let free: Set<String> = [
         "call.has_video", "call.log_kept", "entry.call", "entry.mark", "entry.digest", "event.call", "device.is_named",
     ]
 
     static let values: [Int64] = [.min, .min + 1, -1 << 53, 1 << 62, .max - 1, .max]
 
-    @Test("The store opens, commits and answers with an impossible integer in any column", arguments: columns)
+    @Test("The store opens, commits and runs queries with an impossible integer in any column", arguments: columns)
     func integers(_ table: String, _ column: String) throws {
         for (value, isLive) in Self.values.flatMap({ [($0, true), ($0, false)] }) {
             let place = try FolderPlace()
@@ -78,7 +78,7 @@ struct DamagedTests {
         }
     }
 
-    @Test("A call with an impossible end gets its start as its end, and is forgotten in time")
+    @Test("A call with an impossible end time gets its start time as its end time, and is deleted with the history")
     func forgetting() throws {
         try fill(place, isLive: false)
         try damage(place, "UPDATE call SET ended_at = \(Int64.max)")
@@ -139,7 +139,7 @@ struct DamagedTests {
         store.close()
     }
 
-    @Test("A revocation with an impossible time covers all tokens issued before the first opening, and no later ones")
+    @Test("A revocation with an impossible time covers the tokens issued before the first opening, and no later tokens")
     func revocation() throws {
         try fill(place, isLive: true)
         for value in [Int64.min, .max] {
@@ -153,7 +153,7 @@ struct DamagedTests {
         store.close()
     }
 
-    @Test("Damage is reported once, however often it is read")
+    @Test("A damaged value is reported once, no matter how often it is read")
     func once() throws {
         try fill(place, isLive: false)
         try damage(place, "UPDATE call SET started_at = \(Int64.min), log_kept = 0")

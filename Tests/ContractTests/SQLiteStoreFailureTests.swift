@@ -42,7 +42,7 @@ struct SQLiteStoreFailureTests {
         )
     }
 
-    @Test("A folder that another server uses is refused, and the message names it and the process")
+    @Test("A folder that another server uses is refused, and the message names the folder and the other process")
     func inUse() throws {
         let first = SQLiteCallStore(folder: place.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
@@ -103,7 +103,7 @@ struct SQLiteStoreFailureTests {
         next.close()
     }
 
-    @Test("A store stops waiting at the end of its time, or when it is told that the wait is over")
+    @Test("A store stops waiting for a folder at the end of its waiting time, or when `isOver` returns true")
     func noLockWait() throws {
         let first = SQLiteCallStore(folder: place.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
@@ -114,7 +114,7 @@ struct SQLiteStoreFailureTests {
         first.close()
     }
 
-    @Test("A file in place of the folder is reported")
+    @Test("A path that names a file instead of a folder is reported")
     func notFolder() throws {
         let file = place.path + "/file"
         try Data("x".utf8).write(to: URL(filePath: file))
@@ -161,7 +161,7 @@ struct SQLiteStoreFailureTests {
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path) }
     }
 
-    @Test("A full disk stalls the store; it keeps commits in order, and goes on when there is space again")
+    @Test("A full disk stalls the store, which keeps its commits in order and makes them when there is space again")
     func full() throws {
         let faults = Faults()
         let course = Course()
@@ -208,7 +208,7 @@ struct SQLiteStoreFailureTests {
         #expect(state.uncleanStarts == 0)
     }
 
-    @Test("Closing while the disk is full gives up, and the next start counts a crash")
+    @Test("A store that is closed while the disk is full loses its pending commits, and the next start counts a crash")
     func closingWhileFull() throws {
         let faults = Faults()
         let course = Course()

@@ -24,8 +24,8 @@ struct StoreKillTests {
             let store = SQLiteCallStore(folder: place.path) { _ in }
             let state = try store.open(at: Moment(milliseconds: 0))
             #expect(state.uncleanStarts == round)
-            // Each commit writes an entry and an event, and the call with the number of the commit as its displayed
-            // name.
+            // Each commit writes an entry, an event, and the call's record with the number of the commit as its
+            // displayed name.
             let call = try #require(state.calls.first)
             let kept = call.entries.map(\.seq)
             #expect(kept == Array(1...UInt64(kept.count)), "round \(round)")

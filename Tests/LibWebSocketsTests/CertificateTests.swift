@@ -90,7 +90,7 @@ extension EveryTest {
         }
 
         @Test(
-            "The ticket key changes every 12 hours; a ticket is valid under its own key and the next one only",
+            "The ticket key changes every 12 hours; a ticket is valid under its own key and the next key only",
             arguments: ["-tls1_2", "-tls1_3"]
         )
         func tickets(_ version: String) throws {

@@ -95,7 +95,7 @@ extension EveryTest {
             #expect(test.heads.first?.parameter("device") == "d 1")
         }
 
-        @Test("The client exchanges texts and pings with the server, and receives its close code")
+        @Test("The client exchanges texts and pings with the server, and receives the server's close code")
         func plain() throws {
             try TestServer.run({ _ in }, Self.echo) { test in
                 talk(test, "ws://127.0.0.1:\(test.port)/ws?device=d%201") { _ in }
@@ -166,7 +166,7 @@ extension EveryTest {
             return String(decoding: data, as: UTF8.self)
         }
 
-        @Test("The listener speaks HTTP/1.1 only, over TLS 1.2 and 1.3, and nothing older")
+        @Test("The listener speaks only HTTP/1.1, and only over TLS 1.2 and 1.3")
         func versions() throws {
             try TestServer.run({ $0.tls = TestCertificate.tls }) { test in
                 let request = "GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"

@@ -92,7 +92,7 @@ extension EveryTest {
             }
         }
 
-        @Test("A client that reads nothing any more is cut off after the close timeout")
+        @Test("A client that no longer reads is cut off after the close timeout")
         func cutOff() throws {
             try TestServer.run({ $0.closeTimeoutSeconds = 1 }) { test in
                 let peer = Peer(port: test.port, receiveBuffer: 4_096)

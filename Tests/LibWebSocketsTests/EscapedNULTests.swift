@@ -4,8 +4,8 @@ import Testing
 
 /// The replacement of `%00` in the address of a request.
 ///
-/// Only the program can show that the library reads through our `recv`: in a test bundle the C library's own `recv`
-/// comes first.
+/// These tests cannot show that the library reads through our `recv`, because in a test bundle the C library's own
+/// `recv` comes first; only a test of the server's executable can.
 @Suite("An escaped NUL")
 struct EscapedNULTests {
     private func repaired(_ text: String) -> String {

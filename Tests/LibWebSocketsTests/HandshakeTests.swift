@@ -4,7 +4,7 @@ import Testing
 extension EveryTest {
     @Suite("The WebSocket handshake")
     struct HandshakeTests {
-        @Test("A valid handshake is answered with 101 and the accept key of the RFC")
+        @Test("A valid handshake is answered with 101 and the accept key of RFC 6455's example")
         func accepted() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)

@@ -25,7 +25,7 @@ extension EveryTest {
             }
         }
 
-        @Test("Work can be posted and the loop stopped before it runs; work posted after its end is dropped")
+        @Test("A loop can be given work, and be stopped, before it runs; work that is posted after its end is dropped")
         func early() throws {
             let ran = OnLoop(0)
             let test = try TestServer()
@@ -54,7 +54,7 @@ extension EveryTest {
             }
         }
 
-        @Test("The timer fires once, at the time set last, and not after it was disarmed")
+        @Test("The timer fires once, at the time that was set last, and does not fire after it was disarmed")
         func timer() throws {
             try TestServer.run { test in
                 _ = test.onLoop { server in

@@ -32,7 +32,7 @@ extension EveryTest {
             }
         }
 
-        @Test("A POST without a length counts as one without a body, and is the last request of its connection")
+        @Test("A POST without a length counts as a POST without a body, and is the last request of its connection")
         func noLength() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -99,7 +99,7 @@ extension EveryTest {
         }
 
         @Test(
-            "A request that the library cannot read is answered by a problem response, too",
+            "A malformed request, which libwebsockets itself refuses, gets a problem response too",
             arguments: [
                 "FOO / HTTP/1.1", "TRACE / HTTP/1.1", "GET /%zz HTTP/1.1", "GET path HTTP/1.1", "OPTIONS * HTTP/1.1",
                 "GET http://x/path HTTP/1.1", "PRI * HTTP/2.0", "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}\u{0}",

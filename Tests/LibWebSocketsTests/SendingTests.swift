@@ -113,7 +113,7 @@ extension EveryTest {
             }
         }
 
-        @Test("Nothing is sent on a connection that is gone, even if its slot is in use again")
+        @Test("Nothing is sent on a connection that has closed, even if its slot is in use again")
         func stale() throws {
             try TestServer.run { test in
                 var ids: [SocketID] = []

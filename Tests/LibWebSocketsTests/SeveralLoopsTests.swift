@@ -26,7 +26,7 @@ extension EveryTest {
             try body(loops)
         }
 
-        @Test("Loops share a port: each gets some of the connections, whose ids contain its number")
+        @Test("Loops share a port: each loop gets some of the connections, whose ids contain the loop's number")
         func sharing() throws {
             try run(3) { loops in
                 #expect(Set(loops.map(\.port)).count == 1)
@@ -62,7 +62,7 @@ extension EveryTest {
             }
         }
 
-        @Test("Each loop answers its own requests, whose ids contain its number")
+        @Test("Each loop responds to its own requests, whose ids contain the loop's number")
         func requests() throws {
             try run(2) { loops in
                 for _ in 0..<60 { #expect(Peer(port: loops[0].port).get("/a")?.status == 200) }

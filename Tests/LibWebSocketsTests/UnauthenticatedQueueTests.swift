@@ -7,7 +7,7 @@ private func network(_ text: String) throws -> ClientNetwork { ClientNetwork(try
 
 @Suite("The table of unauthenticated connections")
 struct UnauthenticatedQueueTests {
-    @Test("The oldest member of the address with the most members goes first; after a tie, the oldest of all")
+    @Test("The oldest member of the address with the most members is dropped first; in a tie, the oldest of all")
     func greediest() throws {
         let (one, other, third) = try (network("192.0.2.1"), network("192.0.2.2"), network("2001:db8::1"))
         var queue = UnauthenticatedQueue<Int>()

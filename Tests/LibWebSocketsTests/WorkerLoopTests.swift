@@ -12,7 +12,7 @@ import Threads
 extension EveryTest {
     @Suite("Bytes in transit between two event loops")
     struct WorkerLoopTests {
-        @Test("A producer above the limit has to wait until the other side has taken some bytes")
+        @Test("A producer has to wait above the limit until the consumer has taken some bytes")
         func backpressure() {
             var limit = BackpressureLimit(100)
             #expect(limit.enter(60) != nil)
@@ -23,7 +23,7 @@ extension EveryTest {
             #expect(limit.enter(1) != nil)
         }
 
-        @Test("No producer waits any more after the other side has stopped")
+        @Test("No producer waits any more after the consumer has stopped")
         func lifted() throws {
             let limit = Monitor(BackpressureLimit(1))
             limit.wait { $0.enter(1) }
@@ -100,7 +100,7 @@ extension EveryTest {
     }
 }
 
-/// An event loop beside a first one that never runs, with a record of the events that it passes on.
+/// A worker loop beside a first loop that never runs, with a record of the events that the worker loop passes on.
 private final class LoopWorld {
     private struct Told {
         var opened: [SocketID] = []

@@ -124,7 +124,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A connection that waits 1 ms for another's lock fails with `busy`, and works once the lock is free")
+    @Test("A connection whose wait of 1 ms for a lock ends fails with `busy`, and works once the lock is free")
     func busy() throws {
         let path = NSTemporaryDirectory() + "ringline-sqlite-\(UUID().uuidString).db"
         // The test does not fail if the file cannot be removed from /tmp.

@@ -7,7 +7,7 @@ import Testing
 @Suite("Redaction by type")
 struct RedactionTests {
     @Test(
-        "A text from outside loses everything that looks like a secret, an address or a description",
+        "In a text from outside everything that looks like a secret, an address or a description is replaced",
         arguments: [
             ("the token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMCJ9.abc is bad", "the token [token] is bad"),
             ("Bearer eyJh", "Bearer [token]"),
@@ -37,13 +37,13 @@ struct RedactionTests {
         #expect(ForeignText(text).description == text)
     }
 
-    @Test("A text from outside can forge no line and is cut")
+    @Test("A text from outside can forge no log line, and is cut at its limit")
     func printable() {
         #expect(ForeignText("a\nb\u{1B}[2J").description == "a\\u{a}b\\u{1b}[2J")
         #expect(ForeignText(String(repeating: "a ", count: 1_000)).description.utf8.count == ForeignText.limit)
     }
 
-    @Test("A path shows the server's own words only")
+    @Test("Only words of the server's routes are shown of a path")
     func paths() {
         #expect(RequestPath("/api/calls/eyJh.b.c/timeline").description == "/api/calls/*/timeline")
         #expect(RequestPath("/ws").description == "/ws")
@@ -53,7 +53,7 @@ struct RedactionTests {
         #expect(RequestPath(String(repeating: "/api", count: 1_000)).description.utf8.count == 32)
     }
 
-    @Test("A push token shows its beginning, a method is one of HTTP's, numbers are those of the protocol")
+    @Test("A push token is cut to its beginning, an unknown method is hidden, and ids have the form of the protocol")
     func others() {
         #expect(PushTokenStart(String(repeating: "ab", count: 32)).description == "ababab…")
         #expect(RequestMethod("POST").description == "POST" && RequestMethod("eyJ").description == "*")
@@ -61,7 +61,7 @@ struct RedactionTests {
         #expect(RequestNumber(35).description == "r_z")
     }
 
-    @Test("A line below the threshold builds no field; one above has every field that is not nil")
+    @Test("A line below the threshold builds no field; a line above it has every field that is not `nil`")
     func thresholds() {
         final class Book: @unchecked Sendable { var lines: [String] = [] }
         struct Handler: LogHandler {
@@ -95,7 +95,7 @@ struct RedactionTests {
         #expect(book.lines.dropFirst() == ["trace written, too ", "warning the secret of --x is short "])
     }
 
-    @Test("Every key has words that are lower case, with points between them, and none twice")
+    @Test("Every key is one lower-case word, or two with a point between them, and no key occurs twice")
     func keys() {
         for key in LogKey.allCases { #expect(key.rawValue.contains(/^[a-z]+(\.[a-z]+)?$/), "\(key.rawValue)") }
         #expect(Set(LogKey.allCases.map(\.rawValue)).count == LogKey.allCases.count)

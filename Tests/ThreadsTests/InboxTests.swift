@@ -3,7 +3,7 @@ import Threads
 
 @Suite("A queue to one thread")
 struct InboxTests {
-    @Test("The queue returns its elements in order, and refuses those over its limit or after its close")
+    @Test("The queue returns its elements in order, and refuses elements over its limit or after its close")
     func order() throws {
         let inbox = Inbox<Int>(limit: 10)
         for number in 0..<4 { #expect(inbox.put(number, weight: 3) == (number < 3)) }
@@ -54,7 +54,7 @@ struct InboxTests {
         #expect(sum.withLock { $0.count } == 20_000 && sum.withLock { $0.isOrdered })
     }
 
-    @Test("Setting the wake function calls it if elements wait; later the first element and the close call it")
+    @Test("The wake function is called when it is set while elements wait, at the next first element, and at the close")
     func wakeFunction() {
         let inbox = Inbox<Int>()
         let calls = Monitor(0)
@@ -71,7 +71,7 @@ struct InboxTests {
         #expect(last.elements == [2] && last.isClosed)
     }
 
-    @Test("A function that was taken away is not called any more")
+    @Test("A wake function that was removed is not called any more")
     func noWakeFunction() {
         let inbox = Inbox<Int>()
         let calls = Monitor(0)

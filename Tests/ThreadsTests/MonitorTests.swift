@@ -3,7 +3,7 @@ import Threads
 
 @Suite("A monitor")
 struct MonitorTests {
-    @Test("A thread waits until another one has changed the value as it wants")
+    @Test("A thread waits until a change by another thread makes its condition true")
     func waits() throws {
         let monitor = Monitor(0)
         let waiter = try WorkThread(named: "waiter") {
@@ -16,7 +16,7 @@ struct MonitorTests {
         waiter.join()
     }
 
-    @Test("A change by a thread that has waited wakes the others that wait")
+    @Test("A change by a thread that has waited wakes the other threads that wait")
     func passesOn() throws {
         let monitor = Monitor(0)
         let waiters = try (0..<8).map { number in
@@ -42,7 +42,7 @@ struct MonitorTests {
         #expect(monitor.wait(until: began) { $0 == 0 ? $0 : nil } == 0, "the value counts, however late it is")
     }
 
-    @Test("A wait with a deadline ends as soon as the value is as wanted")
+    @Test("A wait with a deadline ends as soon as its condition is true")
     func beforeTheDeadline() throws {
         let monitor = Monitor(0)
         let changer = try WorkThread(named: "changer") { monitor.withLock { $0 = 1 } }

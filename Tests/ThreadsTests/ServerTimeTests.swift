@@ -36,7 +36,7 @@ struct ServerTimeTests {
     private static let day: Int64 = 86_400_000
 
     @Test(
-        "The time ignores a leap of the wall clock that is undone, and counts it",
+        "The time ignores a leap of the wall clock that is undone, and counts the leap",
         arguments: [(day, 1_500), (40 * day, 1_200), (-day, 1_500), (-400 * day, 1_200), (11_000, 59_000)]
             as [(
                 Int64, Int64
@@ -77,7 +77,7 @@ struct ServerTimeTests {
         }
     }
 
-    @Test("The time is slewed until it agrees with a corrected wall clock, however long that takes, and reports that")
+    @Test("The time is slewed until it agrees with a corrected wall clock, and the agreement is reported")
     func meets() {
         var clocks = Clocks()
         clocks.set(by: 40_000)
@@ -109,7 +109,7 @@ struct ServerTimeTests {
         #expect(clocks.time.date == clocks.time.now)
     }
 
-    @Test("`date` ignores a second leap too, until that is accepted")
+    @Test("`date` ignores a second leap too, until the second leap is accepted")
     func dateIgnoresSecondLeap() {
         var clocks = Clocks()
         clocks.set(by: Self.day)
@@ -150,7 +150,7 @@ struct ServerTimeTests {
         }
     }
 
-    @Test("The time goes on while the machine sleeps, so that rings are over afterwards")
+    @Test("The time goes on while the machine sleeps, so that a ring is over after the sleep")
     func sleep() {
         var clocks = Clocks()
         clocks.reading.boot += 3_600_000
@@ -169,7 +169,7 @@ struct ServerTimeTests {
         #expect(clocks.time.takeEvents().isEmpty)
     }
 
-    @Test("If the thread sleeps between reading the two clocks, that is not taken for a leap")
+    @Test("If the thread sleeps between the readings of the two clocks, the difference is not taken for a leap")
     func pausedBetween() {
         let readings = Monitor<[ClockReading]>([
             ClockReading(boot: 0, wall: Clocks.start),

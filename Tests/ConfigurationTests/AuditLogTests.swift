@@ -62,7 +62,7 @@ struct AuditLogTests {
         #expect(status.st_mode & 0o777 == 0o600)
     }
 
-    @Test("After it is reopened, the log goes to a new file, or to the old one if that fails")
+    @Test("After a reopening the log goes to a new file, or still to the old file if the reopening fails")
     func rotation() throws {
         let folder = try Folder()
         let path = folder.path + "/logs/audit"
@@ -119,7 +119,7 @@ struct AuditLogTests {
         #expect(none.isEmpty && isSaid)
     }
 
-    @Test("A command is read back from the name of its trace's file", arguments: ["devices", "push-test", "backup"])
+    @Test("A command's trace is read back from the name of its file", arguments: ["devices", "push-test", "backup"])
     func traces(_ command: String) throws {
         let at = Moment(milliseconds: 1_700_000_000_123)
         for user in [nil, try Self.user("10"), try Self.user("a-b.c@d:+_"), UserID(String(repeating: "a", count: 128))]
@@ -139,7 +139,7 @@ struct AuditLogTests {
     )
     func others(_ name: String) { #expect(CommandTrace(name: name) == nil) }
 
-    @Test("A command leaves no trace where no server runs, except one for the next start")
+    @Test("A command leaves no trace in a folder without a server, unless the trace is for the next start")
     func quiet() throws {
         let folder = try Folder()
         CommandTrace("devices").write(in: folder.path)

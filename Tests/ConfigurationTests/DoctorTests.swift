@@ -21,7 +21,7 @@ struct DoctorTests {
     }
 
     @Test(
-        "A certificate that expires within two weeks is a warning, and one that is not valid now is an error",
+        "A certificate that expires within two weeks is a warning, and a certificate that is not valid now is an error",
         arguments: [
             (0, 100, Finding.Grade.ok), (0, 15, .ok), (0, 13, .warning), (0, 0, .error), (0, -3, .error),
             (1, 100, .error),
@@ -35,7 +35,7 @@ struct DoctorTests {
     }
 
     @Test(
-        "A file system that is unsafe for a database is an error, and a doubtful one is a warning",
+        "A file system that is unsafe for a database is an error, and a doubtful file system is a warning",
         arguments: [
             ("ext4", Finding.Grade.ok), ("xfs", .ok), ("btrfs", .ok), ("zfs", .ok), ("nfs4", .error), ("nfs", .error),
             ("cifs", .error), ("smb3", .error), ("fuse.sshfs", .error), ("fuseblk", .error), ("9p", .error),
@@ -47,7 +47,7 @@ struct DoctorTests {
     }
 
     @Test(
-        "A difference between the clocks is rated in either direction",
+        "A difference between this machine's clock and Apple's is rated in either direction",
         arguments: [
             (0, Finding.Grade.ok), (9, .ok), (-10, .warning), (299, .warning), (300, .error), (-86_400, .error),
         ] as [(Int64, Finding.Grade)]
@@ -64,7 +64,7 @@ struct DoctorTests {
         #expect(Rating.clock(1_000, apple: nil, isTrusted: false, .sandbox) == nil)
     }
 
-    @Test("BadDeviceToken is a good answer, and other refusals are warnings or errors")
+    @Test("The refusal `BadDeviceToken` is rated ok for the doctor's probe; other refusals are warnings or errors")
     func apns() {
         func grade(_ status: Int, _ reason: String?, topic: String? = "a.voip") -> Finding.Grade {
             Rating.push(.response(status: status, reason: reason, timestamp: nil), .sandbox, topic: topic).grade
@@ -112,7 +112,7 @@ struct MountTableTests {
     )
 
     @Test(
-        "A path belongs to the longest mount point above it, and to the last one of equal length",
+        "A path belongs to the longest mount point above it, and to the last mount of several at one mount point",
         arguments: [
             ("/", "ext4"), ("/var/lib", "ext4"), ("/proc/self", "proc"), ("/procedure", "ext4"), ("/srv", "xfs"),
             ("/srv/other", "xfs"), ("/srv/my data", "nfs4"), ("/srv/my data/ringline", "nfs4"),
@@ -142,7 +142,7 @@ struct STUNMessageTests {
 
     init() throws { bytes = try #require(Hex.decode(Self.sample.filter { $0 != " " })) }
 
-    @Test("The RFC's sample is read, and written with the same bytes and the same code")
+    @Test("The sample of RFC 5769 is read, and written with the same bytes and the same MESSAGE-INTEGRITY")
     func sample() throws {
         let message = try #require(STUNMessage(bytes))
         #expect(message.kind.rawValue == 1)

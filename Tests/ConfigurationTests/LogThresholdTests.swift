@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The log's threshold")
 struct LogThresholdTests {
-    @Test("The threshold moves by levels, and stops at the first and the last one")
+    @Test("The threshold moves by levels, and stops at the first and the last level")
     func moves() {
         let threshold = LogThreshold("info")
         #expect(threshold.move(by: -1) == .debug && threshold.level == .debug)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ringline
 
-/// A pipe of the smallest size, which the test reads only when it wants to.
+/// A pipe of the smallest size; nothing reads from it except the test itself.
 private final class Pipe {
     private(set) var reading: Int32
     let writing: Int32
@@ -51,7 +51,7 @@ struct LogWriterTests {
 
     private static func notice(_ dropped: UInt64) -> [UInt8] { Array("dropped \(dropped)\n".utf8) }
 
-    @Test("Lines do not wait for a stalled reader; those without room are counted, and reported where they are missing")
+    @Test("A stalled reader delays no writer; lines without room are dropped and counted, and their number is written")
     func stalled() {
         let pipe = Pipe()
         let writer = LogWriter(to: pipe.writing, limit: 20_000, notice: Self.notice)
@@ -87,7 +87,7 @@ struct LogWriterTests {
         #expect(writer.dropped == 0)
     }
 
-    @Test("A line that is half written when the log moves to another file is completed in the first one")
+    @Test("A line that is half written when the log moves to another file is completed in the first file")
     func moved() throws {
         let pipe = Pipe()
         for end in [pipe.reading, pipe.writing] { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
@@ -141,7 +141,7 @@ struct LogWriterTests {
         #expect(writer.dropped == 1)
     }
 
-    @Test("All lines are written before settle returns")
+    @Test("All lines are written before `waitUntilWritten` returns")
     func settled() {
         let pipe = Pipe()
         let writer = LogWriter(to: pipe.writing, notice: Self.notice)

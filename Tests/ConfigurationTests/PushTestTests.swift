@@ -35,7 +35,7 @@ struct PushTestTests {
     private let bad = PushResult.response(status: 400, reason: "BadDeviceToken", timestamp: nil)
     private let gone = PushResult.response(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: 0))
 
-    @Test("The environment is the one that worked, else the app's, else the configured one, else production")
+    @Test("The environment is that of the last accepted push, else the app's, else the configured one, else production")
     func environments() throws {
         #expect(try run([accepted]) { $0.workingEnvironment = .sandbox }.orders.map(\.environment) == [.sandbox])
         #expect(
@@ -45,7 +45,7 @@ struct PushTestTests {
         #expect(try run([accepted]).orders[0].environment == .production)
     }
 
-    @Test("If the first environment does not know the token, the other one is tried, and none after that")
+    @Test("If the first environment does not know the push token, the other environment is tried, once")
     func other() throws {
         let found = try run([bad, accepted])
         #expect(found.taken && found.orders.map(\.environment) == [.production, .sandbox])
@@ -54,7 +54,7 @@ struct PushTestTests {
         #expect(!lost.taken && lost.orders.count == 2 && lost.said.count == 2)
     }
 
-    @Test("Every other answer ends the test, and is printed in words")
+    @Test("Every other response ends the test, and is printed in words")
     func refused() throws {
         let refused = try run([gone])
         #expect(!refused.taken && refused.orders.count == 1)
@@ -65,7 +65,7 @@ struct PushTestTests {
         #expect(!silent.taken && silent.said[0].contains("no response came before the deadline"))
     }
 
-    @Test("A device without a VoIP token is sent no push")
+    @Test("A device without a VoIP push token is sent no push")
     func none() throws {
         let found = try run([]) { $0.voipToken = nil }
         #expect(!found.taken && found.orders.isEmpty && found.said[0].contains("no VoIP token"))

@@ -36,7 +36,7 @@ struct RenewedKeyTests {
         )
     }
 
-    @Test("A key for capabilities is replaced once a day; earlier ones still verify, also after a restart")
+    @Test("A key for capabilities is replaced once a day; earlier keys still verify capabilities, also after a restart")
     func rotation() throws {
         let folder = try Folder()
         let keys = try CapabilityKeys(try folder.settings(), at: Self.start)
@@ -51,7 +51,7 @@ struct RenewedKeyTests {
         }
     }
 
-    @Test("If the disk refuses a new key for capabilities, the old one stays, and the next attempt is a minute later")
+    @Test("If a new key for capabilities cannot be written, the old key stays, and the next attempt is a minute later")
     func refused() throws {
         let folder = try Folder()
         let keys = try CapabilityKeys(try folder.settings(), at: Self.start)
@@ -65,7 +65,7 @@ struct RenewedKeyTests {
         #expect(try keys.rotate(at: due + 60_000))
     }
 
-    @Test("Keys for capabilities stay if their file contains no key, and are replaced if it was removed")
+    @Test("Keys for capabilities stay if their file contains no key, and are replaced if the file was removed")
     func removed() throws {
         let folder = try Folder()
         let keys = try CapabilityKeys(try folder.settings(), at: Self.start)
@@ -87,14 +87,14 @@ struct RenewedKeyTests {
                 try CapabilityKeys(try folder.settings(), at: Self.start)
             }
         }
-        // Keys that operators make, with `openssl rand -base64 32`, and those of earlier versions.
+        // The first key is in the form of `openssl rand -base64 32`, the second in that of earlier versions.
         for text in ["+/AHBgUEAwIBAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", String(repeating: "c", count: 43)] {
             folder.write(text, to: ServerKeys.fileName)
             #expect(throws: Never.self) { try CapabilityKeys(try folder.settings(), at: Self.start) }
         }
     }
 
-    @Test("Keys for tokens stay if the new file cannot be used, and the error contains its path")
+    @Test("Keys for tokens stay if the changed file contains no usable key, and the error contains the file's path")
     func tokens() throws {
         let folder = try Folder()
         folder.write(String(repeating: "a", count: 40), to: "jwt")
@@ -139,7 +139,7 @@ struct PublishedKeysTests {
     func safe(_ url: String) { #expect(PublishedKeys.isSafe(url)) }
 
     @Test(
-        "Any other address is refused, and so is one with a password, because the address is shown",
+        "Any other address is refused; an address with a password also, because addresses are shown",
         arguments: [
             "", "auth.example.com", "http://auth.example.com/keys", "http://127.0.0.1.example.com/", "ftp://127.0.0.1/",
             "https://", "https:///keys", "https://user:secret@auth.example.com/", "http://127.0.0.1@example.com/",

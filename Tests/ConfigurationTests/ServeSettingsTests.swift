@@ -30,7 +30,7 @@ struct ServeOptionTests {
         #expect(command.options.flags.filter { !$0.value.isEmpty } == [name: ["value-of-it"]])
     }
 
-    @Test("One option has a short form, and the long form takes precedence")
+    @Test("`--trust-register` is a short form of `--socketio-trust-register`, and the long form takes precedence")
     func short() throws {
         #expect(try ServeCommand.parse(["--trust-register"]).options.flags["socketio-trust-register"] == ["true"])
         let both = try ServeCommand.parse(["--trust-register", "--socketio-trust-register", "false"])

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ringline
 
-/// Returns the text of the complaint that `body` throws; `nil` if it throws no error.
+/// Returns the text of the usage error that `body` throws; `nil` if `body` throws no error.
 func usageError(_ body: () throws -> Void) -> String? {
     do {
         try body()
@@ -31,7 +31,7 @@ struct SettingsSourceTests {
         #expect(try SettingsSource(environment: ["RINGLINE_DATA": ""]).value("data") == "./data")
     }
 
-    @Test("A flag that is given twice has its last value, unless its setting is repeatable")
+    @Test("An option that is given twice has its last value, unless its setting is repeatable")
     func twice() throws {
         let source = SettingsSource(flags: ["data": ["/a", "/b"], "stun-url": ["stun:a:1", "stun:b:2"]])
         #expect(try source.value("data") == "/b")
@@ -89,7 +89,7 @@ struct SettingsSourceTests {
         )
     }
 
-    @Test("A setting with choices refuses any other value")
+    @Test("A setting with choices refuses any value that is not one of them")
     func choices() {
         for text in ["busy ", "Busy", "", "other"] {
             let source = SettingsSource(flags: ["busy-policy": [text]])

@@ -10,7 +10,7 @@ struct CLibraryTests {
     @Test("Only its wrapper imports a C library")
     func oneWrapper() {
         let elsewhere = Repository.swift.flatMap { file in
-            // The forger of tokens must not use the code that it tests.
+            // The tests of tokens make their tokens without the code that they test.
             file.imports.filter { file.target != "IdentityTests" || $0.module != "COpenSSL" }
                 .filter { Self.wrapper[$0.module] != nil && Self.wrapper[$0.module] != file.target }
                 .map { "\($0.place): \(file.target) imports \($0.module)" }

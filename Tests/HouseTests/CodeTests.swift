@@ -65,7 +65,7 @@ struct CodeTests {
         #expect(!package.contains("unsafeFlags"), "SwiftPM lets no package depend on one with unsafe flags")
     }
 
-    /// Returns whether the line, or the one above it, has a comment.
+    /// Returns whether the line, or the line above it, has a comment.
     private func isExplained(_ file: SwiftFile, at line: Int) -> Bool {
         if file.lines[line].contains("//") { return true }
         return line > 0 && file.lines[line - 1].contains(/^\s*\/\//)

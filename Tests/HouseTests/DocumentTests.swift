@@ -23,7 +23,7 @@ struct DocumentTests {
     func audit() {
         expectNone(missing(AuditLog.causes), "a cause that no document explains")
         let events = Repository.sources.filter { $0.target == "ringline" }.flatMap { file in
-            // The event may be on a line of its own.
+            // The event's name may be on the line after the call's parenthesis.
             file.lines.joined(separator: " ")
                 .matches(of: /\b(?:write|line)\( *"([a-z_]+)"/.wordBoundaryKind(.simple)).map { String($0.1) }
         }

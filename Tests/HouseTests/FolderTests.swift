@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The repository")
 struct FolderTests {
-    @Test("Its top folder holds only the package, the code, the tests, the deployment, a README and a licence")
+    @Test("Its top folder contains only the package, the code, the tests, the deployment, a README and a licence")
     func topLevel() {
         let known: Set<String> = ["Package.swift", "Sources", "Tests", "Deploy", "README.md", "LICENSE"]
         let top = Set(Repository.files.compactMap { $0.split(separator: "/").first.map(String.init) })

@@ -11,7 +11,7 @@ struct LawTests {
 
     /// Every file that may cite a text.
     ///
-    /// This file is left out for its patterns, and the fuzzers' inputs are left out as noise.
+    /// This file is left out because its patterns look like citations, and the fuzzers' inputs because they are noise.
     private static let texts: [(path: String, text: String)] = Repository.files
         .filter { path in
             path != "Tests/HouseTests/LawTests.swift" && !path.hasPrefix("Tests/Fuzz/corpus/")
@@ -28,7 +28,7 @@ struct LawTests {
         let path: String
         /// The words, as in "sections 3 and 5.2".
         let words: String
-        /// The numbers in them.
+        /// The section numbers in these words.
         let numbers: [String]
         /// The text that is cited.
         let source: Source
@@ -139,9 +139,9 @@ struct LawTests {
         return found
     }
 
-    /// Returns whether a byte belongs to the same word as its neighbour, also in Base64.
+    /// Returns whether a byte belongs to the same word as the byte beside it, also in Base64.
     ///
-    /// The bytes of `more` belong to it, too.
+    /// The bytes of `more` belong to that word, too.
     private static func joins(_ byte: UInt8, _ more: String) -> Bool {
         isOfWord(byte) && byte != UInt8(ascii: "-") || "_+/=".utf8.contains(byte) || more.utf8.contains(byte)
     }

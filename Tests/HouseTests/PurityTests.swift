@@ -36,7 +36,7 @@ struct PurityTests {
     @Test("A switch in the call core names every case")
     func noDefault() {
         // Identifiers switch over bytes, numbers and pairs of optionals, whose cases cannot all be named. The state
-        // machines switch over our own types: each switch over one must decide about a new case.
+        // machines switch over our own types, and each such switch must decide about a new case.
         let machines = Self.pure.filter { $0.target == "CallCore" && !$0.path.contains("/Identifiers/") }
         expectNone(
             machines.flatMap { $0.places(of: /^\s*(@unknown )?default\s*:|\{\s*default\s*:/) },

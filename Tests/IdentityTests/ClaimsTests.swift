@@ -88,7 +88,7 @@ struct ClaimsTests {
         #expect(try claims(#"{"exp":1800003600,"sub":"11","name":"\ud83d\ude00\n\"\/"}"#).name == "😀\n\"/")
     }
 
-    @Test("A token's mark is made from its jti, or from the whole token if it has no usable jti")
+    @Test("A token's fingerprint is made from its `jti`, or from the whole token if that has no usable `jti`")
     func marks() throws {
         let signer = try TestKeys.shared.get().hs256
         for jti in [#"{}"#, #""""#, "1", "null"] {
@@ -146,7 +146,7 @@ struct ClaimsTests {
         #expect(throws: TokenError.expired) { try claims(#"{"sub":"11","exp":1,"iss":"i"}"#, rules) }
     }
 
-    @Test("The configured issuer and audience are accepted; without a configuration, any are accepted")
+    @Test("The configured issuer and audience are accepted; if none is configured, any issuer and audience is accepted")
     func whom() throws {
         let rules = TokenRules(issuer: "https://K.example", audience: "K")
         for audience in [#""K""#, #"["K"]"#, #"["a","K","b"]"#] {

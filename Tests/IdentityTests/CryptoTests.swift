@@ -61,7 +61,7 @@ struct CryptoTests {
         #expect(Hex.encode(HMACSHA256.code(of: [], key: [])) == empty)
     }
 
-    @Test("The constant-time comparison compares length and bytes")
+    @Test("The constant-time comparison finds differences in length and in bytes")
     func constantTime() {
         #expect(ConstantTime.equal([], []))
         #expect(ConstantTime.equal([1, 2], [1, 2]))

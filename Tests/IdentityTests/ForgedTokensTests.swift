@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Forged and malformed tokens")
 struct ForgedTokensTests {
-    @Test("Each forged token is refused with the expected error, whose text contains nothing of it")
+    @Test("Each forged token is refused with the expected error, whose text contains no part of the token")
     func refused() throws {
         let forgeries = try Forgery.all()
         #expect(forgeries.count >= 150)

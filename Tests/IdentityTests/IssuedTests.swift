@@ -128,13 +128,13 @@ struct IssuedTests {
             #expect(capability.verify(other, nowMs: 0) == nil)
         }
         // A plain HMAC under the server's own key is not a capability, because the key for capabilities is derived from
-        // it.
+        // the server's key.
         let body = Array(decoded.dropLast(16))
         let raw = Base64URL.encode(body + HMACSHA256.code(of: body, key: key).prefix(16))
         #expect(capability.verify(raw, nowMs: 0) == nil)
     }
 
-    @Test("A TURN credential is the one that coturn computes")
+    @Test("A TURN credential equals the credential that coturn computes")
     func turn() {
         // The expected credential: echo -n '1800003600:11' | openssl dgst -sha1 -hmac north -binary | base64
         let credential = TimeLimitedCredential(
@@ -232,7 +232,7 @@ struct SecretFileTests {
         #expect(SecretFile.shown(path) == (isShown ? path : "******"))
     }
 
-    @Test("The secret of a data folder is made once, readable by its owner only, and read from then on")
+    @Test("The secret of a data folder is made once, readable by its owner only; later starts read it")
     func kept() async throws {
         try await inFolder { folder in
             let secret = try DevelopmentKey.loadOrCreate(inFolder: folder)

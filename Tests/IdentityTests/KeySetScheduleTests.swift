@@ -45,7 +45,7 @@ struct KeySetScheduleTests {
         #expect(schedule.dueAt == now + 2_000)
     }
 
-    @Test("A token with an unknown key causes a fetch, at most one a minute, and no sooner after failures")
+    @Test("A token with an unknown key causes a fetch, at most one a minute, but none during the pause after a failure")
     func misses() {
         var schedule = KeySetSchedule(at: 0)
         _ = schedule.begins(at: 0)
@@ -73,7 +73,7 @@ struct KeySetScheduleTests {
     }
 
     @Test(
-        "A set is fresh for as long as Cache-Control states",
+        "A key set is fresh for as long as the response's Cache-Control states",
         arguments: [
             ("max-age=600", 600_000), ("public, max-age=600, must-revalidate", 600_000), ("MAX-AGE=\"600\"", 600_000),
             ("no-cache", 0), ("no-store, max-age=600", 0), ("max-age=-1", 0), ("max-age=", 0), ("max-age", 0),

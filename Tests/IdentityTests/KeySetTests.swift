@@ -47,7 +47,7 @@ struct KeySetTests {
         #expect(try symmetric.verify(RFC7515.hs256, atSeconds: 1_300_819_380).user.text == "joe")
     }
 
-    @Test("The key of RFC 7520 verifies its signature, although the signed text is not JSON")
+    @Test("The key of RFC 7520 verifies the RFC's signature, although the signed text is not JSON")
     func rfc7520() throws {
         let verifier = try verifier(Vectors.rfc7520Key)
         #expect(throws: TokenError.malformed) { try verifier.verify(Vectors.rfc7520HS256, atSeconds: 0) }
@@ -55,7 +55,7 @@ struct KeySetTests {
         #expect(throws: TokenError.signature) { try verifier.verify(altered, atSeconds: 0) }
     }
 
-    @Test("A token's kid chooses the key; without kid any key of the algorithm may fit")
+    @Test("A token's `kid` chooses the key; without `kid` any key of the algorithm may fit")
     func chosen() throws {
         let signer = try TestKeys.shared.get().hs256
         let other = Base64URL.encode(Array("another secret of thirty-two bytes".utf8))
@@ -141,7 +141,7 @@ struct VerifierConfigurationTests {
         }
     }
 
-    @Test("A secret under 32 bytes causes a warning, and one of 32 bytes does not")
+    @Test("A secret under 32 bytes causes a warning, and a secret of 32 bytes does not")
     func shortSecret() throws {
         let short = try TokenVerifier(keys: [.secret([UInt8](repeating: 65, count: 31))])
         #expect(short.warnings == ["the HS256 secret has 31 bytes; under 32 it can be guessed (RFC 7518)"])

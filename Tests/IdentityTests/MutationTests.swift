@@ -35,7 +35,7 @@ struct MutationTests {
         #expect(try verifier.verify(good, atSeconds: TestKeys.now).user.text == "11")
     }
 
-    @Test("A token that is changed and signed again is refused or has valid claims, and never crashes")
+    @Test("A token that is changed and signed again is refused or has valid claims, and never crashes the verifier")
     func mutatedContent() throws {
         let signer = try TestKeys.shared.get().hs256
         let verifier = try signer.verifier()

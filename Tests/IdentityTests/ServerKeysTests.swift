@@ -35,7 +35,7 @@ struct ServerKeysTests {
     }
 
     @Test(
-        "A file of an earlier version is one key of unknown age, which is due for replacement immediately",
+        "A file of an earlier version is read as one key of unknown age, which is due for replacement immediately",
         arguments: ["c2VjcmV0", "two words", "a 1\nb", "a -1", "a 1 2", "a 99999999999999999999"]
     )
     func legacy(_ text: String) {
@@ -44,7 +44,7 @@ struct ServerKeysTests {
         #expect(keys.isDue(at: Self.start) && !keys.areValid)
     }
 
-    @Test("A key that was made with a clock far ahead is replaced immediately")
+    @Test("A key that was made while the clock was far ahead is replaced immediately")
     func future() {
         let keys = ServerKeys(at: Self.start + 10 * Self.day)
         #expect(keys.isDue(at: Self.start))
@@ -58,7 +58,7 @@ struct ServerKeysTests {
         for minute in 1...10 {
             keys = keys.rotated(at: Self.start + Int64(minute) * 60_000, life: Self.life)
         }
-        // The oldest of these was replaced four minutes ago.
+        // The oldest of these five keys was replaced four minutes ago.
         #expect(keys.former.count == 5)
         #expect(keys.rotated(at: Self.start + Self.day, life: Self.life).former.count == 1)
     }

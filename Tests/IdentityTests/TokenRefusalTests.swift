@@ -17,7 +17,7 @@ struct TokenRefusalTests {
         } catch { return TokenRefusal(error, of: token, atSeconds: now) }
     }
 
-    @Test("A time shows the distance, and nothing else")
+    @Test("The refusal of an expired or early token shows by how many seconds, and nothing else")
     func times() throws {
         let expired = try refusal(#"{"sub":"11","exp":\#(now - 100)}"#)
         #expect(expired.expiredSeconds == 100 && expired.earlySeconds == nil && expired.issuer == nil)
@@ -26,7 +26,7 @@ struct TokenRefusalTests {
         #expect(try refusal(#"{"sub":"11"}"#) == TokenRefusal(.noExpiry, of: "", atSeconds: now))
     }
 
-    @Test("Issuer and audience are shown where they are the reason, also if they are missing or too long")
+    @Test("Issuer or audience is shown if it is the reason, even if it is missing or too long")
     func parties() throws {
         let rules = TokenRules(issuer: "i", audience: "a")
         #expect(try refusal(#"{"sub":"11","iss":"j"}"#, rules).issuer == "j")
@@ -37,7 +37,7 @@ struct TokenRefusalTests {
         #expect(refused.issuer?.utf8.count == 64 && refused.audience == nil && refused.claim == nil)
     }
 
-    @Test("The header is shown where no key fits; of a claim only the name")
+    @Test("Key id and algorithm are shown if they are the reason; of a refused claim only the name is shown")
     func headersAndClaims() throws {
         let token = try TestKeys.shared.get().hs256.token(header: #"{"alg":"HS256","kid":"k"}"#, payload: "{}")
         #expect(TokenRefusal(.unknownKey, of: token, atSeconds: now).keyID == "k")
@@ -48,7 +48,7 @@ struct TokenRefusalTests {
         #expect(TokenRefusal(.claim("exp"), of: token, atSeconds: now).claim == "exp")
     }
 
-    @Test("Every forged token has a refusal that shows no part of it")
+    @Test("The refusal of every forged token shows no part of the token")
     func forgeries() throws {
         for forgery in try Forgery.all() {
             guard let token = String(validating: forgery.token, as: UTF8.self) else { continue }

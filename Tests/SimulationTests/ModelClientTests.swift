@@ -33,7 +33,7 @@ struct ModelClientTests {
         return outputs.compactMap { if case .transmit(let one) = $0 { one.kind } else { nil } }
     }
 
-    @Test("If a crash lost the end of a call, the client sends it again, even if the replay has only a known `seq`")
+    @Test("If a crash lost a call's end, the client sends the end again, even if the replay has only a known `seq`")
     func lostEnd() throws {
         let client = try caller()
         #expect(client.calls.first?.phase == .talking)

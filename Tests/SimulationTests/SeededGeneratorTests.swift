@@ -12,7 +12,7 @@ struct SeededGeneratorTests {
         #expect(generator.next() == 9_817_491_932_198_370_423)
     }
 
-    @Test("A stream begins with the first number of its seed and its own number, as all recorded traces assume")
+    @Test("A stream's first number follows from the seed and the stream's number, as all recorded traces assume")
     func stream() {
         var generator = SeededGenerator(seed: 7, stream: 3)
         #expect(generator.next() == 16_713_928_944_968_095_132)

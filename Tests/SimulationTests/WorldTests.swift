@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A simulated world")
 struct WorldTests {
-    @Test("Every invariant holds in a world, whatever goes wrong", arguments: [1, 2, 3] as [UInt64])
+    @Test("Every invariant holds in a world, no matter which faults occur", arguments: [1, 2, 3] as [UInt64])
     func holds(seed: UInt64) {
         switch Simulation.run(seed: seed, calls: 150) {
         case .clean(let statistics):

@@ -6,7 +6,8 @@ struct Operation: Sendable {
     let times: Int
     /// Prepares the work, and returns a closure that does it.
     ///
-    /// Only the instructions and allocations of the closure are counted. It returns how many times it did the work.
+    /// Only the instructions and allocations of the closure are counted. The closure returns how many times it did the
+    /// work.
     let prepare: @Sendable () throws -> () -> Int
 }
 

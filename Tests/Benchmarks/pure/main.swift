@@ -17,7 +17,8 @@ guard let name = CommandLine.arguments.dropFirst().first else {
 }
 guard let operation = operations.first(where: { $0.name == name }) else { fail("no operation \(name)") }
 do {
-    // Run it once without counting, because the first use has extra costs (metadata, tables, the allocator's arenas).
+    // Run the operation once without counting, because the first use has extra costs (metadata, tables, the
+    // allocator's arenas).
     _ = try operation.prepare()()
     let body = try operation.prepare()
     counter.begin()

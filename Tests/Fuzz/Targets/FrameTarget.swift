@@ -7,8 +7,8 @@ import Switchboard
 
 /// Frames and request bodies of signals, as a switchboard with three users handles them.
 ///
-/// Each line is a frame or a body. Its first byte determines the sender, the pause before it, and whether it is a
-/// request.
+/// The first byte of each line determines the sender, the pause before the line, and whether the rest of the line is
+/// a request's body or a frame.
 struct FrameTarget: FuzzTarget {
     func take(_ bytes: [UInt8]) throws {
         let desk = try FuzzSwitchboard()
@@ -32,7 +32,7 @@ final class FuzzSwitchboard {
     private var outputs: [Switchboard.Output] = []
     /// The changes of each commit, in order.
     private(set) var commits: [[Change]] = []
-    /// The number of frames and replies that came out.
+    /// The number of frames and replies that the switchboard has sent.
     private(set) var said = 0
 
     /// Whether the switchboard began with the state of a damaged database.
@@ -71,7 +71,7 @@ final class FuzzSwitchboard {
         }
     }
 
-    /// Registers a device of user 11, which blocks user 12 and sets do-not-disturb.
+    /// Registers a device of user 11, and lets user 11 block user 12 and set do-not-disturb.
     func setUp() {
         let registration = DeviceRegistration(
             voipToken: String(repeating: "ab", count: 32),

@@ -11,7 +11,7 @@ public protocol FuzzTarget {
 
 /// The targets by the names of their corpora.
 ///
-/// It is safe in spite of `nonisolated(unsafe)`, because types have no state that could change.
+/// The dictionary is safe in spite of `nonisolated(unsafe)`, because types have no state that could change.
 nonisolated(unsafe) public let fuzzTargets: [String: any FuzzTarget.Type] = [
     "frames": FrameTarget.self,
     "sdp": SDPTarget.self,
@@ -21,7 +21,7 @@ nonisolated(unsafe) public let fuzzTargets: [String: any FuzzTarget.Type] = [
     "rows": RowTarget.self,
 ]
 
-// This is set once, before the first input, by the only thread of libFuzzer.
+// The only thread of libFuzzer sets this variable once, before the first input.
 nonisolated(unsafe) private var chosen: (any FuzzTarget)?
 
 /// Creates the target that `RINGLINE_FUZZ_TARGET` names.

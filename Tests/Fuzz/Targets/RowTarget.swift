@@ -71,7 +71,7 @@ final class RowTarget: FuzzTarget {
 
     private static let offer = #"{"type":"offer","id":"1","callId":"fresh","to":"12","sdp":"v=0\r\n"}"#
 
-    /// Fills a folder with a ringing call, an ended one, a device, a block and do-not-disturb.
+    /// Fills a folder with a ringing call, an ended call, a device, a block and do-not-disturb.
     ///
     /// The ringing call stays live, as after a kill, but the store is closed cleanly.
     private static func furnish(_ folder: URL) throws {

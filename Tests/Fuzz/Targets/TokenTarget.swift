@@ -2,7 +2,7 @@ import Identity
 
 /// Tokens (JWS) and key sets (JWK).
 ///
-/// An input that begins with `{` is a key set; every other one is a token.
+/// An input that begins with `{` is a key set; every other input is a token.
 struct TokenTarget: FuzzTarget {
     private let verifier: TokenVerifier
 

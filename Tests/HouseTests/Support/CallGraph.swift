@@ -131,7 +131,7 @@ struct CallGraph {
         }
     }
 
-    /// Returns the parts, between commas, of the parenthesized list that begins at a token, or `nil` if none does.
+    /// Returns the parts, between commas, of the parenthesized list that begins at a token; `nil` if there is none.
     private static func list(in tokens: [Token], from place: Int) -> [[Token]]? {
         guard place < tokens.count, tokens[place].text == "(" else { return nil }
         var parts: [[Token]] = []

@@ -1,7 +1,7 @@
 /// The targets in `Sources`, as `Package.swift` declares them.
 ///
-/// They are read from its text, because `swift package describe` takes seconds and waits for a lock that `swift test`
-/// holds.
+/// They are read from the file's text, because `swift package describe` takes seconds and waits for a lock that
+/// `swift test` holds.
 enum Package {
     /// A target with Swift files.
     struct Module {

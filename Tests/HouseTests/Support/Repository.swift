@@ -9,7 +9,7 @@ enum Repository {
 
     /// The paths of all files of the repository, from the root.
     ///
-    /// They include new files, so that a file is checked before it is committed, but no ignored ones.
+    /// The list includes new files, so that a file is checked before it is committed, but no ignored files.
     static let files: [String] = {
         let known = run(
             "git",
@@ -20,7 +20,7 @@ enum Repository {
             .sorted()
     }()
 
-    /// The files in git's index, including ignored ones that were added by force.
+    /// The files in git's index, including ignored files that were added by force.
     static let committed: [String] = run("git", ["-c", "safe.directory=*", "ls-files", "-z", "--cached"]).output
         .split(separator: "\0").map(String.init)
 
@@ -37,7 +37,7 @@ enum Repository {
 
     /// Returns the text of a file.
     ///
-    /// It is empty if the file cannot be read, so that only the rule about this file fails, not the whole run.
+    /// The text is empty if the file cannot be read, so that only the rule about this file fails, not the whole run.
     static func text(of path: String) -> String {
         guard let data = FileManager.default.contents(atPath: root.appending(path: path).path) else { return "" }
         return String(decoding: data, as: UTF8.self)
@@ -59,7 +59,7 @@ enum Repository {
     }
 }
 
-/// Records an issue for each finding, with the place and the rule that it breaks.
+/// Records an issue for each finding (a place or a name), with the rule that the finding breaks.
 func expectNone(
     _ findings: some Sequence<String>,
     _ rule: String,

@@ -22,7 +22,7 @@ struct ComingBackTests {
         #expect(bench.client.reconnectAt == nil)
     }
 
-    @Test("After any other end of a socket the device reconnects immediately, even if an earlier server made it wait")
+    @Test("After any other end of a socket the device reconnects immediately, even if it waited after an earlier end")
     func forgets() {
         var bench = ClientBench.talking()
         bench.take(draining(1_700))
@@ -57,7 +57,7 @@ struct ComingBackTests {
         #expect(bench.start().contains(.connect))
     }
 
-    @Test("The device stays away for a minute at most, however long the server says, and ignores an invalid time")
+    @Test("The device waits a minute at most, no matter which delay the server states, and ignores an invalid delay")
     func limits() {
         var bench = ClientBench.talking()
         bench.take(draining(86_400_000))

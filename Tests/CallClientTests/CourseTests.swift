@@ -61,7 +61,7 @@ struct CourseTests {
         #expect(bench.client.calls.last?.media == MediaUpdate(hold: true, audioMuted: true))
     }
 
-    @Test("A mute from before the answer is sent with the answer")
+    @Test("A mute that the user set before the answer is sent right after the answer")
     func mutedBefore() throws {
         var bench = ClientBench()
         _ = bench.offered()
@@ -153,7 +153,7 @@ struct GlareTests {
         #expect(bench.client.calls.last?.callID == ClientBench.call("a") && bench.phase == .connecting)
     }
 
-    @Test("If an ack names the winning call before its offer comes, the loser fetches that call and answers it")
+    @Test("If an ack names the winning call before that call's offer comes, the loser fetches the call and answers")
     func told() throws {
         var bench = ClientBench()
         let offer = try #require(bench.start("m").compactMap(\.sent).first)
@@ -163,7 +163,7 @@ struct GlareTests {
         #expect(bench.offered(call: "a").contains(.makeAnswer(ClientBench.ownUUID, round: 2)))
     }
 
-    @Test("If a push brings the winning call first, the loser reports its own call again and answers the winning call")
+    @Test("If a push brings the winning call, the loser reports its own call again and answers the winning call")
     func pushed() {
         var bench = ClientBench(isOpen: false)
         bench.start("m")

@@ -60,7 +60,7 @@ struct LostCallTests {
         #expect(bench.signal(.offer(offer), id: "another").reported.count == 1)
     }
 
-    @Test("The peer's call under our callId and epoch is answered")
+    @Test("A call of the peer that got the callId and epoch of this device's lost call is answered")
     func callExistsAfterCrash() throws {
         var bench = ClientBench()
         bench.start()
@@ -182,7 +182,7 @@ struct LostCallTests {
         )
     }
 
-    @Test("If an answer to a replaced offer wins, the device makes a new offer or ends the call")
+    @Test("If the server accepted the answer to a replaced offer, the device makes a new offer or ends the call")
     func answerToReplacedOffer() throws {
         var bench = ClientBench()
         _ = bench.offered()

@@ -56,7 +56,7 @@ struct NegotiationTests {
         #expect(bench.signal(.ice(nil, round: 1), device: "tablet") == [.addRemoteCandidate(ClientBench.uuid(), nil)])
     }
 
-    @Test("A candidate of the next description waits for that description, also in a renegotiation")
+    @Test("A candidate of a later round waits for the description of that round, also in a renegotiation")
     func nextRound() {
         var bench = ClientBench()
         _ = bench.signal(.offer(IncomingOffer(sdp: "v=0 first", round: 1)))
@@ -106,7 +106,7 @@ struct NegotiationTests {
         #expect(bench.signal(.ice(two, round: nil)) == [.addRemoteCandidate(ClientBench.ownUUID, two)])
     }
 
-    @Test("A description or candidate that the engine made for a withdrawn exchange is not sent")
+    @Test("A description or candidate that the media engine made for a withdrawn offer or answer is not sent")
     func stale() {
         var bench = ClientBench.talking()
         bench.take(.renegotiate(ClientBench.uuid()))

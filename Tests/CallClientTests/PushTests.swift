@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A VoIP push")
 struct PushTests {
-    @Test("If the socket has brought a call's end, a later push for it is reported as a call that ends immediately")
+    @Test("If the socket has brought a call's end, a later push for that call is reported and ended, without a ring")
     func afterTheEnd() {
         var bench = ClientBench()
         bench.take(.socketOpened)
@@ -128,7 +128,7 @@ struct PushTests {
         #expect(bench.history.ends == [.failed])
     }
 
-    @Test("A push of a later epoch ends the current call and rings for the new one")
+    @Test("A push of a later epoch ends the current call, and the new call rings")
     func later() {
         var bench = ClientBench.talking { $0.maximumCallGroups = 1 }
         let outputs = bench.take(.pushed(ClientBench.push(epoch: 2, at: bench.now)))

@@ -80,7 +80,7 @@ struct ReaderPushTests {
         #expect(bench.phase == .ended)
     }
 
-    @Test("A push for a call that ended while an outgoing call waited under the same callId does not ring")
+    @Test("A push does not ring if the pushed call ended while an outgoing call waited under the same callId")
     func endedBeforeOwnCall() throws {
         var bench = ClientBench(isOpen: false)
         let offer = try #require(bench.start().compactMap(\.posted).last)

@@ -106,7 +106,7 @@ struct RingingTests {
         #expect(bench.phase == .ended)
     }
 
-    @Test("A ring stops by its own timer even if this device's clock is far behind")
+    @Test("A ring stops by its own timer even if the device's clock is far behind the server's clock")
     func slowClock() {
         var bench = ClientBench(isOpen: false)
         let server = bench.now + .seconds(600)

@@ -40,7 +40,7 @@ struct BreakerTests {
         try numbers.filter { try world.reply(try principal("\($0)"), .devices).text != "[]" }.count
     }
 
-    @Test("Deletion stops after too many refused tokens, the metrics show it, and it resumes ten minutes later")
+    @Test("Deletion stops after too many refused push tokens, which the metrics show, and resumes ten minutes later")
     func stops() throws {
         let world = try world(40, 410, "Unregistered")
         #expect(try registered(100..<140, in: world) == 21, "19 were deleted before deletion stopped")

@@ -19,7 +19,7 @@ struct CallLookupTests {
         #expect(try record(talk.world, "11", with: "12").status == 404)
     }
 
-    @Test("The record of a call that has just ended is returned until the call is forgotten")
+    @Test("The record of an ended call is returned for as long as the call can be fetched")
     func ended() throws {
         let talk = try Talk()
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))

@@ -17,7 +17,7 @@ struct CallResolutionTests {
         return connection
     }
 
-    @Test("A third user's offer under the callId of a live call is hidden from the callee, and seems to ring")
+    @Test("A third user's offer under the callId of a live call is hidden from the callee, and its sender sees it ring")
     func hidden() throws {
         let talk = try Talk()
         talk.clear()
@@ -30,7 +30,7 @@ struct CallResolutionTests {
         #expect(talk.world.switchboard.metrics.callsHidden == [.callIDTaken: 1])
     }
 
-    @Test("An answer that names no peer goes to the true caller", arguments: ["answer", "POST"])
+    @Test("An answer that names no peer goes to the caller, not to the third user", arguments: ["answer", "POST"])
     func answer(_ way: String) throws {
         let talk = try Talk()
         let outsider = try outsider(talk.world, "c-1")
@@ -78,7 +78,7 @@ struct CallResolutionTests {
         #expect(!reply.text.contains("name_taken"))
     }
 
-    @Test("After a restart a third user's call is still hidden, and an answer still goes to the true caller")
+    @Test("After a restart a third user's call is still hidden, and an answer still goes to the other caller")
     func restarted() throws {
         let talk = try Talk()
         _ = try outsider(talk.world, "c-1")
@@ -135,7 +135,7 @@ struct CallResolutionTests {
         #expect(world.taken(outsider).isEmpty)
     }
 
-    @Test("A callId that fits two pairs, because a dot stands for two characters, belongs to its first user")
+    @Test("A callId that fits two pairs (a dot stands for two characters) belongs to the pair that uses it first")
     func dots() throws {
         let world = SwitchboardWorld()
         let (one, other, callee) = (
@@ -150,7 +150,7 @@ struct CallResolutionTests {
         #expect(world.taken(other).isEmpty)
     }
 
-    @Test("11 can call 10 under 11-10 although a third user rings 11 under that callId")
+    @Test("User 11 can call user 10 under the callId 11-10, even if a third user rings 11 under that callId")
     func ownOffer() throws {
         let world = SwitchboardWorld()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -299,7 +299,7 @@ struct CapabilityTests {
         #expect(world.taken(a).states == ["ended declined"])
     }
 
-    @Test("A DELETE goes to the pushed call, and the response reports that this call has ended")
+    @Test("A DELETE with a capability goes to the pushed call, and the response reports that this call has ended")
     func delete() throws {
         let (world, capability, other) = try world()
         world.send(other, SwitchboardWorld.plain("end", "12-10", id: "e", more: #","to":"10""#))

@@ -28,7 +28,7 @@ struct DrainingTests {
         #expect(try talk.world.fetched(try principal("11"), "c-1").status == 200)
     }
 
-    @Test("No push is sent to a device because the server closes its connection to shut down")
+    @Test("If the server closes a device's connection to shut down, the device is not pushed because of that")
     func noPush() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1")
@@ -79,7 +79,7 @@ struct DrainingTests {
         #expect(world.farewells.map(\.connection.rawValue) != world.farewells.map(\.connection.rawValue).sorted())
     }
 
-    @Test("Few connections are spread over one second, many over ten, but never beyond the grace of a call")
+    @Test("Few connections reconnect within one second, many within ten seconds, but none after the grace of a call")
     func span() throws {
         func longest(_ count: Int, grace: Int64 = 30) throws -> Int64 {
             let world = SwitchboardWorld({ $0.grace = .seconds(grace) })

@@ -60,7 +60,7 @@ struct EdgeTests {
         #expect(world.taken(caller).of("ack").map { $0["id"] } == ["o2", "e2"])
     }
 
-    @Test("A signal without a callId to another user does not wait for the offer")
+    @Test("A signal without a callId to another user does not wait for an offer that waits for a call at rest")
     func othersDoNotWait() throws {
         let (world, caller, _) = try rested()
         let other = try world.open("12", "c1")

@@ -205,7 +205,7 @@ struct RequestTests {
         #expect(try world.fetched(try principal("10"), "c-9")["room"] == "p2p:11-10")
     }
 
-    @Test("An offer without a callId is given one, which the response contains")
+    @Test("An offer without a callId is given a callId, which the response contains")
     func madeCallID() throws {
         let world = SwitchboardWorld()
         let reply = try world.post(try principal("11"), #"{"action":"offer","to":"10","data":{"sdp":"v=0\r\n"}}"#)

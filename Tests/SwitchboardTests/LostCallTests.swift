@@ -55,7 +55,7 @@ struct LostCallTests {
         #expect(a.phase == .active && b.phase == .active, "\(String(describing: a.client.calls.last?.phase))")
     }
 
-    @Test("A lost call that was declined is over for its caller", arguments: [false, true])
+    @Test("A lost call that was declined has ended for its caller", arguments: [false, true])
     func declined(older: Bool) throws {
         let (rig, a, b, state) = try rig(older: older)
         // The caller's connection closes before the decline arrives.
@@ -244,7 +244,7 @@ struct LostCallTests {
         device.outputs.count { if case .reportIncoming = $0 { true } else { false } }
     }
 
-    @Test("A lost call keeps ringing, whenever its caller reconnects", arguments: [false, true], [5.0, 20])
+    @Test("A lost call keeps ringing, no matter when its caller reconnects", arguments: [false, true], [5.0, 20])
     func ringsOn(older: Bool, after seconds: Double) throws {
         let rig = ClientRig()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))

@@ -62,7 +62,7 @@ struct TimelineBoundTests {
         #expect(world.events("delivered.socket").count == 2)
     }
 
-    @Test("The callee is shown the repeated events, and the caller is not")
+    @Test("The callee is shown the counts of repeated events, and the caller is not")
     func hidden() throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")

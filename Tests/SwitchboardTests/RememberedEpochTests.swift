@@ -40,7 +40,7 @@ struct RememberedEpochTests {
         #expect(used[key] == nil && used.count == 0)
     }
 
-    @Test("A stored epoch is remembered after a start for the history's time and a quarter more")
+    @Test("After a start, a stored epoch is remembered for 1.25 times the time for which history is kept")
     func stored() throws {
         let key = CallKey(id: try SwitchboardTests.call("c"), pair: Pair(try user("11"), try user("10")))
         var epochs = Epochs([key: 7], keptFor: .seconds(400), at: SwitchboardWorld.start)

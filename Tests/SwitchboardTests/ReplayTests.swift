@@ -166,7 +166,7 @@ struct FloodTests {
 
     private let body = String(repeating: "x", count: 8_000)
 
-    @Test("A flood of texts is refused before the addressee's queue is full, and the addressee is not closed")
+    @Test("A flood of texts is refused before the addressee's queue is full, and the addressee's connection stays open")
     func texts() throws {
         let world = SwitchboardWorld { $0.probeTimeout = .seconds(60) }
         let addressee = try world.open("10", "b1")

@@ -191,7 +191,7 @@ struct RestartTests {
         #expect(again.taken(x).types == ["welcome"])
     }
 
-    @Test("A stored call that is inconsistent is left out and reported, and the others are restored")
+    @Test("A stored call that is inconsistent is left out and reported, and the other calls are restored")
     func unreadable() throws {
         let talk = try Talk()
         var state = talk.world.kept.state(uncleanStarts: 0)

@@ -111,7 +111,7 @@ struct CrowdTests {
         }
     }
 
-    @Test("A sixth caller is told busy immediately, nothing rings for it, and the callee's timeline says why")
+    @Test("A sixth caller's call ends as busy without ringing, and only the callee's timeline gives the reason")
     func sixth() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1")
@@ -234,7 +234,7 @@ struct RingLimitTests {
         #expect(world.taken(talk.caller).of("error").filter { $0["code"] == "rate_limited" }.count == 2)
     }
 
-    @Test("The timeline of the last call that rang shows the callee each doubling of the number of refused rings")
+    @Test("Each doubling of the number of refused rings is recorded in the last call that rang, for the callee only")
     func told() throws {
         let world = SwitchboardWorld { $0.ringsPerPair = 1 }
         let caller = try world.open("11", "a1")

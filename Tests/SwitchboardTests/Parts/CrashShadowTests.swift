@@ -17,7 +17,7 @@ struct CrashShadowTests {
         )
     }
 
-    @Test("The count of crashes is reset once, when the time of the shadow is over")
+    @Test("The count of crashes is reset once, when clients no longer remember lost sequence numbers")
     func end() {
         var shadow = CrashShadow(uncleanStarts: 1, startedAt: Values.now, lasting: .seconds(180))
         let calls = CallTable()

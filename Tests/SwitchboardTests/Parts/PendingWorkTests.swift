@@ -9,7 +9,7 @@ import Testing
 struct PendingWorkTests {
     private let numbers = (1...3).map { CallNumber(rawValue: $0) }
 
-    @Test("Work waits until all its calls are loaded; each call is asked for once")
+    @Test("Work waits until all its calls are loaded; each call is loaded only once")
     func parking() throws {
         var queries = PendingQueries()
         let first = queries.park(.endNotices(ConnectionID(rawValue: 1)), until: [numbers[0], numbers[1]])

@@ -17,7 +17,7 @@ struct RateLimitTests {
         #expect(later == [true, false])
     }
 
-    @Test("An exhausted quota refuses until it has refilled, and reports how long that takes")
+    @Test("An exhausted quota reports the seconds until its refill, and none once it has refilled")
     func quota() throws {
         var quotas = StorageQuotas(bytesPerDay: 86_400)
         let user = try user("11")

@@ -100,7 +100,7 @@ struct RestoreTests {
         #expect(try after.send(.answer(digest: 2), .callee, b1).changes.map(\.state) == [.answered, .active])
     }
 
-    @Test("After a restart, a device that lost the call must still be notified of its end")
+    @Test("After a restart, a device that lost the call must still be notified that another device answered")
     func undeliveredEnds() throws {
         let (b1, b2) = (try device("b1"), try device("b2"))
         let after = try restored(.answered(by: b1, others: [b2]))

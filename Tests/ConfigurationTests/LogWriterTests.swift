@@ -106,7 +106,7 @@ struct LogWriterTests {
             let count = read(pipe.reading, &buffer, most)
             received += buffer.prefix(max(0, count))
         }
-        // With one byte read there is still no room for more: the pipe has one page.
+        // After one byte is read, the pipe still has no room for more bytes, because it has only one page.
         for _ in 0..<5_000 where received.isEmpty {
             usleep(1_000)
             receive(1)

@@ -6,7 +6,7 @@ import Testing
 struct AudienceTests {
     private static let path = "Sources/CallPorts/TimelineEvent.swift"
 
-    @Test("It does not compile until its audience is chosen")
+    @Test("A new event does not compile until its audience is chosen")
     func needsAnAudience() throws {
         let source = Repository.text(of: Self.path)
         #expect(try errors(in: source) == [], "the unchanged file compiles")

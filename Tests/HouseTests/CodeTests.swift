@@ -2,7 +2,7 @@ import Testing
 
 @Suite("The code")
 struct CodeTests {
-    @Test("It traps only for bugs: it has no try!, no as! and no fatalError")
+    @Test("The code traps only for bugs: it has no try!, no as! and no fatalError")
     func noTraps() {
         let traps = /\btry!|\bas!|\bfatalError\(/
         expectNone(Repository.sources.flatMap { $0.places(of: traps) }, "failures from outside are values, not traps")
@@ -29,7 +29,7 @@ struct CodeTests {
         expectNone(empty, "an empty catch hides an error")
     }
 
-    @Test("It uses no API that links ICU or a second HTTP client")
+    @Test("The code uses no API that links ICU or a second HTTP client")
     func noICU() {
         let heavy =
             /\b\w*DateFormatter\b|\bNumberFormatter\b|\bLocale\b|\bCalendar\b|\bFoundationNetworking\b|\bURLSession\b|\.formatted\(/
@@ -45,7 +45,7 @@ struct CodeTests {
         expectNone(long, "a file of more than 400 lines has more than one subject")
     }
 
-    @Test("It has no TODO, FIXME, XXX or HACK")
+    @Test("The code has no TODO, FIXME, XXX or HACK")
     func noTodo() {
         let later = Repository.sources.flatMap { file in
             file.lines.indices.filter { file.lines[$0].contains(/\b(TODO|FIXME|XXX|HACK)\b/.wordBoundaryKind(.simple)) }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The repository")
 struct FolderTests {
-    @Test("Its top folder contains only the package, the code, the tests, the deployment, a README and a licence")
+    @Test("The top folder contains only the package, the code, the tests, the deployment, a README and a licence")
     func topLevel() {
         let known: Set<String> = ["Package.swift", "Sources", "Tests", "Deploy", "README.md", "LICENSE"]
         let top = Set(Repository.files.compactMap { $0.split(separator: "/").first.map(String.init) })
@@ -11,14 +11,14 @@ struct FolderTests {
         expectNone(known.subtracting(top).sorted(), "is missing")
     }
 
-    @Test("It holds no leftovers of a build or a run")
+    @Test("The repository contains no leftovers of a build or a run")
     func noLeftovers() {
         let leftover =
             /(^|\/)(Package\.resolved|\.build[^\/]*|\.swiftpm|\.venv|__pycache__|node_modules|\.DS_Store|data)(\/|$)|\.(pyc|o|so|db|sqlite3?|db-wal|db-shm|log|orig|rej|bak)$/
         expectNone(Repository.committed.filter { $0.contains(leftover) }, "does not belong in git")
     }
 
-    @Test("It holds no private key")
+    @Test("The repository contains no private key")
     func noSecrets() {
         let name = /\.(p8|p12|pem|key|pfx|jks|keystore)$|(^|\/)\.env/
         expectNone(Repository.committed.filter { $0.contains(name) }, "looks like a key")

@@ -11,7 +11,7 @@ struct ImportTests {
 
     private static let adapters: Set<String> = ["SQLiteStore", "MemoryStore", "ApplePush", "Gateway"]
 
-    @Test("It imports exactly its dependencies in Package.swift; a pure module imports nothing of the system")
+    @Test("A module imports exactly its dependencies in Package.swift; a pure module imports nothing of the system")
     func importsAreTheDependencies() {
         for (name, files) in Dictionary(grouping: Repository.sources, by: \.target) {
             guard let module = Package.modules[name] else { continue }
@@ -30,7 +30,7 @@ struct ImportTests {
         }
     }
 
-    @Test("It is a target of Package.swift, and every target has files")
+    @Test("Every module is a target of Package.swift, and every target has files")
     func targetsAreTheFolders() {
         let folders = Set(Repository.sources.map(\.target))
         let targets = Set(Package.modules.keys)

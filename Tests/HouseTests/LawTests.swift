@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The pages in CallWire.docc: every citation of them leads to a heading, and their terms are used as defined.
+/// The pages in CallWire.docc: every citation of a page leads to a heading, and the glossary's terms are used.
 @Suite("The protocol, its invariants and its glossary")
 struct LawTests {
     private static let folder = "Sources/CallWire/CallWire.docc/"

@@ -7,27 +7,27 @@ struct PurityTests {
     ]
     private static let pure = Repository.sources.filter { modules.contains($0.target) }
 
-    @Test("They read no clock")
+    @Test("These modules read no clock")
     func noClock() {
         let clocks =
             /\bDate\b|\b(Continuous|Suspending)Clock\b|\bTask\.sleep|\bDispatch\w+|\b(clock_)?gettime(ofday)?\b|\.now\(\)/
         expectNone(places(of: clocks), "the time is an argument")
     }
 
-    @Test("They draw no random number")
+    @Test("These modules draw no random number")
     func noChance() {
         let generator =
             /\bSystemRandomNumberGenerator\b|\.random\((?!.*using:)|\.(shuffled|shuffle|randomElement)\(\)|\bUUID\(\)|\barc4random|\bgetrandom\b/
         expectNone(places(of: generator), "the random number generator is an argument")
     }
 
-    @Test("They start no task or thread, and take no lock")
+    @Test("These modules start no task or thread, and take no lock")
     func noThreads() {
         let threads = /\bTask\s*[{.(]|\bThread\b|\bMutex\b|\bAtomic<|\bNSLock\b|\bwithTaskGroup\b|\bawait\b|\basync\b/
         expectNone(places(of: threads), "one loop owns all calls")
     }
 
-    @Test("They read no environment variable and no file, and write to no terminal")
+    @Test("These modules read no environment variable and no file, and write to no terminal")
     func noWorld() {
         let world = /\bgetenv\b|\bProcessInfo\b|\bCommandLine\b|\bprint\(|\bdebugPrint\(|\breadLine\(|\bfopen\b/
         expectNone(places(of: world), "code that decides has no effects")
@@ -57,7 +57,7 @@ struct PurityTests {
         )
     }
 
-    @Test("They are compiled with strict memory safety")
+    @Test("These modules are compiled with strict memory safety")
     func strictMemorySafety() {
         let package = Repository.text(of: "Package.swift")
         for module in Self.modules {

@@ -4,7 +4,7 @@ import Testing
 struct SwitchboardShapeTests {
     private static let files = Repository.sources.filter { $0.target == "Switchboard" }
 
-    @Test("It has at most 15 stored properties; other state belongs to parts with tests of their own")
+    @Test("The switchboard has at most 15 stored properties; other state belongs to parts with tests of their own")
     func properties() {
         let file = Self.files.first { $0.path.hasSuffix("/Switchboard.swift") }
         let body = (file?.code ?? []).drop { !$0.hasPrefix("public struct Switchboard:") }.prefix { $0 != "}" }
@@ -16,7 +16,7 @@ struct SwitchboardShapeTests {
         #expect(stored.count <= 15, "\(stored.map { $0.trimmingPrefix(while: \.isWhitespace) })")
     }
 
-    @Test("At most five of its files call each other in a cycle, so that a signal's path can be read top-down")
+    @Test("At most five files of the switchboard call each other in a cycle, so that a signal's path reads top-down")
     func cycles() {
         let graph = CallGraph(of: "Switchboard", in: Self.files)
         #expect(graph.functions.count > 20, "the functions were not found")

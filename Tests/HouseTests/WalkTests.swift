@@ -11,7 +11,7 @@ struct WalkTests {
                 .map { (Int($0.1) ?? 0, String($0.2), String($0.3)) }
         }
 
-    @Test("It has 10 to 16 stops, numbered in order")
+    @Test("The page has 10 to 16 stops, numbered in order")
     func isShort() {
         #expect((10...16).contains(Self.stops.count))
         #expect(Self.stops.map(\.number) == Array(1...Self.stops.count))
@@ -19,7 +19,7 @@ struct WalkTests {
         #expect(numbered == Self.stops.count, "each numbered line names a file and a function")
     }
 
-    @Test("Each function that it names is in the file that it names")
+    @Test("Each stop's function is in the stop's file")
     func functionsExist() {
         let wrong = Self.stops.filter { stop in
             guard let file = Repository.swift.first(where: { $0.path == stop.path }) else { return true }

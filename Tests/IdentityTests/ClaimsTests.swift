@@ -56,7 +56,7 @@ struct ClaimsTests {
         #expect(try signer.verifier().verify(token, atSeconds: TestKeys.now).user.text == "11")
     }
 
-    @Test("The user is named by sub, else by uid, or only by the configured claim")
+    @Test("The user is named by `sub`, else by `uid`; if a claim is configured, only by that claim")
     func users() throws {
         #expect(try claims(#"{"exp":1800003600,"sub":"11","uid":12}"#).user.text == "11")
         let integer = try claims(#"{"exp":1800003600,"uid":12,"u":"taro"}"#)

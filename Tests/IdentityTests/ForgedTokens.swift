@@ -80,8 +80,8 @@ struct Forgery: Sendable, CustomStringConvertible {
             ]
     }
 
-    /// Returns tokens with a correct signature whose header must be refused, and unsigned ones with spellings of `none`
-    /// as their `alg`.
+    /// Returns tokens with a correct signature whose header must be refused, and unsigned tokens with spellings of
+    /// `none` as their `alg`.
     private static func headers(_ signer: Signer) throws -> [Forgery] {
         let verifier = try signer.verifier()
         let alg = signer.algorithm
@@ -274,7 +274,7 @@ struct Forgery: Sendable, CustomStringConvertible {
         return rows.map { Forgery("RS256 \($0.0)", "\(signed).\(Base64URL.encode($0.1))", verifier, .signature) }
     }
 
-    /// Returns tokens whose `kid` names a wrong key or an unknown one.
+    /// Returns tokens whose `kid` names a wrong or an unknown key.
     private static func keyIDs(_ keys: TestKeys) throws -> [Forgery] {
         func jwk(_ id: String, _ secret: [UInt8]) -> String {
             #"{"kty":"oct","kid":"\#(id)","k":"\#(Base64URL.encode(secret))"}"#

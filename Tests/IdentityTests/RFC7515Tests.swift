@@ -31,7 +31,7 @@ enum RFC7515 {
 
     /// Returns a verifier with one of the keys.
     ///
-    /// The verifier reads the user from `iss`, the only claim in the tokens of the appendix that can name one.
+    /// The verifier reads the user from `iss`, the only claim in the tokens of the appendix that can name a user.
     static func verifier(_ key: String) throws -> TokenVerifier {
         try TokenVerifier(
             keys: [.keySet(json: Array(#"{"keys":[\#(key)]}"#.utf8))],

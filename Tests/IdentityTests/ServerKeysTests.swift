@@ -81,7 +81,7 @@ struct ServerKeysTests {
         )
     }
 
-    @Test("A stolen former key cannot sign capabilities that are valid longer than the last genuine ones")
+    @Test("A stolen former key cannot sign capabilities that are valid longer than the last genuine capabilities")
     func stolen() throws {
         let first = ServerKeys(at: Self.start)
         let replaced = Self.start + Self.day
@@ -93,7 +93,7 @@ struct ServerKeysTests {
         #expect(try ring.verify(thief.issue(fields(until: .max)), nowMs: replaced + Self.day) == nil)
     }
 
-    @Test("New keys replace the file of the earlier ones, with mode 0600, and leave no temporary file behind")
+    @Test("New keys replace the file of the earlier keys, with mode 0600, and leave no temporary file behind")
     func file() throws {
         let folder = FileManager.default.temporaryDirectory.path + "/ringline-keys-\(UInt64.random(in: 0...UInt64.max))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

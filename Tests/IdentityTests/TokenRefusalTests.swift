@@ -2,7 +2,7 @@ import Crypto
 import Identity
 import Testing
 
-@Suite("Why a token was refused")
+@Suite("The reason for which a token was refused")
 struct TokenRefusalTests {
     private let now = TestKeys.now
 

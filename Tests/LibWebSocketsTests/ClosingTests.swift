@@ -4,7 +4,7 @@ import Testing
 extension EveryTest {
     @Suite("The end of a WebSocket connection")
     struct ClosingTests {
-        @Test("The client's close frame is answered with its own code, and its end is reported once")
+        @Test("The client's close frame is answered with the client's code, and the connection's end is reported once")
         func byPeer() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)

@@ -131,7 +131,7 @@ extension EveryTest {
             }
         }
 
-        @Test("The server accepts no more connections than its limit, and new ones when there is room")
+        @Test("The server accepts no more connections than its limit, and new connections when there is room again")
         func limit() throws {
             try TestServer.run({ $0.maxConnections = 5 }) { test in
                 let peers = (0..<5).map { _ in Peer(port: test.port) }

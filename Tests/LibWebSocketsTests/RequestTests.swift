@@ -45,7 +45,7 @@ extension EveryTest {
         }
 
         @Test(
-            "A request with an ambiguous, invalid or too large length is refused, and nothing behind it is served",
+            "A request with an ambiguous, invalid or too large length is refused, and no request behind it is served",
             arguments: [
                 ("Content-Length: 5\r\nContent-Length: 5", 400), ("Content-Length: 5, 5", 400),
                 ("Content-Length: -1", 400),
@@ -136,7 +136,7 @@ extension EveryTest {
             }
         }
 
-        @Test("A client that expects 100-continue gets it before it sends the body")
+        @Test("A client that expects 100-continue gets 100 Continue before it sends the body")
         func expects() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -280,7 +280,7 @@ extension EveryTest {
             )
         }
 
-        @Test("A request with 15,000 bytes of headers is served, and one with 17,000 is not")
+        @Test("A request with 15,000 bytes of headers is served, and a request with 17,000 is not")
         func headers() throws {
             try TestServer.run { test in
                 #expect(

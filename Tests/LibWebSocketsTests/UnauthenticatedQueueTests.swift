@@ -156,7 +156,7 @@ extension EveryTest {
             }
         }
 
-        @Test("A new connection gets the socket of an unauthenticated one if there is no free socket")
+        @Test("If there is no free socket, a new connection gets the socket of an unauthenticated connection")
         func connections() throws {
             try TestServer.run({ $0.maxConnections = 5 }) { test in
                 let sessions = (0..<3).map { _ in Peer(port: test.port) }

@@ -3,7 +3,8 @@ import CallPorts
 import CallWire
 import Switchboard
 
-/// The same texts and ids as in `load/dialect.c`, so that these counts and the generator's times measure the same work.
+/// The same texts and ids as in `load/dialect.c`, so that these counts and the load generator's times are of
+/// the same work.
 enum Inputs {
     static let start = Moment(milliseconds: 1_700_000_000_000)
     static let ringTimeout = Moment.Duration.seconds(45)
@@ -66,7 +67,7 @@ enum Inputs {
 
     static func end(_ call: String) -> [UInt8] { bytes(#"{"type":"end","id":"e","callId":"\#(call)"}"#) }
 
-    /// Returns the `candidate` object of a frame, padded so that the frame is as long as the generator's.
+    /// Returns the `candidate` object of a frame, padded so that the frame is as long as the load generator's.
     static func candidate(_ number: Int, _ side: Side) -> String {
         let head = #"{"candidate":"candidate:\#(padded(number)) 00001\#(side == .caller ? "c" : "e") 1 udp 2122260223 "#
         let text = head + "192.0.2.1 9 typ host 0123456789ab"

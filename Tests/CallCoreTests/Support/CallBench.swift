@@ -24,7 +24,7 @@ func name(_ text: String) throws -> SignalID {
 
 /// Returns a device.
 ///
-/// The fingerprint of its token follows from its name, so that two devices never share one by accident.
+/// The fingerprint of its token is made from the device's name, so that two devices share none by accident.
 func device(_ text: String, fingerprint: UInt64? = nil) throws -> DeviceIdentity {
     let sum = text.utf8.reduce(UInt64(17)) { $0 &* 31 &+ UInt64($1) }
     guard let id = DeviceID(text) else { throw Missing("\(text) is no device id") }

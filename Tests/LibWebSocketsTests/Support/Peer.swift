@@ -31,7 +31,7 @@ final class Peer {
 
     /// Connects to a port of 127.0.0.1 from the address 127.0.0.`from`.
     ///
-    /// A small `receiveBuffer` (SO_RCVBUF) makes it a slow reader.
+    /// A small `receiveBuffer` (SO_RCVBUF) makes the client a slow reader.
     init(port: Int, receiveBuffer: Int32? = nil, timeoutSeconds: Int = 5, from last: UInt32 = 1) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)

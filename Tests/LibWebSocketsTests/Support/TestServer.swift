@@ -3,7 +3,7 @@ import Foundation
 import LibWebSockets
 import Threads
 
-/// One call of the delegate, as text.
+/// A call of one of the delegate's functions, as text.
 typealias Event = String
 
 /// A server on a thread of its own, with a delegate that consists of closures.
@@ -12,7 +12,7 @@ typealias Event = String
 /// record has a lock.
 final class TestServer: ServerDelegate, @unchecked Sendable {
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
-    // It is set at the end of init, because the server needs self as its delegate.
+    // This property is set at the end of `init`, because the server needs `self` as its delegate.
     private(set) var server: Server!
     var onAdmit: ((Server, RequestHead, SocketID) -> UpgradeDecision)?
     var onOpen: ((Server, SocketID) -> Void)?

@@ -1,11 +1,12 @@
-/// Verifies tokens and capabilities: the port to the keys.
+/// The port to the keys: it verifies bearer tokens, and the capabilities that pushes carry.
 ///
 /// Called on every thread that serves connections.
 public protocol Authenticator: Sendable {
-    /// Returns the bearer of a token, verified at a moment in seconds since 1970.
+    /// Returns the identity in a bearer token, verified at a moment in seconds since 1970.
     func authenticate(_ token: String, atSeconds now: Int64) throws(AuthenticationError) -> Principal
 
-    /// Returns the device and call of a push's capability, verified at a moment in milliseconds since 1970.
+    /// Returns the identity in a push's capability, which has a scope of one device and one call, verified at a moment
+    /// in milliseconds since 1970.
     ///
     /// - Throws: ``AuthenticationError/invalid(_:)``.
     func authenticate(capability: String, atMilliseconds now: Int64) throws(AuthenticationError) -> Principal
@@ -15,9 +16,9 @@ public protocol Authenticator: Sendable {
 ///
 /// The sentence never contains text that the client sent.
 public enum AuthenticationError: Error, Equatable, Sendable {
-    /// It is not a valid token or capability.
+    /// The text is not a valid token or capability.
     case invalid(String)
-    /// The token was valid, and has expired.
+    /// The token or capability was valid, and has expired.
     case expired(String)
     /// The key that verifies the token has not been fetched yet; the client may try again in a moment.
     case keysUnavailable(String)

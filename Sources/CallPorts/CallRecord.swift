@@ -1,12 +1,12 @@
 public import CallCore
 
-/// A stored call, with the data that is needed to continue it after a restart and to show it in the history.
+/// A stored call: the data with which a call is continued after a restart and shown in the history.
 public struct CallRecord: Equatable, Sendable {
     /// The state of the call's session.
     public var session: CallSession.Snapshot
-    /// The room as the caller named it, `p2p:11-10`.
+    /// The room as the caller named it, for example `p2p:11-10`.
     public var room: String
-    /// The caller's displayed name from the offer.
+    /// The caller's displayed name, from an offer or from the caller's token; `nil` = neither has one.
     public var displayName: String?
     /// Why the call is hidden from its callee; `nil` = it is shown.
     public var hidden: Hidden? { didSet { session.isHidden = hidden != nil } }
@@ -14,11 +14,11 @@ public struct CallRecord: Equatable, Sendable {
     public var isWaiting = false
     /// Whether the callee set do-not-disturb while the call rang.
     public var isSilenced = false
-    /// The results of the pushes that were sent; a push under way has no result yet and is not stored.
+    /// The results of the call's pushes, by device; a push under way has no result yet and is not stored.
     public var pushes: [DeviceID: PushOutcome] = [:]
-    /// The ends taken under the call's callId, oldest first.
+    /// The `end` signals that were accepted under the call's callId, oldest first.
     public var ends: [AcceptedSignal] = []
-    /// The offers and answers that earlier calls of the callId took, oldest first.
+    /// The offers and answers that earlier calls under the callId accepted, oldest first.
     public var descriptions: [AcceptedSignal] = []
 
     /// Why a call is hidden from its callee.
@@ -27,7 +27,7 @@ public struct CallRecord: Equatable, Sendable {
         case block
         /// The callee has set do-not-disturb.
         case doNotDisturb = "dnd"
-        /// The callee has a live call under that callId with somebody else.
+        /// The callee has a live call under the same callId with somebody else.
         case callIDTaken = "name_taken"
     }
 
@@ -50,7 +50,7 @@ public struct CallRecord: Equatable, Sendable {
 
     /// A call with the given members; nobody has muted or declined it.
     ///
-    /// `reason`: Used only together with `endedAt`; if it is `nil`, the call counts as failed.
+    /// `reason`: Used only if `endedAt` is not `nil`. An ended call without a reason counts as failed.
     public init(
         number: CallNumber,
         id: CallID,
@@ -114,15 +114,15 @@ extension CallRecord {
     @inlinable public var startedAt: Moment { session.startedAt }
     /// When ringing stops by itself.
     @inlinable public var ringUntil: Moment { session.ringUntil }
-    /// When the callee answered.
+    /// When the callee answered; `nil` = nobody has answered.
     @inlinable public var answeredAt: Moment? { session.answeredAt }
-    /// When media first flowed.
+    /// When media first flowed; `nil` = none has flowed.
     @inlinable public var activeAt: Moment? { session.activeAt }
-    /// When the call ended.
+    /// When the call ended; `nil` = it is live.
     @inlinable public var endedAt: Moment? { session.ending?.at }
-    /// Why the call ended.
+    /// Why the call ended; `nil` = it is live.
     @inlinable public var reason: EndReason? { session.ending?.reason }
-    /// The call that goes on instead of this one.
+    /// The callId of the call that goes on instead of this one; `nil` = no call does.
     @inlinable public var replacedBy: CallID? { session.ending?.replacedBy }
     /// The devices that take or took part: the caller's first.
     @inlinable public var legs: [Leg] { session.legs }
@@ -139,7 +139,7 @@ extension CallRecord {
 public struct EntryRecord: Equatable, Sendable {
     /// The entry.
     public var entry: LogEntry
-    /// The relayed object: one JSON object, UTF-8; a part of the frame that carries it.
+    /// The JSON object that is relayed, in UTF-8: the frame without the bytes reserved for the transport's header.
     public var object: ArraySlice<UInt8>
 
     /// An entry with its object.
@@ -149,33 +149,34 @@ public struct EntryRecord: Equatable, Sendable {
         self.object = object
     }
 
-    /// The number within the call's epoch.
+    /// The entry's number in its log.
     @inlinable public var seq: UInt64 { entry.seq }
 }
 
 /// An accepted signal that must not pass for a new one when it is resent.
 public struct AcceptedSignal: Equatable, Sendable {
-    /// The kind of a signal that was taken.
+    /// The kind of an accepted signal.
     public enum Kind: Equatable, Sendable {
-        /// An end, with the reason why the call was over for its device.
+        /// An `end`, with the reason why the call is over for the device that sent it; `nil` = no reason is known.
         case end(EndReason?)
-        /// An offer or an answer. The digest distinguishes it from another one to which an app gives the same `id`.
+        /// An offer or an answer. The digest of its description distinguishes it from another offer or answer that an
+        /// app sends under the same `id`.
         case description(digest: UInt64)
     }
 
     /// The kind of the signal.
     public let kind: Kind
-    /// The user that sent it.
+    /// The user that sent the signal.
     public let user: UserID
-    /// The device that sent it.
+    /// The device that sent the signal.
     public let device: DeviceIdentity
-    /// The `id` that the device gave it.
+    /// The `id` that the device gave the signal.
     public let id: SignalID
-    /// The epoch in which the signal was taken.
+    /// The epoch of the call that accepted the signal.
     public let epoch: UInt32
-    /// The `seq` in its ack; 0 = it needed no entry.
+    /// The `seq` in the signal's ack; 0 = the signal needed no log entry.
     public let seq: UInt64
-    /// When it was taken.
+    /// When the signal was accepted.
     public let at: Moment
 
     /// A signal with the given members.

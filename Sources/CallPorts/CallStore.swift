@@ -2,9 +2,9 @@ public import CallCore
 
 /// The port to the database, which stores calls, devices and blocks.
 ///
-/// The switchboard holds in memory everything that its decisions depend on. The store keeps it for the next start, and
-/// for the history. Changes are committed in the order given, many at a time; only ``open(at:)`` and ``close()`` block
-/// the loop.
+/// The switchboard holds in memory everything that its decisions depend on, except calls at rest. The store keeps the
+/// data for the next start, and for the history. Changes are committed in the order given, many at a time.
+/// Only ``open(at:)`` and ``close()`` block the event loop.
 public protocol CallStore: AnyObject, Sendable {
     /// Opens the store and reads the state with which the switchboard continues: devices, blocks, and the calls whose
     /// logs are still stored.
@@ -16,17 +16,19 @@ public protocol CallStore: AnyObject, Sendable {
     /// Queues changes and returns immediately; ``StoreReport/committed(upTo:)`` follows when they are durable.
     ///
     /// The changes of one call are committed together or not at all. Tickets only grow.
-    /// - Returns: `true` when they are durable already, as in a store without a disk; no report follows then.
+    /// - Returns: `true` when the changes are durable already, as in a store without a disk; no report follows then.
     func commit(_ changes: [Change], as ticket: Ticket) -> Bool
 
-    /// Queues a query; it sees every change queued before it. ``StoreReport/queryResult(_:_:)`` follows.
+    /// Queues a query, which sees every change queued before. ``StoreReport/queryResult(_:_:)`` follows.
     func submit(_ query: StoreQuery, as id: StoreQueryID)
 
     /// Commits all queued changes, marks the store as closed cleanly, and releases it.
     func close()
 }
 
-/// A report of a store to the loop, made by the closure that the store was created with, from any thread.
+/// A report of a store to the event loop.
+///
+/// The store passes it, on any thread, to the closure that the store was created with.
 public enum StoreReport: Sendable {
     /// Every change up to this ticket is durable.
     case committed(upTo: Ticket)
@@ -37,7 +39,7 @@ public enum StoreReport: Sendable {
     case recovered
     /// An invalid value was read.
     indirect case damaged(DamagedValue)
-    /// The answer to a query.
+    /// The result of a query.
     indirect case queryResult(StoreQueryID, StoreResult)
 }
 
@@ -55,7 +57,7 @@ public struct Ticket: Hashable, Comparable, Sendable {
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// The number of a query, which its answer repeats.
+/// The number of a query, which its result repeats.
 public struct StoreQueryID: Hashable, Sendable {
     /// The number, from 1.
     public let rawValue: UInt64
@@ -86,7 +88,7 @@ public enum Change: Equatable, Sendable {
     case logForgotten(CallNumber)
     /// Calls that ended before this moment are deleted completely, with log and timeline.
     case historyForgotten(before: Moment)
-    /// A device was registered or changed; replaces the one with the same user and id.
+    /// A device was registered or changed; replaces the device with the same user and id.
     indirect case device(DeviceRecord)
     /// A device was removed.
     case deviceRemoved(UserID, DeviceID)
@@ -127,10 +129,9 @@ public struct CallSelector: Equatable, Sendable {
     public var users: [UserID]
     /// The epoch of the call; `nil` = any.
     public var epoch: UInt32?
-    /// The user that asks.
+    /// The user that asks; `nil` = an operator or a service, who may see every call.
     ///
-    /// A call that is hidden from this user, by a block or because its callId was taken, is left out; `nil` = an
-    /// operator.
+    /// A call that is hidden from this user, by a block or because its callId was taken, is left out.
     public var viewer: UserID?
 
     /// A choice with the given members.
@@ -158,15 +159,15 @@ extension CallRecord {
     }
 }
 
-/// An answer of a store.
+/// The result of a query to a store.
 public enum StoreResult: Equatable, Sendable {
-    /// The answer to ``StoreQuery/history(_:limit:before:)``.
+    /// The result of ``StoreQuery/history(_:limit:before:)``.
     case history([CallRecord])
-    /// The answer to ``StoreQuery/timeline(_:)``; `nil` when there is no such call.
+    /// The result of ``StoreQuery/timeline(_:)``: the record, `nil` when there is no such call, and its events.
     case timeline(CallRecord?, [TimelineRecord])
-    /// The answer to ``StoreQuery/peers(_:limit:)``.
+    /// The result of ``StoreQuery/peers(_:limit:)``.
     case peers([UserID])
-    /// The answer to ``StoreQuery/log(_:)``; `nil` when there is no such call, or its log was deleted.
+    /// The result of ``StoreQuery/log(_:)``; `nil` when there is no such call, or its log was deleted.
     indirect case log(StoredCall?)
     /// The query failed.
     case failed(StoreFailure)
@@ -192,7 +193,7 @@ public struct StoredState: Equatable, Sendable {
     public var lastCallAt: Moment?
     /// How many times the store was opened without having been closed cleanly before.
     ///
-    /// Counted since ``Change/uncleanStartsForgotten``; a clean stop does not change the count.
+    /// Counted since the last ``Change/uncleanStartsForgotten``. A start after a clean stop does not change the count.
     public var uncleanStarts: Int = 0
     /// The invalid values that were found; the members above contain none of them.
     public var damages: [DamagedValue] = []

@@ -1,26 +1,27 @@
 /// The ranges of valid values that a store may return.
 ///
-/// A value outside them was not written by a server: it comes from a damaged disk or from SQL that somebody ran.
+/// A value outside these ranges was not written by a server: it comes from a damaged disk or from SQL that somebody
+/// ran.
 public enum StorableRange {
     /// Moments, in milliseconds since 1970: up to the year 2200.
     public static let moments: ClosedRange<Int64> = 0...7_258_118_400_000
-    /// Ends of do-not-disturb: as far ahead as the protocol allows.
+    /// Ends of do-not-disturb, in milliseconds since 1970: as far ahead as the protocol allows.
     public static let untils: ClosedRange<Int64> = 0...1 << 53
     /// Numbers of calls and of their entries.
     public static let numbers: ClosedRange<Int64> = 1...(1 << 62) - 1
     /// Epochs of a callId.
     public static let epochs: ClosedRange<Int64> = 1...1 << 31
-    /// Counts.
+    /// Counts, such as that of pushes without a reaction.
     public static let counts: ClosedRange<Int64> = 0...1_000_000
 }
 
 /// An invalid value in a store: see ``StorableRange``.
 public struct DamagedValue: Hashable, Sendable {
-    /// The table that contains it.
+    /// The table that contains the value.
     public var table: String
-    /// The column.
+    /// The column that contains the value.
     public var column: String
-    /// The key of the row, as it was found; it is not a secret.
+    /// The key of the row, as it was found; the key contains no secret.
     public var row: String
     /// The remedy that was applied.
     public var remedy: Remedy

@@ -1,20 +1,20 @@
 public import CallCore
 
-/// The identity of a client: the contents of a verified token.
+/// The identity of a client: the contents of a verified token or capability.
 public struct Principal: Equatable, Sendable {
     /// The user.
     public var user: UserID
     /// A fingerprint that distinguishes the token from others.
     public var fingerprint: TokenFingerprint
-    /// The user's displayed name.
+    /// The user's displayed name; `nil` = the token has none.
     public var name: String?
-    /// The device that the token names.
+    /// The device that the token names; `nil` = the token names none.
     public var device: DeviceID?
     /// The group rooms that the user may enter, by full name.
     public var rooms: Set<String>
-    /// Whether it is a service, which may act for any user.
+    /// Whether the client is a service, which may act for any user.
     public var isService: Bool
-    /// When the token expires.
+    /// When the token expires; `nil` = the token does not say, or the client presented a capability.
     public var expiresAt: Moment?
     /// When the token was issued, to the second; `nil` = the token does not contain it.
     public var issuedAt: Moment?
@@ -55,11 +55,14 @@ public struct Principal: Equatable, Sendable {
 
     /// Whether a revocation of tokens issued up to a moment covers this token.
     ///
-    /// A token without a moment of issue is covered: it may be any token that the user ever had.
+    /// A token without a moment of issue is covered, because it may have been issued at any time.
     @inlinable
     public func isRevoked(before moment: Moment) -> Bool { issuedAt.map { $0 <= moment } ?? true }
 
-    /// Returns the device that a request comes from: the named device, else the device that the token stands for.
+    /// Returns the device that a request comes from.
+    ///
+    /// It is the device of the capability, else the device that the request names (`device`), else the device that the
+    /// token names, else the device that the token stands for.
     @inlinable
     public func deviceIdentity(named device: DeviceID?) -> DeviceIdentity {
         if let scope { return DeviceIdentity(id: scope.device, fingerprint: fingerprint) }
@@ -74,7 +77,7 @@ public struct CallScope: Equatable, Sendable {
     public var call: CallID
     /// The epoch of the call.
     public var epoch: UInt32
-    /// The user at the other end.
+    /// The other user of the call.
     public var peer: UserID
     /// The device that was pushed.
     public var device: DeviceID

@@ -1,4 +1,4 @@
-/// The meanings of APNs' reasons for an operator, in plain words.
+/// Explanations of APNs' reasons, in plain words for an operator.
 ///
 /// Source: "Handling notification responses from APNs", Apple Developer Documentation.
 public enum PushHint {
@@ -33,19 +33,20 @@ public enum PushHint {
         "BadEnvironmentKeyIdInToken": "the APNs key is for the other environment",
     ]
 
-    /// The reason in a timeline when no push leaves this server.
+    /// The reason that a timeline shows for a push when this server sends none.
     public static let onlyLogged = "no APNs key is configured: pushes are only logged"
 
-    /// The advice when APNs is not reached, or does not answer.
+    /// The advice when APNs cannot be reached, or does not respond.
     public static let network = "check the network, the proxy, and whether the firewall allows port 443"
 
-    /// Whether ``text(for:)`` has a text for a reason.
+    /// Whether ``text(forReason:)`` has a text for a reason.
     public static func knows(_ reason: String) -> Bool { texts[reason] != nil }
 
-    /// Returns the meaning of APNs' reason.
+    /// Returns the meaning of APNs' reason; `nil` = there is no reason, or it is unknown.
     public static func text(forReason reason: String?) -> String? { reason.flatMap { texts[$0] } }
 
-    /// Returns the meaning of a push's result and what helps; `nil` where it needs no explanation, or there is none.
+    /// Returns what a push's result means, or what the operator can do about it; `nil` = the result needs no
+    /// explanation, or its reason is unknown.
     public static func text(for result: PushResult) -> String? {
         switch result {
         case .response(200, _, _): nil

@@ -2,13 +2,13 @@ public import CallCore
 
 /// The port to Apple's push service, which wakes devices.
 ///
-/// Both methods return immediately and may be called on the loop only. Each push gets exactly one report, even a
-/// push that was cancelled too late or could not be sent. The adapter passes the report, on the loop, to the receiver
-/// that it was created with.
+/// Both methods return immediately, and may be called only on the event loop that owns the switchboard. Each push gets
+/// exactly one report, even a push that was cancelled too late or could not be sent. The adapter passes the report, on
+/// that event loop, to the receiver that the adapter was created with.
 public protocol PushSender: AnyObject, Sendable {
     /// Sends one push; its result comes back as a report with the push's `id`.
     func send(_ push: OutgoingPush)
-    /// Cancels a push that was not yet handed to the network; it is then reported as ``PushResult/cancelled``.
+    /// Cancels a push, if it was not yet handed to the network; the push is then reported as ``PushResult/cancelled``.
     func cancel(_ id: PushID)
 }
 
@@ -26,7 +26,7 @@ public struct PushID: Hashable, Sendable {
 public struct OutgoingPush: Equatable, Sendable {
     /// The number that the report repeats.
     public var id: PushID
-    /// The device's token, lower-case hex.
+    /// The device's push token, lower-case hex.
     public var token: String
     /// The topic: `<bundle id>.voip` for a VoIP push, the bundle id for an alert.
     public var topic: String
@@ -38,19 +38,20 @@ public struct OutgoingPush: Equatable, Sendable {
     public var apnsID: String
     /// The JSON payload; at most 5,120 bytes for VoIP and 4,096 for an alert.
     public var payload: [UInt8]
-    /// The moment after which the push is useless; a request still under way is then given up and reported as
-    /// unreachable.
+    /// The moment after which the push is useless.
+    ///
+    /// A request that is still under way at this moment is given up and reported as ``PushResult/unreachable(_:)``.
     public var expiresAt: Moment
-    /// The call that the push is for, if it is for one; used only in the log.
+    /// The callId of the call that the push is for, for the server's log only; `nil` = the push is for a text.
     public var call: CallID?
-    /// The device that the push goes to; used only in the log.
+    /// The device that the push goes to, for the server's log only.
     public var device: DeviceID?
 
     /// The kind of a push (`apns-push-type`).
     public enum Kind: String, Sendable {
         /// Wakes the app, which reports the call to CallKit immediately. Priority 10.
         case voip
-        /// A notice that the system shows. Priority 10.
+        /// Shows a notification. Priority 10.
         case alert
     }
 
@@ -80,24 +81,24 @@ public struct OutgoingPush: Equatable, Sendable {
     }
 }
 
-/// One of Apple's two push services: a token is valid for only one of them.
+/// One of Apple's two push services: a push token is valid for only one of them.
 public enum APNsEnvironment: String, Sendable, CaseIterable {
     /// For builds from Xcode.
     case sandbox
     /// For TestFlight and the App Store.
     case production
 
-    /// The other one of the two.
+    /// The other environment.
     public var other: Self { self == .sandbox ? .production : .sandbox }
 }
 
 /// The result of a push.
 public enum PushResult: Equatable, Sendable {
-    /// APNs answered: 200, or an error with its `reason` ("BadDeviceToken") and, for 410, the `timestamp`
-    /// since which the token is invalid.
+    /// APNs responded with 200, or with an error and its `reason` ("BadDeviceToken"). For 410 there is also the
+    /// `timestamp` since which the push token is invalid.
     case response(status: Int, reason: String?, timestamp: Moment?)
-    /// No answer, because the connection failed, was lost or timed out; the text says so in plain words, without
-    /// addresses.
+    /// There was no response, because the connection failed, was lost or timed out. The text says so in plain words,
+    /// without addresses.
     case unreachable(String)
     /// The push was cancelled before it was sent.
     case cancelled

@@ -15,33 +15,34 @@ public struct TimelineRecord: Equatable, Sendable {
     }
 }
 
-/// A device that can be pushed.
+/// A registered device.
 public struct DeviceRecord: Equatable, Sendable {
     /// The device's user.
     public var user: UserID
-    /// The device's id: the client's, or one made by the server.
+    /// The device's id, chosen by the client or, if the client sent none, by the server.
     public var id: DeviceID
     /// Whether the client sent the device's id.
     ///
-    /// A device without an id is live if and only if its user has a connection without an id.
+    /// A device whose client sent no id counts as connected if and only if its user has a connection without a device
+    /// id.
     public var isNamed: Bool
     /// The platform, such as `ios` or `android`.
     public var platform: String
     /// The app's bundle id; the topic of the device's pushes begins with it.
     public var bundleID: String
-    /// The VoIP push token, lower-case hex.
+    /// The VoIP push token, lower-case hex; `nil` = none is registered.
     public var voipToken: String?
-    /// When the VoIP token was last registered.
+    /// When the VoIP push token was last registered; `nil` = never.
     public var voipTokenAt: Moment?
-    /// The alert push token, lower-case hex.
+    /// The alert push token, lower-case hex; `nil` = none is registered.
     public var alertToken: String?
-    /// When the alert token was last registered.
+    /// When the alert push token was last registered; `nil` = never.
     public var alertTokenAt: Moment?
-    /// The Firebase token (stored; sending comes later).
+    /// The Firebase token, which is stored but not used: this version does not send through Firebase.
     public var fcmToken: String?
-    /// The APNs environment that the client named.
+    /// The APNs environment that the client named; `nil` = the client named none.
     public var environment: APNsEnvironment?
-    /// The APNs environment that was found to work.
+    /// The APNs environment in which APNs last accepted a push to the device; `nil` = not known yet.
     public var workingEnvironment: APNsEnvironment?
     /// When the device was first registered.
     public var createdAt: Moment
@@ -49,7 +50,7 @@ public struct DeviceRecord: Equatable, Sendable {
     public var seenAt: Moment
     /// The number of VoIP pushes in a row that no sign of life followed.
     public var unansweredPushes: Int
-    /// The result of the last push.
+    /// The result of the last push; `nil` = there was no push.
     public var lastPush: LastPush?
 
     /// The number of VoIP pushes in a row without a reaction after which iOS is assumed to withhold them (protocol,
@@ -62,11 +63,11 @@ public struct DeviceRecord: Equatable, Sendable {
         public var at: Moment
         /// APNs' status; 0 when there was none.
         public var status: Int
-        /// APNs' reason ("BadDeviceToken"), or the server's own.
+        /// APNs' reason ("BadDeviceToken"), or the server's own reason; `nil` = there is none.
         public var reason: String?
         /// The APNs environment that was used.
         public var environment: APNsEnvironment
-        /// The meaning of the result and what to do, in plain words.
+        /// The meaning of the result or what to do about it, in plain words; `nil` = there is nothing to explain.
         public var hint: String?
 
         /// A result with the given members.
@@ -79,7 +80,7 @@ public struct DeviceRecord: Equatable, Sendable {
         }
     }
 
-    /// A device without tokens.
+    /// A device without push tokens, registered and last seen at `createdAt`.
     @inlinable
     public init(user: UserID, id: DeviceID, isNamed: Bool, platform: String, bundleID: String, createdAt: Moment) {
         self.user = user

@@ -2,7 +2,7 @@ public import CallCore
 
 /// The port to the TURN server's shared secret, which lets clients use that server.
 ///
-/// Called on the loop; it must be quick and do no I/O.
+/// Its method is called on the event loop, so it must return quickly and do no I/O.
 public protocol TURNCredentialIssuer: Sendable {
     /// Returns a credential for a user, valid from a moment on.
     func credential(for user: UserID, at now: Moment) -> TURNCredential

@@ -9,25 +9,25 @@ public enum TimelineEvent: Equatable, Sendable {
     case signal(SignalKind, from: Side, device: DeviceID, seq: UInt64)
     /// The call is hidden from its callee, who has blocked the caller.
     case blocked
-    /// The callee has set do-not-disturb: before the call, or while it rang.
+    /// The callee has set do-not-disturb, before the call or while the call rang.
     case doNotDisturb
-    /// The call is hidden from its callee, who has a live call under that callId with another user.
+    /// The call is hidden from its callee, who has a live call under the same callId with another user.
     case callIDTaken
-    /// So many others ring the callee that the call was refused.
+    /// So many other callers ring the callee that the call was refused.
     case tooManyCallers
-    /// The callee had neither a connection nor a device that can be pushed.
+    /// The callee had neither a connection nor a device with a VoIP push token.
     case noDevice
     /// The offer was sent to a device's connection.
     case delivered(DeviceID)
     /// A device fetched the call.
     case fetched(DeviceID)
-    /// A device's connection was pinged, to learn whether it is alive.
+    /// A device's connection was pinged, to learn whether the connection is dead.
     case probe(DeviceID)
     /// A device's connection did not answer its ping.
     case probeFailed(DeviceID)
     /// A push was handed to the push service.
     case pushSent(DeviceID, Push, APNsEnvironment)
-    /// A push had its result: APNs' status and reason or, without a status, the reason why there was no answer.
+    /// The result of a push came: APNs' status and reason or, without a status, the reason why there was no response.
     case pushResult(DeviceID, status: Int?, reason: String?, Push, APNsEnvironment)
     /// A push was cancelled before it was sent.
     case pushCancelled(DeviceID)
@@ -35,7 +35,8 @@ public enum TimelineEvent: Equatable, Sendable {
     case tokensRevoked(Side)
     /// The server was restarted while the call was live.
     case restarted
-    /// A further ring of `from` was refused because of a limit; `count` = the refusals so far.
+    /// After this call, a further ring by the user `from` was refused because of a limit; `count` = the number of
+    /// rings that the limit has refused since this call.
     case ringRefused(RingLimit, from: UserID, count: Int)
     /// An event of a device was repeated `count` times.
     case repeated(Repeatable, DeviceID, count: Int)
@@ -43,17 +44,17 @@ public enum TimelineEvent: Equatable, Sendable {
     case omitted(count: Int)
     /// The call ended.
     case ended(EndReason)
-    /// An event that this version does not write, read from a store: its name, and its details as members of a JSON
-    /// object without the braces.
+    /// An event that was read from a store and that this version does not write; `details` are the members of a JSON
+    /// object, without the braces.
     case other(name: String, details: String)
 
     /// The purpose of a push.
     public enum Push: String, Sendable, CaseIterable {
         /// A VoIP push for the call.
         case voip
-        /// A notice of the call, where VoIP pushes have no effect.
+        /// An alert push for the call, where VoIP pushes have no effect.
         case alert
-        /// The notice of a missed call.
+        /// An alert push for a missed call.
         case missed
     }
 
@@ -65,7 +66,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case perCallee = "rings_per_callee"
     }
 
-    /// An event that a device causes by connecting and by requests, any number of times.
+    /// An event that a device can cause any number of times, by connecting or by requests.
     public enum Repeatable: String, Sendable, CaseIterable {
         /// See ``TimelineEvent/delivered(_:)``.
         case delivered = "delivered.socket"
@@ -127,7 +128,7 @@ public enum TimelineEvent: Equatable, Sendable {
         }
     }
 
-    /// A detail of an event: a value, for the member of a JSON object.
+    /// The value of a detail of an event; each detail becomes a member of a JSON object.
     public enum Detail: Equatable, Sendable {
         /// A word that needs no escape in JSON: an id, or a word of the protocol.
         case word(String)
@@ -139,7 +140,7 @@ public enum TimelineEvent: Equatable, Sendable {
 
     /// Calls `body` with the name and the value of each detail, in the order in which they are written.
     ///
-    /// ``other(name:details:)`` has none: its details are text already.
+    /// For ``other(name:details:)`` it does not call `body`, because the details are JSON text already.
     public func forEachDetail(_ body: (_ name: String, Detail) -> Void) {
         switch self {
         case .signal(_, let side, let device, let seq):
@@ -176,7 +177,7 @@ public enum TimelineEvent: Equatable, Sendable {
 }
 
 extension TimelineEvent {
-    /// The number of bytes that a store needs for the event's name and its details, without escapes.
+    /// The number of bytes that a store needs for the event's name and details, not counting escapes.
     public var byteCount: Int {
         var count = name.utf8.count
         if case .other(_, let details) = self { return count + details.utf8.count }

@@ -2,13 +2,13 @@ import CallCore
 public import CallPorts
 import CallWire
 
-/// The other calls under an explained call's callId, for a reader that meant one of them.
+/// The other calls under the callId of an explained call, listed because the reader may have meant one of them.
 ///
 /// One callId may be in use with several users, and an app may use one callId for every call between two users.
 public struct CallsUnderSameID: Sendable {
-    /// The number of calls under one callId that are searched.
+    /// The largest number of calls under one callId that are searched.
     public static let limit = 1_000
-    /// The number of calls that are listed.
+    /// The largest number of calls that are listed.
     private static let shown = 5
 
     private let record: CallRecord

@@ -36,7 +36,8 @@ extension Explanation {
 
     /// The events as rows.
     ///
-    /// Numerous events of little interest share one row for each sender, until another event follows.
+    /// Events of kinds that are frequent and of little interest share one row for each kind and device, until an event
+    /// that is not of such a kind follows.
     private var rows: [(Event, count: Int)] {
         var rows: [(Event, count: Int)] = []
         var run: [String: Int] = [:]
@@ -68,7 +69,7 @@ extension Explanation {
 
     private func offsetText(_ event: Event) -> String { "\((event.at - record.startedAt).milliseconds)" }
 
-    /// The content of a row: an arrow between two columns, or a word at one.
+    /// The content of a row: an arrow between two columns, or a text in one column.
     private enum Step {
         case arrow(from: Int, to: Int, String)
         case word(at: Int, String)

@@ -36,7 +36,7 @@ extension Explanation {
             ? "The caller was told busy, like any other caller." : "The caller saw an ordinary ring."
     }
 
-    /// How the call ended.
+    /// The sentence that says how the call ended or, if it has not ended, in which state it is.
     private var outcome: String {
         if record.hidden == .block {
             return
@@ -83,7 +83,7 @@ extension Explanation {
 
     /// The state of a call that was not answered and has not ended, as far as the store shows.
     private var ringing: String {
-        // A running server ends the ring to the millisecond, and has stored the end a moment later.
+        // A running server ends the ringing at its deadline, and has stored the end a moment later.
         let isOver = now > record.ringUntil + .seconds(5)
         switch source {
         case .server where isOver:
@@ -114,15 +114,15 @@ extension Explanation {
         }
     }
 
-    /// The end that one side sent and that ended the call.
+    /// The `end` signal that ended the call; `nil` = the call is live, or no signal ended it.
     ///
-    /// A device that has lost the call may send a later end.
+    /// An `end` that came after the call's end did not end it.
     private var ender: Event? {
         guard let endedAt = record.endedAt else { return nil }
         return events.last { $0.signal == .end && $0.at <= endedAt }
     }
 
-    /// The side that ended the call.
+    /// The user whose `end` ended the call, or "one side" if the timeline has no such signal.
     private var enderName: String {
         switch ender?.side {
         case .caller: record.caller.text
@@ -138,7 +138,8 @@ extension Explanation {
         case .disconnected:
             return "it ended at \(offset(endedAt)) because one side was gone for longer than the grace period"
         case .failed: return "it failed at \(offset(endedAt)), as \(enderName) reported"
-        // The app that was killed in the call may be either user's, and the call's record does not show who began anew.
+        // The app that was killed in the call may be either user's, and the call's record does not show which user
+        // began the new call.
         case .replaced: return "one of the two started again with the same callId at \(offset(endedAt))"
         case .cancelled, .declined, .busy, .unanswered, .answeredElsewhere, .declinedElsewhere, .glare:
             return "it ended with \(reason.rawValue) at \(offset(endedAt))"
@@ -173,9 +174,10 @@ extension Explanation {
         return name + bySocket(own)
     }
 
-    /// Returns why a push without an answer was cancelled; `nil` = it was not.
+    /// Returns why a push without a result was cancelled; `nil` = the push was not cancelled, or that is unknown.
     ///
-    /// After a restart, the cancelled push is the next attempt: it is unknown whether the push before it was sent.
+    /// It is unknown if the server was restarted between the push and the cancellation: the cancelled push is then the
+    /// next attempt, and `push` may have been sent.
     private func cancellationReason(_ push: Event, _ own: [Event]) -> String? {
         guard let back = own.first(where: { $0.isPushCancelled && $0.position > push.position }) else {
             return nil
@@ -189,7 +191,9 @@ extension Explanation {
         return "the call no longer rang"
     }
 
-    /// Returns when a device came after its first push, if it is unknown whether a push reached it.
+    /// Returns a clause that says when a device came back after its first push; empty if the device did not come back.
+    ///
+    /// It is used where no response of APNs shows that the push was accepted.
     private func laterSignOfLife(_ own: [Event]) -> String {
         guard let pushed = own.first(where: { $0.isPushSent }),
             let life = own.first(where: { $0.position > pushed.position && $0.isSignOfLife })
@@ -259,7 +263,7 @@ extension Explanation {
         return taken + silence(since: sent)
     }
 
-    /// Returns the meaning of a device's silence since its push.
+    /// Returns the end of the sentence about a device that has given no sign of life since its push.
     private func silence(since sent: Event) -> String {
         guard let stopped = record.answeredAt ?? record.endedAt ?? (now > record.ringUntil ? record.ringUntil : nil)
         else {
@@ -284,7 +288,7 @@ extension Explanation {
 
     /// Returns how a device was notified.
     ///
-    /// A device on which iOS seems to withhold VoIP pushes gets a notice, which rings once.
+    /// A device on which iOS seems to withhold VoIP pushes gets an alert push, which sounds only once.
     private func verb(_ push: Event) -> String {
         guard push.push == .alert else { return "was pushed" }
         return "had not reacted to its last \(DeviceRecord.pushesUntilAlert) VoIP pushes, and was sent an alert instead"
@@ -318,7 +322,7 @@ extension Explanation {
         device.hasPrefix("t-") || device.hasPrefix("c-") || device.hasPrefix("d-")
     }
 
-    /// Returns the kind of a device in a word, with its id.
+    /// Returns the kind of a device in one or two words, followed by its id.
     private func model(of device: String) -> String {
         guard let record = devices.first(where: { $0.id.text == device }) else { return "device \(device)" }
         switch record.platform.lowercased() {

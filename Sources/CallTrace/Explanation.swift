@@ -4,10 +4,10 @@ import CallWire
 import JSON
 import PlainText
 
-/// An explanation why a call rang, or did not: its ladder as text, and a verdict in plain words.
+/// An explanation why a call rang, or did not: the call's ladder as text, and a verdict in plain words.
 ///
-/// It is made from stored records alone, so it works for a running server and for a stopped one. It contains no
-/// description, no candidate and no address.
+/// It is made from stored records alone, so that a call can be explained while the server runs and while it is stopped.
+/// It contains no description, no candidate and no address.
 public struct Explanation: Sendable {
     /// The call.
     public let record: CallRecord
@@ -22,11 +22,11 @@ public struct Explanation: Sendable {
 
     /// The source of the records that an explanation is made from.
     public enum RecordSource: Sendable {
-        /// A running server.
+        /// The database of a running server.
         case server
-        /// No server: it was stopped, or killed.
+        /// The database of a server that was stopped or killed.
         case noServer
-        /// A copy of the database.
+        /// A back-up of the database.
         case copy
     }
 
@@ -80,7 +80,7 @@ public struct Explanation: Sendable {
         var isProbeFailed: Bool { if case .probeFailed = event { true } else { false } }
         var isDelivered: Bool { if case .delivered = event { true } else { false } }
 
-        /// Whether the event shows that a device of the callee was there.
+        /// Whether the event shows that a device of the callee had contact with the server.
         var isSignOfLife: Bool {
             switch event {
             case .signal(_, let side, _, _): side != .caller
@@ -90,8 +90,12 @@ public struct Explanation: Sendable {
         }
     }
 
-    /// An explanation of a stored call, from its timeline, its log as far as it is stored, and the callee's devices, at
-    /// a moment of the wall clock.
+    /// An explanation of a stored call.
+    ///
+    /// `events`: The call's timeline.
+    /// `log`: The call's log; empty if it is no longer stored.
+    /// `devices`: The callee's registered devices.
+    /// `now`: The time of the wall clock.
     public init(
         record: CallRecord,
         events: [TimelineRecord],
@@ -123,7 +127,7 @@ public struct Explanation: Sendable {
     /// Returns a moment as an offset from the offer: `+0.21 s`.
     func offset(_ moment: Moment) -> String { "+" + Self.seconds(moment - record.startedAt) }
 
-    /// Returns a span in seconds with two decimals.
+    /// Returns a duration in seconds with two decimals.
     static func seconds(_ duration: Moment.Duration) -> String {
         let hundredths = (duration.milliseconds + 5) / 10
         let rest = String(hundredths % 100)

@@ -12,7 +12,7 @@ public final class MemoryCallStore: CallStore {
     /// Creates a store over a memory.
     /// - Parameters:
     ///   - memory: Where the data is stored. A store that is created later with the same memory finds it again.
-    ///   - report: Called with the answers to queries, from within ``submit(_:as:)``.
+    ///   - report: Called with the results of queries, from within ``submit(_:as:)``.
     public init(_ memory: Memory = Memory(), report: @escaping @Sendable (StoreReport) -> Void) {
         self.memory = memory
         self.report = report
@@ -34,7 +34,7 @@ public final class MemoryCallStore: CallStore {
         return true
     }
 
-    /// Reports the answer before it returns; see `CallStore.submit(_:as:)`.
+    /// Runs the query and reports its result before returning; see `CallStore.submit(_:as:)`.
     public func submit(_ query: StoreQuery, as id: StoreQueryID) {
         report(.queryResult(id, memory.tables.withLock { $0.run(query) }))
     }
@@ -47,7 +47,7 @@ public final class MemoryCallStore: CallStore {
 
 /// The data of memory stores.
 ///
-/// It is empty at first, and freed with the last reference.
+/// The memory is empty at first, and is freed with the last reference to this object.
 public final class Memory: Sendable {
     let tables = Mutex(Tables())
 

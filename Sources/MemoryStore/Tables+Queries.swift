@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 
-/// The answers to queries, from the data in memory.
+/// The results of queries, from the data in memory.
 extension Tables {
     func run(_ query: StoreQuery) -> StoreResult {
         switch query {

@@ -5,7 +5,7 @@ import CallPorts
 struct Tables {
     /// A call and everything that is stored for it.
     struct Row {
-        /// The record of the call; `nil` while only its log or its timeline was stored.
+        /// The record of the call; `nil` while only entries or events of the call were stored.
         var call: CallRecord?
         /// The log of the call, in `seq` order.
         var entries: [EntryRecord] = []
@@ -14,15 +14,17 @@ struct Tables {
     }
 
     private(set) var rows: [CallNumber: Row] = [:]
-    /// The numbers of the calls with each callId and of each user, oldest first.
+    /// The numbers of the calls with each callId, oldest first.
     private(set) var numbersByID: [CallID: [CallNumber]] = [:]
+    /// The numbers of each user's calls, oldest first.
     private(set) var numbersByUser: [UserID: [CallNumber]] = [:]
     private var devices: [DeviceKey: DeviceRecord] = [:]
     private var blocks: [BlockKey: Moment] = [:]
     private var doNotDisturb: [UserID: Moment] = [:]
     private var revocations: [UserID: Moment] = [:]
     private var lastCallNumber: Int64 = 0
-    /// The number of times the store was opened without being closed, including the present run while it is open.
+    /// The number of times that the store was opened and not closed cleanly, since the count was last reset; an open
+    /// store counts until it is closed.
     var uncleanStarts = 0
 
     private struct DeviceKey: Hashable {
@@ -103,9 +105,9 @@ struct Tables {
 }
 
 extension Tables.Row {
-    /// Inserts an entry in `seq` order.
+    /// Inserts an entry in `seq` order; it replaces a stored entry with the same `seq`.
     ///
-    /// New entries come last, except one that replaces an earlier one of the same `seq`.
+    /// A new entry usually goes to the end.
     mutating func insert(_ entry: EntryRecord) {
         guard let last = entries.last, last.seq >= entry.seq else {
             entries.append(entry)

@@ -4,7 +4,7 @@ import CallWire
 import DequeModule
 
 /// Something that is sent once the changes that it confirms are durable: an ack, a response, or the report that an
-/// order was carried out.
+/// operator's order was carried out.
 struct DeferredReply {
     /// The content, without its ticket.
     enum Content {
@@ -12,7 +12,7 @@ struct DeferredReply {
         case reply(RequestID, Reply)
         case done(OperatorOrderID)
 
-        /// The output that sends it.
+        /// The output that sends the content.
         var output: Switchboard.Output {
             switch self {
             case .frame(let id, let frame): .send(id, frame)
@@ -22,14 +22,14 @@ struct DeferredReply {
         }
     }
 
-    /// The commit that it waits for.
+    /// The commit that the reply waits for.
     let ticket: Ticket
-    /// When it began to wait.
+    /// When the reply began to wait.
     let since: Moment
     let content: Content
 }
 
-/// The changes that are not handed to the store yet, the commits under way, and the replies that wait for them.
+/// The changes that were not handed to the store yet, the commits under way, and the replies that wait for a commit.
 ///
 /// Acknowledgements wait for the commit; relaying does not.
 struct CommitQueue {
@@ -43,7 +43,7 @@ struct CommitQueue {
     private var lastTicket = Ticket(rawValue: 0)
     private var committed = Ticket(rawValue: 0)
 
-    /// Whether anything has changed since the last commit was handed over.
+    /// Whether anything has changed since the last commit was handed to the store.
     var hasChanges: Bool { !changes.isEmpty || !dirty.isEmpty }
 
     /// The number of replies that wait.
@@ -108,9 +108,9 @@ struct CommitQueue {
         }
     }
 
-    /// Removes the responses to requests, and returns these requests, oldest first.
+    /// Removes the responses to requests from the waiting replies, and returns these requests, oldest first.
     ///
-    /// Their changes may still become durable.
+    /// The changes of these requests may still become durable.
     mutating func takeRequests() -> [RequestID] {
         var requests: [RequestID] = []
         for reply in replies { if case .reply(let id, _) = reply.content { requests.append(id) } }

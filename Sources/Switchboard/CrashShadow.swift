@@ -6,7 +6,7 @@ import CallCore
 /// has seen is never given to another entry, so each unclean start makes `seq` skip the values that the crash may have
 /// used.
 struct CrashShadow {
-    /// The number of consecutive unclean starts, including this one.
+    /// The number of unclean starts since the count was last 0, including this start if it is one.
     private(set) var uncleanStarts: Int
     /// The moment from which no device can still ring for a call that a crash lost completely.
     private let until: Moment
@@ -17,7 +17,7 @@ struct CrashShadow {
         until = now + duration
     }
 
-    /// Returns the first `seq` of a new log, which is above every `seq` that was shown and that a crash may have lost.
+    /// Returns the first `seq` of a new log, which is above every `seq` that clients may have seen and a crash lost.
     func firstSeq(at now: Moment) -> UInt64 {
         guard uncleanStarts > 0, now < until else { return 1 }
         return 1 + UInt64(uncleanStarts) * CallCore.Limits.restartGap

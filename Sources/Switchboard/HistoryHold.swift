@@ -13,7 +13,7 @@ struct HistoryHold {
     /// the future.
     let oddAge: Moment.Duration?
 
-    /// The hold at a start; `newest` is the latest moment found in the store.
+    /// The hold at a start; `newest` is the latest sign of life of a device or beginning of a call in the store.
     init(startedAt now: Moment, newest: Moment?) {
         let isOdd =
             newest.map { $0 + SwitchboardLimits.oddDistance < now || now + SwitchboardLimits.oddDistance < $0 } ?? false

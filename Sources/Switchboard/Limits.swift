@@ -6,7 +6,7 @@ import CallCore
 enum SwitchboardLimits {
     // MARK: Connections
 
-    /// The largest number of call ends, and of texts, that may await their confirmation by one connection.
+    /// The largest number of end notices, and of texts, that may await their confirmation by one connection.
     static let unconfirmed = 64
     /// The number of unconfirmed bytes after which a connection is pinged, so that a pong shows how much has arrived.
     static let confirmedEvery = 32 * 1_024
@@ -23,7 +23,7 @@ enum SwitchboardLimits {
     static let roomsPerConnection = 64
     /// The number of users that one connection may watch.
     static let watchedPerConnection = 256
-    /// The number of contacts that one connection watches for an app that does not ask for each one.
+    /// The number of contacts that one connection watches for an app that does not ask for each of them.
     static let contactsPerConnection = 128
     /// The number of a user's newest calls that are searched for peers: this many outgoing and this many incoming ones.
     static let callsSearchedForPeers = 1_000
@@ -38,7 +38,8 @@ enum SwitchboardLimits {
     /// The shortest time over which reconnecting devices are spread, even if there are few: other servers may restart
     /// at the same time.
     static let shortestReconnectSpread = Moment.Duration.seconds(1)
-    /// The longest such time: until a device without a call has reconnected, only pushes reach it.
+    /// The longest time over which reconnecting devices are spread: until a device has reconnected, only pushes reach
+    /// it.
     static let longestReconnectSpread = Moment.Duration.seconds(10)
     /// The delay before the first device is to reconnect: the next server opens its store first.
     static let firstReconnectDelay = Moment.Duration.milliseconds(500)
@@ -53,11 +54,13 @@ enum SwitchboardLimits {
     static let offerRepeatedFor = Moment.Duration.seconds(10)
     /// How long after a call's end a signal without a peer may still belong to it.
     static let lateSignalsFor = Moment.Duration.seconds(10)
-    /// The same for a device that may not have been notified of the end: as long as a device may ring.
+    /// How long after a call's end a signal without a peer may still belong to it, if the sending device may not have
+    /// been notified of the end: as long as a device may ring.
     static let lateSignalsForUnnotified = Moment.Duration.seconds(120)
-    /// The number of ends of a callId, and of its descriptions, that are recognized when they are resent.
+    /// The number of `end` signals of a callId, and of its offers and answers, that are recognized when they are
+    /// resent.
     ///
-    /// A call has one end, and one more from each device that had lost it.
+    /// A call gets one `end` that ends it, and one more from each device that had lost the call.
     static let acceptedSignals = 16
     /// The number of spans into which the history's time is divided: the epochs of callIds are forgotten span by span.
     static let epochSpans: Int64 = 4
@@ -66,11 +69,11 @@ enum SwitchboardLimits {
 
     /// The largest number of events of one call: a call has some 10; a call to a family's 32 devices has some 200.
     static let timelineEvents = 512
-    /// The number of events reserved for the end of the call and for the counts.
+    /// The number of events reserved for the end of the call and for the counts of repeated and omitted events.
     static let reservedEvents = 64
     /// The number of devices whose repetitions are written individually at the end of a phase.
     static let countedDevices = 24
-    /// The number of waves of pushes and dead connections that are distinguished.
+    /// The number of waves, begun by pushes and dead connections, that are distinguished after the first.
     static let timelineWaves = 4
 
     // MARK: Stored bytes
@@ -87,7 +90,7 @@ enum SwitchboardLimits {
 
     /// The number of long polls that one user may have under way for one call.
     ///
-    /// These are one from each of two devices, and a second from each after it lost its network.
+    /// Four suffice for two devices: each has one poll and, after it lost its network, a second one.
     static let pollsPerUser = 4
     /// The number of a user's newest calls that are searched for an ended call with a peer.
     static let callsSearchedForPeer = 50
@@ -102,7 +105,7 @@ enum SwitchboardLimits {
     static let noticeLifetime = Moment.Duration.seconds(30)
     /// The smallest number of dead push tokens in one window at which deletion stops.
     ///
-    /// Deletion stops only if there are also more than twice as many dead tokens as accepted pushes in the window.
+    /// Deletion stops only if there are also more than twice as many dead push tokens as accepted pushes in the window.
     static let deadTokens = 20
     /// The length of a window in which the results of pushes are counted.
     static let deadTokenWindow = Moment.Duration.seconds(60)

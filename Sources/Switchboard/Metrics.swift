@@ -43,7 +43,7 @@ public struct Metrics: Sendable {
     public var pushesSent: UInt64 = 0
     /// Results of pushes, by reason; `accepted` for 200.
     public var pushResults: [String: UInt64] = [:]
-    /// Whether device tokens are no longer deleted because APNs refuses too many.
+    /// Whether push tokens are no longer deleted, because APNs refuses too many of them.
     public var isDeletionStopped = false
     /// Whether the store cannot write.
     public var isStalled = false
@@ -59,13 +59,13 @@ public struct Metrics: Sendable {
         public enum Limit: String, Sendable, CaseIterable {
             /// The backlog of a connection: signals and texts to it are refused.
             case backlog
-            /// Ends that a connection or user sends.
+            /// `end` signals without effect that a user sends.
             case ends
-            /// Pongs that a connection sends.
+            /// Signs of life, other than frames, that a connection gives: pongs, pings and polls.
             case pongs
             /// Long polls of one user for one call.
             case polls
-            /// Members of a group room.
+            /// Connections in one room.
             case roomMembers = "room_members"
             /// Events of one call's timeline.
             case timeline
@@ -115,7 +115,7 @@ public struct Metrics: Sendable {
         }
     }
 
-    /// The number of values in each range.
+    /// A histogram: the number of values in each range.
     public struct Histogram: Sendable {
         /// The upper ends of the ranges, ascending.
         public let bounds: [Int64]

@@ -3,7 +3,7 @@ public import CallPorts
 
 /// The settings of an operator; the defaults are those of the protocol, sections 3, 6 and 8.
 public struct Policy: Sendable {
-    /// How long a callee is rung if the offer does not specify it.
+    /// How long a callee is rung if the offer does not say how long.
     public var ringTimeout = Moment.Duration.seconds(45)
     /// How long a connection may take to answer the ping that goes with an offer.
     public var probeTimeout = Moment.Duration.seconds(2)
@@ -13,7 +13,7 @@ public struct Policy: Sendable {
     public var heartbeat = Moment.Duration.seconds(25)
     /// How long a connection may be silent before it is closed.
     public var silenceTimeout = Moment.Duration.seconds(60)
-    /// How long a connection stays open after its token has expired: clocks differ.
+    /// How long a connection stays open after its token has expired, because the issuer's clock may differ.
     public var tokenLeeway = Moment.Duration.seconds(60)
     /// How long an ended call can be fetched.
     public var fetchableFor = Moment.Duration.seconds(600)
@@ -35,7 +35,7 @@ public struct Policy: Sendable {
     public var endBurst = 200
     /// Bytes of logs and timelines that are stored for a user in a day: some 10,000 calls.
     public var keptBytesPerDay = 256 << 20
-    /// Connections that may be present in one group room: each one that enters or leaves is reported to all others.
+    /// Connections that may be present in one room: each connection that enters or leaves is reported to all others.
     public var connectionsPerRoom = 256
     /// Connections that a user may open a minute, on average and in one burst.
     public var connectsPerMinute = 60
@@ -45,7 +45,7 @@ public struct Policy: Sendable {
     public var ringsPerPair = 6
     /// Rings a minute of one callee by all callers together; 0 = unlimited.
     public var ringsPerCallee = 30
-    /// Callers that ring one callee at the same time; further callers are told that the callee is busy.
+    /// Callers that may ring one callee at the same time; further callers are told that the callee is busy.
     public var callersPerCallee = 5
     /// Unconfirmed bytes to a connection above which signals and texts to it are refused: a quarter of its queue.
     public var backlogBytes = 256 * 1_024

@@ -86,7 +86,7 @@ struct StorageQuotas {
         if isEmpty { exhausted.insert(user) }
     }
 
-    /// Returns the number of seconds until a user's quota has refilled; `nil` = it is not used up.
+    /// Returns the number of seconds until a user's quota allows a byte again; `nil` = the quota is not used up.
     mutating func secondsUntilRefill(of user: UserID, at now: Moment) -> Int? {
         guard exhausted.contains(user), var bucket = buckets[user] else { return nil }
         guard bucket.isEmpty(at: now) else {
@@ -98,7 +98,7 @@ struct StorageQuotas {
 
     /// Forgets the users whose quota is full.
     ///
-    /// It also removes from `exhausted` the users whose quota has refilled since, even if they have requested nothing.
+    /// It also removes from `exhausted` the users whose quota allows a byte again, even if they have requested nothing.
     mutating func forgetFull(at now: Moment) {
         buckets.forgetFull(at: now)
         guard !exhausted.isEmpty else { return }

@@ -16,7 +16,9 @@ extension Switchboard {
         turn.out.append(.send(connection.id, ServerFrame.error(error, id: id, callID: callID)))
     }
 
-    /// Sends something when all changes so far are durable; immediately if they already are.
+    /// Sends something once all changes so far are durable; immediately if they already are.
+    ///
+    /// While the store cannot write, a request whose changes are not durable is refused instead of waiting.
     mutating func sendWhenDurable(_ content: DeferredReply.Content) {
         if commits.isDurable {
             turn.out.append(content.output)
@@ -29,7 +31,7 @@ extension Switchboard {
 
     mutating func submit(_ query: StoreQuery, for purpose: PendingQuery) {
         let id = queries.register(for: purpose)
-        // The answer must include all changes so far.
+        // The query must see all changes so far.
         commits.flush(at: turn.now, into: &turn.out)
         if tracesCalls { turn.out += notes(ofCommitIn: turn.out) }
         turn.out.append(.submit(query, id))

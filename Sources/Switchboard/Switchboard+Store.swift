@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// Reports of the store: commits, stalls, and answers to queries.
+/// Reports of the store: commits, stalls, and results of queries.
 extension Switchboard {
     mutating func stored(_ report: StoreReport) {
         switch report {

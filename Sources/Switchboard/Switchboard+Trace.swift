@@ -4,12 +4,12 @@ import CallWire
 
 /// The reports that are made only while somebody looks for a fault (``Switchboard/TraceNote``).
 ///
-/// Nothing is decided here. While nothing is reported, each of these calls costs one comparison.
+/// Nothing is decided here. While nothing is reported, each use of these functions costs one comparison.
 extension Switchboard {
     /// How much is reported.
     public var detail: Detail { turn.detail }
 
-    /// Reports more or less from now on.
+    /// Sets how much is reported from now on.
     public mutating func report(_ detail: Detail) {
         turn.detail = detail
         if detail < .calls { turn.uncommitted = [] }
@@ -26,7 +26,7 @@ extension Switchboard {
         turn.out.append(.trace(.call(call.tag, step())))
     }
 
-    /// Reports something, if at least this much is reported.
+    /// Reports a note, if at least `detail` is reported.
     @inline(__always)
     mutating func trace(from detail: Detail, _ note: @autoclosure () -> TraceNote) {
         guard turn.detail >= detail else { return }
@@ -35,8 +35,8 @@ extension Switchboard {
 
     // MARK: Signals
 
-    // The way of a signal contains one comparison for each of these functions, and nothing of what they do: even a
-    // string's reference that is counted in vain would be measured there.
+    // The code that handles a signal makes one comparison before each of these functions, whose bodies are not inlined
+    // into it: even one needless change of a string's reference count would show in the number of instructions.
 
     /// Reports that a signal was received.
     @inline(never)
@@ -55,7 +55,7 @@ extension Switchboard {
     @inline(never)
     mutating func traceRefused(by call: Call) { turn.out.append(.trace(.call(call.tag, .refused))) }
 
-    /// Reports that an entry was sent to the connections that were noted.
+    /// Reports that an entry was sent to the connections in `turn.receivers`, and empties that list.
     @inline(never)
     mutating func traceRelayed(_ entry: LogEntry, of call: Call) {
         turn.out.append(.trace(.call(call.tag, .relayed(seq: entry.seq, entry.kind, to: turn.receivers))))
@@ -71,7 +71,8 @@ extension Switchboard {
 
     // MARK: Commits
 
-    /// Returns the reports of the calls whose changes the last of these outputs hands to the store.
+    /// Returns a report for each call whose changes the last of these outputs hands to the store; empty if the last
+    /// output is no new commit.
     mutating func notes(ofCommitIn outputs: [Output]) -> [Output] {
         guard case .commit(let changes, let ticket)? = outputs.last,
             turn.uncommitted.last.map({ $0.ticket < ticket }) ?? true

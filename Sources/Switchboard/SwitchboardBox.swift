@@ -1,7 +1,7 @@
 public import CallCore
 public import CallPorts
 
-/// A switchboard held by reference, for an owner that creates it late or replaces it.
+/// A switchboard held by reference, for an owner that creates its switchboard late or replaces it.
 ///
 /// Swift cannot yet read a noncopyable value from an optional property.
 public final class SwitchboardBox {

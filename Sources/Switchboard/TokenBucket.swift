@@ -7,7 +7,7 @@ public struct TokenBucket: Sendable {
     private var level: Double
     private var filledAt: Moment
 
-    /// A full bucket.
+    /// A full bucket, which holds `burst` tokens.
     public init(perSecond: Double, burst: Int, at now: Moment) {
         self.perSecond = perSecond
         self.burst = Double(burst)
@@ -15,7 +15,7 @@ public struct TokenBucket: Sendable {
         filledAt = now
     }
 
-    /// A full bucket that allows `count` in a span, all of which may come in one burst.
+    /// A full bucket that allows `count` tokens in a duration, all of which may be taken in one burst.
     public init(_ count: Int, in duration: Moment.Duration, at now: Moment) {
         self.init(perSecond: Double(count) * 1_000 / Double(max(1, duration.milliseconds)), burst: count, at: now)
     }
@@ -40,7 +40,7 @@ public struct TokenBucket: Sendable {
         return level < 1
     }
 
-    /// The number of whole seconds until the bucket holds a token again.
+    /// The number of seconds, rounded up, from the last access until the bucket holds a token again; at least 1.
     public var secondsUntilNext: Int { max(1, Int(((1 - level) / perSecond).rounded(.up))) }
 
     /// Whether the bucket is full.

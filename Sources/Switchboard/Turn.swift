@@ -6,17 +6,17 @@ import JSON
 /// The moment and the outputs of one turn, and the arrays that are reused from turn to turn, so that a relayed signal
 /// allocates nothing for them.
 struct Turn {
-    /// The moment at which the owner called the switchboard: the same for all that the call causes.
+    /// The moment of the input that is being handled, the same for everything that this input causes.
     var now: Moment
     /// The outputs, in the order in which they are carried out.
     var out: [Switchboard.Output] = []
-    /// The outputs of the call that is being driven.
+    /// The outputs of the call session that is handling an input.
     var steps: [CallSession.Output] = []
     /// The members of the frame that is being parsed.
     var scratch: [JSONObject.Member] = []
     /// How much is reported with ``Switchboard/Output/trace(_:)``.
     var detail = Switchboard.Detail.none
-    /// The connections to which the entry at hand was sent, if that is reported.
+    /// The connections to which the current entry was sent; recorded only while decisions about calls are reported.
     var receivers: [ConnectionID] = []
     /// The commits that were reported and are not durable, oldest first, each with its calls.
     var uncommitted: [(ticket: Ticket, tags: [Switchboard.CallTag])] = []

@@ -4,10 +4,12 @@ import CallWire
 
 /// The accepted signals of a callId that must not pass for new ones when they are resent.
 ///
-/// Each belongs to the call that accepted it, however late its copy arrives. A signal is resent when its ack was lost,
+/// A signal belongs to the call that accepted it, however late it is resent. A signal is resent when its ack was lost,
 /// and by then its callId may belong to a later call. If the resent signal were taken as new, an end would end the
-/// later call, an answer would answer it, and an offer would ring again. All ends are kept, and the offers and answers
-/// of earlier calls; those of the current call are in its log.
+/// later call, an answer would answer the later call, and an offer would ring again.
+///
+/// The ends of all calls of the callId are kept here. Of the offers and answers, only those of earlier calls are kept:
+/// those of the current call are in its log.
 struct AcceptedSignals {
     /// The ends, oldest first.
     private(set) var ends: [AcceptedSignal] = []
@@ -16,7 +18,7 @@ struct AcceptedSignals {
 
     init() {}
 
-    /// The signals of `call` and of the calls before it that were taken at `moment` or later.
+    /// The signals of `call` and of the calls before it that were accepted at `moment` or later.
     init(before call: Call?, since moment: Moment) {
         guard let call else { return }
         ends = call.acceptedSignals.ends.filter { $0.at >= moment }
@@ -27,12 +29,12 @@ struct AcceptedSignals {
 
     var isEmpty: Bool { ends.isEmpty && descriptions.isEmpty }
 
-    /// Returns an end that was taken before.
+    /// Returns the end with this `id` that was accepted before; `nil` = there is none.
     func end(_ id: SignalID, from device: DeviceIdentity, of user: UserID) -> AcceptedSignal? {
         ends.first { $0.id == id && $0.user == user && Self.isSame($0.device, device) }
     }
 
-    /// Returns an offer or answer that an earlier call took.
+    /// Returns the offer or answer with this `id` that an earlier call accepted; `nil` = there is none.
     func description(_ id: SignalID, digest: UInt64, from device: DeviceIdentity, of user: UserID) -> AcceptedSignal? {
         descriptions.first {
             $0.id == id && $0.kind == .description(digest: digest) && $0.user == user && Self.isSame($0.device, device)
@@ -41,7 +43,8 @@ struct AcceptedSignals {
 
     /// Whether both are the same device.
     ///
-    /// A device without an id is identified by its token, and may have another token when it resends a signal.
+    /// A device without an id is identified by its token, and may have another token when it resends a signal. So any
+    /// two devices without an id count as the same device.
     private static func isSame(_ one: DeviceIdentity, _ other: DeviceIdentity) -> Bool {
         one.isSame(as: other) || one.isUnnamed && other.isUnnamed
     }
@@ -82,12 +85,10 @@ extension Call {
 }
 
 extension Switchboard {
-    /// Returns the receipt of a resent signal.
+    /// Returns the receipt of a resent signal; `nil` = the signal is not among those that are kept.
     ///
-    /// The signal is an end that any call of its callId has taken, or an offer or answer that an earlier call of its
-    /// callId has taken.
-    ///
-    /// Calls that are hidden from the sender are searched too.
+    /// The ends of all calls of the callId are kept, and the offers and answers of its earlier calls. Calls that are
+    /// hidden from the sender are searched too.
     func receipt(ofAccepted message: SignalMessage, from source: Source, _ peer: UserID?) -> Receipt? {
         guard let id = message.id, let callID = message.callID else { return nil }
         for call in calls.everything(named: callID, of: source.user) where peer.map(call.key.pair.contains) ?? true {

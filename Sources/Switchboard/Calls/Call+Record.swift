@@ -17,8 +17,8 @@ extension Call {
     /// Restores a stored call at `now`; `nil` when the record is inconsistent.
     ///
     /// The stored moments from which deadlines are computed are capped relative to `now`. Without the cap, a call whose
-    /// stored answer or end lies in the future would never be released. A stored ring of a year would keep its two
-    /// users busy for that year.
+    /// stored answer or end lies far in the future would stay in memory until then, and a call whose stored ringing
+    /// ends in a year would ring for a year.
     convenience init?(
         _ stored: StoredCall,
         grace: Moment.Duration,
@@ -62,7 +62,7 @@ extension Call {
 }
 
 extension DevicePush {
-    /// The result of the push, as it is stored; `nil` while it has none.
+    /// The result of the push, as it is stored; `nil` while the push has no result.
     fileprivate var outcome: CallRecord.PushOutcome? {
         switch phase {
         case .accepted: .accepted

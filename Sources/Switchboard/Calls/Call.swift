@@ -9,7 +9,7 @@ final class Call {
     let room: String
     /// The JSON members by which every frame of the call names its log.
     private let logHead: LogHead
-    /// The caller's displayed name.
+    /// The caller's displayed name; `nil` = neither the offer nor the caller's token has one.
     var displayName: String?
     /// The UUID by which CallKit identifies the call.
     let uuid: String
@@ -27,22 +27,24 @@ final class Call {
     var polls: [RequestID] = []
     /// The bound on the call's timeline.
     var timeline = TimelineBound()
-    /// The number of log entries that were counted towards their users' quotas.
+    /// The number of log entries that were counted towards the quotas of the two users.
     var countedEntries = 0
-    /// The bytes of the timeline that were not counted yet.
+    /// The bytes of the timeline that were not counted towards the caller's quota yet.
     var uncountedBytes = 0
     /// The transports by which the caller's newest offer has come: some apps send it both by request and by connection.
     var offerTransports: Set<Source.Transport> = []
-    /// The digest of the newest answer to the previous call under this callId: that answer may come again by a slower
-    /// way.
+    /// The digest of the newest answer to the previous call under this callId; `nil` = there is none.
+    ///
+    /// That answer may come a second time, by a slower transport.
     var earlierAnswer: UInt64?
     /// The accepted signals of the callId that must have no effect when they are resent.
     var acceptedSignals = AcceptedSignals()
     /// The number of the call's pushes that are under way.
     var openPushes = 0
-    /// When the ended call was last loaded from the store, or was due to rest but had to stay in memory.
+    /// When the ended call was last loaded from the store, or last had to stay in memory although it was due to be put
+    /// to rest; `nil` = neither has happened.
     var loadedAt: Moment?
-    /// The moment of the call's timer in the heap.
+    /// The moment of the call's next timer in the heap; `nil` = no timer is set.
     var scheduledAt: Moment?
     /// Whether the call's record must be stored again.
     var isDirty = false
@@ -66,14 +68,14 @@ final class Call {
     var number: CallNumber { session.number }
     var key: CallKey { session.key }
 
-    /// Whether the newest offer has come by the other transport only.
+    /// Whether the newest offer has come, but not by `transport`.
     ///
-    /// A copy may still come by `transport`: some apps send an offer by both.
+    /// A copy of the offer may still come by `transport`, because some apps send an offer by both transports.
     func offerCameOnly(byOtherThan transport: Source.Transport) -> Bool {
         !offerTransports.isEmpty && !offerTransports.contains(transport)
     }
 
-    /// The name of the call's log.
+    /// The name of the call's log: callId, room and epoch.
     var logName: LogName { LogName(callID: key.id, room: room, epoch: session.epoch) }
 
     /// When the call ended; `nil` while it is live.
@@ -81,7 +83,7 @@ final class Call {
         if case .ended(let ending, _) = session.phase { ending.at } else { nil }
     }
 
-    /// Returns the next moment at which the switchboard must check the call.
+    /// Returns the next moment at which the switchboard must check the call; `nil` = the call has no deadline.
     func deadline(fetchableFor: Moment.Duration) -> Moment? {
         var next =
             endedAt.map { min(max($0, loadedAt ?? $0) + SwitchboardLimits.restsAfter, $0 + fetchableFor) }

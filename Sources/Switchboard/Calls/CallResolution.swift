@@ -16,7 +16,7 @@ enum CallResolution {
 
     /// Whether a callId may name `user` and somebody who is not in `call`.
     ///
-    /// If so, a signal under the callId means the call of these two users, although `call` is live.
+    /// If so, a signal under the callId may mean a call of these two users, although `call` is live.
     static func mayName(_ id: CallID, _ user: UserID, otherThan call: Call) -> Bool {
         guard id.text.hasPrefix(user.text + "-") || id.text.hasSuffix("-" + user.text) else { return false }
         return !isMadeOf(id, call.session.caller, call.session.callee)
@@ -46,15 +46,15 @@ enum CallResolution {
             $0.session.isLive && !$0.key.pair.contains(caller) && $0.session.side(of: callee) != nil
         }
         guard isMadeOf(id, caller, callee) else { return !others.isEmpty }
-        // Because `.` stands for `@` or `+`, one callId can name two pairs of users: it belongs to the pair that uses
-        // it.
+        // Because `.` stands for `@` or `+`, one callId can name two pairs of users. The callId then belongs to the
+        // pair that has a live call under it.
         return others.contains { isMadeOf(id, $0.session.caller, $0.session.callee) }
     }
 
     /// Returns the call that is meant among the calls of one callId.
     ///
-    /// In order of preference: the oldest live call of the two users whom the callId names; their newest call; the
-    /// oldest live call that the device is in; the user's oldest live call; the newest call.
+    /// The order of preference is: the oldest live call of the two users whom the callId names; the newest call of
+    /// these two users; the oldest live call that the device is in; the user's oldest live call; the newest call.
     static func meant(by user: UserID, _ device: DeviceIdentity?, among calls: [Call]) -> Call? {
         let own = calls.filter { isMadeOf($0.key.id, $0.session.caller, $0.session.callee) }
         if let named = own.filter(\.session.isLive).min(by: { $0.number < $1.number })
@@ -67,7 +67,7 @@ enum CallResolution {
         return live.first ?? calls.max { $0.number < $1.number }
     }
 
-    /// Whether a device is in a call: it began the call or has answered it.
+    /// Whether a device is in a call: the device began or answered the call.
     static func isIn(_ call: Call, _ user: UserID, _ device: DeviceIdentity) -> Bool {
         switch call.session.side(of: user) {
         case .caller: call.session.isCaller(device)
@@ -118,7 +118,7 @@ enum CallResolution {
 }
 
 extension Switchboard {
-    /// Returns why a new call is hidden from its callee; `nil` = it is shown.
+    /// Returns why a new call is hidden from its callee; `nil` = the call is shown.
     func reasonToHide(_ id: CallID, of caller: UserID, from callee: UserID) -> CallRecord.Hidden? {
         directory.reasonToHide(caller, from: callee, at: turn.now)
             ?? (CallResolution.isCallIDTaken(id, for: caller, of: callee, in: calls) ? .callIDTaken : nil)
@@ -137,8 +137,8 @@ extension Switchboard {
 
     /// Returns the call that an offer without a peer belongs to.
     ///
-    /// A callId `<me>-<peer>` names the callee. So a call from another user under this callId does not prevent the
-    /// user's own call.
+    /// A callId `<me>-<peer>` names the callee. So a call with a user other than `<peer>` under this callId does not
+    /// prevent the sender's own call to `<peer>`, unless the sending device is in that other call.
     func call(ofOffer id: CallID, from source: Source) -> Call? {
         guard let call = calls.find(id, for: source.user, on: source.device) else { return nil }
         guard let peer = Room.peer(inCallID: id, for: source.user), !call.key.pair.contains(peer),

@@ -4,17 +4,17 @@ import CallWire
 
 /// Decides what an offer means, and whether a new call rings.
 ///
-/// It reads the call that was found for the offer, and changes nothing. Rates and quotas are checked elsewhere.
+/// The router reads the call that was found for the offer, and changes nothing. Rates and quotas are checked elsewhere.
 enum CallRouter {
-    /// An offer with the other values, besides the call, on which its meaning depends.
+    /// An offer, and the other values on which its meaning depends, except the call that was found.
     struct IncomingOffer {
         let offer: Offer
         /// The `id` that the device gave the offer.
         let id: SignalID?
         let callID: CallID?
-        /// The epoch that the sender means.
+        /// The epoch that the sender names; `nil` = none.
         let epoch: UInt32?
-        /// The user that the sender names by `to` or `room`.
+        /// The user that the sender names by `to` or `room`; `nil` = none.
         let named: UserID?
         let source: Source
 
@@ -23,8 +23,9 @@ enum CallRouter {
 
         /// The offer in the form that decides whether it replaces a call.
         ///
-        /// A callId `<me>-<peer>` names the callee as `to` does. Otherwise an app that was killed in a call and calls
-        /// again under the same token would renegotiate its lost call instead of beginning a new one.
+        /// For a device without an id, a callId `<me>-<peer>` names the callee as `to` does. Without this rule, an app
+        /// that was killed in a call and calls again under the same token would renegotiate its lost call instead of
+        /// beginning a new one.
         fileprivate var meant: Offer {
             guard source.device.isUnnamed, peerInCallID != nil else { return offer }
             var offer = offer
@@ -35,17 +36,17 @@ enum CallRouter {
 
     /// The meaning of an offer.
     enum Decision {
-        /// It concerns the call that was found: a repeat, a new description, a renegotiation, or an offer that the call
-        /// refuses.
+        /// The offer concerns the call that was found: it is a repeat, a new description, a renegotiation, or an offer
+        /// that the call refuses.
         case inCall(CallSession.OfferMeaning)
         /// The offer of a call that has just ended has come a second time, by the other transport (request or
-        /// connection); `seq` is the number of that offer's entry.
+        /// connection); `seq` is the number of the entry that the offer's first arrival has in the log.
         case lateCopy(seq: UInt64)
-        /// It begins a call, and there is no live call under its callId.
+        /// The offer begins a call, and there is no live call under its callId.
         case first(to: UserID)
-        /// It begins a call that replaces the live call that was found.
+        /// The offer begins a call that replaces the live call that was found.
         case replacement(to: UserID)
-        /// It is refused with this error.
+        /// The offer is refused with this error.
         case refused(WireError)
     }
 
@@ -72,7 +73,8 @@ enum CallRouter {
         // new call if its call ended while the offer was on its way, or if the newest call under the callId is hidden
         // from the sender.
         if let epoch = incoming.epoch {
-            // A call that the server does not know was lost in a crash: its caller begins it again.
+            // A call of an epoch that the server does not know was lost in a crash. After this refusal, the caller
+            // begins the call again.
             guard let found, epoch <= found.session.epoch else { return .refused(Switchboard.unknownCall) }
             guard epoch == found.session.epoch, found.session.isLive, side != nil else {
                 return .refused(WireError(.callEnded, "epoch: has ended", field: Field.epoch.name))
@@ -93,23 +95,23 @@ enum CallRouter {
         return live == nil ? .first(to: callee) : .replacement(to: callee)
     }
 
-    /// How a new call begins.
+    /// The outcome of the start of a new call.
     enum StartOutcome: Equatable {
-        /// It rings its callee; the callee's own ringing calls to the caller give way to it.
+        /// The call rings its callee; the callee's own ringing calls to the caller give way to it.
         case rings
-        /// It is hidden from its callee, who cannot answer it.
+        /// The call is hidden from its callee, who cannot answer it.
         case hidden
-        /// It ends at once: the callee is in another call, and such calls are refused.
+        /// The call ends at once: the callee is in another call, and the policy is to report busy.
         case busy
-        /// It ends at once: too many other callers ring its callee.
+        /// The call ends at once: too many other callers ring its callee.
         case tooManyCallers
-        /// It ends at once: its callee rings its caller at the same time, and the callee's call continues.
+        /// The call ends at once: its callee rings its caller at the same time, and the callee's call continues.
         case lostGlare(to: CallID)
     }
 
     /// Decides whether a call that begins rings.
     ///
-    /// `opposingCalls`: The ringing calls of the callee to the caller.
+    /// `opposingCalls`: The callIds of the calls by which the callee is ringing the caller.
     static func begin(
         _ id: CallID,
         hidden: CallRecord.Hidden?,

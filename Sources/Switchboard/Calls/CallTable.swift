@@ -72,7 +72,7 @@ struct CallTable: ~Copyable {
 
     /// Chooses among several calls.
     ///
-    /// A separate function, so that the table is not copied when there is only one call.
+    /// It is static and not inlined, so that the look-up of a callId with only one call costs nothing for it.
     @inline(never)
     private static func meant(
         among named: [Call],
@@ -92,7 +92,8 @@ struct CallTable: ~Copyable {
         everything(named: id, of: user).filter { Self.visible($0, to: user) != nil }
     }
 
-    /// Returns the same as ``calls(named:of:)``, including the calls that are hidden from the user.
+    /// Returns a user's calls under a callId as ``calls(named:of:)`` does, and also those that are hidden from the
+    /// user.
     func everything(named id: CallID, of user: UserID) -> [Call] { named[CallIDKey(user: user, id: id)] ?? [] }
 
     /// Returns the call that a device began by the offer with this `id`.
@@ -152,10 +153,10 @@ struct CallTable: ~Copyable {
         if call.session.isLive { liveCount += 1 }
     }
 
-    /// Makes a call findable by its callId for a user; it replaces the earlier call of the same two users.
+    /// Makes a call findable by its callId for a user; the call replaces the earlier call of the same two users.
     ///
-    /// A call that is hidden from the user replaces only another hidden call. The user's late signals, and a device
-    /// that asks for the call that it knows, must still find the visible call.
+    /// A call that is hidden from the user replaces only another hidden call: the user's late signals, and requests of
+    /// a device that knows the visible call, must still find the visible call.
     private mutating func list(_ call: Call, for user: UserID) {
         let name = CallIDKey(user: user, id: call.key.id)
         // There is almost never another call with the callId.
@@ -170,7 +171,8 @@ struct CallTable: ~Copyable {
         named[name] = known
     }
 
-    /// Makes an earlier call findable again for a user, unless the user knows a newer one under the same callId.
+    /// Makes an earlier call findable again for a user, unless that user can find a newer call of the same two users
+    /// under the same callId.
     private mutating func listAgain(_ call: Call, for user: UserID) {
         guard Self.visible(call, to: user) != nil else { return }
         let name = CallIDKey(user: user, id: call.key.id)
@@ -181,7 +183,7 @@ struct CallTable: ~Copyable {
         named[name] = known + [call]
     }
 
-    /// Whether a call is found by its callId, by either of its users.
+    /// Whether at least one of its two users can find a call by its callId.
     private func isListed(_ call: Call) -> Bool {
         [call.session.caller, call.session.callee].contains { user in
             named[CallIDKey(user: user, id: call.key.id)]?.contains { $0 === call } ?? false
@@ -244,7 +246,7 @@ struct CallTable: ~Copyable {
     /// Adds a call that was loaded from rest.
     ///
     /// `isNewest`: Whether it was the newest call of its callId and its two users when it was put to rest.
-    /// `isNamed`: Whether it was found by its callId then.
+    /// `isNamed`: Whether it could be found by its callId when it was put to rest.
     mutating func load(_ call: Call, isNewest: Bool, isNamed: Bool) {
         byNumber[call.number] = call
         if let name = offerName(of: call), offers[name].map({ $0 < call.number }) ?? true { offers[name] = call.number }

@@ -1,6 +1,6 @@
 import CallCore
 
-/// By user, the ended calls with a device that has not yet been notified of the end.
+/// For each user, the ended calls whose end has not yet been reported to every device of that user in the call.
 struct EndNotices {
     private var byUser: [UserID: [CallNumber]] = [:]
 

@@ -2,19 +2,20 @@ import CallCore
 
 /// The part of a call at rest that stays in memory.
 ///
-/// The call has ended; no poll, push or notification of it is under way; everything else about it is in the store.
+/// The call has ended, and no poll, push or notification of it is under way. Everything else about it is in the store.
 ///
-/// Some 40 bytes; see Decision 0012.
+/// A value of this type has some 40 bytes; see Decision 0012.
 struct RestingCall {
     /// When the call can no longer be fetched.
     let expiresAt: Moment
     /// The number of events in the call's timeline.
     let events: UInt16
-    /// Whether it is the newest call of its callId and its two users.
+    /// Whether the call is the newest one of its callId and its two users.
     let isNewest: Bool
-    /// Whether it is found by its callId; a later call may have taken the callId.
+    /// Whether the call can be found by its callId; a later call may have taken the callId.
     let isNamed: Bool
-    /// Hashes of the keys that lead to the call: its callId with either user, and the offer that began it (0 = none).
+    /// Hashes of the keys that lead to the call: its callId with each of its two users, and the offer that began it
+    /// (0 = no such key).
     fileprivate let keyHashes: (caller: Int, callee: Int, offer: Int)
 
     init(_ call: Call, expiresAt: Moment, isNewest: Bool, isNamed: Bool, offer: Int?) {

@@ -2,7 +2,7 @@ import CallCore
 import CallWire
 
 extension SignalMessage {
-    /// Returns the user that the message of a user is for, according to `to` and `room`.
+    /// Returns the other user that a message sent by `user` names by `to` or `room`; `nil` = it has neither.
     func peer(for user: UserID) throws(WireError) -> UserID? {
         if to == user { throw .invalid(.to, "must be another user") }
         guard let name = room else { return to }

@@ -11,7 +11,7 @@ extension Switchboard {
         case nothing
     }
 
-    /// Hands one input to a call and carries out its outputs: the call decides first, the actions follow.
+    /// Hands one input to a call and carries out the call's outputs: all decisions are made before the first action.
     @discardableResult
     mutating func process(
         _ call: Call,
@@ -61,7 +61,7 @@ extension Switchboard {
             case .changed: commits.markDirty(call)
             }
         }
-        // From here on, every entry of the log has its frame: polls can be answered.
+        // From here on, every entry of the log has its frame, so the responses to polls can be built.
         if !call.polls.isEmpty { respondToPolls(of: call) }
         for (connection, side) in notified where call.session.hasUndeliveredEnd(to: connection.device, side: side) {
             connection.awaitEndConfirmation(of: call, side)
@@ -131,7 +131,7 @@ extension Switchboard {
             let user = call.user(on: side)
             for connection in connections.of(user)
             where call.session.sees(entry, side: side, device: connection.device) {
-                // The replay's cursor will reach this entry.
+                // The call is being replayed to this connection, and the replay will reach this entry.
                 if connection.replays(call.number) { continue }
                 metrics.delivered += 1
                 if tracesCalls { turn.receivers.append(connection.id) }

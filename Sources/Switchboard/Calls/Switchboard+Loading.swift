@@ -4,7 +4,7 @@ import CallWire
 
 /// Loading calls at rest, and handling the signals and requests that waited for them.
 extension Switchboard {
-    /// Handles the store's answer with a call's record and log.
+    /// Handles the record and log of a call at rest that the store has read; `stored` is `nil` if the store has none.
     mutating func loaded(_ number: CallNumber, _ stored: StoredCall?) {
         if let ended = calls.resting[number] {
             _ = calls.resting.remove(number)
@@ -30,7 +30,8 @@ extension Switchboard {
         for work in queries.unpark(number) { resume(work) }
     }
 
-    /// Handles the store's failure to read a call: the call stays at rest, and the clients that asked must ask again.
+    /// Handles the store's failure to read a call: the call stays at rest, and the signals and requests that waited for
+    /// it are refused, so that clients send them again later.
     mutating func loadFailed(_ number: CallNumber) {
         let (failed, notices) = queries.cancelLoad(number)
         for id in notices { connections[id]?.hasUnreadEnds = true }

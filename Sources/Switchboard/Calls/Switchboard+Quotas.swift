@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// The limits of one user: ends without effect, and stored bytes.
+/// Two limits of each user: on `end` signals without effect, and on stored bytes.
 extension Switchboard {
     // MARK: Ends
 
@@ -15,7 +15,7 @@ extension Switchboard {
         return false
     }
 
-    /// Whether an end is for a call that has not ended for its sender.
+    /// Whether an `end` is for a call that has not ended for the sending device.
     private func endsCall(_ message: SignalMessage, by user: UserID, _ device: DeviceIdentity) -> Bool {
         // A room of other users is refused when the end is handled.
         let peer = try? message.peer(for: user)

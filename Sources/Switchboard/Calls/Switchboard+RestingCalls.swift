@@ -4,15 +4,15 @@ import CallWire
 
 /// Calls at rest: an ended call is removed from memory, and loaded again when a client asks for it.
 ///
-/// The signal or request that asks is put aside until the store has answered, and is then handled as if the call had
-/// been in memory all the time. So there is only one code path for ended calls (Decision 0012).
+/// The signal or request that asks is put aside until the store has read the call, and is then handled as if the call
+/// had been in memory all the time. So there is only one code path for ended calls (Decision 0012).
 extension Switchboard {
     // MARK: Putting calls to rest
 
     /// Puts an ended call to rest once it has been in memory long enough; returns whether it did.
     ///
-    /// A call stays in memory while a long poll waits for it, a push for it is under way, or a connection is still
-    /// being sent its log or its end.
+    /// A call stays in memory while a long poll of the call waits, a push for the call is under way, or a connection is
+    /// still being sent the call's log or has not confirmed its end.
     mutating func putToRest(_ call: Call, endedAt: Moment) -> Bool {
         guard turn.now >= max(endedAt, call.loadedAt ?? endedAt) + SwitchboardLimits.restsAfter else { return false }
         guard call.polls.isEmpty, call.openPushes == 0, !isBeingSent(call) else {
@@ -29,7 +29,7 @@ extension Switchboard {
 
     /// Removes a call from the end notices of each user whose devices have all been notified.
     ///
-    /// If the call stayed there, each connect of the user would read it from the store.
+    /// If the call stayed there, each new connection of the user would cause a read of the call from the store.
     private mutating func forgetDeliveredEnds(of call: Call) {
         for side in Side.allCases
         where !call.session.legs.contains(where: { $0.side == side && $0.phase == .endNotDelivered }) {
@@ -54,8 +54,9 @@ extension Switchboard {
 
     /// Returns the calls at rest that a user may mean by a callId.
     ///
-    /// `found`: The call that was found in memory. The user can mean no other call if a peer is named. The same holds
-    /// if the found call is live, unless the callId names the user together with somebody outside that call.
+    /// `found`: The call that was found in memory; `nil` = none. If a call was found and a peer is named, the user can
+    /// mean no other call. If the found call is live, the user can mean no other call either, unless the callId names
+    /// the user together with somebody outside that call.
     func callsAtRest(_ id: CallID, for user: UserID, with peer: UserID?, unless found: Call?) -> [CallNumber] {
         guard !calls.resting.isEmpty else { return [] }
         if let found {
@@ -67,9 +68,9 @@ extension Switchboard {
 
     /// Returns the calls at rest that a signal other than an offer may mean.
     ///
-    /// If a live call was found, only a signal without a peer can mean another call: a late signal for an ended call
-    /// with somebody else. If the sending device is in the live call, only an `end` can: it may be a resend of an `end`
-    /// that the ended call accepted.
+    /// If a live call was found, only a signal without a peer can mean another call: it may be a late signal for an
+    /// ended call with somebody else. If the sending device is in the live call, only an `end` can mean another call:
+    /// it may be a resend of an `end` that the ended call accepted.
     func callsAtRest(
         _ id: CallID,
         _ message: SignalMessage,

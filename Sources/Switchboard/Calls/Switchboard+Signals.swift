@@ -8,7 +8,7 @@ struct Source {
     let device: DeviceIdentity
     let name: String?
     let transport: Transport
-    /// Whether the sender is a service, which may make statements about other users.
+    /// Whether the sender is a service, which may set any displayed name.
     var isService = false
 
     /// Returns the device that acts in a call.
@@ -25,18 +25,21 @@ struct Source {
 /// The result of an accepted signal.
 struct Receipt {
     let call: Call
-    /// The number of its entry; 0 = it needed none.
+    /// The number of the signal's log entry; 0 = the signal needed no entry.
     let seq: UInt64
     /// Whether the server made the callId.
     var madeCallID = false
-    /// For a signal that was sent again: the record of its first arrival.
+    /// The record of the signal's first arrival, if the signal was sent again and a list of accepted signals has it;
+    /// otherwise `nil`.
     ///
     /// By now a later call may use the callId.
     var accepted: AcceptedSignal?
     /// The epoch of the log that contains the entry.
     var epoch: UInt32 { accepted?.epoch ?? call.session.epoch }
 
-    /// The end of the call, if the ack must report it: an offer may have lost a glare or found the callee busy.
+    /// The end of the call, if the ack must report it; otherwise `nil`.
+    ///
+    /// The ack reports that the call of an offer lost a glare or found the callee busy.
     var outcome: StateChange? {
         if let accepted { return accepted.reason == .busy ? StateChange(.ended, reason: .busy) : nil }
         guard case .ended(let ending, _) = call.session.phase, ending.reason == .glare || ending.reason == .busy else {
@@ -230,7 +233,7 @@ extension Switchboard {
 }
 
 extension WireError {
-    /// The refusal of a signal for a call that is over.
+    /// The refusal of a signal for a call that has ended.
     fileprivate static let callEnded = WireError(CallSession.Refusal.callEnded)
 
     /// The error that a client is sent for a refusal of the call core.
@@ -238,8 +241,8 @@ extension WireError {
         switch refusal {
         case .alreadyAnswered: self.init(.alreadyAnswered, "the call is already answered")
         case .callEnded: self.init(.callEnded, "the call has ended")
-        // It is not ``Switchboard/unknownCall``: only a sender who sees the call gets it, so it may name the wrong
-        // field.
+        // This error differs from ``Switchboard/unknownCall``: only a sender who sees the call gets it, so it may say
+        // that the epoch, and not the call, is unknown.
         case .unknownEpoch: self.init(.notFound, "epoch: unknown", field: Field.epoch.name)
         case .callExists: self.init(.callExists, "the other user has begun a call with this callId")
         case .forbidden(let why): self.init(.forbidden, why)

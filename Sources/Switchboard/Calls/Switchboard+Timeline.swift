@@ -3,7 +3,9 @@ import CallPorts
 
 /// The timeline of a call: everything that helps to explain why a device did not ring, and nothing else.
 extension Switchboard {
-    /// Adds an event to a call's timeline.
+    /// Adds an event to a call's timeline, if the timeline's bound admits it.
+    ///
+    /// The end of the call is always added.
     mutating func note(_ call: Call, _ event: TimelineEvent) {
         for again in call.timeline.enter(call.session.state) {
             write(.repeated(again.event, again.device, count: again.count), to: call)
@@ -18,9 +20,9 @@ extension Switchboard {
         write(event, to: call, isCounted: !isLast)
     }
 
-    /// Adds an event to the timeline.
+    /// Writes an event to a call's timeline, without asking whether there is room.
     ///
-    /// Inlined: a call takes 120 more instructions for each event.
+    /// It is inlined, because a function call would cost 120 more instructions for each event.
     @inline(__always)
     private mutating func write(_ event: TimelineEvent, to call: Call, isCounted: Bool = false) {
         if !isCounted { call.timeline.countWritten() }
@@ -28,14 +30,14 @@ extension Switchboard {
         countKeptEvent(event.byteCount, of: call)
     }
 
-    /// Records how many events a full timeline has omitted.
+    /// Writes how many events a full timeline has omitted, with `more` added to that number.
     private mutating func tellOmitted(of call: Call, _ more: Int = 0) {
         let count = call.timeline.takeOmitted() + more
         guard count > 0 else { return }
         write(.omitted(count: count), to: call)
     }
 
-    /// Moves the log of a call that can no longer be fetched into its timeline, as far as there is room.
+    /// Adds the signals in the log of a call that can no longer be fetched to its timeline, as far as there is room.
     mutating func keepSignals(of call: Call) {
         let signals = call.session.log.compactMap { TimelineRecord($0) }
         let room = max(0, SwitchboardLimits.timelineEvents - 1 - call.timeline.count)

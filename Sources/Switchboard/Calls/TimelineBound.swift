@@ -3,12 +3,15 @@ import CallPorts
 
 /// Keeps a call's timeline bounded, whatever devices do (I11).
 ///
-/// An event that a device can repeat at will is written once per device in each phase; the number of its repetitions is
-/// written at the end of the phase. A phase is a state of the call. While the call rings, each wave of pushes and each
-/// dead connection also begins a phase, so that the timeline shows whether a device has received or fetched the call
-/// again.
+/// A phase is a state of the call, and is divided into waves. A push or a dead connection begins a new wave, if a
+/// device has received or fetched the call since the last wave began.
+///
+/// An event that a device can repeat at will is written once per device and wave. So the timeline shows whether a
+/// device has received or fetched the call again after a push. The number of the other repetitions is written at the
+/// end of the phase.
 struct TimelineBound {
-    /// A repeatable event of a device that was written in this phase, and the number of its repetitions.
+    /// A repeatable event of a device that was written in this phase, and the number of its repetitions in the same
+    /// wave.
     private struct Written {
         let event: TimelineEvent.Repeatable
         let wave: Int
@@ -42,7 +45,8 @@ struct TimelineBound {
     /// The number of events left out and not reported yet.
     private(set) var omitted = 0
 
-    /// Records the phase that the call is in; returns the repetitions in the phase that is over.
+    /// Records the phase that the call is in; returns the repetitions in the phase that is over, or nothing if the
+    /// phase is the same.
     mutating func enter(_ phase: CallState) -> [Repetition] {
         guard phase != self.phase else { return [] }
         self.phase = phase
@@ -56,7 +60,7 @@ struct TimelineBound {
         }
     }
 
-    /// Whether an event is to be written.
+    /// Returns whether an event is to be written, and counts the event as written, repeated or omitted.
     mutating func admits(_ event: TimelineEvent) -> Bool {
         if let (repeatable, device) = event.repeatable {
             let index = written.firstIndex { $0.event == repeatable && $0.wave == wave && $0.device == device }
@@ -76,7 +80,7 @@ struct TimelineBound {
         return true
     }
 
-    /// Begins a wave: events from now on show that a device has received or fetched the call again.
+    /// Begins a wave, if a device has received or fetched the call in the present one and another wave is allowed.
     private mutating func beginWave() {
         if hasReached, wave < SwitchboardLimits.timelineWaves { (wave, hasReached) = (wave + 1, false) }
     }

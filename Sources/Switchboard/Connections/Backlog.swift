@@ -8,7 +8,7 @@ import CallCore
 struct Backlog {
     private var written = 0
     private var confirmed = 0
-    /// The ping whose pong is awaited, when it was sent, and the number of bytes written before it.
+    /// The ping whose pong is awaited, when that ping was sent, and the number of bytes written before it.
     private var awaitedPing: (ping: UInt64, at: Moment, written: Int)?
 
     /// The number of bytes that may still be on their way.
@@ -38,9 +38,9 @@ struct Backlog {
         return true
     }
 
-    /// Treats a pong that has been awaited since before `moment` as received; returns whether there was one.
+    /// Treats a pong that has been awaited since `moment` or longer as received; returns whether there was such a pong.
     ///
-    /// Otherwise a client that sends frames and answers no ping would count as slow for ever.
+    /// Without this, a client that sends frames and answers no ping would count as slow for ever.
     mutating func assumePong(awaitedSince moment: Moment) -> Bool {
         guard let awaitedPing, awaitedPing.at <= moment else { return false }
         return ponged(awaitedPing.ping)

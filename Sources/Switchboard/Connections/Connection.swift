@@ -10,26 +10,27 @@ final class Connection {
     var principal: Principal
     /// The device, with the newest token that it presented.
     var device: DeviceIdentity
-    /// Whether the client named the device; otherwise its id stands for the connection or the token.
+    /// Whether the client named the device; otherwise the device's id stands for the connection or the token.
     let isNamed: Bool
     /// When anything was last received from the client.
     var heardAt: Moment
     /// When the connection was last pinged.
     var pingedAt: Moment
-    /// When the first unanswered probe was sent, because of a call or a text; `nil` = no probe awaits a sign of life.
+    /// Since when a sign of life is awaited, because of a call or a text; `nil` = none is awaited.
     var probedAt: Moment?
     /// When the connection was opened.
     let openedAt: Moment
-    /// The code with which the server has closed the connection; recorded only while such codes are logged.
+    /// The code with which the server has closed the connection, recorded only while closes are logged; otherwise
+    /// `nil`.
     var closedWith: UInt16?
-    /// The moment of the connection's timer in the heap.
+    /// The moment of the connection's next check-up timer in the heap; `nil` = no timer is set.
     var scheduledAt: Moment?
     /// The number of the last ping that was sent; pings are numbered from 1.
     var pings: UInt64 = 0
     /// The calls whose end was written to the connection, each with the number of the ping whose pong will confirm it.
     var unconfirmedEnds: [(call: CallNumber, side: Side, ping: UInt64)] = []
-    /// Whether the connection watches users, and the store could not be read to find out whether they are
-    /// contacts.
+    /// Whether the connection asked for the presence of users, and the store could not be read to find out whether they
+    /// are contacts.
     var hasUnknownPeers = false
     /// Whether the device may have to be notified of ended calls at rest that the store could not read.
     var hasUnreadEnds = false
@@ -43,7 +44,8 @@ final class Connection {
     var replays = Deque<Replay>()
     /// The users whose presence the connection watches.
     var watched: Set<UserID> = []
-    /// Whether the client keeps no cursor in a log, and so must not be sent anything twice.
+    /// Whether the client is one without a cursor: it does not remember its place in a log, and so must not be sent any
+    /// entry twice.
     let isStateless: Bool
     /// The rooms in which the connection is present, each with the name that the client used: a pair's room can be
     /// written in two ways.
@@ -86,7 +88,8 @@ final class Connection {
     /// again whenever it reconnects.
     func awaitEndConfirmation(of call: Call, _ side: Side) {
         unconfirmedEnds.append((call.number, side, pings + 1))
-        // The client sends frames but answers no ping. The only harm is that it is notified again when it reconnects.
+        // Only a client that sends frames but answers no ping exceeds this limit. The removal has one effect: when the
+        // device reconnects, it is notified of that end again.
         if unconfirmedEnds.count > SwitchboardLimits.unconfirmed { unconfirmedEnds.removeFirst() }
     }
 

@@ -32,7 +32,8 @@ struct ConnectionRegistry {
         byUser[connection.user, default: []].append(connection)
     }
 
-    /// Removes a connection from the lists by number and by user; it stays in its rooms, and keeps watching.
+    /// Removes a connection from the lists by number and by user; the connection stays in its rooms, and keeps
+    /// watching.
     mutating func remove(_ id: ConnectionID) -> Connection? {
         guard let connection = byID.removeValue(forKey: id) else { return nil }
         byUser.remove(connection, from: connection.user)
@@ -41,10 +42,10 @@ struct ConnectionRegistry {
 
     // MARK: Shutting down
 
-    /// Whether the server shuts down.
+    /// Whether the server is shutting down.
     var isDraining: Bool { drainedCount != nil }
 
-    /// The number of connections when the server began to shut down.
+    /// The number of connections when the server began to shut down; 0 before.
     var drained: Int { drainedCount ?? 0 }
 
     /// Records that the server begins to shut down.
@@ -78,7 +79,8 @@ struct ConnectionRegistry {
     /// Returns the connections that watch a user.
     func watchers(of user: UserID) -> [Connection] { watchers[user] ?? [] }
 
-    /// Adds a user to those that a connection watches; returns `false` if it already watches as many as it may.
+    /// Adds a user to those that a connection watches; returns `false` if the connection already watches as many users
+    /// as it may.
     mutating func watch(_ user: UserID, by connection: Connection) -> Bool {
         if connection.watched.contains(user) { return true }
         guard connection.watched.count < SwitchboardLimits.watchedPerConnection else { return false }
@@ -95,7 +97,8 @@ struct ConnectionRegistry {
 }
 
 extension Dictionary where Value == [Connection] {
-    /// Removes a connection from the list under a key, and the list if it becomes empty; returns whether it was there.
+    /// Removes a connection from the list under a key, and the list if it becomes empty; returns whether the list
+    /// contained the connection.
     @discardableResult
     fileprivate mutating func remove(_ connection: Connection, from key: Key) -> Bool {
         guard let place = self[key]?.firstIndex(where: { $0 === connection }) else { return false }

@@ -7,13 +7,14 @@ import DequeModule
 /// The store's history holds the calls, and is asked once for each user that asks about presence; later calls are added
 /// here. Texts are not stored: the last pairs that exchanged one are remembered here, until a restart.
 struct Contacts {
-    /// Something that a connection waits for while the store is asked.
+    /// A reply that a connection awaits until the store has found the contacts of its user.
     enum PendingReply {
-        /// The answer to a question whether a user is online; with the `id` of the question.
+        /// The reply to a frame that asks whether a user is online, with the `id` of the frame.
         case presence(ConnectionID, UserID, SignalID?)
-        /// The presence of the users that the connection watches: when it asked, the store could not be read.
+        /// The presence of the users that the connection watches. When the connection asked for it, the store could not
+        /// be read.
         case watchedPresence(ConnectionID)
-        /// The presence of all contacts, for an app with a list of contacts that does not ask for each one.
+        /// The presence of all contacts, for an app that shows a list of contacts and does not ask for each of them.
         case everybody(ConnectionID)
 
         /// The connection that waits.
@@ -46,7 +47,7 @@ struct Contacts {
         }
     }
 
-    /// Returns the contacts of a user, once the store has answered; `nil` before.
+    /// Returns the contacts of a user, once the store has found them; `nil` before.
     func peers(of user: UserID) -> Set<UserID>? {
         guard case .loaded(let peers) = known[user] else { return nil }
         return peers
@@ -55,7 +56,7 @@ struct Contacts {
     /// Returns the users with whom a user has exchanged a text.
     func texted(with user: UserID) -> [UserID] { (texted[user] ?? []).sorted() }
 
-    /// Makes a wish wait for the store; returns whether the store must still be asked.
+    /// Makes a reply wait for the store; returns whether the store must still be asked.
     mutating func wait(_ reply: PendingReply, of user: UserID) -> Bool {
         guard case .loading(let replies, let met) = known[user] else {
             known[user] = .loading([reply], met: [])
@@ -65,7 +66,8 @@ struct Contacts {
         return false
     }
 
-    /// Records the store's answer (`nil` = it could not be read), and returns the wishes that waited for it.
+    /// Records the peers that the store has found (`nil` = the store could not be read), and returns the replies that
+    /// waited for them.
     mutating func learn(_ peers: [UserID]?, of user: UserID) -> [PendingReply] {
         guard case .loading(let replies, let met) = known[user] else { return [] }
         known[user] = peers.map { .loaded(met.union($0).union(texted[user] ?? [])) }
@@ -103,9 +105,9 @@ struct Contacts {
 
     /// Forgets the contacts of a user that has no connection left.
     ///
-    /// A question under way stays open, and contacts made meanwhile are still added. Otherwise, if the user
-    /// reconnected before the store answered, its answer would pass for the answer to a later question, and would lack
-    /// those contacts.
+    /// A query under way stays open, and contacts made meanwhile are still added. Without this, if the user reconnected
+    /// before the query's result came, that result would pass for the result of a later query, and would lack those
+    /// contacts.
     mutating func forget(_ user: UserID) {
         if case .loading(_, let met) = known[user] { known[user] = .loading([], met: met) } else { known[user] = nil }
     }

@@ -10,7 +10,8 @@ extension Switchboard {
         if connection.backlog.write(frame.count) > SwitchboardLimits.confirmedEvery { backlogGrew(connection) }
     }
 
-    /// Requests a pong that shows how much has arrived, and marks the connection if senders must wait for it.
+    /// Requests a pong, which will show how much has arrived, and marks the connection if its backlog is over the
+    /// limit.
     mutating func backlogGrew(_ connection: Connection) {
         if !connection.backlog.awaitsPong { ping(connection) }
         guard !connection.isBacklogged, connection.backlog.bytes > policy.backlogBytes else { return }
@@ -36,10 +37,11 @@ extension Switchboard {
         return byteCount > SwitchboardLimits.smallFrame || connection.backlog.bytes > 2 * policy.backlogBytes
     }
 
-    /// Returns why a signal must wait for its recipient; `nil` = it need not.
+    /// Returns the refusal that a signal gets if a connection of the peer does not keep up; `nil` = the signal is
+    /// accepted.
     ///
-    /// Signals that ring, answer, connect or end a call never wait. A resend of a signal that was accepted never waits
-    /// either.
+    /// Signals that ring, answer, connect or end a call are never refused for this reason. Nor is a resend of a signal
+    /// that was accepted.
     mutating func backlogRefusal(
         of signal: Signal,
         for call: Call,
@@ -59,7 +61,7 @@ extension Switchboard {
         return isHeldUp ? refusalForBacklog() : nil
     }
 
-    /// Returns why a text must wait for its recipient's connections; `nil` = it need not.
+    /// Returns the refusal that a text gets if one of these connections does not keep up; `nil` = the text is accepted.
     mutating func backlogRefusal(ofBytes byteCount: Int, to connections: [Connection]) -> WireError? {
         connections.contains { isTooFarBehind($0, for: byteCount) } ? refusalForBacklog() : nil
     }

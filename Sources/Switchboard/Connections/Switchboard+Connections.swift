@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// Connections: how they open, what is replayed to them, how they are checked for life, how they close.
+/// Connections: how they open, how they are checked for signs of life, and how they close.
 extension Switchboard {
     mutating func opened(
         _ id: ConnectionID,
@@ -79,8 +79,10 @@ extension Switchboard {
         watchContacts(connection)
     }
 
-    /// Returns an id for a device without one: the id of its earlier connection if a live call still has a leg with
-    /// that id, otherwise a random id.
+    /// Returns an id for a device without one: the id of its earlier connection, or a random id.
+    ///
+    /// The earlier id is used if a leg of a live call has it together with the client's token, and no open connection
+    /// of the user has it.
     private mutating func unnamedDevice(of principal: Principal) -> DeviceID {
         for call in calls.live(of: principal.user) {
             for leg in call.session.legs
@@ -98,7 +100,8 @@ extension Switchboard {
 
     /// Handles the pong to a ping.
     ///
-    /// The pong also answers the earlier pings, because a client need not answer each ping (RFC 6455 §5.5.3).
+    /// The pong also counts as the pong to all earlier pings, because a client need not answer each ping (RFC 6455
+    /// §5.5.3).
     mutating func ponged(_ id: ConnectionID, _ number: UInt64) {
         guard let connection = connections[id], countSignOfLife(connection) else { return }
         // A pong cannot answer a ping that was not sent yet.
@@ -138,7 +141,8 @@ extension Switchboard {
         return tokenEnd(of: connection).map { min(next, $0) } ?? next
     }
 
-    /// Ensures that a connection has a timer for its next check-up; its other timers are ignored.
+    /// Ensures that a connection has a timer for its next check-up; other check-up timers of the connection that are
+    /// still pending are ignored when they fire.
     mutating func scheduleCheckUp(of connection: Connection) {
         let next = nextCheckUp(of: connection)
         if let at = connection.scheduledAt, at <= next { return }
@@ -214,7 +218,7 @@ extension Switchboard {
         if !isReplaced, !connections.isOnline(connection.user) { tellPresence(of: connection.user, isOnline: false) }
     }
 
-    /// Closes a connection that did not answer its probe in time: it was dead, and its device is pushed.
+    /// Closes a connection that did not answer its probe in time: the connection was dead, and its device is pushed.
     mutating func checkProbe(of connection: Connection) {
         guard let probedAt = connection.probedAt, turn.now >= probedAt + policy.probeTimeout else { return }
         close(connection.id, code: 1001, "no answer to a ping", isLost: true)

@@ -4,10 +4,10 @@ public import CallPorts
 /// The device identity of a client without a device id.
 ///
 /// The client is the device that its token stands for (protocol, section 1.3). But an app may renew its token while its
-/// connection stays open under the old token, and may return to a call under the new one. It is then treated as the
-/// same device, unless there are signs that the user has another device without an id.
+/// connection stays open under the old token, and may return to a call under the new token. The client is then treated
+/// as the same device, unless there are signs that the user has another device without an id.
 extension Switchboard {
-    /// Returns the device that a request comes from.
+    /// Returns the device that a request comes from; `device` is the device id that the request names.
     func deviceIdentity(asking principal: Principal, named device: DeviceID?) -> DeviceIdentity {
         let own = principal.deviceIdentity(named: device)
         guard mayBeAnother(own, principal) else { return own }
@@ -41,9 +41,9 @@ extension Switchboard {
 
     /// Renames a call's device when the device's connection ends or renews its token.
     ///
-    /// This concerns a device that began or answered the call by a request, so that the call identifies it by its token
-    /// alone. The device gets the connection's id in the call, unless the user has another connection under that token:
-    /// the call may belong to that connection.
+    /// This concerns a device that began or answered the call by a request without a device id: the call then
+    /// identifies the device by its token alone. In the call, the device gets the connection's device id, unless the
+    /// user has another connection under that token: the call may belong to that other connection.
     mutating func renameDevice(_ old: DeviceIdentity, as new: DeviceIdentity, in call: Call, _ side: Side) {
         let asked = DeviceIdentity(unnamed: old.fingerprint)
         let isAnothers = connections.of(call.user(on: side)).contains { $0.device.isSame(as: asked) }

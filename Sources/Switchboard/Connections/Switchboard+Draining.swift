@@ -40,14 +40,14 @@ extension Switchboard {
         let piece = Double(reconnectSpread.milliseconds) / Double(max(1, connections.drained))
         let at = (Double(place) + Double.random(in: 0..<1, using: &ports.random)) * piece
         let delay = SwitchboardLimits.firstReconnectDelay.milliseconds + Int64(at)
-        // A Socket.IO client knows no such event: its library chooses a random pause itself.
+        // A Socket.IO client does not know this frame: its library chooses a random pause itself.
         if !connection.isStateless {
             turn.out.append(.send(connection.id, ServerFrame.draining(reconnectAfterMs: delay)))
         }
         close(connection.id, code: 1001, Self.drainingReason(delay))
     }
 
-    /// Turns away a connection that was opened while the others are being closed.
+    /// Closes a connection that was opened after draining had begun.
     mutating func reject(_ id: ConnectionID, isStateless: Bool) {
         let delay =
             SwitchboardLimits.firstReconnectDelay.milliseconds

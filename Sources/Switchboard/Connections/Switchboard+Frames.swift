@@ -66,9 +66,9 @@ extension Switchboard {
         }
     }
 
-    /// Whether a connection is within its rate.
+    /// Returns whether a frame is within the rate of its connection; otherwise the frame is refused.
     ///
-    /// A hang-up must always get through, so ends have a separate limit.
+    /// A hang-up must always get through, so `end` signals have a separate limit.
     private mutating func isWithinRate(_ message: ClientMessage, from connection: Connection) -> Bool {
         let limit: Int
         if case .signal(let signal) = message.request, case .end = signal.content {

@@ -2,10 +2,11 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// Presence: reported to users that asked, and to Socket.IO clients that share a live call; only among users who have
-/// been in touch.
+/// The presence of a user is reported to connections that watch the user, and to clients without a cursor (Socket.IO)
+/// of the peers in the user's live calls.
 ///
-/// Two users have been in touch once there was a call or a text between them. To all others a user looks offline.
+/// Only users who have been in touch with the user, by a call or a text, see the presence. To all others the user looks
+/// offline.
 extension Switchboard {
     mutating func watch(_ user: UserID, _ connection: Connection, id: SignalID?) {
         guard connections.watch(user, by: connection) else {
@@ -23,7 +24,8 @@ extension Switchboard {
         queryPeers(.presence(connection.id, user, id), of: connection.user)
     }
 
-    /// Watches a user's contacts for an app with a list of contacts that does not ask for each one.
+    /// Watches the contacts of a connection's user, for an app that shows a list of contacts and does not ask for each
+    /// of them.
     mutating func watchContacts(_ connection: Connection) {
         guard connection.isStateless else { return }
         if let peers = contacts.peers(of: connection.user) {
@@ -39,7 +41,8 @@ extension Switchboard {
         connection.hasUnknownPeers = false
         let reply: Contacts.PendingReply =
             connection.isStateless ? .everybody(connection.id) : .watchedPresence(connection.id)
-        // Another connection of the user may have asked since. Asking again would discard the known answer meanwhile.
+        // Another connection of the user may have asked since then. A second query would discard the known contacts
+        // until its result comes.
         if let peers = contacts.peers(of: connection.user) {
             complete(reply, of: connection.user, knowing: peers.sorted())
         } else {
@@ -125,8 +128,7 @@ extension Switchboard {
         for call in calls.live(of: user) {
             let peer = call.key.pair.other(than: user)
             guard peer != user, call.session.side(of: peer) != nil else { continue }
-            // Clients of `/ws` see in the call's state who is gone, and receive presence only for the users that they
-            // watch.
+            // Clients of `/ws` receive presence only for the users that they watch.
             for connection in connections.of(peer) where connection.isStateless {
                 if !receivers.contains(where: { $0 === connection }) { receivers.append(connection) }
             }
@@ -138,8 +140,8 @@ extension Switchboard {
         }
     }
 
-    /// Reports presence after a user has blocked or unblocked another one: the other one sees the user go offline or
-    /// come online.
+    /// Reports presence after a user has blocked or unblocked another user, who sees the first user go offline or come
+    /// online.
     mutating func sendPresenceAfterBlock(_ user: UserID, from other: UserID, _ isHidden: Bool) {
         if connections.isOnline(user), contacts.areInTouch(other, user) == true {
             let frame = ServerFrame.presence(of: user, isOnline: !isHidden)

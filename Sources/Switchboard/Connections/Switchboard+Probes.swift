@@ -1,6 +1,6 @@
 import CallCore
 
-/// Probes: a connection that owes a sign of life is closed as dead if it gives none in time.
+/// Probes: a connection from which a sign of life is awaited is closed as dead if none comes in time.
 extension Switchboard {
     /// Sends a probe to a connection; without a sign of life in time, the connection is closed as dead.
     mutating func sendProbe(_ connection: Connection) {

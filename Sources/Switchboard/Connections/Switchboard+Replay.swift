@@ -12,21 +12,24 @@ enum Replay {
     /// A frame that follows the requested logs: the ack of a `sync`.
     case frame([UInt8])
 
-    /// The call that owns the log.
+    /// The call whose log is replayed; `nil` for a frame.
     var call: CallNumber? { if case .log(let number, _, _, _) = self { number } else { nil } }
 }
 
 /// Replay: a cursor over logs that moves on as the connection confirms what it was sent.
 ///
-/// If the logs of several calls were sent at once, they would exceed the limit of a connection's queue, and the device
-/// would lose each new connection. The cursor also reaches entries that are appended during the replay, so that the
+/// If the logs of several calls were sent at once, they could exceed the limit of a connection's queue, and the device
+/// would lose each new connection. Entries that are appended during the replay are sent by the replay too, so that the
 /// receiver sees `seq` grow.
 extension Switchboard {
-    /// Replays to a device the entries of every live call that concern it, and notifies it of the calls that ended
-    /// while it was away.
+    /// Replays the entries of every live call that concern a device to its connection, and notifies the device of the
+    /// calls that ended while it had no connection.
     ///
-    /// A client that keeps no cursor gets the whole log of a ringing call, because its app may have been started anew.
-    /// Of an answered call it gets only the entries that have not reached it.
+    /// A client without a cursor gets the whole log of a ringing call, because its app may have been started anew. Of
+    /// an answered call it gets only the entries that have not reached it.
+    ///
+    /// `seen`: For a client without a cursor, the newest `seq` of each log that has reached the device; otherwise
+    /// `nil`.
     mutating func replayEverything(to connection: Connection, seen: [LogName: UInt64]?) {
         let live = calls.live(of: connection.user)
         // An answered call comes before those that only ring.
@@ -42,11 +45,11 @@ extension Switchboard {
         sendEndNotices(to: connection)
     }
 
-    /// Tells a client that keeps no cursor that a call is still live, if the client already has every entry that shows
+    /// Tells a client without a cursor that a call is still live, if the client already has every entry that shows
     /// this.
     ///
     /// Such a client forgets its calls when its connection closes. Without this frame it would take the end of another
-    /// call with the same user for the end of all of them.
+    /// call with the same user for the end of all its calls with that user.
     private mutating func reportOngoing(_ call: Call, to connection: Connection, _ side: Side, seen place: UInt64) {
         let newest = call.session.log.lastIndex { entry in
             guard case .state = entry.content else { return false }
@@ -60,7 +63,8 @@ extension Switchboard {
 
     /// Notifies a device of the calls that ended without its knowledge.
     ///
-    /// `loads`: Whether calls at rest are loaded for it; otherwise the connection's next check-up loads them.
+    /// `loads`: Whether calls at rest are loaded for this now; otherwise they are loaded with the connection's next
+    /// ping.
     mutating func sendEndNotices(to connection: Connection, loads: Bool = true) {
         var atRest: [CallNumber] = []
         for number in calls.endNotices[connection.user] {
@@ -94,7 +98,7 @@ extension Switchboard {
                 let call = calls.find(callID, for: connection.user, on: connection.device),
                 let side = call.session.side(of: connection.user)
             else { continue }
-            // A cursor in another epoch's log is meaningless in this one.
+            // A cursor in the log of another epoch is meaningless in this log.
             let isCurrent = cursor.epoch == nil || cursor.epoch == call.session.epoch
             enqueue(call, side, after: isCurrent ? cursor.seq : 0, isOpening: false, for: connection)
         }
@@ -147,7 +151,7 @@ extension Switchboard {
             }
         }
         guard !connection.replays.isEmpty else { return }
-        // A caller must know soon whether the callee is there.
+        // A caller must know soon whether the callee's connection is alive.
         if connection.probedAt == nil, !calls.ringing(connection.user).isEmpty {
             sendProbe(connection)
         } else if !connection.backlog.awaitsPong {
@@ -174,8 +178,9 @@ extension Switchboard {
         }
     }
 
-    /// Whether an entry is an offer that a side has answered, by any device or transport: if it were sent again, it
-    /// would ring again.
+    /// Whether an entry is an offer that a side has answered, by any device or transport.
+    ///
+    /// Sent again, such an offer would ring again.
     private func isAnswered(_ entry: LogEntry, in call: Call, by side: Side) -> Bool {
         guard case .signal(.offer, side.other, _, _, _) = entry.content else { return false }
         return call.session.log.contains { later in

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 public import CallWire
 
-/// Revocation: all tokens and capabilities that were issued to a user before it become void.
+/// Revocation: all tokens and capabilities that were issued to a user before the revocation become void.
 extension Switchboard {
     /// The refusal of a token or an `act` that was issued before the revocation.
     public static let revokedToken = WireError(.unauthenticated, "the token was revoked: log in again")
@@ -19,12 +19,13 @@ extension Switchboard {
         return call.map { $0.session.epoch == scope.epoch && $0.session.startedAt <= before } ?? false
     }
 
-    /// Changes the date of each revocation that is dated in the future to the current time.
+    /// Changes the date of each revocation that is dated in the future, by more than the leeway for clocks, to the
+    /// current time.
     ///
-    /// Such a date comes from a clock that was set back later; it would lock the user out until then. But the current
-    /// clock may be the wrong one, as at a boot before NTP, and then revoked tokens would become valid again. So the
-    /// store keeps the original date until the clock is trusted with deleting history (`HistoryHold`). A restart before
-    /// that, with a right clock, uses the original date again.
+    /// Such a date comes from a clock that was set back later; it would lock the user out until that date. But the
+    /// current time may be the wrong one, as at a boot before NTP has set the clock, and then revoked tokens would
+    /// become valid again. So the store keeps the original date until the clock is trusted with deleting history
+    /// (`HistoryHold`). A restart before that, with a right clock, uses the original date again.
     mutating func limitFutureRevocations() {
         let now = turn.now
         for user in directory.usersRevoked(after: now + policy.tokenLeeway) {

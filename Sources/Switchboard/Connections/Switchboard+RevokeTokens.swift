@@ -39,8 +39,8 @@ extension Switchboard {
     /// The user's devices are removed: a device without a valid token must not ring for calls that it cannot take. A
     /// device registers again with its next token.
     ///
-    /// - Returns: the moment up to which tokens are refused. It is later than `moment` if a token in use here was
-    ///   issued later, by an issuer whose clock is ahead.
+    /// - Returns: The moment up to which tokens are refused. It is later than `moment` if an earlier revocation has a
+    ///   later moment, or if a token in use here was issued later by an issuer whose clock is ahead.
     @discardableResult
     private mutating func revoke(_ user: UserID, upTo moment: Moment, asker: Principal?) -> Moment {
         let open = connections.of(user)

@@ -8,7 +8,7 @@ enum RoomKey: Hashable {
     case group(String)
 }
 
-/// Presence in rooms without a call.
+/// Presence in rooms, which a client may enter without a call.
 extension Switchboard {
     mutating func enter(_ name: String, _ connection: Connection, id: SignalID?) {
         let key: RoomKey
@@ -64,7 +64,8 @@ extension Switchboard {
         for member in connections.members(of: key) { sendPresence(connection, in: key, false, to: member) }
     }
 
-    /// Removes a connection from the groups that its new token does not name, and notifies its client.
+    /// Removes a connection from the group rooms that its new token does not name, and notifies the connection's
+    /// client.
     mutating func leaveLostGroups(_ connection: Connection) {
         for (key, _) in connection.rooms.sorted(by: { $0.value < $1.value }) {
             guard case .group(let group) = key, !connection.principal.rooms.contains(group) else { continue }
@@ -75,7 +76,7 @@ extension Switchboard {
 
     /// Tells a member that a connection enters or leaves.
     ///
-    /// In the room of two users a blocked user is not told.
+    /// In the room of two users, a member whom the connection's user has blocked is not told.
     private mutating func sendPresence(
         _ connection: Connection,
         in key: RoomKey,

@@ -67,7 +67,7 @@ extension Switchboard {
         }
     }
 
-    /// Gives up the texts of a closed connection: it is unknown whether those written since its last pong arrived.
+    /// Gives up the texts that a closed connection has not confirmed: it is unknown whether they arrived.
     mutating func textsLost(to connection: Connection) {
         for (text, _) in connection.texts { textLost(text) }
         connection.texts = []

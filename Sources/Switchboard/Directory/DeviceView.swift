@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// Devices as their user is shown them.
+/// A user's devices, in the form in which responses show them to that user.
 enum DeviceView {
     static func list(_ devices: [DeviceRecord]) -> [UInt8] { DeviceBody.list(devices.map(body)) }
 

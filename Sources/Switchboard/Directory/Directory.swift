@@ -4,7 +4,7 @@ import CallPorts
 /// The devices, blocks, do-not-disturb settings and revocations of users, and the epochs of callIds.
 struct Directory {
     private var devices: [UserID: [DeviceRecord]] = [:]
-    /// The owner of each push token: one user's device at a time.
+    /// The owner of each VoIP and alert push token: one device of one user at a time.
     private var owners: [String: Owner] = [:]
     private var blocked: [UserID: [UserID: Moment]] = [:]
     private var doNotDisturbUntil: [UserID: Moment]
@@ -41,7 +41,7 @@ struct Directory {
 
     func device(_ id: DeviceID, of user: UserID) -> DeviceRecord? { devices[user]?.first { $0.id == id } }
 
-    /// Returns the device that owns a token.
+    /// Returns the device that owns a push token; `nil` = no device has registered the token.
     func owner(ofToken token: String) -> (user: UserID, device: DeviceID)? {
         owners[token].map { ($0.user, $0.device) }
     }
@@ -99,21 +99,22 @@ struct Directory {
 
     mutating func doNotDisturb(_ user: UserID, until: Moment?) { doNotDisturbUntil[user] = until }
 
-    /// Returns why a call is hidden from its callee; `nil` = it is shown.
+    /// Returns why a call from `caller` is hidden from `callee`; `nil` = the call is shown.
     func reasonToHide(_ caller: UserID, from callee: UserID, at now: Moment) -> CallRecord.Hidden? {
         if blocked[callee]?[caller] != nil { return .block }
         return hasDoNotDisturb(callee, at: now) ? .doNotDisturb : nil
     }
 
-    /// Whether a user has set do-not-disturb.
+    /// Whether a user has set do-not-disturb, and the end of do-not-disturb has not come yet.
     func hasDoNotDisturb(_ user: UserID, at now: Moment) -> Bool { doNotDisturbUntil[user].map { now < $0 } ?? false }
 
     // MARK: Revocations
 
-    /// Returns the moment up to which tokens issued to a user are refused.
+    /// Returns the moment up to which tokens issued to a user are refused; `nil` = the user's tokens were never
+    /// revoked.
     func revocation(of user: UserID) -> Moment? { revocations[user] }
 
-    /// Returns the users whose tokens are refused up to a moment later than this one.
+    /// Returns the users whose tokens are refused up to a moment that is later than `moment`.
     func usersRevoked(after moment: Moment) -> [UserID] {
         revocations.filter { moment < $0.value }.keys.sorted()
     }
@@ -132,7 +133,7 @@ struct Directory {
         return epoch
     }
 
-    /// Records the end of a call: its callId is remembered as long as the history has the call.
+    /// Records the end of a call: its callId, unless it is a UUID, is remembered as long as the history has the call.
     mutating func ended(_ key: CallKey, epoch: UInt32, at now: Moment) {
         if !UUIDv5.isUUID(key.id.text) { epochs.use(max(epoch, epochs[key] ?? 0), of: key, at: now) }
     }

@@ -1,7 +1,7 @@
 import CallCore
 
-/// The newest epoch of each callId that may be used again much later; an epoch is kept a little longer than the
-/// history.
+/// The newest epoch of each callId that may be used again after its calls can no longer be fetched; an epoch is kept a
+/// little longer than the history.
 ///
 /// The callIds are divided into spans of time by their last use. A span is discarded as a whole when all its callIds
 /// are old, so that no list is searched from end to end.
@@ -20,7 +20,7 @@ struct Epochs {
 
     var count: Int { used.reduce(0) { $0 + $1.epochs.count } }
 
-    /// The newest epoch of a callId.
+    /// The newest epoch of a callId with a pair of users; `nil` = none is remembered.
     subscript(key: CallKey) -> UInt32? {
         for span in used.reversed() { if let epoch = span.epochs[key] { return epoch } }
         return nil

@@ -11,8 +11,8 @@ extension Switchboard {
     ) {
         let now = turn.now
         var device = row(for: registration, by: principal)
-        // A Firebase token may be registered alone. Then the details that the app registered earlier stay, because the
-        // topic of its pushes depends on them.
+        // A Firebase token may be registered alone. Then the platform and bundle id that the app registered earlier
+        // stay, because the topic of its pushes depends on the bundle id.
         if !registration.bundleID.isEmpty || device.bundleID.isEmpty {
             device.platform = registration.platform
             device.bundleID = registration.bundleID
@@ -21,7 +21,8 @@ extension Switchboard {
         if let environment = registration.environment { device.environment = APNsEnvironment(environment) }
         if let token = registration.voipToken {
             moveToken(token, .voip, by: device)
-            // The working environment was found with the old token.
+            // The working environment was found with the old push token, and the new one may belong to the other
+            // environment.
             if device.voipToken != token { device.workingEnvironment = nil }
             device.voipToken = token
             device.voipTokenAt = now
@@ -36,7 +37,7 @@ extension Switchboard {
         makeRoom(for: device)
         directory.put(device)
         commits.append(.device(device))
-        // An app must not be led to believe that such a device will ring.
+        // An app must not be led to believe that a Firebase token makes its device ring.
         let later = "the Firebase token is stored, but this version does not send to it"
         let message = registration.fcmToken == nil ? nil : later
         sendWhenDurable(.reply(id, Reply(body: DeviceView.one(device, message: message))))
@@ -85,8 +86,8 @@ extension Switchboard {
         return id
     }
 
-    /// Moves a token to the last device that registered it: a device that changed hands must not ring for its former
-    /// owner.
+    /// Takes a push token that `device` registers away from the device that registered it before: a device that changed
+    /// hands must not ring for its former owner.
     private mutating func moveToken(_ token: String, _ kind: OutgoingPush.Kind, by device: DeviceRecord) {
         guard let owner = directory.owner(ofToken: token), owner.user != device.user || owner.device != device.id,
             var old = directory.device(owner.device, of: owner.user)

@@ -5,7 +5,7 @@ public import CallPorts
 ///
 /// It never contains a token, a description or an address.
 public enum AuditEvent: Equatable, Sendable {
-    /// A token, or the capability of a push, was refused; with its user, where the user is certain.
+    /// A token, or the capability of a push, was refused; with its user, or `nil` if the user is not certain.
     case tokenRefused(cause: String, UserID?)
     /// A push token of one user's device was registered by another user's device.
     case pushTokenMoved(OutgoingPush.Kind, from: UserID, to: UserID, DeviceID)

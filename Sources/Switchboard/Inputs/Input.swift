@@ -9,8 +9,8 @@ extension Switchboard {
         // From connections.
         /// A connection was opened by a verified user; `device` is the device that the address names.
         indirect case opened(ConnectionID, Principal, device: DeviceID?)
-        /// A connection was opened as in ``opened(_:_:device:)``, by a client that keeps no cursor and must not be sent
-        /// anything twice.
+        /// A connection was opened as in ``opened(_:_:device:)``, by a client without a cursor, which must not be sent
+        /// any entry twice.
         ///
         /// A connection that names no device belongs to the device that its token stands for, as a request does
         /// (``Switchboard/deviceIdentity(opening:)``). `seen` is the newest `seq` of each log that is known to have
@@ -18,23 +18,23 @@ extension Switchboard {
         indirect case joined(ConnectionID, Principal, device: DeviceID?, seen: [LogName: UInt64])
         /// A text frame was received; it is valid UTF-8.
         case received(ConnectionID, [UInt8])
-        /// The ping of this number was answered: it and all that was written before it have arrived.
+        /// The pong to the ping of this number was received: the ping and all that was written before it have arrived.
         case ponged(ConnectionID, UInt64)
         /// A connection gave a sign of life that is neither a frame nor a numbered pong.
         case signOfLife(ConnectionID)
         /// The connection is closed; `code` = the close code, if it is known.
         case closed(ConnectionID, code: UInt16? = nil)
-        /// The result of verifying a token by which a connection wants to continue.
+        /// The result of verifying a token that a client presented on its open connection.
         indirect case verified(ConnectionID, id: SignalID?, Result<Principal, WireError>)
 
         // From requests.
-        /// A verified user makes a request.
+        /// A request of a verified user was received.
         indirect case requested(RequestID, Principal, Request)
         /// The client no longer waits for the response.
         case abandoned(RequestID)
 
         // From the adapters.
-        /// The store reports something.
+        /// A report of the store.
         case stored(StoreReport)
         /// The result of a push.
         case pushed(PushID, PushResult)
@@ -44,13 +44,14 @@ extension Switchboard {
         case ordered(OperatorOrderID, OperatorOrder)
         /// The server is to shut down.
         case drain
-        /// The wall clock has jumped away from the moments of the inputs (`true`), or agrees with them again.
+        /// The wall clock has jumped away from the server's clock, by which the moments of the inputs are given
+        /// (`true`), or the two clocks agree again (`false`).
         case clockDoubtChanged(Bool)
         /// The moment that ``Switchboard/deadline`` named has come.
         case deadlineReached
     }
 
-    /// The outputs of a switchboard, which the caller carries out in order.
+    /// The outputs of a switchboard, which its owner carries out in order.
     public enum Output: Sendable {
         /// Send a frame; its first `Frame.headroom` bytes are left free for the transport's header.
         case send(ConnectionID, [UInt8])
@@ -61,17 +62,18 @@ extension Switchboard {
         case close(ConnectionID, code: UInt16, reason: String, isLost: Bool)
         /// Send the response to a request.
         case reply(RequestID, Reply)
-        /// Check a token that a connection presents; ``Input/verified(_:id:_:)`` follows.
+        /// Verify a token that a client presented on its open connection; ``Input/verified(_:id:_:)`` follows.
         case verify(ConnectionID, id: SignalID?, token: String)
         /// Store these changes; `StoreReport.committed(upTo:)` follows.
         case commit([Change], Ticket)
-        /// Ask the store; `StoreReport.answered(_:_:)` follows.
+        /// Send a query to the store; `StoreReport.queryResult(_:_:)` follows.
         indirect case submit(StoreQuery, StoreQueryID)
         /// Send a push; ``Input/pushed(_:_:)`` follows.
         indirect case push(OutgoingPush)
-        /// Cancel a push.
+        /// Cancel a push, unless it was handed to the network already; ``Input/pushed(_:_:)`` follows in both cases.
         case cancelPush(PushID)
-        /// Refuse a user's tokens that were issued up to a moment, before they reach the switchboard.
+        /// From now on refuse the tokens of a user that were issued up to a moment, before requests and connections
+        /// with such a token reach the switchboard.
         case revoked(UserID, before: Moment)
         /// An order was carried out, and is durable.
         case done(OperatorOrderID)
@@ -79,7 +81,7 @@ extension Switchboard {
         case note(Note)
         /// Write an event to the audit log.
         indirect case audit(AuditEvent)
-        /// Log something that was asked for with ``Switchboard/report(_:)``.
+        /// Write a line to the log; such outputs come only at the detail that ``Switchboard/report(_:)`` has set.
         indirect case trace(TraceNote)
     }
 
@@ -111,7 +113,7 @@ public struct Reply: Equatable, Sendable {
     public var status: Int
     /// The body, JSON.
     public var body: [UInt8]
-    /// The number of seconds after which to try again, where that helps.
+    /// The number of seconds after which the client may try again; `nil` = the response names none.
     public var retryAfterSeconds: Int?
 
     /// A response with the given members.

@@ -19,17 +19,17 @@ extension Switchboard {
 
     /// An event that is worth a line in the log only while somebody looks for a fault; see ``Detail``.
     ///
-    /// It consists of ids, numbers and fixed words, and contains nothing that a client wrote besides ids.
+    /// It consists of ids, numbers and fixed words: of the data that a client sent, it contains only ids.
     public enum TraceNote: Equatable, Sendable {
-        // Reported from `connections` on.
+        // Reported with the detail `connections` and with the detail `calls`.
         /// A connection was opened, by this device; `isNamed` = the client named the device.
         case opened(ConnectionID, UserID, DeviceID, isNamed: Bool)
         /// The server closes a connection.
         case closing(ConnectionID, code: UInt16, reason: String)
-        /// A connection is over; with the time for which it was open, and the code with which it was closed, if the
-        /// code is known.
+        /// A connection was closed; `code` = the close code, if it is known; `openFor` = the time for which the
+        /// connection was open.
         case closed(ConnectionID, UserID, DeviceID, code: UInt16?, openFor: Moment.Duration)
-        /// A connection has so many bytes to read that signals and texts to it may be refused.
+        /// A connection has so many unconfirmed bytes that signals and texts to it may be refused.
         case backlogged(ConnectionID, bytes: Int)
         /// A connection has caught up.
         case caughtUp(ConnectionID)
@@ -37,17 +37,17 @@ extension Switchboard {
         case refusedFrame(ConnectionID, CallID?, WireError)
         /// A request was refused.
         case refusedRequest(RequestID, WireError)
-        /// The store could not answer a question.
+        /// A query to the store failed.
         case unanswered(StoreFailure)
 
-        // Reported with `calls`.
-        /// A connection or a request brought a signal.
+        // Reported with the detail `calls` only.
+        /// A signal was received, on a connection or in a request.
         indirect case signal(SignalKind, CallID?, from: UserID, DeviceID, Origin)
         /// A request is carried out.
         case request(RequestID, RequestName, UserID, CallID?)
-        /// An offer begins a call, or replaces one; the call has no number yet.
+        /// An offer begins a call, which may replace another one; the new call has no number yet.
         case begins(CallID?, OfferMeaning, from: UserID, to: UserID)
-        /// Something waits until calls at rest are read from the store.
+        /// A signal, a request or another task waits until calls at rest are read from the store; `calls` = how many.
         case waits(CallID?, calls: Int)
         /// A step of a call.
         indirect case call(CallTag, CallStep)
@@ -61,7 +61,7 @@ extension Switchboard {
         case request(RequestID)
     }
 
-    /// The names of a call.
+    /// The identifiers of a call.
     public struct CallTag: Equatable, Sendable {
         /// The callId.
         public let id: CallID
@@ -70,7 +70,7 @@ extension Switchboard {
         /// The number in the database.
         public let number: CallNumber
 
-        /// A call with these names.
+        /// A call with these identifiers.
         public init(id: CallID, epoch: UInt32, number: CallNumber) {
             self.id = id
             self.epoch = epoch
@@ -86,13 +86,13 @@ extension Switchboard {
         case began(CallStart)
         /// The call was given an input, which may be a signal of a device.
         case input(CallInput, DeviceID?)
-        /// An entry of the log was sent to these connections; to none = it is only stored.
+        /// A new entry of the log was sent to these connections; an empty list = to no connection.
         case relayed(seq: UInt64, EntryKind, to: [ConnectionID])
         /// A signal was accepted; `waits` = its acknowledgement waits until the changes are durable.
         case acknowledged(seq: UInt64, to: Origin, waits: Bool)
         /// The call core refused a signal.
         case refused
-        /// A fetch was answered.
+        /// A fetch got its response.
         case fetched(RequestID)
         /// A connection was sent an entry of the log that it may have missed.
         case replayed(ConnectionID, seq: UInt64)
@@ -126,13 +126,13 @@ extension Switchboard {
         case first
         /// It begins a call that replaces a live one of the same callId.
         case replacement
-        /// It was taken before.
+        /// The offer was accepted before.
         case again = "repeat"
         /// It replaces the caller's unanswered description.
         case description
         /// It renegotiates the answered call.
         case renegotiation
-        /// It is the offer of the call that has just ended, and has come a second time by the other transport.
+        /// It is the offer of a call that has just ended, and has come a second time, by the other transport.
         case lateCopy = "late_copy"
         /// The call refuses it.
         case refused
@@ -166,7 +166,7 @@ extension Switchboard {
         case renewed
         /// A device received the notice that it is out of the call.
         case endDelivered = "end_delivered"
-        /// The callee is in another call.
+        /// The callee is in another call, or too many other callers ring the callee.
         case busy
         /// A simultaneous call of the peer continues.
         case glare
@@ -174,7 +174,7 @@ extension Switchboard {
         case replaced
         /// The caller rings the same callee with another call.
         case gaveWay = "gave_way"
-        /// A deadline has come: of ringing, or of a side that is gone.
+        /// A deadline has come: the end of ringing, or the end of the grace of a side that is gone.
         case deadline
     }
 

@@ -16,7 +16,8 @@ enum CallView {
 
     /// Returns one call with its legs.
     ///
-    /// The caller sees no device of the callee, because that would reveal a block.
+    /// The caller sees no leg of the callee: if legs were shown, a call without legs of the callee would reveal a
+    /// block.
     static func details(_ record: CallRecord, for principal: Principal) -> [UInt8] {
         var body = body(record, for: principal)
         body.legs = record.legs.filter { $0.side == .caller || principal.isService || record.callee == principal.user }

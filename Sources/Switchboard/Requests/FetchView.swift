@@ -60,7 +60,7 @@ enum FetchView {
         return body.bytes(asIntegers: principal.userIsInteger)
     }
 
-    /// Returns the newest description of a kind among the entries.
+    /// Returns the newest description of a kind among the entries; `nil` = there is none.
     private static func description(_ kind: SignalKind, of call: Call, _ entries: [Int]) -> FetchBody.Description? {
         for index in entries.reversed() {
             guard case .signal(kind, let side, let device, _, _) = call.session.log[index].content,

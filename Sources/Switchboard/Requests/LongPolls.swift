@@ -2,9 +2,10 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// The fetches that wait for the next entry of their call, and the bodies that fetches at one moment share.
+/// The fetches that wait for the next entry of their call, and the response bodies that equal fetches of one moment
+/// share.
 struct LongPolls {
-    /// A fetch that waits for the next entry.
+    /// A fetch under way; it may wait for the next entry.
     struct Poll {
         let call: CallNumber
         let principal: Principal
@@ -16,17 +17,17 @@ struct LongPolls {
     }
 
     private var polls: [RequestID: Poll] = [:]
-    /// The bodies built for fetches at one moment; requests that wait for the same signal share one array.
+    /// The bodies built for fetches at one moment: fetches with the same key share one array.
     private var bodies: (at: Moment, built: [FetchKey: [UInt8]])
 
     init(at now: Moment) { bodies = (now, [:]) }
 
     subscript(id: RequestID) -> Poll? { polls[id] }
 
-    /// The requests that wait, in the order in which they came.
+    /// The fetches that wait, in the order in which they came.
     var ids: [RequestID] { polls.keys.sorted { $0.rawValue < $1.rawValue } }
 
-    /// Returns the number of a user's polls of a call.
+    /// Returns the number of a user's fetches that wait for the next entry of a call.
     func count(of user: UserID, for call: Call) -> Int { call.polls.count { polls[$0]?.principal.user == user } }
 
     mutating func insert(_ poll: Poll, as id: RequestID) { polls[id] = poll }
@@ -37,7 +38,7 @@ struct LongPolls {
 
     // MARK: Bodies
 
-    /// Returns the body that was built at this moment for the same fetch.
+    /// Returns the body that was built at this moment for a fetch with the same key; `nil` = none was built.
     mutating func body(_ key: FetchKey, at now: Moment) -> [UInt8]? {
         if bodies.at != now { bodies = (now, [:]) }
         return bodies.built[key]

@@ -31,22 +31,22 @@ struct ParkedWork {
     let work: Work
 }
 
-/// The queries that the store has not answered yet, and the work that waits for calls at rest.
+/// The queries without a result, and the work that waits for calls at rest.
 struct PendingQueries {
     private var open: [StoreQueryID: PendingQuery] = [:]
     private var lastID: UInt64 = 0
     /// The work that waits for calls at rest to be read from the store, oldest first.
     private var parked: [ParkedWork] = []
     private var beingLoaded: Set<CallNumber> = []
-    /// The calls at rest that the current signal concerns.
+    /// The calls at rest that the current signal may concern; empty = it may concern none.
     ///
-    /// The signal is handled again when they have been read.
+    /// The signal is handled again when these calls have been read.
     var awaited: [CallNumber] = []
 
     /// Whether any work waits for a call at rest.
     var hasParked: Bool { !parked.isEmpty }
 
-    /// Whether no call at rest is being loaded.
+    /// Whether no call at rest is being loaded, and no work waits for one.
     var isIdle: Bool { parked.isEmpty && beingLoaded.isEmpty }
 
     /// Records a query, and returns its number.
@@ -57,18 +57,18 @@ struct PendingQueries {
         return id
     }
 
-    /// Removes and returns the purpose of a query that was answered.
+    /// Removes and returns the purpose of a query that has its result; `nil` = the query is unknown.
     mutating func finish(_ id: StoreQueryID) -> PendingQuery? { open.removeValue(forKey: id) }
 
     // MARK: Calls at rest
 
-    /// Puts work aside until calls are loaded; returns those of them that are not being loaded yet.
+    /// Puts work aside until calls are loaded; returns those of the calls that are not being loaded yet.
     mutating func park(_ work: ParkedWork.Work, until numbers: [CallNumber]) -> [CallNumber] {
         parked.append(ParkedWork(awaited: Set(numbers), work: work))
         return numbers.filter { beingLoaded.insert($0).inserted }
     }
 
-    /// Returns the work that waited for this call and now waits for no other, in the order in which it came.
+    /// Removes and returns the work that waited for this call and now waits for no other call, oldest first.
     mutating func unpark(_ number: CallNumber) -> [ParkedWork.Work] {
         beingLoaded.remove(number)
         for index in parked.indices { parked[index].awaited.remove(number) }
@@ -77,11 +77,10 @@ struct PendingQueries {
         return ready.map(\.work)
     }
 
-    /// Removes the work that cannot be done because a call could not be loaded, and returns it in the order in which
-    /// it came.
+    /// Removes and returns the work that cannot be done because a call could not be loaded, oldest first.
     ///
-    /// A device is still notified of the other ended calls: `notices` are the connections whose work continues without
-    /// this call.
+    /// `notices` are the connections whose devices were to be notified of the call's end. They are still notified of
+    /// the ends of other calls.
     mutating func cancelLoad(_ number: CallNumber) -> (failed: [ParkedWork.Work], notices: [ConnectionID]) {
         beingLoaded.remove(number)
         var notices: [ConnectionID] = []
@@ -108,9 +107,10 @@ struct PendingQueries {
         }?.awaited
     }
 
-    /// Removes a fetch that waits for a call at rest: its client no longer waits for the response.
+    /// Removes a fetch that waits for a call at rest, because its client no longer waits for the response.
     ///
-    /// It must not become a poll once its call is loaded. Other requests are still carried out.
+    /// The fetch must not become a long poll once its call is loaded. Parked requests other than fetches are still
+    /// carried out.
     mutating func removeFetch(_ id: RequestID) {
         parked.removeAll { if case .request(id, _, .fetch) = $0.work { true } else { false } }
     }

@@ -12,7 +12,7 @@ extension Switchboard {
         case end(CallID, peer: UserID? = nil, device: DeviceID?)
         /// Return the user's calls, newest first.
         case history(limit: Int, before: CallNumber?)
-        /// Return the record of a call with another user, which the client believes it has just begun.
+        /// Return the record of a call with another user; the client believes that it has just begun this call.
         case record(with: UserID)
         /// Return state, legs and durations of a call; `peer` and `epoch` choose among several calls under one callId.
         case call(CallID, peer: UserID? = nil, epoch: UInt32? = nil)
@@ -43,13 +43,13 @@ extension Switchboard {
         /// The other user of the call, because one callId may be in use with several users; `nil` = the live call, else
         /// the newest.
         public var peer: UserID?
-        /// The cursor after which signals are returned.
+        /// The cursor after which signals are returned; `nil` = return all signals.
         public var since: ClientMessage.Cursor?
-        /// How long to wait for a signal.
+        /// How long to wait for a signal; 0 = respond immediately.
         public var wait: Moment.Duration
         /// Whether to return only an array of the signals.
         public var isArray: Bool
-        /// The device that makes the request.
+        /// The device that makes the request; `nil` = the request names none.
         public var device: DeviceID?
 
         /// A fetch with the given parameters.

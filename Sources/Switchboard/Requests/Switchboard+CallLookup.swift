@@ -2,10 +2,10 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// `POST /api/calls`: an app that keeps a list of its calls reports one that it has just begun.
+/// `POST /api/calls`: an app that keeps a list of its calls reports a call that it has just begun.
 ///
-/// The server already has that call. It responds with its record of the call, so that the app's list and the server's
-/// history agree.
+/// The server has that call already, and responds with its own record of the call, so that the app's list and the
+/// server's history agree.
 extension Switchboard {
     mutating func record(with peer: UserID, by principal: Principal, as id: RequestID) {
         guard peer != principal.user else {
@@ -22,7 +22,8 @@ extension Switchboard {
         }
     }
 
-    /// Responds with the pair's newest call, if that call is live or ended so recently that the client may mean it.
+    /// Responds with the pair's newest call in the history, if that call is live or can still be fetched: the client
+    /// may mean it.
     mutating func respondWithRecord(
         among history: [CallRecord],
         with peer: UserID,

@@ -16,8 +16,8 @@ extension Switchboard {
             refuse(id, Self.unknownCall)
             return
         }
-        // A device that fetches a ringing call rings. A fetch without a device id may come from a program that only
-        // observes the call.
+        // A device that fetches a ringing call will ring, so it becomes a leg of the call. A fetch without a device id
+        // adds no leg, because it may come from a program that only observes the call.
         if side == .callee, !device.isUnnamed, case .ringing = call.session.phase {
             process(call, .notified(device))
         }

@@ -2,9 +2,10 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// Long polls: fetches that wait for the next entry, and the presence of the devices that made them.
+/// Responses to fetches, among them long polls, which wait for the next entry; and the records of whether the devices
+/// that make requests are gone.
 extension Switchboard {
-    /// Answers the polls for which there is a new entry.
+    /// Responds to the long polls of a call for which there is a new entry.
     mutating func respondToPolls(of call: Call) {
         for id in call.polls {
             guard let poll = polls[id], let side = call.session.side(of: poll.principal.user) else { continue }
@@ -40,7 +41,7 @@ extension Switchboard {
         if !isPresent(poll.device, of: poll.principal.user, in: call) { process(call, .gone(poll.device, side)) }
     }
 
-    /// Answers a fetch with the entries that exist now.
+    /// Responds to a fetch with the entries that exist now.
     ///
     /// As on connections, relayed signals are shown before they are durable.
     mutating func respond(_ poll: LongPolls.Poll, as id: RequestID) {
@@ -88,7 +89,7 @@ extension Switchboard {
         detachPoll(poll, id)
     }
 
-    /// Whether a device has a connection, or a request under way in a call.
+    /// Whether a device has a connection, or a long poll under way for a call.
     func isPresent(_ device: DeviceIdentity, of user: UserID, in call: Call) -> Bool {
         let isCaller = user == call.session.caller && call.session.isCaller(device)
         func isIt(_ other: DeviceIdentity) -> Bool {
@@ -98,7 +99,7 @@ extension Switchboard {
         return call.polls.contains { polls[$0].map { $0.principal.user == user && isIt($0.device) } ?? false }
     }
 
-    /// Records that a device is present in a call while it makes a request.
+    /// Records that a device is not gone in a call while it makes a request.
     ///
     /// A device without a connection or a long poll is gone again after the request.
     mutating func notePresence(of device: DeviceIdentity, of user: UserID, in call: Call) {

@@ -60,7 +60,8 @@ extension Switchboard {
                 submit(.timeline(choice), for: .call(id, principal))
             }
         case .timeline(let callID, let peer, let epoch):
-            // Other users may have used the callId too. The user gets the timeline of their own call nevertheless.
+            // Other users may have used the callId too. A user who is not a service gets only the timeline of their own
+            // call.
             let found = peer ?? calls.find(callID, for: principal.user)?.key.pair.other(than: principal.user)
             let users = principal.isService ? [peer].compactMap(\.self) : [principal.user] + [found].compactMap(\.self)
             let choice = CallSelector(
@@ -84,7 +85,7 @@ extension Switchboard {
         }
     }
 
-    /// Returns the refusal of a request that exceeds its rate; `nil` = the request is handled.
+    /// Returns the refusal of a request that exceeds its user's rate; `nil` = the request is handled.
     ///
     /// Ends have a separate rate limit: an end that ends a call is always accepted.
     private mutating func refusal(of request: Request, by principal: Principal) -> WireError? {
@@ -117,7 +118,8 @@ extension Switchboard {
         return WireError(.rateLimited, "at most \(policy.endsPerSecond) ends a second")
     }
 
-    /// Records the sign of life of the device that a request names, or of the user's devices without an id.
+    /// Records a sign of life: of the device that a request names or, if it names none, of the user's devices without
+    /// an id.
     private mutating func noteSignOfLife(of principal: Principal, in request: Request) {
         guard !principal.isService else { return }
         let named: DeviceID? =

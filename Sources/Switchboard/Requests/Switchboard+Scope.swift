@@ -4,7 +4,8 @@ import CallWire
 
 /// The rights of a push's capability: to fetch the pushed call, to report that the device rings for it, and to end it.
 extension Switchboard {
-    /// Returns a request restricted to a scope: it concerns the pushed call, never another call with that callId.
+    /// Returns a request restricted to a scope: the request then concerns the pushed call, never another call with that
+    /// callId.
     func restricted(_ request: Request, to scope: CallScope?, of user: UserID) throws(WireError) -> Request {
         guard let scope else { return request }
         switch request {
@@ -43,7 +44,8 @@ extension Switchboard {
         guard id == scope.call, peer == nil || peer == scope.peer,
             let call = calls[CallKey(id: scope.call, pair: Pair(user, scope.peer))]
         else { throw Self.unknownCall }
-        // The server lost the pushed call in a crash; a resend of its offer may restore it.
+        // If the pushed call is of a later epoch than the server's, a crash lost it; a resend of its offer may restore
+        // it.
         guard scope.epoch <= call.session.epoch else { throw Self.unknownCall }
         guard call.session.epoch == scope.epoch else { throw Self.callIDReused }
     }
@@ -58,8 +60,7 @@ extension Switchboard {
 
     /// Whether a user may see a stored call.
     ///
-    /// A call that is hidden from its callee by a block or a taken callId appears only in the callee's history, as
-    /// missed.
+    /// A callee sees a call that is hidden from them, by a block or a taken callId, only in their history, as missed.
     static func concerns(_ record: CallRecord, _ principal: Principal) -> Bool {
         principal.isService || record.concerns(principal.user)
     }

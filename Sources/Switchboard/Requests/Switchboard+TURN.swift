@@ -15,7 +15,8 @@ extension Switchboard {
 
     /// Returns the ICE servers for a user: a JSON array of WebRTC's `RTCIceServer`.
     ///
-    /// A push's capability is valid for one call alone, so its bearer gets no credential that is valid for a day.
+    /// A client with a push's capability gets no credential: the capability is valid for one call alone, while a
+    /// credential is valid for longer and for any use of the TURN server.
     func iceServers(for principal: Principal) -> [UInt8] {
         guard let issuer = ports.turnCredentials, principal.scope == nil else { return policy.iceServers }
         return TURNCredentialBody(issuer.credential(for: principal.user, at: turn.now)).iceServers(

@@ -3,7 +3,7 @@ import CallCore
 /// Stops the deletion of push tokens when APNs refuses so many of them that the fault must be on the server's side
 /// (protocol, section 6.4).
 ///
-/// A wrong key, topic or environment would otherwise empty the whole directory in a minute.
+/// Otherwise a wrong key, topic or environment would cause the deletion of all push tokens within a minute.
 struct DeletionBreaker {
     private var windowStart = Moment(milliseconds: 0)
     private var deadCount = 0

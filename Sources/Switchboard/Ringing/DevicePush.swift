@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 
-/// The push that wakes one device for one call: at most one is accepted, however often it is tried.
+/// The push that wakes one device for one call; it may be tried several times, until APNs has accepted it once.
 ///
 ///                 send           200
 ///     (start) ───────────▶ sent ──────▶ accepted
@@ -29,13 +29,13 @@ struct DevicePush: Equatable {
     let kind: OutgoingPush.Kind
     /// The number of attempts.
     private(set) var attempts: Int
-    /// The token that is tried.
+    /// The push token that is tried.
     private(set) var token: String
     /// The APNs environment that is tried.
     private(set) var environment: APNsEnvironment
     /// When the push was last handed to the push service.
     private(set) var sentAt: Moment
-    /// Whether the other environment was tried already.
+    /// Whether the push token was refused in one environment, and so is tried in the other one.
     private var triedOther = false
 
     /// A push that is sent now.
@@ -48,7 +48,7 @@ struct DevicePush: Equatable {
         attempts = 1
     }
 
-    /// A push that is sent at `moment` unless its device connects before, as after a restart in the middle of a ring.
+    /// A push that is sent at `moment` unless its device connects before: used after a restart while the call rings.
     init(waitingUntil moment: Moment, kind: OutgoingPush.Kind, token: String, environment: APNsEnvironment) {
         phase = .waiting(until: moment)
         self.kind = kind
@@ -68,10 +68,12 @@ struct DevicePush: Equatable {
         attempts = 1
     }
 
-    /// When the push is to be tried again.
+    /// When the push is to be tried next; `nil` = no attempt is planned.
     var retryAt: Moment? { if case .waiting(let until) = phase { until } else { nil } }
 
-    /// Switches to the newly registered token: findings about the earlier token do not apply to it.
+    /// Switches to `token` and `environment`, if `token` is not the push token that is tried now.
+    ///
+    /// That the earlier token was refused in one environment says nothing about the new token.
     mutating func take(_ token: String, environment: APNsEnvironment) {
         guard token != self.token else { return }
         self.token = token
@@ -85,7 +87,7 @@ struct DevicePush: Equatable {
         attempts += 1
     }
 
-    /// Cancels the push because the call no longer rings; returns the push under way, if there is one.
+    /// Cancels the push because the call no longer rings; returns the attempt under way, or `nil` if there is none.
     mutating func cancel() -> PushID? {
         switch phase {
         case .sent(let id):
@@ -104,9 +106,9 @@ struct DevicePush: Equatable {
         case accepted
         /// The push will be tried again later.
         case retry
-        /// The push is to be tried with the other environment immediately.
+        /// The push is to be tried in the other environment immediately.
         case tryOther
-        /// Both environments report that the token is bad.
+        /// Both environments report that the push token is bad.
         case tokenIsBad
         /// The push will not be tried again.
         case refused
@@ -133,7 +135,7 @@ struct DevicePush: Equatable {
             environment = environment.other
             phase = .waiting(until: now)
             return .tryOther
-        // A proxy on the way may respond with 502 or 504, which are as temporary as Apple's 500 and 503.
+        // A proxy between the server and APNs may respond with 502 or 504, which are as temporary as APNs' 500 and 503.
         case .response(429, _, _), .response(500...599, _, _), .unreachable:
             // 0.25 s, 0.5 s, 1 s, … (protocol, section 6): the retries stop when the ring ends.
             let exponent = min(max(attempts, 1) - 1, 5)

@@ -14,20 +14,20 @@ struct PendingPush {
     var sentAt: Moment
     /// Whether the push reports a missed call.
     var tellsMissed = false
-    /// The push request of a notice (a text or a missed call), kept so that the same request can go to the other
-    /// environment if the first one does not know the token.
+    /// The push of a notice (of a text or a missed call), kept so that the same push can go to the other environment if
+    /// the first one does not know the push token; `nil` = it must not be sent again.
     ///
-    /// A call's push is built anew for each attempt.
+    /// The push that rings a device is not kept: it is built anew for each attempt.
     var notice: OutgoingPush?
 
     /// The purpose of the push, as the timeline names it.
     var purpose: TimelineEvent.Push { tellsMissed ? .missed : kind == .alert ? .alert : .voip }
 
-    /// Whether it is a notice, and does not ring a device.
+    /// Whether the push is a notice, of a text or a missed call, and so does not ring a device.
     var isNotice: Bool { call == nil || tellsMissed }
 }
 
-/// The pushes that are under way, and the guard against deleting the tokens of all devices.
+/// The pushes that are under way, and the guard against deleting the push tokens of all devices.
 struct PushDispatcher {
     private var underWay: [PushID: PendingPush] = [:]
     private var lastID: UInt64 = 0
@@ -44,10 +44,11 @@ struct PushDispatcher {
     /// Records a push that is handed to the push service.
     mutating func insert(_ push: PendingPush, as id: PushID) { underWay[id] = push }
 
-    /// Removes and returns a push whose result is known.
+    /// Removes and returns a push that has its result; `nil` = no such push is under way.
     mutating func remove(_ id: PushID) -> PendingPush? { underWay.removeValue(forKey: id) }
 
-    /// Returns the pushes under way to a device, or to one of its tokens, oldest first.
+    /// Returns the pushes under way to a device or, if `token` is not `nil`, to this push token of the device, oldest
+    /// first.
     ///
     /// `onlyNotices`: Leaves out the pushes of ringing calls.
     func underWay(to device: DeviceID, of user: UserID, token: String?, onlyNotices: Bool) -> [PushID] {

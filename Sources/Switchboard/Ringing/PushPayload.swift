@@ -9,7 +9,8 @@ enum PushPayload {
 
     /// Returns the payload for an incoming call.
     ///
-    /// The offer is included if it fits, so that the woken app need not fetch it.
+    /// The offer's SDP is included if it fits, so that the woken app need not fetch it. A displayed name that does not
+    /// fit is cut.
     static func incoming(
         _ call: Call,
         to device: DeviceRecord,
@@ -37,7 +38,8 @@ enum PushPayload {
         }
     }
 
-    /// Returns the payload of an alert push for an incoming call, for a device on which iOS withholds VoIP pushes.
+    /// Returns the payload of an alert push for an incoming call, for a device on which iOS seems to withhold VoIP
+    /// pushes.
     static func incomingAlert(_ call: Call, at now: Moment) -> [UInt8] {
         let ring = NoticePayload.Ring(
             room: call.room,
@@ -48,7 +50,7 @@ enum PushPayload {
         return NoticePayload.incoming(notice(of: call), ring, at: now)
     }
 
-    /// Returns the payload for a missed call.
+    /// Returns the payload of the alert push for a missed call.
     static func missed(_ call: Call) -> [UInt8] { NoticePayload.missed(notice(of: call)) }
 
     private static func notice(of call: Call) -> NoticePayload.Call {
@@ -81,7 +83,7 @@ enum PushPayload {
         ).bytes(at: now)
     }
 
-    /// Returns the caller's newest description, as its relayed object contains it.
+    /// Returns the SDP of the caller's newest offer, as the relayed JSON object contains it; `nil` = there is none.
     private static func offer(of call: Call) -> ArraySlice<UInt8>? {
         for (index, entry) in call.session.log.enumerated().reversed() {
             guard case .signal(.offer, .caller, _, _, _) = entry.content else { continue }

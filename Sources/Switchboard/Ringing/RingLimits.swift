@@ -2,7 +2,7 @@ import CallCore
 
 /// The limits on how often a callee may be rung: by one caller, and by all callers together.
 ///
-/// Each ring may push each device of the callee, and iOS withholds pushes from an app that gets too many.
+/// Each ring may cause a push to each device of the callee, and iOS withholds pushes from an app that gets too many.
 struct RingLimits {
     /// The refusal of an offer that exceeds a limit.
     struct Refusal {
@@ -10,15 +10,16 @@ struct RingLimits {
         /// The number of rings a minute that the limit allows.
         let perMinute: Int
         let retryAfterSeconds: Int
-        /// The newest ring that the limit let through; its call's timeline reports the rings refused since.
+        /// The call of the newest ring that the limit let through; its timeline reports the rings refused since.
         let newest: CallNumber
-        /// The number of rings refused since.
+        /// The number of rings that the limit has refused since `newest`, including this one.
         let count: Int
     }
 
-    /// The keys of the two shares that a ring takes from, computed once for each offer.
+    /// The keys of the two allowances that a ring uses, the pair's and the callee's; computed once for each offer.
     ///
-    /// They are hashes, because ids would be hashed again at each look-up. Two keys that collide only share a limit.
+    /// The keys are hashes, because ids would be hashed again at each look-up. Two pairs, or callees, with the same
+    /// hash only share one allowance.
     struct Keys {
         fileprivate let pair: Int
         fileprivate let callee: Int
@@ -33,12 +34,13 @@ struct RingLimits {
         }
     }
 
+    /// The rings that one limit still allows for one pair or one callee.
     private struct Allowance {
         var bucket: TokenBucket
         var newest: CallNumber
         var refused = 0
 
-        /// The share after one more call has rung.
+        /// The allowance after one more ring; `share` is the allowance before, `nil` = a full one.
         init(_ share: Allowance?, _ perMinute: Int, newest: CallNumber, at now: Moment) {
             bucket = share?.bucket ?? TokenBucket(perMinute, in: .seconds(60), at: now)
             _ = bucket.take(at: now)
@@ -71,10 +73,10 @@ struct RingLimits {
         perCallee = policy.ringsPerCallee
     }
 
-    /// The number of shares in memory.
+    /// The number of allowances in memory.
     var count: Int { pairs.count + callees.count }
 
-    /// Returns the limit that a further ring would exceed, and counts the refusal; `nil` = there is no such limit.
+    /// Returns the refusal of a further ring that would exceed a limit, and counts it; `nil` = no limit is exceeded.
     mutating func refusal(of keys: Keys, at now: Moment) -> Refusal? {
         if perPair > 0, var share = pairs[keys.pair], share.bucket.isEmpty(at: now) {
             share.refused += 1
@@ -91,8 +93,8 @@ struct RingLimits {
 
     /// Records a call that has begun.
     ///
-    /// `rings`: Whether it reaches its callee. A call that does not, because of a block for instance, takes only from
-    /// the pair's share: a blocked caller must not be able to use up the callee's share.
+    /// `rings`: Whether the call reaches its callee. A call that does not, because of a block for instance, uses only
+    /// the pair's allowance: a blocked caller must not be able to use up the callee's allowance.
     mutating func began(_ call: CallNumber, _ keys: Keys, rings: Bool, at now: Moment) {
         if perPair > 0 {
             pairs.updateValue(Allowance(pairs[keys.pair], perPair, newest: call, at: now), forKey: keys.pair)
@@ -102,7 +104,7 @@ struct RingLimits {
         }
     }
 
-    /// Forgets the shares that are full again.
+    /// Forgets the allowances that are full again.
     mutating func forgetFull(at now: Moment) {
         pairs = pairs.filter { !$0.value.isFull(at: now) }
         callees = callees.filter { !$0.value.isFull(at: now) }

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// The results of pushes, and their consequences for calls, devices and tokens.
+/// The results of pushes, and their consequences for calls, devices and push tokens.
 extension Switchboard {
     mutating func pushed(_ id: PushID, _ result: PushResult) {
         guard let pending = pushes.remove(id) else { return }
@@ -26,8 +26,8 @@ extension Switchboard {
         }
     }
 
-    /// Judges a notice's result; a notice whose token this environment does not know is sent once to the other
-    /// environment.
+    /// Returns the consequence of a notice's result, and sends a notice whose push token this environment does not know
+    /// once to the other environment.
     private mutating func judgeNotice(_ result: PushResult, _ pending: PendingPush) -> DevicePush.Verdict {
         guard case .response(400, "BadDeviceToken", _) = result else { return .ignore }
         guard pending.notice != nil else { return .tokenIsBad }
@@ -60,7 +60,7 @@ extension Switchboard {
         note(call, event)
     }
 
-    /// Stores the result with the device, and removes a token that APNs reports as dead.
+    /// Stores the result with the device, and removes a push token that APNs reports as dead.
     private mutating func keep(_ result: PushResult, _ verdict: DevicePush.Verdict, of pending: PendingPush) {
         let now = turn.now
         guard result != .cancelled, var device = directory.device(pending.device, of: pending.user) else { return }
@@ -73,7 +73,7 @@ extension Switchboard {
         )
         switch result {
         case .response(200, _, _):
-            // The result says nothing about a token that was registered meanwhile.
+            // The result says nothing about another push token that was registered meanwhile.
             if token(of: device, for: pending.kind) == pending.token { device.workingEnvironment = pending.environment }
             pushes.breaker.accepted(at: now)
         case .response(410, _, let timestamp): dropToken(of: &device, pending, diedAt: timestamp)
@@ -85,13 +85,14 @@ extension Switchboard {
         store(device)
     }
 
-    /// Removes a token, unless the device has registered since the token died, or so many tokens die that the fault
-    /// must be on the server's side.
+    /// Removes a push token, unless the device has registered it again since it died, or so many push tokens die that
+    /// the fault must be on the server's side.
     private mutating func dropToken(of device: inout DeviceRecord, _ pending: PendingPush, diedAt: Moment?) {
-        // Without a timestamp of APNs a token counts as dead since the push was sent; a later registration is
-        // unaffected.
+        // Without a timestamp from APNs, a push token counts as dead since the push was sent. A token that was
+        // registered after that moment is not removed.
         let diedAt = diedAt ?? pending.sentAt
-        // A device that has registered since is in order, and is no evidence of a fault of the server.
+        // A device that has registered the push token again since then is in order. Its token is not counted as dead:
+        // it is no evidence of a fault of the server.
         switch pending.kind {
         case .voip:
             guard device.voipToken == pending.token, isTokenDead(device.voipTokenAt, diedAt),

@@ -99,7 +99,8 @@ extension Switchboard {
         send(push, for: pending, in: nil)
     }
 
-    /// Sends a notice again, to the other environment: before the first push, a token's environment may be unknown.
+    /// Sends a notice again, to the other environment: the environment of a push token to which no push was sent yet
+    /// may be unknown.
     mutating func resendToOtherEnvironment(_ pending: PendingPush) {
         guard var push = pending.notice, turn.now < push.expiresAt,
             directory.device(pending.device, of: pending.user)?.alertToken == pending.token
@@ -113,8 +114,8 @@ extension Switchboard {
         send(push, for: next, in: pending.call.flatMap { calls[$0] })
     }
 
-    /// Cancels the pushes under way to a device, or to one of its tokens, because the device or token no longer belongs
-    /// to the user.
+    /// Cancels the pushes under way to a device or, if `token` is not `nil`, to this push token of the device, because
+    /// the device or the push token no longer belongs to the user.
     ///
     /// `onlyNotices`: Leaves out the pushes of ringing calls, which are cancelled when the call no longer rings.
     mutating func takeBackPushes(
@@ -128,8 +129,8 @@ extension Switchboard {
         }
     }
 
-    /// Cancels a call's pushes that were not sent yet, because the call no longer rings, and counts devices that never
-    /// reacted.
+    /// Cancels a call's pushes that were not sent yet, because the call no longer rings, and counts the VoIP pushes
+    /// without a reaction.
     mutating func stopWaking(_ call: Call) {
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             takeBack(device, of: call)

@@ -15,10 +15,10 @@ extension Switchboard {
         return error
     }
 
-    /// Reports refused rings in the timeline of the last call that rang: the first refusal, and then each doubling of
-    /// their number, so that a flood writes little.
+    /// Reports a refused ring in the timeline of the last call that the limit let through.
     ///
-    /// A call at rest is not loaded for this: then only the metric counts the refusal.
+    /// The first refusal is reported, and then each doubling of the number of refusals, so that a flood of rings writes
+    /// little. A call at rest is not loaded for this: then only the metric counts the refusal.
     private mutating func note(_ refusal: RingLimits.Refusal, of caller: UserID, to callee: UserID) {
         guard refusal.count & (refusal.count - 1) == 0, let call = calls[refusal.newest] else { return }
         // The callee must not be told of a caller that the callee has blocked.
@@ -30,8 +30,8 @@ extension Switchboard {
     /// Ends the call by which a caller rings a callee, because the caller's newer call is about to ring the same
     /// callee.
     ///
-    /// A caller rings a callee with one call at a time. Otherwise a user could keep all the calls ringing that a user
-    /// may begin.
+    /// A caller rings a callee with one call at a time. Otherwise a caller could ring one callee with many calls at the
+    /// same time.
     mutating func replaceRinging(from caller: UserID, to callee: UserID, by id: CallID) {
         for call in calls.live(of: caller) where call.session.callee == callee && call.key.id != id {
             guard case .ringing = call.session.phase, call.session.caller == caller else { continue }

@@ -4,7 +4,8 @@ import CallWire
 
 /// Each device of the callee is sent the call on its connection or by a push (protocol, section 6).
 extension Switchboard {
-    /// Rings a callee: probes its connections, which have the offer already, and pushes to its other devices.
+    /// Rings a callee: probes the callee's connections, which were sent the offer already, and pushes to the callee's
+    /// other devices.
     mutating func ring(_ call: Call) {
         let user = call.session.callee
         let own = connections.of(user)

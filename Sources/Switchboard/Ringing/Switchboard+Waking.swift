@@ -4,7 +4,8 @@ import CallWire
 
 /// Waking devices: one push for each device without a connection.
 extension Switchboard {
-    /// Requests a push for a device that has a token, unless a push was requested for this call before.
+    /// Requests a push to a device that has a push token, unless a push to the device was requested for this call
+    /// before or its user has set do-not-disturb.
     mutating func wake(_ device: DeviceRecord, for call: Call) {
         guard call.pushes[device.id] == nil, let token = token(of: device, for: kind(for: device)),
             !directory.hasDoNotDisturb(device.user, at: turn.now), !call.isSilenced
@@ -47,14 +48,14 @@ extension Switchboard {
             guard let device = directory.device(id, of: call.session.callee),
                 let token = token(of: device, for: push.kind), !directory.hasDoNotDisturb(device.user, at: now)
             else {
-                // The device was removed, another device has registered its token, or its user's do-not-disturb was
-                // restored after a restart. A retry that stays due would wake the loop for ever.
+                // The device was removed, another device has registered its push token, or its user's do-not-disturb
+                // was restored after a restart. A retry that stays due would wake the loop for ever.
                 _ = call.pushes[id]?.cancel()
                 note(call, .pushCancelled(id))
                 continue
             }
             guard !device.isLive(among: own) else {
-                // The device has connected by itself. If it disconnects again, it is pushed again.
+                // The device has connected by itself. If its connection turns out to be dead, it is pushed anew.
                 call.pushes[id] = nil
                 continue
             }

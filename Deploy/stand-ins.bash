@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Builds images without a registry. Sourced by Deploy/test where there is no docker engine. It uses buildah and podman,
-# with replacements (stand-ins) for the two public base images, made of Debian's own packages and this machine's Swift
+# Builds images without a registry. Sourced by Deploy/test where there is no docker engine. The functions use buildah and
+# podman, with replacements (stand-ins) for the two public base images, made of Debian's own packages and this machine's Swift
 # toolchain. This verifies every package name, path, stage, user and check in the Dockerfile. It cannot verify that the
 # public images have the same contents. Needs root.
 
@@ -15,8 +15,8 @@ driver = "overlay"
 graphroot = "$images/storage"
 runroot = "$images/run"
 TEXT
-    # Resource limits that this process may set for a container. podman's own default limits are refused without
-    # CAP_SYS_RESOURCE.
+    # The limits are those of this process, which it may set for a container. Without CAP_SYS_RESOURCE the kernel refuses
+    # podman's own default limits, which are higher.
     cat >"$images/containers.conf" <<TEXT
 [containers]
 default_ulimits = ["nofile=$(ulimit -Hn):$(ulimit -Hn)", "nproc=4096:4096"]

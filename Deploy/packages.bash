@@ -20,8 +20,8 @@ RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0
 # shellcheck disable=SC2034
 TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind)
 
-# The packages that Deploy/test needs: for systemd-analyze and for the libraries that nginx is linked with, say. Then the
-# packages that build images without a docker engine, and the packages that run a docker engine.
+# The packages that Deploy/test needs, such as systemd and the libraries that nginx is linked with. Then the packages
+# that build images without a docker engine, and the packages that run a docker engine.
 # shellcheck disable=SC2034
 DEPLOYMENT_PACKAGES=(python3 python3-venv shellcheck systemd libpcre2-8-0 libcrypt1 zlib1g)
 # shellcheck disable=SC2034

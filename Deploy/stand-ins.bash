@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Builds images without a registry. Sourced by Deploy/test where there is no docker engine. The functions use buildah and
-# podman, with replacements (stand-ins) for the two public base images, made of Debian's own packages and this machine's Swift
-# toolchain. This verifies every package name, path, stage, user and check in the Dockerfile. It cannot verify that the
-# public images have the same contents. Needs root.
+# Builds images without a registry. Sourced by Deploy/test where there is no docker engine. The functions use buildah
+# and podman, with replacements (stand-ins) for the two public base images, made of Debian's own packages and this
+# machine's Swift toolchain. This verifies every package name, path, stage, user and check in the Dockerfile. It cannot
+# verify that the public images have the same contents. Needs root.
 
 images=${RINGLINE_IMAGE_STATE:-/var/cache/ringline-images}
 
@@ -15,8 +15,8 @@ driver = "overlay"
 graphroot = "$images/storage"
 runroot = "$images/run"
 TEXT
-    # The limits are those of this process, which it may set for a container. Without CAP_SYS_RESOURCE the kernel refuses
-    # podman's own default limits, which are higher.
+    # The limits are those of this process, which may set no higher ones for a container without CAP_SYS_RESOURCE, such
+    # as podman's own defaults.
     cat >"$images/containers.conf" <<TEXT
 [containers]
 default_ulimits = ["nofile=$(ulimit -Hn):$(ulimit -Hn)", "nproc=4096:4096"]

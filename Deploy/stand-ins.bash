@@ -30,7 +30,7 @@ TEXT
     export CONTAINERS_STORAGE_CONF=$images/storage.conf CONTAINERS_CONF=$images/containers.conf
 }
 
-bud() { buildah bud --isolation chroot --pull-never --format docker --layers "$@"; }
+build_with_buildah() { buildah bud --isolation chroot --pull-never --format docker --layers "$@"; }
 
 # package_mirror -- prints the folder that git uses instead of https://github.com, if there is one.
 package_mirror() {
@@ -75,7 +75,7 @@ RUN apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y bi
 RUN ${mirror:+git config --system url.$mirror/.insteadOf https://github.com/ &&} true
 ENV PATH=$(toolchain)/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 TEXT
-    bud -t docker.io/library/swift:6.3-bookworm "$images/swift" >"$images/swift.log" 2>&1 ||
+    build_with_buildah -t docker.io/library/swift:6.3-bookworm "$images/swift" >"$images/swift.log" 2>&1 ||
         { tail -n 20 "$images/swift.log" >&2; return 1; }
 }
 
@@ -85,7 +85,7 @@ build_image() {
     swift=$(toolchain) mirror=$(package_mirror)
     mounts=(-v "$swift:$swift:ro")
     [ -z "$mirror" ] || mounts+=(-v "$mirror:$mirror:ro")
-    bud "${mounts[@]}" "$@" >"$images/build.log" 2>&1 || { tail -n 40 "$images/build.log" >&2; return 1; }
+    build_with_buildah "${mounts[@]}" "$@" >"$images/build.log" 2>&1 || { tail -n 40 "$images/build.log" >&2; return 1; }
 }
 
 # docker_of_our_own -- starts a docker engine for the duration of the test, with its own storage and podman's images. It

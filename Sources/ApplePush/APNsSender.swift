@@ -155,7 +155,7 @@ public final class APNsSender: PushSender {
             }
             return true
         } catch {
-            log.error("the provider token could not be signed", [.error(ForeignText("\(error)"))])
+            log.error("the provider token could not be signed", [.error(UntrustedText("\(error)"))])
             return false
         }
     }
@@ -191,10 +191,10 @@ public final class APNsSender: PushSender {
             log.log(
                 level: status == 200 ? .debug : .notice,
                 "APNs answered a push",
-                fields(of: push) + [.apnsStatus(status), reason.map { .apnsReason(ForeignText($0)) }]
+                fields(of: push) + [.apnsStatus(status), reason.map { .apnsReason(UntrustedText($0)) }]
             )
         case .unreachable(let why):
-            log.notice("a push got no answer", fields(of: push) + [.error(ForeignText(why))])
+            log.notice("a push got no answer", fields(of: push) + [.error(UntrustedText(why))])
         case .cancelled, .onlyLogged:
             log.debug("a push was cancelled", fields(of: push))
         }

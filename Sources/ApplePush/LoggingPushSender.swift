@@ -18,7 +18,7 @@ public final class LoggingPushSender: PushSender {
         log.notice(
             "no APNs key is configured: a push was not sent",
             push.logFields + [
-                .pushKind(ServerText(push.kind)), .topic(ForeignText(push.topic)),
+                .pushKind(ServerText(push.kind)), .topic(UntrustedText(push.topic)),
                 .environment(ServerText(push.environment)), .pushBytes(push.payload.count),
             ]
         )

@@ -56,7 +56,7 @@ extension Gateway {
                 [.request(request.logged), .refusal(ServerText(error.code)), .why(ServerText(error.message))]
             )
         case .unanswered(let failure):
-            log.debug("the store cannot answer a question", [.error(ForeignText(failure.message))])
+            log.debug("the store cannot answer a question", [.error(UntrustedText(failure.message))])
         case .signal(let kind, let call, let user, let device, let origin):
             log.trace(
                 "a signal was received",

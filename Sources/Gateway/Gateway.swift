@@ -67,7 +67,8 @@ public final class Gateway: @unchecked Sendable {
         self.configuration = configuration
         router = RequestRouter(
             configuration,
-            authenticator: configuration.trustsRegister ? TrustingAuthenticator(strict: authenticator) : authenticator,
+            authenticator: configuration.trustsUnverifiedSocketIOUsers
+                ? TrustingAuthenticator(strict: authenticator) : authenticator,
             log: log
         )
         self.log = log
@@ -339,9 +340,9 @@ public final class Gateway: @unchecked Sendable {
         case .pushFailed(let id, let device, let status, let reason):
             log.warning(
                 "push failed",
-                [.call(id), .device(device), .apnsStatus(status), .apnsReason(ForeignText(reason))]
+                [.call(id), .device(device), .apnsStatus(status), .apnsReason(UntrustedText(reason))]
             )
-        case .storeStalled(let why): log.error("the store cannot write", [.error(ForeignText(why))])
+        case .storeStalled(let why): log.error("the store cannot write", [.error(UntrustedText(why))])
         case .storeRecovered: log.notice("the store can write again")
         case .oddClock(let age):
             log.warning(
@@ -354,7 +355,8 @@ public final class Gateway: @unchecked Sendable {
                     ? "a row of the database holds an invalid value and was left out"
                     : "a value in the database is invalid and was replaced by the nearest valid one",
                 [
-                    .table(ServerText(damage.table)), .column(ServerText(damage.column)), .row(ForeignText(damage.row)),
+                    .table(ServerText(damage.table)), .column(ServerText(damage.column)),
+                    .row(UntrustedText(damage.row)),
                 ]
             )
         case .unreadable(let number):

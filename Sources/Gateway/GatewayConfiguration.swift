@@ -15,7 +15,7 @@ public struct GatewayConfiguration: Sendable {
     /// Whether a Socket.IO client without a token may name its user itself, unverified.
     ///
     /// Default `false`: with `true`, any client could take any user's calls.
-    public var trustsRegister = false
+    public var trustsUnverifiedSocketIOUsers = false
     /// The switchboard's policy.
     public var policy = Policy()
     /// How long connections may take to close when the server shuts down, in milliseconds.

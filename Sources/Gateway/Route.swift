@@ -9,7 +9,7 @@ enum Route: Equatable {
     case getSignal(String?)
     case deleteSignal(String)
     case history
-    case record
+    case callJustBegun
     case call(String)
     case timeline(String)
     case register
@@ -38,7 +38,7 @@ enum Route: Equatable {
     /// Returns the operations at a path, by method.
     private static func routes(_ parts: [String]) -> [(method: String, route: Route)] {
         switch (parts.count, parts.dropFirst().first) {
-        case (2, "calls") where parts[0] == "api": [("GET", .history), ("POST", .record)]
+        case (2, "calls") where parts[0] == "api": [("GET", .history), ("POST", .callJustBegun)]
         case (2, "turn-cred") where parts[0] == "api": [("GET", .turnCredential)]
         case (2, "logout-all") where parts[0] == "api": [("POST", .revokeTokens)]
         case (2, "blocks") where parts[0] == "api": [("GET", .blocks), ("POST", .block)]
@@ -79,9 +79,9 @@ enum Route: Equatable {
                 limit: Int(try head.number("limit", in: 1...500) ?? 50),
                 before: try head.number("before", in: 0...Int64.max).map { CallNumber(rawValue: $0) }
             )
-        case .record:
+        case .callJustBegun:
             try head.checkJSON()
-            return .record(with: try RequestBody.callee(in: body))
+            return .callJustBegun(with: try RequestBody.callee(in: body))
         case .call(let id): return .call(try Self.callID(id), peer: try head.peer(), epoch: try head.epoch())
         case .timeline(let id): return .timeline(try Self.callID(id), peer: try head.peer(), epoch: try head.epoch())
         case .register:
@@ -108,7 +108,7 @@ enum Route: Equatable {
             // Most clients send no body at all.
             guard !body.isEmpty else { return .revokeTokens(nil) }
             try head.checkJSON()
-            return .revokeTokens(try RequestBody.loggedOutUser(in: body))
+            return .revokeTokens(try RequestBody.revokedUser(in: body))
         }
     }
 

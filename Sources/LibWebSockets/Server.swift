@@ -172,7 +172,7 @@ public final class Server: @unchecked Sendable {
         // Any thread may call `uv_async_send` while the handle is open. `tearDown()` removes this function from the
         // inbox before it closes the handle.
         nonisolated(unsafe) let handle = handles.async
-        inbox.wake { uv_async_send(handle) }
+        inbox.setWakeFunction { uv_async_send(handle) }
         uv_run(handles.loop, UV_RUN_DEFAULT)
         tearDown()
         delegate = nil
@@ -214,7 +214,7 @@ public final class Server: @unchecked Sendable {
     /// Closes everything; a second call does nothing.
     private func tearDown() {
         guard let library else { return }
-        inbox.wake(with: nil)
+        inbox.setWakeFunction(nil)
         // The closures are released outside of the inbox's lock: the values that they captured may post work when they
         // are released.
         _ = inbox.take()

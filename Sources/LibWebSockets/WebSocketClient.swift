@@ -91,12 +91,12 @@ public final class WebSocketClient: @unchecked Sendable {
         }
         // Any thread may call `lws_cancel_service` while the context exists.
         nonisolated(unsafe) let wakened = context
-        inbox.wake { lws_cancel_service(wakened) }
+        inbox.setWakeFunction { lws_cancel_service(wakened) }
         if !library.connect(to: target, configuration), !isOver {
             finish(.failed("cannot connect to \(configuration.url)"))
         }
         while !isOver, lws_service(context, 0) >= 0 {}
-        inbox.wake(with: nil)
+        inbox.setWakeFunction(nil)
         library.destroy()
     }
 

@@ -42,7 +42,7 @@ func curlSends(
     _ peerPort: CInt,
     _ ownPort: CInt
 ) -> CInt {
-    transfer(pointer)?.sendsNow()
+    transfer(pointer)?.markSent()
     return CURL_PREREQFUNC_OK
 }
 

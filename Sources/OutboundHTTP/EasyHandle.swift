@@ -7,7 +7,7 @@ import Glibc
 final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     /// Whether libcurl accepted every option since the last ``reset(_:)``.
-    private(set) var isSound = true
+    private(set) var acceptedAllOptions = true
 
     /// Creates a handle (`curl_easy_init`); nil if memory is short.
     init?() {
@@ -20,7 +20,7 @@ final class EasyHandle {
     /// Clears the options of the last transfer (`curl_easy_reset`) and sets the options that all transfers share.
     func reset(_ configuration: HTTPClientConfiguration) {
         curl_easy_reset(pointer)
-        isSound = true
+        acceptedAllOptions = true
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_PROTOCOLS_STR, "https,http")
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
@@ -75,7 +75,7 @@ final class EasyHandle {
         check(ringline_curl_set_pointer(pointer, CURLOPT_PREREQDATA, transfer))
     }
 
-    private func check(_ code: CURLcode) { if code != CURLE_OK { isSound = false } }
+    private func check(_ code: CURLcode) { if code != CURLE_OK { acceptedAllOptions = false } }
 
     /// The status code of the finished transfer.
     var status: Int { ringline_curl_get_long(pointer, CURLINFO_RESPONSE_CODE, 0) }

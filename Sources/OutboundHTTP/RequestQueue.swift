@@ -46,7 +46,7 @@ final class RequestQueue: Sendable {
         self.waitingPerHost = waitingPerHost
         self.waitingInAll = waitingInAll
         nonisolated(unsafe) let handle = pointer
-        commands.wake {
+        commands.setWakeFunction {
             // The call fails only for an invalid handle or a full wake-up pipe, and a full pipe wakes the loop anyway.
             _ = curl_multi_wakeup(handle)
         }
@@ -113,7 +113,7 @@ final class RequestQueue: Sendable {
     func close() -> [Command] {
         state.withLock { state in
             state.isStopping = true
-            commands.wake(with: nil)
+            commands.setWakeFunction(nil)
             commands.close()
         }
         return commands.take().elements

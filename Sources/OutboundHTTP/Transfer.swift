@@ -53,12 +53,12 @@ final class Transfer {
         easy.set(CURLOPT_CUSTOMREQUEST, request.method)
         easy.setHeaders(headerList)
         easy.setCallbacks(Unmanaged.passUnretained(self).toOpaque())
-        return easy.isSound
+        return easy.acceptedAllOptions
     }
 
     // MARK: Callbacks of libcurl
 
-    func sendsNow() { isSent = true }
+    func markSent() { isSent = true }
 
     /// Receives one whole header line with its line break.
     ///

@@ -9,13 +9,13 @@ extension LogField {
     /// The limit of open files.
     public static func descriptors(_ limit: UInt64) -> Self { Self(.descriptors, String(limit)) }
     /// The error message of a library or of the system.
-    public static func error(_ error: ForeignText) -> Self { Self(.error, error.description) }
+    public static func error(_ error: UntrustedText) -> Self { Self(.error, error.description) }
     /// The server's own sentence about an error in the operator's settings; the sentence names the setting.
     public static func error(about settings: OperatorText) -> Self { Self(operators: .error, settings) }
     /// The kind of the keys.
     public static func keys(_ kind: ServerText) -> Self { Self(own: .keys, kind) }
     /// A line of libwebsockets' log.
-    public static func library(_ line: ForeignText) -> Self { Self(.library, line.description) }
+    public static func library(_ line: UntrustedText) -> Self { Self(.library, line.description) }
     /// The file of the certificate.
     public static func certificate(_ path: OperatorText) -> Self { Self(operators: .tlsCertificate, path) }
     /// The file of the certificate's key.
@@ -38,7 +38,7 @@ extension LogField {
     /// A column of the database.
     public static func column(_ name: ServerText) -> Self { Self(own: .databaseColumn, name) }
     /// The key of a row of the database.
-    public static func row(_ key: ForeignText) -> Self { Self(.databaseRow, key.description) }
+    public static func row(_ key: UntrustedText) -> Self { Self(.databaseRow, key.description) }
 
     private init(own key: LogKey, _ words: ServerText) { self.init(key, words.text) }
     private init(operators key: LogKey, _ text: OperatorText) { self.init(key, text.text) }

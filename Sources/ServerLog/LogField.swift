@@ -64,13 +64,13 @@ public struct LogField: Equatable, Sendable {
     /// The size of a push's payload, in bytes.
     public static func pushBytes(_ count: Int) -> Self { Self(.pushBytes, count) }
     /// The topic of a push, from the registration of its device.
-    public static func topic(_ topic: ForeignText) -> Self { Self(.apnsTopic, topic.description) }
+    public static func topic(_ topic: UntrustedText) -> Self { Self(.apnsTopic, topic.description) }
     /// The environment of Apple's push service: sandbox or production.
     public static func environment(_ environment: ServerText) -> Self { Self(.apnsEnvironment, environment.text) }
     /// The HTTP status of Apple's response; 0 = there was no response.
     public static func apnsStatus(_ status: Int) -> Self { Self(.apnsStatus, status) }
     /// The reason in Apple's response.
-    public static func apnsReason(_ reason: ForeignText) -> Self { Self(.apnsReason, reason.description) }
+    public static func apnsReason(_ reason: UntrustedText) -> Self { Self(.apnsReason, reason.description) }
 
     // MARK: Connections and requests
 
@@ -110,13 +110,13 @@ public struct LogField: Equatable, Sendable {
     /// The time until a token becomes valid, in seconds.
     public static func tokenEarly(seconds: Int64) -> Self { Self(.tokenEarly, "\(seconds) s") }
     /// The issuer of a token with a valid signature.
-    public static func tokenIssuer(_ issuer: ForeignText) -> Self { Self(.tokenIssuer, issuer.description) }
+    public static func tokenIssuer(_ issuer: UntrustedText) -> Self { Self(.tokenIssuer, issuer.description) }
     /// The audience of a token with a valid signature.
-    public static func tokenAudience(_ audience: ForeignText) -> Self { Self(.tokenAudience, audience.description) }
+    public static func tokenAudience(_ audience: UntrustedText) -> Self { Self(.tokenAudience, audience.description) }
     /// The id of the key that a token names.
-    public static func tokenKey(_ id: ForeignText) -> Self { Self(.tokenKey, id.description) }
+    public static func tokenKey(_ id: UntrustedText) -> Self { Self(.tokenKey, id.description) }
     /// The algorithm that a token names.
-    public static func tokenAlgorithm(_ name: ForeignText) -> Self { Self(.tokenAlgorithm, name.description) }
+    public static func tokenAlgorithm(_ name: UntrustedText) -> Self { Self(.tokenAlgorithm, name.description) }
     /// The name of a claim that is malformed.
     public static func tokenClaim(_ name: ServerText) -> Self { Self(.tokenClaim, name.text) }
 }

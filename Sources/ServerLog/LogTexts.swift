@@ -26,7 +26,7 @@ public struct OperatorText: Equatable, Sendable {
 /// The text is first cut to ``limit`` bytes. Then everything in it that looks like a token, a secret or an address is
 /// replaced by a word in brackets; a text that contains a part of a session description or a candidate is replaced as a
 /// whole. Control characters are escaped.
-public struct ForeignText: Equatable, Sendable, CustomStringConvertible {
+public struct UntrustedText: Equatable, Sendable, CustomStringConvertible {
     /// The text without everything that must not be logged.
     public let description: String
 

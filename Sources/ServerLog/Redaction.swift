@@ -11,7 +11,7 @@ enum Redaction {
     private static let secret = 40
 
     static func redact(_ text: String) -> String {
-        let bytes = Array(text.utf8.prefix(ForeignText.limit))
+        let bytes = Array(text.utf8.prefix(UntrustedText.limit))
         if descriptions.contains(where: { bytes.contains($0) }) { return "[description]" }
         var result: [UInt8] = []
         for run in runs(of: bytes) {

@@ -4,8 +4,8 @@ public import Logging
 ///
 /// There is no way to log a text of unknown origin by accident. A message is a literal without interpolation. A field
 /// is made by a function that names its key and takes a type of its own (``LogField``): an id, a number, a word of the
-/// server's own, or a text whose type says where it comes from (``ServerText``, ``OperatorText``, ``ForeignText``). No
-/// field takes a token, a session description, a client's address or a display name.
+/// server's own, or a text whose type says where it comes from (``ServerText``, ``OperatorText``, ``UntrustedText``).
+/// No field takes a token, a session description, a client's address or a display name.
 ///
 /// A line below the threshold costs one comparison, because a line's fields are built only if the line is written.
 public struct ServerLog: Sendable {

@@ -76,11 +76,11 @@ extension AppClient {
         underWay[signal.id.text] = (signal.kind, name)
     }
 
-    func acknowledged(_ id: String, _ acceptance: Acceptance, into outputs: inout [CoreOutput]) {
+    func acknowledged(_ id: String, _ ack: Ack, into outputs: inout [CoreOutput]) {
         guard let sent = underWay.removeValue(forKey: id) else { return }
         var name = sent.name
-        if let epoch = acceptance.epoch { name.epoch = epoch }
-        outputs.append(.report(.acknowledged(name, seq: acceptance.seq, id: id, kind: sent.kind)))
+        if let epoch = ack.epoch { name.epoch = epoch }
+        outputs.append(.report(.acknowledged(name, seq: ack.seq, id: id, kind: sent.kind)))
     }
 
     // MARK: In

@@ -118,14 +118,14 @@ final class AppClient: DeviceCore {
         case .frame(let frame):
             if let object = frame.object { signalArrived(object, into: &outputs) }
             let object = frame.incoming
-            if case .ack(let id, let acceptance) = object { acknowledged(id.text, acceptance, into: &outputs) }
+            if case .ack(let id, let ack) = object { acknowledged(id.text, ack, into: &outputs) }
             passToCore(.received(object), at: now, into: &outputs)
         case .push(let payload): pushed(payload, at: now, into: &outputs)
         case .response(let id, let status, let body):
             guard let id = SignalID(id) else { return }
-            let result: Result<Acceptance, RequestFailure> =
-                status == 0 ? .failure(.unreachable) : Acceptance.reply(status: status, body: body)
-            if case .success(let acceptance) = result { acknowledged(id.text, acceptance, into: &outputs) }
+            let result: Result<Ack, RequestFailure> =
+                status == 0 ? .failure(.unreachable) : Ack.reply(status: status, body: body)
+            if case .success(let ack) = result { acknowledged(id.text, ack, into: &outputs) }
             passToCore(.posted(id, result), at: now, into: &outputs)
         case .fetched(_, let number, let status, let body):
             // The HTTP library may repeat a request. The core awaits only the first response, so a second one is

@@ -213,14 +213,14 @@ extension InvariantChecker {
         // The log is taken out of the dictionary while it changes, so that its sets are not copied.
         var log = device.delivered.removeValue(forKey: name) ?? Deliveries()
         if let call = newest[name.key].flatMap({ calls[$0] }), call.name == name { log.begin(for: call.record.callee) }
-        if let id = one.id, !log.names.insert("\(one.device) \(id)").inserted {
+        if let id = one.id, !log.signalKeys.insert("\(one.device) \(id)").inserted {
             fail("I4", "\(device.id.text) got \(one.kind.rawValue) \(id) of \(name) twice")
         }
         if !log.seqs.insert(one.seq).inserted {
             fail("I4", "\(device.id.text) got seq \(one.seq) of \(name) twice")
         }
         if one.kind == .ice {
-            if !log.described.contains(one.device) {
+            if !log.describedDevices.contains(one.device) {
                 fail("I5", "\(device.id.text) got a candidate of \(name) before its description")
             }
         } else {
@@ -232,7 +232,7 @@ extension InvariantChecker {
             }
             if keepsOrder { log.lastSeq = max(log.lastSeq, one.seq) }
         }
-        if one.kind == .offer || one.kind == .answer { log.described.insert(one.device) }
+        if one.kind == .offer || one.kind == .answer { log.describedDevices.insert(one.device) }
         device.delivered[name] = log
     }
 

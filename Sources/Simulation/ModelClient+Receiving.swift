@@ -144,13 +144,13 @@ extension ModelClient {
         if let id, !table[index].seen.insert("\(from) \(id)").inserted { return }
         let name = table[index].view.name
         let delivery = Delivery(seq: seq, kind: kind, device: from, id: id)
-        if kind == .ice, !table[index].described.contains(from) {
+        if kind == .ice, !table[index].describedDevices.contains(from) {
             table[index].early.append(delivery)
             return
         }
         outputs.append(.report(.delivered(name, delivery)))
         if kind == .offer || kind == .answer {
-            table[index].described.insert(from)
+            table[index].describedDevices.insert(from)
             let early = table[index].early
             table[index].early.removeAll { $0.device == from }
             for one in early where one.device == from { outputs.append(.report(.delivered(name, one))) }

@@ -11,7 +11,7 @@ final class ModelClient: DeviceCore {
         /// The moment at which ringing or calling ends, whatever the server sends.
         var until: Moment?
         /// The devices whose description the app has.
-        var described: Set<String> = []
+        var describedDevices: Set<String> = []
         /// The candidates that arrived before their device's description.
         var early: [Delivery] = []
         /// The frames that arrived before the epoch was known.

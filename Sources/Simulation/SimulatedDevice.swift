@@ -38,7 +38,7 @@ final class SimulatedDevice {
     var wakesAt: Int64?
     var backoff: Int64 = 200
     /// The moment before which it must not reconnect, because a server that shut down asked for it.
-    var returnsAt: Int64 = 0
+    var mayReconnectAt: Int64 = 0
     /// The number of the newest planned poll for each call.
     var pollTurns: [CallKey: Int] = [:]
     /// For each call, the last entry that the device received, with the time of arrival.
@@ -73,12 +73,12 @@ final class SimulatedDevice {
 /// The signals of one call that one app received.
 struct Deliveries {
     var lastSeq: UInt64 = 0
-    var names: Set<String> = []
+    var signalKeys: Set<String> = []
     var seqs: Set<UInt64> = []
     /// The signals that have reached the device, whether or not the app has them.
     var arrived: Set<String> = []
     var arrivedSeqs: Set<UInt64> = []
-    var described: Set<String> = []
+    var describedDevices: Set<String> = []
     /// The callee of the call.
     ///
     /// After a crash another call can have the same callId and epoch, in the other direction.
@@ -86,7 +86,7 @@ struct Deliveries {
 
     mutating func begin(for callee: UserID) {
         guard self.callee != callee else { return }
-        if self.callee != nil { (lastSeq, names, seqs, described) = (0, [], [], []) }
+        if self.callee != nil { (lastSeq, signalKeys, seqs, describedDevices) = (0, [], [], []) }
         self.callee = callee
     }
 }
@@ -121,7 +121,7 @@ struct Link {
 enum Event {
     case serverTimer(run: Int)
     case flush(run: Int)
-    case opens(link: Int)
+    case socketEstablished(link: Int)
     case up(link: Int, [UInt8])
     case down(link: Int, ReadFrame)
     case pingDown(link: Int, number: UInt64)
@@ -138,7 +138,7 @@ enum Event {
     indirect case pushArrives(run: Int, OutgoingPush)
     indirect case pushResult(run: Int, PushID, PushResult)
     indirect case pushDelivered(device: Int, payload: [UInt8])
-    case core(device: Int)
+    case coreDeadline(device: Int)
     case connect(device: Int)
     indirect case poll(device: Int, instance: Int, CallName, since: UInt64, turn: Int)
     indirect case intent(device: Int, instance: Int, Intent)

@@ -87,7 +87,7 @@ extension SimulatedWorld {
             }
             if part == .caller, one.kind == .ice, call.isRinging { continue }
             if part == .caller, one.seq <= checker.callerSince[call.name] ?? 0 { continue }
-            if log?.names.contains("\(one.device.text) \(one.id)") == true { continue }
+            if log?.signalKeys.contains("\(one.device.text) \(one.id)") == true { continue }
             // A signal that waits for the user, or for its description, has arrived. Its delivery is checked by the
             // client that holds it.
             if log?.arrived.contains("\(one.device.text) \(one.id)") == true { continue }
@@ -98,7 +98,7 @@ extension SimulatedWorld {
             if isReplayed(to: device) { continue }
             // The same description, or the same `ringing`, under another id is the same signal. It is recognised by its
             // `seq`, or, if a crash has given it another `seq`, by the id under which the log holds it.
-            if let first = call.held[one.seq], log?.names.contains(first) == true { continue }
+            if let first = call.held[one.seq], log?.signalKeys.contains(first) == true { continue }
             if log?.seqs.contains(one.seq) == true || log?.arrivedSeqs.contains(one.seq) == true { continue }
             fail(
                 "I4",

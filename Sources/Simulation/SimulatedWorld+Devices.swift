@@ -45,7 +45,7 @@ extension SimulatedWorld {
         let at = max(now + 1, deadline.milliseconds - device.skew)
         if let planned = device.wakesAt, planned <= at, planned > now { return }
         device.wakesAt = at
-        events.plan(.core(device: device.index), at: at)
+        events.plan(.coreDeadline(device: device.index), at: at)
     }
 
     func wake(_ device: SimulatedDevice) {

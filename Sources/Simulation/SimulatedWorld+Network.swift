@@ -25,11 +25,11 @@ extension SimulatedWorld {
         }
         links.append(Link(device: device.index, instance: device.instance, run: run, openedAt: now))
         device.link = links.count - 1
-        after(latency(), .opens(link: links.count - 1))
+        after(latency(), .socketEstablished(link: links.count - 1))
     }
 
     /// Handles an upgrade that reaches the server.
-    func opens(_ index: Int) {
+    func socketEstablished(_ index: Int) {
         let link = links[index]
         guard link.isOpenAtDevice, !link.isHalfOpen else { return }
         let device = devices[link.device]
@@ -148,7 +148,7 @@ extension SimulatedWorld {
         if code == 4401 { passToCore(device, .tokenExpired) }
         passToCore(device, .disconnected)
         // The device has no newer socket than this one, so it connects again.
-        let pause = max(device.backoff + networkDraws.within(0...200), device.returnsAt - now)
+        let pause = max(device.backoff + networkDraws.within(0...200), device.mayReconnectAt - now)
         after(pause, .connect(device: device.index))
     }
 
@@ -161,7 +161,7 @@ extension SimulatedWorld {
         mix(frame.bytes)
         log("server → \(device.id.text): \(Ladder.text(frame.bytes, from: Frame.headroom))")
         checker.shown(frame, to: device)
-        if let pause = MessageReader.pause(in: frame) { device.returnsAt = now + pause }
+        if let pause = MessageReader.pause(in: frame) { device.mayReconnectAt = now + pause }
         if let seq = frame.seq, frame.type != "ack", case .call(let name) = frame.place(for: device.user) {
             device.lastShown[name] = (seq, now)
         }

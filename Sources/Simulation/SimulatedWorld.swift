@@ -159,7 +159,7 @@ final class SimulatedWorld {
             guard run == self.run else { return }
             flushIsPlanned = false
             flush()
-        case .opens(let link): opens(link)
+        case .socketEstablished(let link): socketEstablished(link)
         case .up(let link, let frame): frameArrives(frame, on: link)
         case .down(let link, let frame): deviceReceives(frame, on: link)
         case .pingDown(let link, let number): pinged(link, number)
@@ -177,7 +177,7 @@ final class SimulatedWorld {
         case .pushArrives(let run, let push): pushArrives(push, run)
         case .pushResult(let run, let id, let result): pushResult(run, id, result)
         case .pushDelivered(let device, let payload): pushDelivered(payload, to: devices[device])
-        case .core(let device): wake(devices[device])
+        case .coreDeadline(let device): wake(devices[device])
         case .connect(let device): connect(devices[device])
         case .poll(let device, let instance, let name, let since, let turn):
             if devices[device].instance == instance, devices[device].pollTurns[name.key] == turn {

@@ -9,7 +9,7 @@ extension SocketSession {
             // The server wrote this frame itself, so a fault in it is not reported to the client.
             let object = try? JSONObject(frame, in: Frame.headroom..<frame.count), let type = object.text("type")
         else { return }
-        let log = object.logName
+        let log = object.logIdentity
         if let log, let seq = object.number("seq").map({ UInt64($0) }) {
             unconfirmed[log] = max(unconfirmed[log] ?? 0, seq)
             outputs.append(.needsTurnEnd)
@@ -97,7 +97,7 @@ extension SocketSession {
     /// The app takes `call-ended` as the end of any call that it has with that user. So the app does not get
     /// `call-ended` for a call that it has just ended itself: it may already have sent that user a new offer. When one
     /// call has given way to another, the app gets `call-replaced` instead.
-    private mutating func sendCallEnded(of log: LogName, with peer: UserID, _ object: JSONObject, _ me: Identity) {
+    private mutating func sendCallEnded(of log: LogIdentity, with peer: UserID, _ object: JSONObject, _ me: Identity) {
         let reason = object.text("reason")
         let isReplaced = reason == "glare" || reason == "replaced" && unansweredOffers.contains(peer)
         let isGoingOn = peers.ended(log, with: peer) || isReplaced
@@ -141,10 +141,10 @@ extension SocketSession {
 
 extension JSONObject {
     /// The log that a frame belongs to.
-    fileprivate var logName: LogName? {
+    fileprivate var logIdentity: LogIdentity? {
         guard let callID = text("callId").flatMap({ CallID($0) }), let room = text("room"),
             let epoch = number("epoch").flatMap({ UInt32(exactly: $0) })
         else { return nil }
-        return LogName(callID: callID, room: room, epoch: epoch)
+        return LogIdentity(callID: callID, room: room, epoch: epoch)
     }
 }

@@ -69,7 +69,7 @@ extension SocketSession {
         /// Report to the switchboard that its ping with this number was answered.
         case ponged(UInt64)
         /// Store these cursors: the client has received the log of each of these calls up to this sequence number.
-        case seen([LogName: UInt64])
+        case seen([LogIdentity: UInt64])
         /// Send ``Input/turnEnded`` when all inputs that arrived together have been handled.
         case needsTurnEnd
         /// Count a packet that the session refused before it reached the switchboard.
@@ -93,7 +93,7 @@ extension SocketSession {
         let confirmation: Confirmation
         let sentAt: Moment
         /// The last entry of each call's log that was sent between the previous ping and this one, by sequence number.
-        let seen: [LogName: UInt64]
+        let seen: [LogIdentity: UInt64]
         /// The value of ``SocketSession/queuedPackets`` at the ping: every packet up to this number was queued before
         /// it.
         ///

@@ -10,7 +10,7 @@ extension SocketSession {
         guard version == .v3 else { return }
         switch credential {
         case .valid(let identity): enter(identity, isTrusted: false)
-        case .none where trustsRegister: enterUnauthenticated()
+        case .none where trustsUnverifiedSocketIOUsers: enterUnauthenticated()
         case .none: refuseConnect(Self.tokenNeeded)
         case .refused(let error): refuseConnect(error)
         }
@@ -67,7 +67,7 @@ extension SocketSession {
         switch credential {
         case .valid(let identity): enter(identity, isTrusted: false)
         case .refused(let error): refuseConnect(error)
-        case .none where trustsRegister: enterUnauthenticated()
+        case .none where trustsUnverifiedSocketIOUsers: enterUnauthenticated()
         case .none: refuseConnect(Self.tokenNeeded)
         }
     }

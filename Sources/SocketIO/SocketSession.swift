@@ -84,7 +84,7 @@ public struct SocketSession: Sendable {
     let version: EngineVersion
     let credential: Credential
     /// Whether a client without a token may name its user itself.
-    let trustsRegister: Bool
+    let trustsUnverifiedSocketIOUsers: Bool
     let openedAt: Moment
 
     /// How far the client has been admitted.
@@ -107,7 +107,7 @@ public struct SocketSession: Sendable {
     var pings: [Ping] = []
     var lastPing: UInt64 = 0
     /// The last entry of each call's log that was sent since the newest of these pings, by sequence number.
-    var unconfirmed: [LogName: UInt64] = [:]
+    var unconfirmed: [LogIdentity: UInt64] = [:]
     /// The events that the switchboard has neither acknowledged nor refused yet, by the id of their frame.
     var pending: [String: [PendingEvent]] = [:]
     /// The number of events in ``pending``.
@@ -142,20 +142,20 @@ public struct SocketSession: Sendable {
     ///   - version: The version of the protocol.
     ///   - isSocket: Whether the session begins with a WebSocket.
     ///   - credential: The credential in the handshake.
-    ///   - trustsRegister: Whether a client without a token may name its user itself.
+    ///   - trustsUnverifiedSocketIOUsers: Whether a client without a token may name its user itself.
     ///   - now: The current moment.
     public init(
         names: (sid: String, socketID: String, tag: String),
         version: EngineVersion,
         isSocket: Bool,
         credential: Credential,
-        trustsRegister: Bool,
+        trustsUnverifiedSocketIOUsers: Bool,
         at now: Moment
     ) {
         (sid, socketID, tag) = names
         self.version = version
         self.credential = credential
-        self.trustsRegister = trustsRegister
+        self.trustsUnverifiedSocketIOUsers = trustsUnverifiedSocketIOUsers
         transport = isSocket ? .socket : .polling(waiting: nil)
         openedAt = now
         heardAt = now

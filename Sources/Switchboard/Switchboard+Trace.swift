@@ -203,7 +203,7 @@ extension Switchboard.Request {
         case .fetch: .fetch
         case .end: .end
         case .history: .history
-        case .record: .record
+        case .callJustBegun: .record
         case .call: .call
         case .timeline: .timeline
         case .register: .register
@@ -223,7 +223,7 @@ extension Switchboard.Request {
         switch self {
         case .signal(let message): message.callID
         case .fetch(let id, _), .end(let id, _, _), .call(let id, _, _), .timeline(let id, _, _): id
-        case .history, .record, .register, .devices, .removeDevice, .turnCredential, .blocks, .block, .unblock,
+        case .history, .callJustBegun, .register, .devices, .removeDevice, .turnCredential, .blocks, .block, .unblock,
             .doNotDisturb, .revokeTokens:
             nil
         }

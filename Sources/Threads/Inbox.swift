@@ -2,7 +2,7 @@
 /// together.
 ///
 /// The consumer waits in ``takeAll()``. A consumer that waits for something else as well, such as sockets, is woken by
-/// a function that it has set (``wake(with:)``), and calls ``take()``.
+/// a function that it has set (``setWakeFunction(_:)``), and calls ``take()``.
 ///
 /// Elements can have weights, and the sum of the weights can have a limit. The elements that the consumer took last
 /// count towards the limit until the consumer takes again.
@@ -75,7 +75,7 @@ package final class Inbox<Element: Sendable>: Sendable {
     /// The function is called when an element is added to an empty inbox, when the inbox is closed, and immediately if
     /// the inbox is not empty or is closed already. It is called while the inbox is locked, so it must not access the
     /// inbox. For the same reason, no thread calls a function any more once this method has replaced it.
-    package func wake(with function: (@Sendable () -> Void)?) {
+    package func setWakeFunction(_ function: (@Sendable () -> Void)?) {
         state.withLock { state in
             state.wake = function
             if !state.elements.isEmpty || state.isClosed { function?() }

@@ -55,7 +55,7 @@ struct APNsSenderTests {
             keyID: FakeAPNs.keyID,
             teamID: FakeAPNs.teamID,
             endpoints: .init(sandbox: apple.endpoint("sandbox")),
-            caFile: apple.ready.ca,
+            caFile: apple.startup.ca,
             clock: { testNow() }
         )
         let sender = try sender(other)

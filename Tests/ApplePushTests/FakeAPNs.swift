@@ -13,8 +13,8 @@ final class FakeAPNs: Sendable {
     static let teamID = "TEAM123456"
     static let keyID = "KEY1234567"
 
-    /// The line that the fake server prints when it is ready.
-    struct Ready: Decodable {
+    /// The line that the fake server prints once it has started.
+    struct Startup: Decodable {
         let ports: [String: Int]
         let control: Int
         let ca: String
@@ -45,7 +45,7 @@ final class FakeAPNs: Sendable {
         let connectionsByEnvironment: [String: Int]
     }
 
-    let ready: Ready
+    let startup: Startup
     private let process: Monitor<Process>
     private let input: Pipe
     private let client: HTTPClient
@@ -68,13 +68,13 @@ final class FakeAPNs: Sendable {
         try process.run()
         // The child writes one line in one piece. If the child could not start, there is the end of the file instead.
         let line = output.fileHandleForReading.availableData
-        guard let ready = try? JSONDecoder().decode(Ready.self, from: line) else {
+        guard let startup = try? JSONDecoder().decode(Startup.self, from: line) else {
             struct Broken: Decodable { let error: String }
             // If the child's output cannot be decoded, the error below still reports that the child did not start.
             let why = (try? JSONDecoder().decode(Broken.self, from: line))?.error ?? "no line from \(python)"
             throw FakeAPNsMissing(description: "These tests need Python 3.11 with h2 and cryptography: \(why)")
         }
-        self.ready = ready
+        self.startup = startup
         self.process = Monitor(process)
         self.input = input
         var configuration = HTTPClientConfiguration()
@@ -86,7 +86,7 @@ final class FakeAPNs: Sendable {
         try? input.fileHandleForWriting.close()  // This ends the child; the pipe may be closed already.
         process.withLock { $0.waitUntilExit() }
         // A folder that stays behind in the temporary folder does no harm.
-        try? FileManager.default.removeItem(atPath: URL(filePath: ready.key).deletingLastPathComponent().path())
+        try? FileManager.default.removeItem(atPath: URL(filePath: startup.key).deletingLastPathComponent().path())
     }
 
     /// Returns a configuration whose endpoints are those of this fake server.
@@ -95,18 +95,18 @@ final class FakeAPNs: Sendable {
         clock: @escaping @Sendable () -> Int64 = { testNow() }
     ) throws -> APNsConfiguration {
         var configuration = try APNsConfiguration(
-            key: String(contentsOfFile: ready.key, encoding: .utf8),
+            key: String(contentsOfFile: startup.key, encoding: .utf8),
             keyID: Self.keyID,
             teamID: Self.teamID,
             endpoints: .init(sandbox: endpoint("sandbox"), production: endpoint("production")),
-            caFile: caFile ?? ready.ca,
+            caFile: caFile ?? startup.ca,
             clock: clock
         )
         configuration.usesProxyFromEnvironment = false
         return configuration
     }
 
-    func endpoint(_ environment: String) -> String { "https://localhost:\(ready.ports[environment] ?? 1)" }
+    func endpoint(_ environment: String) -> String { "https://localhost:\(startup.ports[environment] ?? 1)" }
 
     // MARK: The control port
 
@@ -128,7 +128,7 @@ final class FakeAPNs: Sendable {
     private func control(_ method: String, _ path: String, _ body: String = "") async throws -> Data {
         var request = HTTPRequest(
             method: method,
-            url: "http://127.0.0.1:\(ready.control)\(path)",
+            url: "http://127.0.0.1:\(startup.control)\(path)",
             body: [UInt8](body.utf8),
             timeoutMilliseconds: 30_000
         )

@@ -36,7 +36,7 @@ struct HTTPClientTests {
     func fetches() async throws {
         let server = try FakeAPNs()
         let client = try client()
-        var request = request("http://127.0.0.1:\(server.ready.control)/stats")
+        var request = request("http://127.0.0.1:\(server.startup.control)/stats")
         request.wantedHeaders = ["content-type"]
         let response = try await client.response(to: request)
         #expect(response.status == 200 && response.version == .http11)
@@ -44,7 +44,7 @@ struct HTTPClientTests {
         #expect(response.header("content-type") == "application/json")
         #expect(response.body.first == UInt8(ascii: "{") && response.body.last == UInt8(ascii: "}"))
         #expect(
-            try await client.response(to: self.request("http://127.0.0.1:\(server.ready.control)/no")).status == 404
+            try await client.response(to: self.request("http://127.0.0.1:\(server.startup.control)/no")).status == 404
         )
     }
 
@@ -52,7 +52,7 @@ struct HTTPClientTests {
     func bodyLimit() async throws {
         let server = try FakeAPNs()
         let client = try client()
-        var request = request("http://127.0.0.1:\(server.ready.control)/stats")
+        var request = request("http://127.0.0.1:\(server.startup.control)/stats")
         let length = try await client.response(to: request).body.count
         request.bodyLimit = length
         #expect(try await client.response(to: request).body.count == length)
@@ -140,7 +140,7 @@ struct HTTPClientTests {
     @Test("A request in flight can be cancelled, and the server sees its stream reset")
     func cancelInFlight() async throws {
         let server = try FakeAPNs()
-        let client = try client { $0.caFile = server.ready.ca }
+        let client = try client { $0.caFile = server.startup.ca }
         let request = HTTPRequest(
             method: "POST",
             url: server.endpoint("sandbox") + "/3/device/ab",
@@ -191,7 +191,7 @@ struct HTTPClientTests {
     @Test("A client without requests stays idle")
     func idle() async throws {
         let server = try FakeAPNs()
-        let sender = try client { $0.caFile = server.ready.ca }
+        let sender = try client { $0.caFile = server.startup.ca }
         _ = try await sender.response(to: request(server.endpoint("sandbox") + "/"))
         let before = sender.iterations
         try await Task.sleep(for: .milliseconds(600))

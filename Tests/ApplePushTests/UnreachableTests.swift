@@ -15,11 +15,11 @@ struct UnreachableTests {
 
     private func sender(_ apple: FakeAPNs, sandboxPort: Int) throws -> APNsSender {
         var configuration = try APNsConfiguration(
-            key: String(contentsOfFile: apple.ready.key, encoding: .utf8),
+            key: String(contentsOfFile: apple.startup.key, encoding: .utf8),
             keyID: FakeAPNs.keyID,
             teamID: FakeAPNs.teamID,
             endpoints: .init(sandbox: "https://localhost:\(sandboxPort)", production: apple.endpoint("production")),
-            caFile: apple.ready.ca,
+            caFile: apple.startup.ca,
             clock: { testNow() }
         )
         configuration.usesProxyFromEnvironment = false
@@ -139,7 +139,7 @@ struct UnreachableTests {
     @Test("No push is sent to a server whose certificate is from another authority")
     func wrongCA() async throws {
         let (apple, other) = (try FakeAPNs(), try FakeAPNs())
-        let sender = try sender(apple, caFile: other.ready.ca)
+        let sender = try sender(apple, caFile: other.startup.ca)
         sender.send(.test(1))
         #expect(try await reports.result(of: 1).unreachableWords == "the server's certificate was refused")
         #expect(try await apple.pushes().isEmpty)

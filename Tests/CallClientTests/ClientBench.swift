@@ -134,7 +134,7 @@ struct ClientBench {
         var outputs: [CallClient.Output] = []
         var known: Set<SignalID> = []
         for signal in history.compactMap(\.sent) where known.insert(signal.id).inserted {
-            outputs += take(.received(.ack(signal.id, Acceptance(callID: signal.callID, epoch: epoch, seq: 9))))
+            outputs += take(.received(.ack(signal.id, Ack(callID: signal.callID, epoch: epoch, seq: 9))))
         }
         return outputs
     }

@@ -157,7 +157,7 @@ struct GlareTests {
     func told() throws {
         var bench = ClientBench()
         let offer = try #require(bench.start("m").compactMap(\.sent).first)
-        let outcome = Acceptance(epoch: 1, state: .ended, reason: .glare, replacedBy: ClientBench.call("a"))
+        let outcome = Ack(epoch: 1, state: .ended, reason: .glare, replacedBy: ClientBench.call("a"))
         let outputs = bench.take(.received(.ack(offer.id, outcome)))
         #expect(outputs.compactMap(\.fetched).count == 1 && outputs.ends.isEmpty)
         #expect(bench.offered(call: "a").contains(.makeAnswer(ClientBench.ownUUID, round: 2)))

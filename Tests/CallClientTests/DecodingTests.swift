@@ -7,7 +7,7 @@ import Testing
 @Suite("Objects from the server")
 struct DecodingTests {
     private let place = LogPosition(
-        in: LogHead(LogName(callID: ClientBench.call("c1"), room: "p2p:11-10", epoch: 2)),
+        in: EncodedLogIdentity(LogIdentity(callID: ClientBench.call("c1"), room: "p2p:11-10", epoch: 2)),
         seq: 7,
         at: Moment(milliseconds: 1_234)
     )
@@ -71,7 +71,7 @@ struct DecodingTests {
             read(ack)
                 == .ack(
                     id,
-                    Acceptance(
+                    Ack(
                         callID: ClientBench.call("c1"),
                         epoch: 2,
                         seq: 7,
@@ -102,9 +102,9 @@ struct DecodingTests {
     @Test("The code of a failed response comes from its body, or from its status if a proxy wrote the body")
     func failures() {
         let problem = Array(#"{"code":"call_ended","message":"m"}"#.utf8)
-        #expect(Acceptance.reply(status: 409, body: problem) == .failure(.refused(code: "call_ended")))
-        #expect(Acceptance.reply(status: 404, body: Array("<html>".utf8)) == .failure(.refused(code: "not_found")))
-        #expect(Acceptance.reply(status: 502, body: []) == .failure(.unreachable))
+        #expect(Ack.reply(status: 409, body: problem) == .failure(.refused(code: "call_ended")))
+        #expect(Ack.reply(status: 404, body: Array("<html>".utf8)) == .failure(.refused(code: "not_found")))
+        #expect(Ack.reply(status: 502, body: []) == .failure(.unreachable))
         #expect(FetchedCall.reply(status: 200, body: Array("{}".utf8)) == .failure(.unreachable))
     }
 

@@ -173,7 +173,7 @@ final class Calls {
         case .send(let signal): server.send(signal.frame)
         case .post(let signal, let authorization):
             server.request("POST", "/api/calls/signal", signal.body, authorization) { status, body in
-                self.take(.posted(signal.id, Acceptance.reply(status: status, body: body)))
+                self.take(.posted(signal.id, Ack.reply(status: status, body: body)))
             }
         case .fetch(let number, let callID, let peer, let since, let authorization):
             server.request("GET", path(of: callID, peer, since), [], authorization) { status, body in

@@ -172,7 +172,7 @@ struct LostCallTests {
         #expect(opened.map(\.kind) == [.end, .offer])
         bench.take(.received(.error(opened[0].id, code: "not_found")))
         bench.take(
-            .received(.ack(opened[1].id, Acceptance(callID: ClientBench.call("c1"), epoch: 1, seq: 1_025)))
+            .received(.ack(opened[1].id, Ack(callID: ClientBench.call("c1"), epoch: 1, seq: 1_025)))
         )
         #expect(bench.client.calls.last?.epoch == 1 && bench.phase == .calling)
         let later = bench.pass(.seconds(9)).compactMap(\.sent)
@@ -209,7 +209,7 @@ struct LostCallTests {
             bench.event(.init(.ended, reason: .busy), epoch: 2).ends.isEmpty,
             "the event may be about another call under the callId"
         )
-        let receipt = Acceptance(callID: ClientBench.call("c1"), epoch: 2, seq: 1, state: byRequest ? .ringing : nil)
+        let receipt = Ack(callID: ClientBench.call("c1"), epoch: 2, seq: 1, state: byRequest ? .ringing : nil)
         let outputs = bench.take(byRequest ? .posted(offer.id, .success(receipt)) : .received(.ack(offer.id, receipt)))
         #expect(outputs.ends == [.remoteEnded] && bench.phase == .ended)
     }

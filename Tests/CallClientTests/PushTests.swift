@@ -23,7 +23,7 @@ struct PushTests {
         if seed % 5 == 0 { bench.start(["a", "z"].randomElement(using: &generator) ?? "a") }
         for _ in 0..<20 {
             let push = generator.push(at: bench.now)
-            let verdict = PushVerdict.of(push, bench.client.pushContext, at: bench.now)
+            let decision = PushDecision.of(push, bench.client.pushContext, at: bench.now)
             let outputs = bench.take(.pushed(push))
             let reports = outputs.filter {
                 switch $0 {
@@ -31,8 +31,8 @@ struct PushTests {
                 default: false
                 }
             }
-            #expect(reports.count == 1, "seed \(seed), \(verdict)")
-            if case .reportThenEnd = verdict { #expect(outputs.ends.count == 1) }
+            #expect(reports.count == 1, "seed \(seed), \(decision)")
+            if case .reportThenEnd = decision { #expect(outputs.ends.count == 1) }
             bench.wait(.milliseconds(Int64.random(in: 0..<30_000, using: &generator)))
         }
     }
@@ -146,7 +146,7 @@ struct PushTests {
         )
         #expect(outputs.contains { if case .fetch(_, _, _, _, token) = $0 { true } else { false } })
         let ringing = try #require(outputs.compactMap(\.posted).first)
-        bench.take(.posted(ringing.id, .success(Acceptance(epoch: 1, state: .ringing))))
+        bench.take(.posted(ringing.id, .success(Ack(epoch: 1, state: .ringing))))
         bench.take(.answer(ClientBench.uuid()))
         #expect(bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0")).posted.isEmpty)
         #expect(bench.take(.tokenRenewed).posted == [.answer])

@@ -164,7 +164,7 @@ private struct RandomWorld {
             if generator.one(in: 10) {
                 return .received(.draining(.milliseconds(Int64.random(in: 0..<90_000, using: &generator))))
             }
-            return .received(.ack(id, acceptance()))
+            return .received(.ack(id, ack()))
         case 3:
             let uuid = uuid()
             return .localDescription(
@@ -227,8 +227,8 @@ private struct RandomWorld {
         generator.one(in: 2) ? .unreachable : .refused(code: code())
     }
 
-    private mutating func acceptance() -> Acceptance {
-        Acceptance(
+    private mutating func ack() -> Ack {
+        Ack(
             callID: ClientBench.call(generator.pick(names)),
             epoch: generator.one(in: 8) ? nil : UInt32.random(in: 1...4, using: &generator),
             seq: 1,
@@ -238,8 +238,8 @@ private struct RandomWorld {
         )
     }
 
-    private mutating func outcome() -> Result<Acceptance, RequestFailure> {
-        generator.one(in: 3) ? .failure(failure()) : .success(acceptance())
+    private mutating func outcome() -> Result<Ack, RequestFailure> {
+        generator.one(in: 3) ? .failure(failure()) : .success(ack())
     }
 
     private mutating func log() -> FetchedCall {

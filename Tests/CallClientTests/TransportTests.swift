@@ -44,8 +44,8 @@ struct TransportTests {
         #expect(outputs.contains(.connect))
         let opened = bench.take(.socketOpened)
         #expect(opened.compactMap(\.sent).map(\.id) == [offer.id])
-        #expect(bench.take(.received(.ack(offer.id, Acceptance(epoch: 1, seq: 1)))).isEmpty)
-        #expect(bench.take(.posted(offer.id, .success(Acceptance(epoch: 1, seq: 1)))).isEmpty)
+        #expect(bench.take(.received(.ack(offer.id, Ack(epoch: 1, seq: 1)))).isEmpty)
+        #expect(bench.take(.posted(offer.id, .success(Ack(epoch: 1, seq: 1)))).isEmpty)
         #expect(bench.client.unacknowledgedCount == 0)
     }
 

@@ -28,7 +28,7 @@ struct LogTests {
         #expect(again.isOnlyRepeat)
         #expect(again.acknowledged?.seq == first.acknowledged?.seq)
         #expect(bench.session == before)
-        #expect(bench.session.hasAccepted(try name("x"), from: bench.caller, on: .caller))
+        #expect(bench.session.hasAccepted(try signalID("x"), from: bench.caller, on: .caller))
     }
 
     @Test("Two devices may use the same id for different signals")
@@ -42,7 +42,7 @@ struct LogTests {
     @Test("The two users' devices may use the same id for different signals, even if their device ids are equal")
     func idsPerUser() throws {
         let (mine, theirs) = (try device("iphone", fingerprint: 1), try device("iphone", fingerprint: 2))
-        let one = try name("1")
+        let one = try signalID("1")
         var bench = try CallBench(callees: [theirs], caller: mine, firstID: one)
         let out = try bench.send(.answer(digest: 2), .callee, theirs, id: "1")
         #expect(out.acknowledged?.isNew == true)

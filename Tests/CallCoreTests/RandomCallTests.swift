@@ -101,7 +101,7 @@ struct RandomCallTests {
             let id = name ?? "s\(ids.count)"
             ids.append(id)
             let epoch: UInt32? = Int.random(in: 0..<12, using: &generator) == 0 ? 2 : nil
-            return Signal(content, id: try CallCoreTests.name(id), epoch: epoch, byteCount: 10)
+            return Signal(content, id: try CallCoreTests.signalID(id), epoch: epoch, byteCount: 10)
         }
 
         private mutating func step(_ input: CallSession.Input) {

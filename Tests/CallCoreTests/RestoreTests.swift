@@ -68,7 +68,7 @@ struct RestoreTests {
     @Test("A restored call recognises the ids, descriptions and answers that it accepted before")
     func receipts() throws {
         let b1 = try device("b1")
-        var bench = try CallBench(callees: [b1], firstID: try name("o"))
+        var bench = try CallBench(callees: [b1], firstID: try signalID("o"))
         try bench.send(.ice, .caller, bench.caller, id: "i")
         let answer = try bench.send(.answer(digest: 2), .callee, b1, id: "a")
         var after = try restored(bench)

@@ -115,7 +115,7 @@ struct BodyTests {
 struct RelayTests {
     private func place() throws -> LogPosition {
         LogPosition(
-            in: LogHead(LogName(callID: try #require(CallID("c-1")), room: "p2p:11-10", epoch: 2)),
+            in: EncodedLogIdentity(LogIdentity(callID: try #require(CallID("c-1")), room: "p2p:11-10", epoch: 2)),
             seq: 7,
             at: Moment(milliseconds: 5)
         )

@@ -57,7 +57,9 @@ struct FuzzTests {
                 let frame = RelayedSignal(
                     kind: message.signal.kind,
                     position: LogPosition(
-                        in: LogHead(LogName(callID: message.callID ?? call, room: "p2p:11-10", epoch: 1)),
+                        in: EncodedLogIdentity(
+                            LogIdentity(callID: message.callID ?? call, room: "p2p:11-10", epoch: 1)
+                        ),
                         seq: 1,
                         at: Moment(milliseconds: 1)
                     ),

@@ -148,7 +148,7 @@ struct AuditLogTests {
         var seen: [String] = []
         let desk = OrderFolder(folder: folder.path)
         for _ in 0..<2 {
-            desk.scan(ran: { trace, owner in
+            desk.scan(reportingCommands: { trace, owner in
                 seen.append(trace.command)
                 #expect(owner == geteuid())
             }) { _, _ in }

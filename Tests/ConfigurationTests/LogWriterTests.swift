@@ -119,7 +119,7 @@ struct LogWriterTests {
         }
         let isWhole = received == long
         #expect(isWhole, "\(received.count) of \(long.count) bytes")
-        LogWriter.waitUntilWritten(milliseconds: 5_000)
+        LogWriter.waitUntilWritten(limitMilliseconds: 5_000)
         let file = open(path, O_RDONLY)
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: 65_536)
@@ -136,7 +136,7 @@ struct LogWriterTests {
         let writer = LogWriter(to: pipe.writing, notice: Self.notice)
         pipe.stopReading()
         writer.write(Self.line(0))
-        LogWriter.waitUntilWritten(milliseconds: 5_000)
+        LogWriter.waitUntilWritten(limitMilliseconds: 5_000)
         while writer.dropped == 0 { sched_yield() }
         #expect(writer.dropped == 1)
     }
@@ -146,7 +146,7 @@ struct LogWriterTests {
         let pipe = Pipe()
         let writer = LogWriter(to: pipe.writing, notice: Self.notice)
         for number in 0..<30 { writer.write(Self.line(number)) }
-        LogWriter.waitUntilWritten(milliseconds: 5_000)
+        LogWriter.waitUntilWritten(limitMilliseconds: 5_000)
         _ = fcntl(pipe.reading, F_SETFL, O_NONBLOCK)
         #expect(pipe.lines { _ in false }.count == 30)
     }

@@ -17,7 +17,7 @@ struct SocketIOSessionsTests {
             version: .v4,
             isSocket: true,
             credential: .none,
-            trustsRegister: false,
+            trustsUnverifiedSocketIOUsers: false,
             at: start
         )
         let beginning = EngineHandshake.NewSession(
@@ -38,7 +38,7 @@ struct SocketIOSessionsTests {
         var table = SocketIOSessions()
         let session = Self.session(in: &table)
         let key = ReplayCursors.Key(user: try #require(UserID("11")), device: try #require(DeviceID("t-1")))
-        let log = LogName(callID: try #require(CallID("11-10")), room: "p2p:11-10", epoch: 1)
+        let log = LogIdentity(callID: try #require(CallID("11-10")), room: "p2p:11-10", epoch: 1)
         session.cursorKey = key
         table.cursors.note([log: 7], by: key, at: Self.start)
         var now = Self.start

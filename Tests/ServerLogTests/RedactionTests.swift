@@ -22,7 +22,7 @@ struct RedactionTests {
         ]
     )
     func foreign(_ text: String, _ expected: String) {
-        #expect(ForeignText(text).description == expected)
+        #expect(UntrustedText(text).description == expected)
     }
 
     @Test(
@@ -34,13 +34,13 @@ struct RedactionTests {
         ]
     )
     func ordinary(_ text: String) {
-        #expect(ForeignText(text).description == text)
+        #expect(UntrustedText(text).description == text)
     }
 
     @Test("A text from outside can forge no log line, and is cut at its limit")
     func printable() {
-        #expect(ForeignText("a\nb\u{1B}[2J").description == "a\\u{a}b\\u{1b}[2J")
-        #expect(ForeignText(String(repeating: "a ", count: 1_000)).description.utf8.count == ForeignText.limit)
+        #expect(UntrustedText("a\nb\u{1B}[2J").description == "a\\u{a}b\\u{1b}[2J")
+        #expect(UntrustedText(String(repeating: "a ", count: 1_000)).description.utf8.count == UntrustedText.limit)
     }
 
     @Test("Only words of the server's routes are shown of a path")

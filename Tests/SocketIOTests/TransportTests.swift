@@ -203,9 +203,9 @@ struct HeartbeatTests {
 
 @Suite("Cursors that a device has confirmed")
 struct SeenTests {
-    private func log() throws -> LogName {
-        guard let id = CallID("10-11") else { throw Missing() }
-        return LogName(callID: id, room: "p2p:10-11", epoch: 1)
+    private func log() throws -> LogIdentity {
+        guard let id = CallID("10-11") else { throw InvalidFixture() }
+        return LogIdentity(callID: id, room: "p2p:10-11", epoch: 1)
     }
 
     @Test("The pong to a ping confirms the packets sent before that ping")

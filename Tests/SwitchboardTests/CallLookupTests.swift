@@ -8,7 +8,7 @@ import Testing
 @Suite("The record of the call that a client has just begun with a peer")
 struct CallLookupTests {
     private func record(_ world: SwitchboardWorld, _ user: String, with peer: String) throws -> Reply {
-        try world.reply(try principal(user), .record(with: try SwitchboardTests.user(peer)))
+        try world.reply(try principal(user), .callJustBegun(with: try SwitchboardTests.user(peer)))
     }
 
     @Test("The record is that of the live call with the peer, no matter which of the two users began the call")
@@ -77,7 +77,7 @@ struct CallerNameTests {
             talk.callee,
             SwitchboardWorld.plain("offer", "c-1", id: "r", more: #","sdp":"v=0\r\ns=again\r\n""#)
         )
-        #expect(talk.world.taken(talk.caller).of("offer").last?["displayName"] == "Name of 10")
+        #expect(talk.world.takeFrames(of: talk.caller).of("offer").last?["displayName"] == "Name of 10")
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         talk.world.commit()
         #expect(talk.world.record("c-1")?.displayName == "Name of 11")

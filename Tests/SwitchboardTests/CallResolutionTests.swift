@@ -22,8 +22,8 @@ struct CallResolutionTests {
         let talk = try Talk()
         talk.clear()
         let outsider = try outsider(talk.world, "c-1")
-        #expect(talk.world.taken(talk.callee).isEmpty)
-        let heard = talk.world.taken(outsider)
+        #expect(talk.world.takeFrames(of: talk.callee).isEmpty)
+        let heard = talk.world.takeFrames(of: outsider)
         #expect(heard.types == ["welcome", "call", "ack"])
         #expect(heard.states == ["ringing"])
         #expect(talk.world.events("name_taken").count == 1)
@@ -35,15 +35,15 @@ struct CallResolutionTests {
         let talk = try Talk()
         let outsider = try outsider(talk.world, "c-1")
         talk.clear()
-        _ = talk.world.taken(outsider)
+        _ = talk.world.takeFrames(of: outsider)
         if way == "answer" {
             talk.world.send(talk.callee, SwitchboardWorld.answer("c-1"))
         } else {
             let body = #"{"callId":"c-1","action":"answer","deviceId":"b1","data":{"sdp":"v=0\r\ns=b\r\n"}}"#
             #expect(try talk.world.post(try principal("10"), body).status == 200)
         }
-        #expect(talk.world.taken(talk.caller).of("answer").count == 1)
-        #expect(talk.world.taken(outsider).isEmpty)
+        #expect(talk.world.takeFrames(of: talk.caller).of("answer").count == 1)
+        #expect(talk.world.takeFrames(of: outsider).isEmpty)
         let fetched = try talk.world.fetched(try principal("10"), "c-1", device: "b1")
         #expect(fetched["room"] == "p2p:11-10")
     }
@@ -53,20 +53,20 @@ struct CallResolutionTests {
         let talk = try Talk.answered()
         let outsider = try outsider(talk.world, "c-1")
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        _ = talk.world.taken(outsider)
+        _ = talk.world.takeFrames(of: outsider)
         talk.clear()
         talk.world.wait(50)
-        #expect(talk.world.taken(outsider).states == ["ended unanswered"])
-        #expect(talk.world.taken(talk.callee).isEmpty)
+        #expect(talk.world.takeFrames(of: outsider).states == ["ended unanswered"])
+        #expect(talk.world.takeFrames(of: talk.callee).isEmpty)
     }
 
     @Test("If `whenBusy` is `busy`, a third user's call ends as busy, even if its callId is that of a live call")
     func busy() throws {
         let talk = try Talk.answered(SwitchboardWorld { $0.whenBusy = .busy })
         let outsider = try outsider(talk.world, "c-1")
-        #expect(talk.world.taken(outsider).states.last == "ended busy")
+        #expect(talk.world.takeFrames(of: outsider).states.last == "ended busy")
         talk.world.send(outsider, SwitchboardWorld.offer("c-other", to: "10", id: "y"))
-        #expect(talk.world.taken(outsider).states.last == "ended busy")
+        #expect(talk.world.takeFrames(of: outsider).states.last == "ended busy")
     }
 
     @Test("The timeline of a call is not replaced by that of a third user's later hidden call")
@@ -85,11 +85,11 @@ struct CallResolutionTests {
         let world = talk.world.restarted()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
         let outsider = try world.open("66", "x1")
-        #expect(world.taken(callee).of("offer").map { $0["from"] } == ["11"])
-        _ = world.taken(outsider)
+        #expect(world.takeFrames(of: callee).of("offer").map { $0["from"] } == ["11"])
+        _ = world.takeFrames(of: outsider)
         world.send(callee, SwitchboardWorld.answer("c-1"))
-        #expect(world.taken(caller).of("answer").count == 1)
-        #expect(world.taken(outsider).isEmpty)
+        #expect(world.takeFrames(of: caller).of("answer").count == 1)
+        #expect(world.takeFrames(of: outsider).isEmpty)
     }
 
     @Test("A caller may use one callId for several callees; a signal that names no peer goes to the first call")
@@ -97,14 +97,14 @@ struct CallResolutionTests {
         let talk = try Talk()
         let third = try talk.world.open("12", "d1")
         talk.world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "12", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        #expect(talk.world.taken(third).of("offer").count == 1)
+        #expect(talk.world.takeFrames(of: third).of("offer").count == 1)
         talk.clear()
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i1"))
-        #expect(talk.world.taken(talk.callee).of("ice").count == 1)
-        #expect(talk.world.taken(third).of("ice").isEmpty)
+        #expect(talk.world.takeFrames(of: talk.callee).of("ice").count == 1)
+        #expect(talk.world.takeFrames(of: third).of("ice").isEmpty)
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e1", more: #","to":"12""#))
-        #expect(talk.world.taken(third).states == ["ended cancelled"])
-        #expect(talk.world.taken(talk.callee).isEmpty)
+        #expect(talk.world.takeFrames(of: third).states == ["ended cancelled"])
+        #expect(talk.world.takeFrames(of: talk.callee).isEmpty)
     }
 
     @Test("A signal from one of the caller's devices goes to the call that this device makes")
@@ -114,11 +114,11 @@ struct CallResolutionTests {
         let tablet = try talk.world.open("11", "a2")
         talk.world.send(tablet, SwitchboardWorld.offer("c-1", to: "12", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         talk.clear()
-        _ = talk.world.taken(third)
+        _ = talk.world.takeFrames(of: third)
         talk.world.send(tablet, SwitchboardWorld.ice("c-1", id: "i1"))
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i2"))
-        #expect(talk.world.taken(third).of("ice").map { $0["id"] } == ["i1"])
-        #expect(talk.world.taken(talk.callee).of("ice").map { $0["id"] } == ["i2"])
+        #expect(talk.world.takeFrames(of: third).of("ice").map { $0["id"] } == ["i1"])
+        #expect(talk.world.takeFrames(of: talk.callee).of("ice").map { $0["id"] } == ["i2"])
     }
 
     @Test("A callId made of two users' ids belongs to these two, even if a third user rings under it first")
@@ -126,13 +126,13 @@ struct CallResolutionTests {
         let world = SwitchboardWorld()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
         let outsider = try outsider(world, "11-10")
-        _ = world.taken(callee)
+        _ = world.takeFrames(of: callee)
         world.send(caller, SwitchboardWorld.plain("offer", "11-10", id: "o", more: #","sdp":"v=0\r\n""#))
-        #expect(world.taken(callee).of("offer").map { $0["from"] } == ["11"])
-        _ = world.taken(outsider)
+        #expect(world.takeFrames(of: callee).of("offer").map { $0["from"] } == ["11"])
+        _ = world.takeFrames(of: outsider)
         world.send(callee, SwitchboardWorld.answer("11-10"))
-        #expect(world.taken(caller).of("answer").count == 1)
-        #expect(world.taken(outsider).isEmpty)
+        #expect(world.takeFrames(of: caller).of("answer").count == 1)
+        #expect(world.takeFrames(of: outsider).isEmpty)
     }
 
     @Test("A callId that fits two pairs (a dot stands for two characters) belongs to the pair that uses it first")
@@ -143,11 +143,11 @@ struct CallResolutionTests {
         )
         world.send(one, SwitchboardWorld.offer("a.b-10", to: "10"))
         world.send(other, SwitchboardWorld.offer("a.b-10", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
-        #expect(world.taken(callee).of("offer").map { $0["from"] } == ["a@b"])
-        for connection in [one, other] { _ = world.taken(connection) }
+        #expect(world.takeFrames(of: callee).of("offer").map { $0["from"] } == ["a@b"])
+        for connection in [one, other] { _ = world.takeFrames(of: connection) }
         world.send(callee, SwitchboardWorld.answer("a.b-10"))
-        #expect(world.taken(one).of("answer").count == 1)
-        #expect(world.taken(other).isEmpty)
+        #expect(world.takeFrames(of: one).of("answer").count == 1)
+        #expect(world.takeFrames(of: other).isEmpty)
     }
 
     @Test("User 11 can call user 10 under the callId 11-10, even if a third user rings 11 under that callId")
@@ -156,8 +156,8 @@ struct CallResolutionTests {
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
         _ = try outsider(world, "11-10", to: "11")
         world.send(caller, SwitchboardWorld.plain("offer", "11-10", id: "o", more: #","sdp":"v=0\r\n""#))
-        #expect(world.taken(caller).code == nil)
-        #expect(world.taken(callee).of("offer").map { $0["from"] } == ["11"])
+        #expect(world.takeFrames(of: caller).code == nil)
+        #expect(world.takeFrames(of: callee).of("offer").map { $0["from"] } == ["11"])
     }
 
     @Test("After a call has ended, a third user's call under its callId rings as usual")
@@ -168,9 +168,9 @@ struct CallResolutionTests {
         talk.world.wait(11)
         let outsider = try outsider(talk.world, "c-1")
         talk.world.pong(talk.callee)
-        #expect(talk.world.taken(talk.callee).of("offer").last?["from"] == "66")
+        #expect(talk.world.takeFrames(of: talk.callee).of("offer").last?["from"] == "66")
         talk.world.send(talk.callee, SwitchboardWorld.answer("c-1"))
-        #expect(talk.world.taken(outsider).of("answer").count == 1)
+        #expect(talk.world.takeFrames(of: outsider).of("answer").count == 1)
     }
 
     @Test(
@@ -182,16 +182,16 @@ struct CallResolutionTests {
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         talk.world.pong(talk.callee)
         let outsider = try outsider(talk.world, "c-1")
-        _ = talk.world.taken(outsider)
+        _ = talk.world.takeFrames(of: outsider)
         talk.clear()
         talk.world.send(
             talk.callee,
             type == "end" ? SwitchboardWorld.plain("end", "c-1", id: "l") : SwitchboardWorld.answer("c-1")
         )
-        #expect(talk.world.taken(talk.callee).code == "call_ended")
-        #expect(talk.world.taken(outsider).isEmpty)
+        #expect(talk.world.takeFrames(of: talk.callee).code == "call_ended")
+        #expect(talk.world.takeFrames(of: outsider).isEmpty)
         talk.world.send(talk.callee, SwitchboardWorld.plain("ringing", "c-1", id: "r", more: #","to":"66""#))
-        #expect(talk.world.taken(outsider).of("ringing").count == 1)
+        #expect(talk.world.takeFrames(of: outsider).of("ringing").count == 1)
     }
 
     @Test("A device's late answer goes to a third user's call only after the device has confirmed the ended call's end")
@@ -201,16 +201,16 @@ struct CallResolutionTests {
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         talk.world.wait(30)
         let outsider = try outsider(talk.world, "c-1")
-        _ = talk.world.taken(outsider)
+        _ = talk.world.takeFrames(of: outsider)
         let callee = try talk.world.open("10", "b1")
         talk.world.send(callee, SwitchboardWorld.answer("c-1"))
-        #expect(talk.world.taken(callee).code == "call_ended")
-        #expect(talk.world.taken(outsider).isEmpty)
+        #expect(talk.world.takeFrames(of: callee).code == "call_ended")
+        #expect(talk.world.takeFrames(of: outsider).isEmpty)
         talk.world.pong(callee)
         talk.world.wait(26)
         talk.world.pong(callee)
         talk.world.send(callee, SwitchboardWorld.answer("c-1", id: "a2", sdp: "v=0\\r\\ns=c\\r\\n"))
-        #expect(talk.world.taken(outsider).of("answer").count == 1)
+        #expect(talk.world.takeFrames(of: outsider).of("answer").count == 1)
     }
 
     @Test(
@@ -227,11 +227,11 @@ struct CallResolutionTests {
         #expect(talk.world.events("name_taken").count == 1)
         // With an argument of 20 seconds the first call is at rest by then.
         talk.world.wait(seconds)
-        _ = talk.world.taken(outsider)
+        _ = talk.world.takeFrames(of: outsider)
         let callee = try talk.world.open("10", "b1")
         talk.world.send(callee, SwitchboardWorld.ice("c-1", id: "late"))
-        #expect(talk.world.taken(outsider).isEmpty)
-        #expect(talk.world.taken(callee).code == "call_ended")
+        #expect(talk.world.takeFrames(of: outsider).isEmpty)
+        #expect(talk.world.takeFrames(of: callee).code == "call_ended")
     }
 
     @Test("A resent signal goes to the call that accepted it first, even if a third user rings under its callId")
@@ -241,11 +241,11 @@ struct CallResolutionTests {
         talk.world.pong(talk.callee)
         talk.world.wait(30)
         let outsider = try outsider(talk.world, "c-1")
-        _ = talk.world.taken(outsider)
+        _ = talk.world.takeFrames(of: outsider)
         talk.clear()
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        #expect(talk.world.taken(talk.callee).ack != nil)
-        #expect(talk.world.taken(outsider).isEmpty)
+        #expect(talk.world.takeFrames(of: talk.callee).ack != nil)
+        #expect(talk.world.takeFrames(of: outsider).isEmpty)
     }
 }
 
@@ -263,7 +263,7 @@ struct CapabilityTests {
         let caller = try world.open("11", "a1")
         world.give(.closed(answering))
         world.send(caller, SwitchboardWorld.offer("12-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        _ = world.taken(other)
+        _ = world.takeFrames(of: other)
         let scope = CallScope(
             call: try call("12-10"),
             epoch: 1,
@@ -282,7 +282,7 @@ struct CapabilityTests {
         world.send(a, SwitchboardWorld.offer("n", to: "10"))
         world.send(b, SwitchboardWorld.offer("n", to: "12", id: "ob", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(c, SwitchboardWorld.answer("n"))
-        _ = world.taken(c)
+        _ = world.takeFrames(of: c)
         let scope = CallScope(call: try call("n"), epoch: 1, peer: try user("11"), device: try device("b1"))
         let capability = Principal(user: try user("10"), scope: scope)
         for body in [
@@ -292,11 +292,11 @@ struct CapabilityTests {
         ] { #expect(try world.post(capability, body).status == 404, "\(body)") }
         #expect(try world.post(capability, #"{"callId":"n","action":"end","epoch":2,"data":{}}"#).status == 409)
         #expect(try world.reply(capability, .fetch(try call("n"), .init(peer: try user("12")))).status == 404)
-        #expect(world.taken(c).isEmpty)
-        _ = world.taken(a)
+        #expect(world.takeFrames(of: c).isEmpty)
+        _ = world.takeFrames(of: a)
         #expect(try world.reply(capability, .end(try call("n"), device: nil)).status == 200)
-        #expect(world.taken(c).isEmpty)
-        #expect(world.taken(a).states == ["ended declined"])
+        #expect(world.takeFrames(of: c).isEmpty)
+        #expect(world.takeFrames(of: a).states == ["ended declined"])
     }
 
     @Test("A DELETE with a capability goes to the pushed call, and the response reports that this call has ended")

@@ -13,10 +13,10 @@ struct CommitTests {
         talk.clear()
         talk.world.holdsCommits = true
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
-        #expect(talk.world.taken(talk.callee).types == ["ice"])
-        #expect(talk.world.taken(talk.caller).isEmpty)
+        #expect(talk.world.takeFrames(of: talk.callee).types == ["ice"])
+        #expect(talk.world.takeFrames(of: talk.caller).isEmpty)
         talk.world.commit()
-        #expect(talk.world.taken(talk.caller).types == ["ack"])
+        #expect(talk.world.takeFrames(of: talk.caller).types == ["ack"])
     }
 
     @Test("The ack of a repeated signal waits until the signal's first copy is durable")
@@ -26,14 +26,14 @@ struct CommitTests {
         talk.world.holdsCommits = true
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
-        #expect(talk.world.taken(talk.callee).count == 1)
-        #expect(talk.world.taken(talk.caller).isEmpty)
+        #expect(talk.world.takeFrames(of: talk.callee).count == 1)
+        #expect(talk.world.takeFrames(of: talk.caller).isEmpty)
         talk.world.commit()
-        let acks = talk.world.taken(talk.caller)
+        let acks = talk.world.takeFrames(of: talk.caller)
         #expect(acks.types == ["ack", "ack"])
         #expect(acks[0].seq == acks[1].seq)
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
-        #expect(talk.world.taken(talk.caller).types == ["ack"], "it was durable already")
+        #expect(talk.world.takeFrames(of: talk.caller).types == ["ack"], "it was durable already")
     }
 
     @Test("Each ack waits for its own commit, and the acks keep their order")
@@ -45,11 +45,11 @@ struct CommitTests {
         let first = try #require(talk.world.heldTickets.last)
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i2"))
         talk.world.give(.stored(.committed(upTo: first)))
-        #expect(talk.world.taken(talk.caller).map { $0["id"] } == ["i1"])
+        #expect(talk.world.takeFrames(of: talk.caller).map { $0["id"] } == ["i1"])
         talk.world.commit()
-        #expect(talk.world.taken(talk.caller).map { $0["id"] } == ["i2"])
+        #expect(talk.world.takeFrames(of: talk.caller).map { $0["id"] } == ["i2"])
         talk.world.give(.stored(.committed(upTo: first)))
-        #expect(talk.world.taken(talk.caller).isEmpty)
+        #expect(talk.world.takeFrames(of: talk.caller).isEmpty)
     }
 
     @Test("The response to a request waits for the commit too")
@@ -108,10 +108,10 @@ struct StalledStoreTests {
         talk.world.give(.stored(.stalled(StoreFailure("disk full"))))
         #expect(talk.world.switchboard.metrics.isStalled)
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
-        #expect(talk.world.taken(talk.caller).code == "store_unavailable")
-        #expect(talk.world.taken(talk.callee).isEmpty)
+        #expect(talk.world.takeFrames(of: talk.caller).code == "store_unavailable")
+        #expect(talk.world.takeFrames(of: talk.callee).isEmpty)
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        #expect(talk.world.taken(talk.caller).states == ["ended hangup"])
+        #expect(talk.world.takeFrames(of: talk.caller).states == ["ended hangup"])
     }
 
     @Test("Waiting requests and new requests are refused with 503, but an end takes effect")
@@ -124,7 +124,7 @@ struct StalledStoreTests {
         #expect(talk.world.replies[before]?.retryAfterSeconds != nil)
         let after = talk.world.request(try principal("11"), .end(try call("c-1"), device: try device("a1")))
         #expect(talk.world.replies[after]?.status == 503)
-        #expect(talk.world.taken(talk.callee).states == ["ended hangup"])
+        #expect(talk.world.takeFrames(of: talk.callee).states == ["ended hangup"])
     }
 
     @Test("A signal that was relayed before the stall is acknowledged once the store can write again")
@@ -135,10 +135,10 @@ struct StalledStoreTests {
         talk.clear()
         talk.world.give(.stored(.recovered))
         talk.world.commit()
-        #expect(talk.world.taken(talk.caller).types == ["ack"])
+        #expect(talk.world.takeFrames(of: talk.caller).types == ["ack"])
         talk.world.holdsCommits = false
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "j"))
-        #expect(talk.world.taken(talk.caller).types == ["ack"])
+        #expect(talk.world.takeFrames(of: talk.caller).types == ["ack"])
         #expect(talk.world.notes.suffix(2) == [.storeStalled("disk full"), .storeRecovered])
     }
 }

@@ -9,7 +9,7 @@ struct CursorTests {
     private func seqs(_ talk: Talk, _ calls: String) -> [UInt64] {
         talk.clear()
         talk.world.send(talk.callee, #"{"type":"sync","id":"s","calls":\#(calls)}"#)
-        let frames = talk.world.taken(talk.callee)
+        let frames = talk.world.takeFrames(of: talk.callee)
         #expect(frames.last?.type == "ack")
         #expect(frames.last?["id"] == "s")
         return frames.dropLast().map(\.seq)
@@ -58,7 +58,7 @@ struct EpochTests {
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "11-10", id: "e"))
         talk.clear()
         talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        let offer = try #require(talk.world.taken(talk.callee).of("offer").first)
+        let offer = try #require(talk.world.takeFrames(of: talk.callee).of("offer").first)
         #expect(offer["epoch"] == "2")
         #expect(offer.seq == 1)
         let view = try talk.world.fetched(try principal("11"), "11-10", device: "a1")
@@ -76,10 +76,10 @@ struct EpochTests {
         talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         talk.clear()
         talk.world.send(talk.callee, answer)
-        #expect(talk.world.taken(talk.caller).isEmpty)
+        #expect(talk.world.takeFrames(of: talk.caller).isEmpty)
         #expect(try talk.world.fetched(try principal("11"), "11-10", device: "a1")["state"] == "ringing")
         talk.world.send(talk.callee, SwitchboardWorld.answer("11-10", id: "a2", sdp: "v=0\\r\\ns=c\\r\\n"))
-        #expect(talk.world.taken(talk.caller).states == ["answered"])
+        #expect(talk.world.takeFrames(of: talk.caller).states == ["answered"])
     }
 
     @Test("Epochs continue to be counted after the earlier call was forgotten")
@@ -92,7 +92,7 @@ struct EpochTests {
         #expect(try talk.world.fetched(try principal("11"), "11-10").status == 404)
         let caller = try talk.world.open("11", "a1")
         talk.world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2"))
-        #expect(talk.world.taken(caller).ack?["epoch"] == "2")
+        #expect(talk.world.takeFrames(of: caller).ack?["epoch"] == "2")
     }
 
     @Test("An offer of another device of the caller replaces the live call")
@@ -101,8 +101,8 @@ struct EpochTests {
         let other = try talk.world.open("11", "a2")
         talk.clear()
         talk.world.send(other, SwitchboardWorld.offer("11-10", to: "10", id: "n", sdp: "v=0\\r\\ns=n\\r\\n"))
-        #expect(talk.world.taken(talk.caller).states == ["ended replaced"])
-        let callee = talk.world.taken(talk.callee)
+        #expect(talk.world.takeFrames(of: talk.caller).states == ["ended replaced"])
+        let callee = talk.world.takeFrames(of: talk.callee)
         #expect(callee.states == ["ended replaced"])
         #expect(callee.of("offer").first?["epoch"] == "2")
     }
@@ -112,7 +112,7 @@ struct EpochTests {
         let talk = try Talk.answered(callID: "11-10")
         talk.clear()
         talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "n", sdp: "v=0\\r\\ns=n\\r\\n"))
-        let callee = talk.world.taken(talk.callee)
+        let callee = talk.world.takeFrames(of: talk.callee)
         #expect(callee.types == ["offer"])
         #expect(callee[0]["epoch"] == "1")
     }
@@ -123,10 +123,13 @@ struct EpochTests {
         let outsider = try talk.world.open("12", "x1")
         talk.clear()
         talk.world.send(outsider, SwitchboardWorld.offer("c-1", to: "13"))
-        #expect(talk.world.taken(outsider).ack?["epoch"] == "1")
-        #expect(talk.world.taken(talk.callee).isEmpty)
+        #expect(talk.world.takeFrames(of: outsider).ack?["epoch"] == "1")
+        #expect(talk.world.takeFrames(of: talk.callee).isEmpty)
         talk.world.send(outsider, SwitchboardWorld.offer("c-1", to: "10", id: "p"))
-        #expect(talk.world.taken(talk.callee).isEmpty, "it is hidden from a user who is in a call of that callId")
+        #expect(
+            talk.world.takeFrames(of: talk.callee).isEmpty,
+            "it is hidden from a user who is in a call of that callId"
+        )
         #expect(try talk.world.fetched(try principal("11"), "c-1", device: "a1")["room"] == "p2p:11-10")
     }
 
@@ -146,9 +149,9 @@ struct EpochTests {
                     more: ",\"epoch\":\(epoch)"
                 )
             )
-            #expect(talk.world.taken(talk.caller).code == (epoch == 1 ? "call_ended" : "not_found"))
+            #expect(talk.world.takeFrames(of: talk.caller).code == (epoch == 1 ? "call_ended" : "not_found"))
         }
-        #expect(talk.world.taken(talk.callee).isEmpty)
+        #expect(talk.world.takeFrames(of: talk.callee).isEmpty)
     }
 
     @Test("An offer by the callee of a ringing call is refused as call_exists")
@@ -156,6 +159,6 @@ struct EpochTests {
         let talk = try Talk()
         talk.clear()
         talk.world.send(talk.callee, SwitchboardWorld.offer("c-1", to: "11"))
-        #expect(talk.world.taken(talk.callee).code == "call_exists")
+        #expect(talk.world.takeFrames(of: talk.callee).code == "call_exists")
     }
 }

@@ -44,7 +44,7 @@ struct DrainingTests {
     ///
     /// Checks that the close reason contains the same delay.
     private func pause(of connection: ConnectionID, in world: SwitchboardWorld) throws -> Int64 {
-        let frames = world.taken(connection)
+        let frames = world.takeFrames(of: connection)
         let frame = try #require(frames.last)
         #expect(frames.of("draining").count == 1 && frame.type == "draining")
         let reason = try #require(world.farewells.first { $0.connection == connection }).reason
@@ -110,9 +110,9 @@ struct DrainingTests {
         let world = SwitchboardWorld()
         let old = world.join(try principal("10"))
         world.give(.drain)
-        #expect(world.taken(old).of("draining").isEmpty && world.closes[old] == 1_001)
+        #expect(world.takeFrames(of: old).of("draining").isEmpty && world.closes[old] == 1_001)
         let late = world.join(try principal("12"))
-        #expect(world.taken(late).isEmpty && world.closes[late] == 1_001)
+        #expect(world.takeFrames(of: late).isEmpty && world.closes[late] == 1_001)
         let native = try world.open("11", "a1")
         #expect(try (500..<1_500).contains(pause(of: native, in: world)))
     }

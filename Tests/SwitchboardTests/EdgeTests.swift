@@ -33,7 +33,7 @@ struct EdgeTests {
             world.pong(callee)
         }
         #expect(world.switchboard.calls.resting.count == 1)
-        _ = (world.taken(caller), world.taken(callee))
+        _ = (world.takeFrames(of: caller), world.takeFrames(of: callee))
         return (world, caller, callee)
     }
 
@@ -45,8 +45,8 @@ struct EdgeTests {
         world.send(caller, Self.candidate(id: "i1"))
         world.send(caller, Self.candidate(id: "i2"))
         world.answerQueries()
-        #expect(world.taken(callee).types == ["offer", "ice", "ice"])
-        #expect(world.taken(caller).of("ack").map { $0["id"] } == ["o2", "i1", "i2"])
+        #expect(world.takeFrames(of: callee).types == ["offer", "ice", "ice"])
+        #expect(world.takeFrames(of: caller).of("ack").map { $0["id"] } == ["o2", "i1", "i2"])
     }
 
     @Test("An end without a callId ends the preceding offer's call, even if the offer waits for a call at rest")
@@ -56,8 +56,8 @@ struct EdgeTests {
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(caller, Self.toldTo("10", "end", id: "e2"))
         world.answerQueries()
-        #expect(world.taken(callee).states == ["ended cancelled"])
-        #expect(world.taken(caller).of("ack").map { $0["id"] } == ["o2", "e2"])
+        #expect(world.takeFrames(of: callee).states == ["ended cancelled"])
+        #expect(world.takeFrames(of: caller).of("ack").map { $0["id"] } == ["o2", "e2"])
     }
 
     @Test("A signal without a callId to another user does not wait for an offer that waits for a call at rest")
@@ -69,7 +69,7 @@ struct EdgeTests {
         world.holdsAnswers = true
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(caller, Self.toldTo("12", "ringing", id: "r"))
-        #expect(world.taken(caller).of("ack").map { $0["id"] } == ["r"])
+        #expect(world.takeFrames(of: caller).of("ack").map { $0["id"] } == ["r"])
     }
 
     @Test("An app that asks for the record while its offer waits for a call at rest gets the new call's record")
@@ -77,7 +77,7 @@ struct EdgeTests {
         let (world, caller, _) = try rested()
         world.holdsAnswers = true
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        let id = world.request(try principal("11"), .record(with: try user("10")))
+        let id = world.request(try principal("11"), .callJustBegun(with: try user("10")))
         // The results of both queries come from before the first commit of the new call.
         let answers = world.queries.map { ($1, world.kept.run($0)) }
         for (query, answer) in answers { world.give(.stored(.queryResult(query, answer))) }
@@ -93,12 +93,12 @@ struct EdgeTests {
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10"))
         world.pong(callee)
         world.send(callee, SwitchboardWorld.answer("11-10"))
-        let newest = try #require(world.taken(caller).map(\.seq).max())
+        let newest = try #require(world.takeFrames(of: caller).map(\.seq).max())
         world.give(.closed(caller))
-        let name = LogName(callID: try call("11-10"), room: "p2p:11-10", epoch: 1)
+        let name = LogIdentity(callID: try call("11-10"), room: "p2p:11-10", epoch: 1)
         let back = ConnectionID(rawValue: 99)
         world.give(.joined(back, try principal("11"), device: nil, seen: [name: newest]))
-        let told = world.taken(back)
+        let told = world.takeFrames(of: back)
         #expect(!told.types.contains("answer"))
         #expect(told.states == ["answered"], "otherwise it takes the end of another call with 10 for this one's end")
     }

@@ -153,9 +153,9 @@ struct PollTests {
         #expect(talk.world.replies[poll] == nil)
         #expect(talk.world.switchboard.polls.ids.isEmpty)
         talk.world.wait(.milliseconds(29_999))
-        #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))
+        #expect(!talk.world.takeFrames(of: talk.caller).states.contains("ended disconnected"))
         talk.world.wait(.milliseconds(1))
-        #expect(talk.world.taken(talk.caller).states.contains("ended disconnected"))
+        #expect(talk.world.takeFrames(of: talk.caller).states.contains("ended disconnected"))
     }
 
     @Test("A fetch with a peer returns the call with that user when the callId is in use with several users")
@@ -180,7 +180,7 @@ struct PollTests {
         let poll = try talk.world.fetch(try principal("10"), "c-1", since: 99, wait: 30, device: "b1")
         talk.world.wait(.milliseconds(29_999))
         #expect(talk.world.replies[poll] == nil)
-        #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))
+        #expect(!talk.world.takeFrames(of: talk.caller).states.contains("ended disconnected"))
     }
 }
 
@@ -191,7 +191,7 @@ struct RequestTests {
         let talk = try Talk.answered()
         let reply = try talk.world.reply(try principal("10", token: 9), .end(try call("c-1"), device: nil))
         #expect(reply["state"] == "ended")
-        #expect(talk.world.taken(talk.caller).states.last == "ended hangup")
+        #expect(talk.world.takeFrames(of: talk.caller).states.last == "ended hangup")
     }
 
     @Test("A service may send a signal for other users; any other client may not")
@@ -221,9 +221,9 @@ struct RequestTests {
         let talk = try Talk()
         talk.clear()
         talk.world.send(talk.callee, #"{"type":"answer","id":"a","to":"11","sdp":"v=0\r\n"}"#)
-        #expect(talk.world.taken(talk.caller).states == ["answered"])
+        #expect(talk.world.takeFrames(of: talk.caller).states == ["answered"])
         talk.world.send(talk.callee, #"{"type":"ice","id":"i","candidate":null}"#)
-        #expect(talk.world.taken(talk.callee).of("error").last?["field"] == "callId")
+        #expect(talk.world.takeFrames(of: talk.callee).of("error").last?["field"] == "callId")
     }
 
     @Test("History and timeline are read from the store, and contain all changes made before the request")

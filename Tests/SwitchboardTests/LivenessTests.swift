@@ -66,15 +66,15 @@ struct LivenessTests {
                 world.send(connection, #"{"type":"auth","id":"t","token":"new"}"#)
                 #expect(world.verifications.map(\.2) == ["new"])
                 principal.expiresAt = world.now + .seconds(1_000)
-                _ = world.taken(connection)
+                _ = world.takeFrames(of: connection)
                 world.give(.verified(connection, id: SignalID("t"), .success(principal)))
-                #expect(world.taken(connection).types == ["ack"])
+                #expect(world.takeFrames(of: connection).types == ["ack"])
             }
             world.wait(.milliseconds(9_999))
             #expect(world.closes[connection] == nil)
             world.wait(.milliseconds(1))
             #expect(world.closes[connection] == (isRenewed ? nil : 4401))
-            #expect(world.taken(connection).code == (isRenewed ? nil : "token_expired"))
+            #expect(world.takeFrames(of: connection).code == (isRenewed ? nil : "token_expired"))
         }
     }
 
@@ -83,9 +83,9 @@ struct LivenessTests {
         let world = SwitchboardWorld()
         let connection = try world.open("11", "a1")
         world.give(.verified(connection, id: nil, .success(try principal("10"))))
-        #expect(world.taken(connection).code == "forbidden")
+        #expect(world.takeFrames(of: connection).code == "forbidden")
         world.give(.verified(connection, id: nil, .failure(WireError(.unauthenticated, "no"))))
-        #expect(world.taken(connection).code == "unauthenticated")
+        #expect(world.takeFrames(of: connection).code == "unauthenticated")
         world.give(.verified(ConnectionID(rawValue: 99), id: nil, .success(try principal("10"))))
     }
 
@@ -95,9 +95,9 @@ struct LivenessTests {
         talk.world.give(.closed(talk.callee))
         talk.clear()
         talk.world.wait(.milliseconds(29_999))
-        #expect(talk.world.taken(talk.caller).isEmpty)
+        #expect(talk.world.takeFrames(of: talk.caller).isEmpty)
         talk.world.wait(.milliseconds(1))
-        #expect(talk.world.taken(talk.caller).states == ["ended disconnected"])
+        #expect(talk.world.takeFrames(of: talk.caller).states == ["ended disconnected"])
     }
 
     @Test("A device without a connection keeps its call as long as it makes requests")
@@ -109,9 +109,9 @@ struct LivenessTests {
             talk.world.pong(talk.caller)
             _ = try talk.world.fetched(try principal("10"), "c-1", device: "b1")
         }
-        #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))
+        #expect(!talk.world.takeFrames(of: talk.caller).states.contains("ended disconnected"))
         talk.world.wait(30)
-        #expect(talk.world.taken(talk.caller).states.contains("ended disconnected"))
+        #expect(talk.world.takeFrames(of: talk.caller).states.contains("ended disconnected"))
     }
 }
 

@@ -190,16 +190,16 @@ struct LostCallTests {
         // Assume that the crash lost later epochs, which were relayed but never committed.
         let again = SwitchboardWorld(stored: world.kept.state(uncleanStarts: 1), at: world.now + .seconds(30))
         let b = try again.open("10", "b1")
-        _ = again.taken(b)
+        _ = again.takeFrames(of: b)
         again.send(
             b,
             SwitchboardWorld.plain("answer", "11-10", id: "x-2", more: #","sdp":"v=0\r\ns=b\r\n","to":"11","epoch":2"#)
         )
-        let code = again.taken(b).code
+        let code = again.takeFrames(of: b).code
         let back = try again.open("11", "a1")
         again.send(back, SwitchboardWorld.offer("11-10", to: "10", id: "p-3", more: #","begin":true"#))
-        #expect(again.taken(back).ack?["epoch"] == "2", "the lost call is back under its epoch")
-        #expect(again.taken(b).of("offer").count == 1)
+        #expect(again.takeFrames(of: back).ack?["epoch"] == "2", "the lost call is back under its epoch")
+        #expect(again.takeFrames(of: b).of("offer").count == 1)
         #expect(code == "not_found")
     }
 
@@ -217,14 +217,14 @@ struct LostCallTests {
             again,
             SwitchboardWorld.offer("11-10", to: "10", id: "q-1", sdp: "v=0\\r\\ns=new\\r\\n", more: #","begin":true"#)
         )
-        let replayed = world.taken(again)
+        let replayed = world.takeFrames(of: again)
         #expect(replayed.of("call").first?["offerId"] == "p-1" && replayed.of("call").first?["epoch"] == "1")
         // The client core ends the call of its earlier launch (`orphanOfTheSameNameUnderWay` in CallClientTests).
         world.send(
             again,
             SwitchboardWorld.plain("end", "11-10", id: "q-2", more: #","to":"10","epoch":1,"reason":"failed""#)
         )
-        _ = world.taken(b)
+        _ = world.takeFrames(of: b)
         #expect(try world.fetched(try principal("10"), "11-10", device: "b1")["state"] == "ringing")
         #expect(replayed.ack?["epoch"] == "2")
     }

@@ -11,13 +11,13 @@ struct OpeningTests {
         let world = SwitchboardWorld()
         let named = try world.open("11", "a1")
         let nameless = world.connect(try principal("11"))
-        let welcome = world.taken(named)
+        let welcome = world.takeFrames(of: named)
         #expect(welcome.types == ["welcome"])
         #expect(welcome[0]["device"] == "a1")
         #expect(welcome[0]["heartbeat"] == "25")
-        #expect(world.taken(nameless)[0]["device"]?.hasPrefix("c-") == true)
+        #expect(world.takeFrames(of: nameless)[0]["device"]?.hasPrefix("c-") == true)
         #expect(world.connect(try principal("12", device: "tablet")).rawValue == 3)
-        #expect(world.taken(ConnectionID(rawValue: 3))[0]["device"] == "tablet")
+        #expect(world.takeFrames(of: ConnectionID(rawValue: 3))[0]["device"] == "tablet")
     }
 
     @Test("A live call is replayed right after `welcome`")
@@ -25,7 +25,7 @@ struct OpeningTests {
         let talk = try Talk()
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i1"))
         let late = try talk.world.open("10", "b2")
-        let frames = talk.world.taken(late)
+        let frames = talk.world.takeFrames(of: late)
         #expect(frames.types == ["welcome", "offer", "ice"])
         #expect(frames.map(\.seq) == [0, 1, 3])
         #expect(frames[1]["callUUID"] == UUIDv5.call(try call("c-1"), epoch: 1))
@@ -36,12 +36,12 @@ struct OpeningTests {
         let talk = try Talk.answered()
         let again = try talk.world.open("10", "b1")
         #expect(talk.world.closes[talk.callee] == 4409)
-        #expect(talk.world.taken(again).types == ["welcome", "offer", "call"])
+        #expect(talk.world.takeFrames(of: again).types == ["welcome", "offer", "call"])
         talk.clear()
         talk.world.wait(40)
         talk.world.pong(again)
         talk.world.pong(talk.caller)
-        #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))
+        #expect(!talk.world.takeFrames(of: talk.caller).states.contains("ended disconnected"))
     }
 
     @Test("A connection does not replace that of another user's device with the same device id")
@@ -66,11 +66,11 @@ struct OpeningTests {
     func namelessAgain() throws {
         let world = SwitchboardWorld()
         let caller = world.connect(try principal("11"))
-        let name = world.taken(caller)[0]["device"]
+        let name = world.takeFrames(of: caller)[0]["device"]
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.give(.closed(caller))
-        #expect(world.taken(world.connect(try principal("11")))[0]["device"] == name)
-        #expect(world.taken(world.connect(try principal("11", token: 2)))[0]["device"] != name)
+        #expect(world.takeFrames(of: world.connect(try principal("11")))[0]["device"] == name)
+        #expect(world.takeFrames(of: world.connect(try principal("11", token: 2)))[0]["device"] != name)
     }
 
     @Test(
@@ -86,7 +86,7 @@ struct OpeningTests {
         if renews { world.give(.verified(b, id: nil, .success(try principal("10", token: 2)))) }
         world.give(.closed(b))
         let again = world.connect(try principal("10", token: renews ? 2 : 1))
-        _ = world.taken(again)
+        _ = world.takeFrames(of: again)
         for _ in 0..<8 { world.pong(a); world.pong(again); world.wait(10) }
         #expect(world.switchboard.calls.liveCount == 1)
     }
@@ -104,9 +104,9 @@ struct OpeningTests {
         world.give(.closed(caller))
         #expect(world.switchboard.deviceIdentity(opening: try principal("11", token: 2)) == first)
         let again = world.join(try principal("11", token: 2))
-        _ = world.taken(again)
+        _ = world.takeFrames(of: again)
         world.send(try world.open("10", "b1"), SwitchboardWorld.answer("c-1"))
-        #expect(world.taken(again).types.contains("answer"))
+        #expect(world.takeFrames(of: again).types.contains("answer"))
         // A third token may belong to the same device or to another device: the server cannot tell while the device
         // with the second token is connected.
         #expect(world.switchboard.deviceIdentity(opening: try principal("11", token: 3)) != first)
@@ -141,12 +141,12 @@ struct OpeningTests {
         talk.world.give(.closed(talk.callee))
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         let again = try talk.world.open("10", "b1")
-        #expect(talk.world.taken(again).states == ["ended cancelled"])
+        #expect(talk.world.takeFrames(of: again).states == ["ended cancelled"])
         // A written frame may be lost: only a pong to a later ping shows that the notification arrived.
         talk.world.wait(30)
         talk.world.pong(again)
         talk.world.give(.closed(again))
-        #expect(talk.world.taken(try talk.world.open("10", "b1")).types == ["welcome"])
+        #expect(talk.world.takeFrames(of: try talk.world.open("10", "b1")).types == ["welcome"])
     }
 
     @Test("A device is notified again of an end that was written after the last ping that it answered")
@@ -157,7 +157,7 @@ struct OpeningTests {
         // This answers the ping that was sent with the offer.
         talk.world.give(.ponged(talk.callee, 1))
         talk.world.give(.closed(talk.callee))
-        #expect(talk.world.taken(try talk.world.open("10", "b1")).states == ["ended cancelled"])
+        #expect(talk.world.takeFrames(of: try talk.world.open("10", "b1")).states == ["ended cancelled"])
     }
 
     @Test("A device that lost the call while away is notified only that the call was answered elsewhere")
@@ -171,7 +171,7 @@ struct OpeningTests {
         world.give(.closed(b2))
         world.send(b1, SwitchboardWorld.answer("c-1"))
         world.send(caller, SwitchboardWorld.ice("c-1", id: "i"))
-        let again = world.taken(try world.open("10", "b2"))
+        let again = world.takeFrames(of: try world.open("10", "b2"))
         #expect(again.types == ["welcome", "call"])
         #expect(again.states == ["ended answered_elsewhere"])
     }
@@ -182,12 +182,12 @@ struct OpeningTests {
         let outsider = try talk.world.open("12", "x1")
         talk.world.send(outsider, SwitchboardWorld.ice("c-1", id: "i"))
         talk.world.send(outsider, SwitchboardWorld.plain("end", "nothing", id: "j"))
-        let errors = talk.world.taken(outsider).of("error")
+        let errors = talk.world.takeFrames(of: outsider).of("error")
         #expect(errors.map { $0["code"] } == ["not_found", "not_found"])
         #expect(errors[0]["message"] == errors[1]["message"])
         talk.clear()
         talk.world.send(outsider, #"{"type":"sync","id":"s","calls":{"c-1":0}}"#)
-        #expect(talk.world.taken(outsider).types == ["ack"])
+        #expect(talk.world.takeFrames(of: outsider).types == ["ack"])
     }
 }
 
@@ -198,13 +198,13 @@ struct SessionLimitTests {
         let talk = try Talk.answered()
         talk.clear()
         for index in 0..<300 { talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i\(index)")) }
-        let frames = talk.world.taken(talk.caller)
+        let frames = talk.world.takeFrames(of: talk.caller)
         #expect(frames.of("ack").count == 199)
         #expect(frames.of("error").count == 101)
         #expect(frames.code == "rate_limited")
         talk.world.wait(1)
         for index in 300..<400 { talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i\(index)")) }
-        #expect(talk.world.taken(talk.caller).of("ack").count == 50)
+        #expect(talk.world.takeFrames(of: talk.caller).of("ack").count == 50)
     }
 
     @Test("The rate limit never refuses a hang-up")
@@ -213,7 +213,7 @@ struct SessionLimitTests {
         for index in 0..<300 { talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i\(index)")) }
         talk.clear()
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        #expect(talk.world.taken(talk.callee).states == ["ended hangup"])
+        #expect(talk.world.takeFrames(of: talk.callee).states == ["ended hangup"])
     }
 
     @Test("A connection is closed after a thousand refused frames")
@@ -235,7 +235,7 @@ struct SessionLimitTests {
         #expect(world.closes[connection] == nil)
         world.send(connection, "[]")
         #expect(world.closes[connection] == 4400)
-        #expect(world.taken(connection).of("error").count == 20)
+        #expect(world.takeFrames(of: connection).of("error").count == 20)
     }
 
     @Test("A user may begin 30 calls in a burst, and after that one every two seconds")
@@ -245,7 +245,7 @@ struct SessionLimitTests {
         for index in 0..<31 {
             world.send(connection, SwitchboardWorld.offer("c-\(index)", to: "b\(index)", id: "o\(index)"))
         }
-        let frames = world.taken(connection)
+        let frames = world.takeFrames(of: connection)
         #expect(frames.of("ack").count == 30)
         #expect(frames.code == "rate_limited")
         #expect(
@@ -254,7 +254,7 @@ struct SessionLimitTests {
         )
         world.wait(2)
         world.send(connection, SwitchboardWorld.offer("again", to: "10", id: "again"))
-        #expect(world.taken(connection).of("ack").count == 1)
+        #expect(world.takeFrames(of: connection).of("ack").count == 1)
     }
 
     @Test("A user's requests above a burst of 200 are refused with Retry-After, but a hang-up never is")

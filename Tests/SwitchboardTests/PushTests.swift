@@ -234,7 +234,7 @@ struct PushTests {
         let b = try world.open("10", "b1")
         let a = try world.open("11", "a1")
         world.send(a, SwitchboardWorld.offer("c-1", to: "10"))
-        #expect(world.taken(b).of("offer").count == 1)
+        #expect(world.takeFrames(of: b).of("offer").count == 1)
         _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
         _ = try world.reply(try principal("10"), .doNotDisturb(until: nil))
         // The connection turns out to be dead.

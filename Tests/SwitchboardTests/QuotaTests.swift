@@ -107,7 +107,7 @@ struct QuotaTests {
     func oneBody() throws {
         let talk = try Talk.answered()
         let world = talk.world
-        let since = try #require(world.taken(talk.callee).map(\.seq).max())
+        let since = try #require(world.takeFrames(of: talk.callee).map(\.seq).max())
         let polls = try (0..<4).map { _ in
             try world.fetch(try principal("10"), "c-1", since: since, wait: 20, device: "b1")
         }
@@ -124,13 +124,13 @@ struct QuotaTests {
         let callee = try world.open("10", "b1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.send(callee, SwitchboardWorld.answer("c-1"))
-        _ = world.taken(caller)
+        _ = world.takeFrames(of: caller)
         let data = String(repeating: "x", count: 9_000)
         for number in 0..<12 {
             world.send(caller, SwitchboardWorld.plain("info", "c-1", id: "i\(number)", more: #","data":"\#(data)""#))
             world.pong(callee)
         }
-        let frames = world.taken(caller)
+        let frames = world.takeFrames(of: caller)
         #expect((8..<12).contains(frames.of("ack").count))
         #expect(frames.code == "rate_limited")
         let refused = try world.post(
@@ -140,13 +140,13 @@ struct QuotaTests {
         #expect(refused.status == 429)
         #expect(refused.retryAfterSeconds.map { $0 > 1 } == true)
         world.send(callee, SwitchboardWorld.ice("c-1", id: "theirs"))
-        #expect(world.taken(callee).of("error").isEmpty, "the other user has a share of their own")
+        #expect(world.takeFrames(of: callee).of("error").isEmpty, "the other user has a share of their own")
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        #expect(world.taken(caller).ack?["id"] == "e")
+        #expect(world.takeFrames(of: caller).ack?["id"] == "e")
         world.wait(3_600 * 6)
         let later = try world.open("11", "a2")
         world.send(later, SwitchboardWorld.offer("c-3", to: "12"))
-        #expect(world.taken(later).ack != nil)
+        #expect(world.takeFrames(of: later).ack != nil)
         #expect(world.switchboard.metrics.limited[.keptBytes] >= 2)
     }
 
@@ -164,6 +164,6 @@ struct QuotaTests {
         let callee = try world.open("10", "b1")
         for _ in 0..<40 { world.pong(callee) }
         world.send(callee, SwitchboardWorld.answer("c-0"))
-        #expect(world.taken(callee).ack != nil)
+        #expect(world.takeFrames(of: callee).ack != nil)
     }
 }

@@ -8,7 +8,7 @@ struct RememberedEpochTests {
     private func call(_ world: SwitchboardWorld, _ id: String) throws -> String? {
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer(id, to: "10", id: "o\(world.now.milliseconds)"))
-        let epoch = world.taken(caller).ack?["epoch"]
+        let epoch = world.takeFrames(of: caller).ack?["epoch"]
         world.send(caller, SwitchboardWorld.plain("end", id, id: "e\(world.now.milliseconds)"))
         world.give(.closed(caller))
         return epoch

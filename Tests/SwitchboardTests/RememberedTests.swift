@@ -87,7 +87,7 @@ struct RememberedTests {
             callee,
             SwitchboardWorld.plain("answer", "c-1", id: "a2", more: #","to":"11","sdp":"v=0\r\ns=c\r\n""#)
         )
-        #expect(world.taken(caller).types.contains("answer"))
+        #expect(world.takeFrames(of: caller).types.contains("answer"))
         world.holdsAnswers = true
         return (caller, callee)
     }
@@ -99,7 +99,7 @@ struct RememberedTests {
         world.send(callee, SwitchboardWorld.plain("end", "c-1", id: "e2"))
         world.give(.closed(callee))
         world.answerQueries()
-        #expect(world.taken(caller).states == ["ended hangup"])
+        #expect(world.takeFrames(of: caller).states == ["ended hangup"])
     }
 
     @Test("A DELETE takes effect even if its client disconnects before the store's result arrives")
@@ -109,7 +109,7 @@ struct RememberedTests {
         let id = world.request(try principal("10"), .end(try call("c-1"), device: try device("b1")))
         world.give(.abandoned(id))
         world.answerQueries()
-        #expect(world.taken(caller).states == ["ended hangup"])
+        #expect(world.takeFrames(of: caller).states == ["ended hangup"])
     }
 
     @Test("An end has no effect if its user's tokens are revoked before the store's result arrives")
@@ -119,7 +119,7 @@ struct RememberedTests {
         world.send(callee, SwitchboardWorld.plain("end", "c-1", id: "e2"))
         _ = try world.reply(try principal("10", token: 3), .revokeTokens(nil))
         world.answerQueries()
-        #expect(world.taken(caller).states.isEmpty)
+        #expect(world.takeFrames(of: caller).states.isEmpty)
     }
 
     @Test("When a device connects, ended calls whose end every device has confirmed are not read from the store")

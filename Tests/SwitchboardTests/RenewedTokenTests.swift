@@ -28,8 +28,8 @@ struct RenewedTokenTests {
             if !before { try Self.answer(world, 1, by: answersByRequest ? nil : first) }
             callee = try Self.renew(world, first, device, by: renewal)
             if before { try Self.answer(world, 2, by: answersByRequest ? nil : callee) }
-            _ = world.taken(caller)
-            if renewal == .auth, !before { _ = world.taken(callee) }
+            _ = world.takeFrames(of: caller)
+            if renewal == .auth, !before { _ = world.takeFrames(of: callee) }
         }
 
         private static func answer(_ world: SwitchboardWorld, _ token: UInt64, by connection: ConnectionID?) throws {
@@ -67,7 +67,7 @@ struct RenewedTokenTests {
         let talk = try Renewed(device, by: renewal, answersByRequest: false)
         let reply = try talk.world.reply(try principal("10", token: 2), .end(try call("c-1"), device: nil))
         #expect(reply.status == 200)
-        #expect(talk.world.taken(talk.caller).states == ["ended hangup"])
+        #expect(talk.world.takeFrames(of: talk.caller).states == ["ended hangup"])
     }
 
     @Test(
@@ -86,16 +86,18 @@ struct RenewedTokenTests {
     )
     func socket(_ device: String?, _ renewal: Renewal) throws {
         let talk = try Renewed(device, by: renewal, answersByRequest: true)
-        if renewal == .reconnect { #expect(!talk.world.taken(talk.callee).states.contains { $0.hasPrefix("ended") }) }
+        if renewal == .reconnect {
+            #expect(!talk.world.takeFrames(of: talk.callee).states.contains { $0.hasPrefix("ended") })
+        }
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
-        #expect(talk.world.taken(talk.callee).types.contains("ice"))
+        #expect(talk.world.takeFrames(of: talk.callee).types.contains("ice"))
         talk.world.wait(20)
         for connection in [talk.caller, talk.callee] { talk.world.pong(connection) }
         talk.world.wait(20)
         #expect(talk.world.switchboard.calls.liveCount == 1)
-        _ = talk.world.taken(talk.caller)
+        _ = talk.world.takeFrames(of: talk.caller)
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        #expect(talk.world.taken(talk.caller).states == ["ended hangup"])
+        #expect(talk.world.takeFrames(of: talk.caller).states == ["ended hangup"])
     }
 
     @Test(
@@ -105,9 +107,9 @@ struct RenewedTokenTests {
     )
     func answers(_ device: String?, _ renewal: Renewal) throws {
         let talk = try Renewed(device, by: renewal, answersByRequest: true, before: true)
-        #expect(!talk.world.taken(talk.callee).states.contains { $0.hasPrefix("ended") })
+        #expect(!talk.world.takeFrames(of: talk.callee).states.contains { $0.hasPrefix("ended") })
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
-        #expect(talk.world.taken(talk.callee).types.contains("ice"))
+        #expect(talk.world.takeFrames(of: talk.callee).types.contains("ice"))
     }
 
     @Test("A device that renewed its token on its connection keeps its call over a restart", arguments: [false, true])
@@ -116,7 +118,7 @@ struct RenewedTokenTests {
         let next = talk.world.restarted(uncleanStarts: 1)
         let caller = try next.open("11", "a1")
         let callee = next.connect(try principal("10", token: 2))
-        #expect(next.taken(callee).states == ["answered"])
+        #expect(next.takeFrames(of: callee).states == ["answered"])
         next.wait(20)
         for connection in [caller, callee] { next.pong(connection) }
         next.wait(20)
@@ -133,9 +135,9 @@ struct RenewedTokenTests {
         for connection in [inCall, other] { world.pong(connection) }
         #expect(try world.post(try principal("10"), SwitchboardWorld.answer("c-1")).status == 200)
         world.give(.verified(other, id: nil, .success(try principal("10", token: 2))))
-        _ = world.taken(inCall)
+        _ = world.takeFrames(of: inCall)
         world.send(caller, SwitchboardWorld.ice("c-1", id: "i"))
-        #expect(world.taken(inCall).types.contains("ice"))
+        #expect(world.takeFrames(of: inCall).types.contains("ice"))
     }
 
     @Test("A caller that began the call by request continues it over its connection", arguments: Renewal.allCases)
@@ -145,20 +147,20 @@ struct RenewedTokenTests {
         let callee = try world.open("10", "b1")
         #expect(try world.post(try principal("11"), SwitchboardWorld.offer("c-1", to: "10")).status == 200)
         world.send(callee, SwitchboardWorld.answer("c-1"))
-        #expect(world.taken(first).types.contains("answer"))
+        #expect(world.takeFrames(of: first).types.contains("answer"))
         var again = first
         switch renewal {
         case .auth: world.give(.verified(first, id: nil, .success(try principal("11", token: 2))))
         case .reconnect: again = world.connect(try principal("11", token: 2), device: "a1")
         }
         world.send(callee, SwitchboardWorld.ice("c-1", id: "i"))
-        #expect(world.taken(again).types.contains("ice"))
+        #expect(world.takeFrames(of: again).types.contains("ice"))
         world.wait(20)
         for connection in [again, callee] { world.pong(connection) }
         world.wait(20)
         #expect(world.switchboard.calls.liveCount == 1)
-        _ = world.taken(callee)
+        _ = world.takeFrames(of: callee)
         world.send(again, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        #expect(world.taken(callee).states == ["ended hangup"])
+        #expect(world.takeFrames(of: callee).states == ["ended hangup"])
     }
 }

@@ -30,7 +30,7 @@ struct ReplayTests {
         var frames: [Frame] = []
         var rounds = 0
         while true {
-            let slice = world.taken(victim)
+            let slice = world.takeFrames(of: victim)
             guard !slice.isEmpty else { break }
             let bytes = slice.reduce(0) { $0 + $1.description.utf8.count }
             #expect(bytes < world.policy.replaySlice + WireLimits.frameBytes, "at most one slice is under way")
@@ -43,7 +43,7 @@ struct ReplayTests {
         #expect(rounds > 24 * 60_000 / (2 * world.policy.replaySlice))
         #expect(world.closes[victim] == nil)
         world.send(victim, SwitchboardWorld.answer("c-23"))
-        #expect(world.taken(victim).ack != nil)
+        #expect(world.takeFrames(of: victim).ack != nil)
     }
 
     @Test("Entries appended during a replay are sent when the replay reaches them, so that seq only grows")
@@ -53,19 +53,19 @@ struct ReplayTests {
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         for number in 0..<20 { world.send(caller, SwitchboardWorld.ice("c-1", id: "\(number)")) }
         let callee = try world.open("10", "b1")
-        let first = world.taken(callee).of("ice")
+        let first = world.takeFrames(of: callee).of("ice")
         #expect(first.count < 20)
         world.send(caller, SwitchboardWorld.ice("c-1", id: "late"))
-        #expect(world.taken(callee).isEmpty, "the entry is in the log, and the replay will reach it")
+        #expect(world.takeFrames(of: callee).isEmpty, "the entry is in the log, and the replay will reach it")
         var seqs = first.map(\.seq)
         for _ in 0..<40 {
             world.pong(callee)
-            seqs += world.taken(callee).of("ice").map(\.seq)
+            seqs += world.takeFrames(of: callee).of("ice").map(\.seq)
         }
         #expect(seqs.count == 21)
         #expect(seqs == seqs.sorted())
         world.send(caller, SwitchboardWorld.ice("c-1", id: "live"))
-        #expect(world.taken(callee).of("ice").count == 1, "the replay is over")
+        #expect(world.takeFrames(of: callee).of("ice").count == 1, "the replay is over")
     }
 
     @Test("A connection that does not confirm its replay is closed as dead, and the call keeps ringing")
@@ -111,13 +111,13 @@ struct ReplayTests {
         let world = SwitchboardWorld()
         try Self.rings(3, in: world)
         let callee = try world.open("10", "b1")
-        _ = world.taken(callee)
+        _ = world.takeFrames(of: callee)
         let request = try world.reply(try principal("c2"), .end(try call("c-2"), device: try device("a")))
         #expect(request.status == 200)
         var frames: [Frame] = []
         for _ in 0..<20 {
             world.pong(callee)
-            frames += world.taken(callee)
+            frames += world.takeFrames(of: callee)
         }
         let last = frames.filter { $0["callId"] == "c-2" }
         #expect(last.types == ["call"])
@@ -133,12 +133,12 @@ struct ReplayTests {
         }
         talk.clear()
         talk.world.send(talk.callee, #"{"type":"sync","id":"s","calls":{"c-1":0}}"#)
-        var frames = talk.world.taken(talk.callee)
+        var frames = talk.world.takeFrames(of: talk.callee)
         #expect(frames.of("info").count < 20)
         #expect(frames.ack == nil)
         for _ in 0..<40 {
             talk.world.pong(talk.callee)
-            frames += talk.world.taken(talk.callee)
+            frames += talk.world.takeFrames(of: talk.callee)
         }
         #expect(frames.of("info").count == 20)
         #expect(frames.last?["id"] == "s")
@@ -155,9 +155,9 @@ struct FloodTests {
     ) -> (bytes: Int, code: String?) {
         var bytes = 0
         for number in 0..<400 {
-            _ = world.taken(sender)
+            _ = world.takeFrames(of: sender)
             world.send(sender, frame(number))
-            if let code = world.taken(sender).code { return (bytes, code) }
+            if let code = world.takeFrames(of: sender).code { return (bytes, code) }
             bytes += frame(number).utf8.count
             world.wait(.milliseconds(25))
         }
@@ -181,7 +181,7 @@ struct FloodTests {
         world.pong(addressee)
         #expect(world.switchboard.metrics.backlogged == 0)
         world.send(sender, #"{"type":"message","id":"again","to":"10","body":"\#(body)"}"#)
-        #expect(world.taken(sender).ack != nil, "once the addressee has read, texts are accepted again")
+        #expect(world.takeFrames(of: sender).ack != nil, "once the addressee has read, texts are accepted again")
     }
 
     @Test("A flood of info is refused, while an offer, a candidate and an end still get through")
@@ -199,9 +199,9 @@ struct FloodTests {
         let other = try world.open("12", "d1")
         world.send(other, SwitchboardWorld.offer("c-2", to: "10"))
         world.send(other, SwitchboardWorld.ice("c-2", id: "1"))
-        #expect(world.taken(slow).filter { $0["callId"] == "c-2" }.types == ["offer", "ice"])
+        #expect(world.takeFrames(of: slow).filter { $0["callId"] == "c-2" }.types == ["offer", "ice"])
         world.send(sender, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        #expect(world.taken(slow).states.contains("ended hangup"))
+        #expect(world.takeFrames(of: slow).states.contains("ended hangup"))
         #expect(world.closes.isEmpty)
     }
 
@@ -223,7 +223,7 @@ struct FloodTests {
         #expect(taken.code == "rate_limited")
         #expect(taken.bytes > 2 * 20_000 - 10_000)
         world.send(sender, SwitchboardWorld.plain("ice", "c-1", id: "i3", more: more))
-        #expect(world.taken(sender).ack?["id"] == "i3")
+        #expect(world.takeFrames(of: sender).ack?["id"] == "i3")
     }
 
     @Test("A client that sends frames but no pongs does not count as slow for ever")
@@ -250,15 +250,15 @@ struct FloodTests {
         let callee = try world.open("10", "b1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         for number in 0..<300 { world.send(caller, SwitchboardWorld.plain("end", "none", id: "n\(number)")) }
-        let codes = world.taken(caller).of("error").compactMap { $0["code"] }
+        let codes = world.takeFrames(of: caller).of("error").compactMap { $0["code"] }
         #expect(codes.filter { $0 == "not_found" }.count == 200)
         #expect(codes.filter { $0 == "rate_limited" }.count == 100)
         let refused = try world.reply(try principal("11"), .end(try call("none"), device: nil))
         #expect(refused.status == 429)
         #expect(refused.retryAfterSeconds == 1)
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        #expect(world.taken(caller).ack?["id"] == "e")
-        #expect(world.taken(callee).states == ["ended cancelled"])
+        #expect(world.takeFrames(of: caller).ack?["id"] == "e")
+        #expect(world.takeFrames(of: callee).states == ["ended cancelled"])
         for number in 0..<1_000 { world.send(caller, SwitchboardWorld.plain("end", "none", id: "m\(number)")) }
         #expect(world.closes[caller] == 4_429)
     }
@@ -275,7 +275,7 @@ struct FloodTests {
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10", id: "o2"))
         for number in 0..<200 { world.send(other, SwitchboardWorld.plain("end", "none", id: "n\(number)")) }
         world.send(caller, #"{"type":"end","id":"e",\#(means)}"#)
-        #expect(world.taken(caller).ack?["id"] == "e")
+        #expect(world.takeFrames(of: caller).ack?["id"] == "e")
         #expect(world.record("c-1")?.callee == (try user("10")) && world.record("c-1")?.reason == .cancelled)
     }
 
@@ -299,9 +299,9 @@ struct FloodTests {
             connections.append(world.connect(member, device: "d"))
             world.send(connections[number], #"{"type":"join","id":"j","room":"room:x"}"#)
         }
-        #expect(world.taken(connections[3]).code == "rate_limited")
+        #expect(world.takeFrames(of: connections[3]).code == "rate_limited")
         world.send(connections[0], #"{"type":"leave","id":"l","room":"room:x"}"#)
         world.send(connections[3], #"{"type":"join","id":"k","room":"room:x"}"#)
-        #expect(world.taken(connections[3]).ack?["id"] == "k")
+        #expect(world.takeFrames(of: connections[3]).ack?["id"] == "k")
     }
 }

@@ -14,14 +14,14 @@ struct ResentDescriptionTests {
         let world = SwitchboardWorld()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
         world.send(caller, Self.first)
-        let ack = try #require(world.taken(caller).ack)
+        let ack = try #require(world.takeFrames(of: caller).ack)
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         for connection in [caller, callee] { world.pong(connection) }
         return (world, caller, callee, ack)
     }
 
     private func clear(_ world: SwitchboardWorld, _ connections: ConnectionID...) {
-        for connection in connections { _ = world.taken(connection) }
+        for connection in connections { _ = world.takeFrames(of: connection) }
     }
 
     @Test(
@@ -45,8 +45,8 @@ struct ResentDescriptionTests {
         pass(after)
         clear(world, caller, callee)
         world.send(caller, Self.first)
-        #expect(world.taken(caller).map(\.description) == [ack.description])
-        #expect(world.taken(callee).isEmpty)
+        #expect(world.takeFrames(of: caller).map(\.description) == [ack.description])
+        #expect(world.takeFrames(of: callee).isEmpty)
     }
 
     @Test("A resent offer gets its ack and is not relayed during the next call", arguments: [false, true])
@@ -56,8 +56,8 @@ struct ResentDescriptionTests {
         if isAnswered { world.send(callee, SwitchboardWorld.answer("c-1")) }
         clear(world, caller, callee)
         world.send(caller, Self.first)
-        #expect(world.taken(caller).map(\.description) == [ack.description])
-        #expect(world.taken(callee).isEmpty)
+        #expect(world.takeFrames(of: caller).map(\.description) == [ack.description])
+        #expect(world.takeFrames(of: callee).isEmpty)
     }
 
     @Test("A resent offer of a renegotiation gets its ack, with and without a restart", arguments: [false, true])
@@ -66,7 +66,7 @@ struct ResentDescriptionTests {
         let again = SwitchboardWorld.plain("offer", "c-1", id: "ro", more: #","sdp":"v=0\r\ns=9\r\n""#)
         talk.clear()
         talk.world.send(talk.caller, again)
-        let ack = try #require(talk.world.taken(talk.caller).ack)
+        let ack = try #require(talk.world.takeFrames(of: talk.caller).ack)
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         for connection in [talk.caller, talk.callee] { talk.world.pong(connection) }
         talk.world.send(talk.callee, SwitchboardWorld.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
@@ -75,8 +75,8 @@ struct ResentDescriptionTests {
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
         clear(world, caller, callee)
         world.send(caller, again)
-        #expect(world.taken(caller).map(\.description) == [ack.description])
-        #expect(world.taken(callee).isEmpty)
+        #expect(world.takeFrames(of: caller).map(\.description) == [ack.description])
+        #expect(world.takeFrames(of: callee).isEmpty)
     }
 
     @Test("A resent answer does not answer a later call, even after a restart", arguments: [1, 2, 3], [false, true])
@@ -84,7 +84,7 @@ struct ResentDescriptionTests {
         let talk = try Talk(callID: "11-10")
         let answer = SwitchboardWorld.answer("11-10", id: "a1")
         talk.world.send(talk.callee, answer)
-        let ack = try #require(talk.world.taken(talk.callee).of("ack").last)
+        let ack = try #require(talk.world.takeFrames(of: talk.callee).of("ack").last)
         for number in 1...uses {
             talk.world.send(talk.caller, SwitchboardWorld.plain("end", "11-10", id: "e\(number)"))
             for connection in [talk.caller, talk.callee] { talk.world.pong(connection) }
@@ -95,7 +95,7 @@ struct ResentDescriptionTests {
         let callee = try world.open("10", "b1")
         clear(world, callee)
         world.send(callee, answer)
-        #expect(world.taken(callee).map(\.description) == [ack.description])
+        #expect(world.takeFrames(of: callee).map(\.description) == [ack.description])
         let call = try #require(world.switchboard.calls.live(of: try user("10")).first)
         #expect(call.session.answeredAt == nil)
     }
@@ -107,8 +107,8 @@ struct ResentDescriptionTests {
         world.send(callee, SwitchboardWorld.plain("end", "c-1", id: "e2"))
         clear(world, caller, callee)
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=3\\r\\n"))
-        #expect(world.taken(caller).ack?["epoch"] == "3")
-        #expect(world.taken(callee).of("offer").count == 1)
+        #expect(world.takeFrames(of: caller).ack?["epoch"] == "3")
+        #expect(world.takeFrames(of: callee).of("offer").count == 1)
     }
 
     @Test("An end does not overtake the offer before it, which waits for a call at rest with the same offer id")
@@ -124,7 +124,7 @@ struct ResentDescriptionTests {
         world.send(caller, SwitchboardWorld.offer("other", to: "10", id: "first", sdp: "v=0\\r\\ns=4\\r\\n"))
         world.send(caller, SwitchboardWorld.plain("end", "other", id: "e"))
         world.answerQueries()
-        #expect(world.taken(caller).types == ["call", "ack", "call", "ack"])
+        #expect(world.takeFrames(of: caller).types == ["call", "ack", "call", "ack"])
         #expect(world.switchboard.calls.live(of: try user("11")).isEmpty)
     }
 }
@@ -138,15 +138,15 @@ struct ResentEndTests {
         let talk = try Talk.answered(callID: "11-10")
         talk.clear()
         talk.world.send(talk.callee, end)
-        let first = try #require(talk.world.taken(talk.callee).ack)
+        let first = try #require(talk.world.takeFrames(of: talk.callee).ack)
         talk.world.pong(talk.callee)
         talk.world.pong(talk.caller)
         talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         talk.world.send(talk.callee, SwitchboardWorld.answer("11-10", id: "a2", sdp: "v=0\\r\\ns=22\\r\\n"))
         talk.clear()
         talk.world.send(talk.callee, end)
-        #expect(talk.world.taken(talk.callee).map(\.description) == [first.description])
-        #expect(talk.world.taken(talk.caller).isEmpty)
+        #expect(talk.world.takeFrames(of: talk.callee).map(\.description) == [first.description])
+        #expect(talk.world.takeFrames(of: talk.caller).isEmpty)
         #expect(talk.world.switchboard.calls.live(of: try user("11")).count == 1)
         // An end with the same id from another device is another end.
         let other = try principal("11", token: 9)
@@ -192,9 +192,9 @@ struct ResentEndTests {
         #expect(try world.post(try principal("11", token: 2), body) == first)
         #expect(world.switchboard.calls.live(of: try user("11")).count == 1)
         let back = try world.open("10", "b2")
-        _ = world.taken(back)
+        _ = world.takeFrames(of: back)
         world.send(back, #"{"type":"end","callId":"11-10","id":\#(name)}"#)
-        #expect(world.taken(back).ack?["epoch"] == "1")
+        #expect(world.takeFrames(of: back).ack?["epoch"] == "1")
         #expect(world.switchboard.calls.live(of: try user("11")).count == 1)
     }
 
@@ -217,10 +217,10 @@ struct ResentEndTests {
         }
         talk.clear()
         for number in 1...3 { talk.world.send(talk.callee, SwitchboardWorld.plain("end", "11-10", id: "e\(number)")) }
-        #expect(talk.world.taken(talk.callee).of("ack").map { $0["epoch"] } == ["1", "2", "3"])
+        #expect(talk.world.takeFrames(of: talk.callee).of("ack").map { $0["epoch"] } == ["1", "2", "3"])
         #expect(talk.world.switchboard.calls.live(of: try user("11")).count == 1)
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "11-10", id: "e9"))
-        #expect(talk.world.taken(talk.callee).ack?["epoch"] == "4")
+        #expect(talk.world.takeFrames(of: talk.callee).ack?["epoch"] == "4")
     }
 
     @Test("A resent end from a device that had lost the call does not decline the next call")
@@ -228,15 +228,15 @@ struct ResentEndTests {
         let talk = try Talk(callID: "11-10")
         let tablet = try talk.world.open("10", "b2")
         talk.world.send(talk.callee, SwitchboardWorld.answer("11-10"))
-        _ = talk.world.taken(tablet)
+        _ = talk.world.takeFrames(of: tablet)
         talk.world.send(tablet, end)
-        let first = try #require(talk.world.taken(tablet).ack)
+        let first = try #require(talk.world.takeFrames(of: tablet).ack)
         #expect(first["seq"] == nil)
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "11-10", id: "z"))
         talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        _ = talk.world.taken(tablet)
+        _ = talk.world.takeFrames(of: tablet)
         talk.world.send(tablet, end)
-        #expect(talk.world.taken(tablet).map(\.description) == [first.description])
+        #expect(talk.world.takeFrames(of: tablet).map(\.description) == [first.description])
         #expect(talk.world.switchboard.calls.live(of: try user("11")).count == 1)
     }
 
@@ -244,7 +244,7 @@ struct ResentEndTests {
     func outsider() throws {
         let talk = try Talk()
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        let first = try #require(talk.world.taken(talk.callee).ack)
+        let first = try #require(talk.world.takeFrames(of: talk.callee).ack)
         talk.world.wait(30)
         talk.world.pong(talk.callee)
         talk.world.pong(talk.caller)
@@ -253,10 +253,10 @@ struct ResentEndTests {
         talk.world.pong(talk.callee)
         talk.world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         talk.clear()
-        _ = talk.world.taken(outsider)
+        _ = talk.world.takeFrames(of: outsider)
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        #expect(talk.world.taken(talk.callee).map(\.description) == [first.description])
-        #expect(talk.world.taken(outsider).isEmpty)
+        #expect(talk.world.takeFrames(of: talk.callee).map(\.description) == [first.description])
+        #expect(talk.world.takeFrames(of: outsider).isEmpty)
     }
 
     @Test("The ack of a resent end reveals nothing of a later call that is hidden from its sender")
@@ -264,12 +264,12 @@ struct ResentEndTests {
         let talk = try Talk(callID: "11-10")
         talk.clear()
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "11-10", id: "e", more: #","to":"11""#))
-        let first = try #require(talk.world.taken(talk.callee).ack)
+        let first = try #require(talk.world.takeFrames(of: talk.callee).ack)
         talk.world.pong(talk.callee)
         talk.world.pong(talk.caller)
         talk.world.request(try principal("10"), .block(try user("11")))
         talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "11-10", id: "e", more: #","to":"11""#))
-        #expect(talk.world.taken(talk.callee).map(\.description) == [first.description])
+        #expect(talk.world.takeFrames(of: talk.callee).map(\.description) == [first.description])
     }
 }

@@ -67,7 +67,7 @@ struct RestTests {
                 (talk.callee, #"{"type":"sync","id":"s","calls":{"c-1":0,"x":3}}"#),
             ] {
                 world.send(connection, frame)
-                said += world.taken(connection).map(\.description)
+                said += world.takeFrames(of: connection).map(\.description)
             }
             return said
         }
@@ -85,7 +85,7 @@ struct RestTests {
         let talk = try rested(callID: "11-10")
         let world = talk.world
         world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        #expect(world.taken(talk.caller).ack?["epoch"] == "2")
+        #expect(world.takeFrames(of: talk.caller).ack?["epoch"] == "2")
         #expect(world.switchboard.calls.count == 1 && world.switchboard.calls.resting.isEmpty)
         world.send(talk.caller, SwitchboardWorld.plain("end", "11-10", id: "e2"))
         world.pong(talk.caller)
@@ -99,7 +99,7 @@ struct RestTests {
         let id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
         let talk = try rested(callID: id)
         talk.world.send(talk.caller, SwitchboardWorld.offer(id, to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        #expect(talk.world.taken(talk.caller).ack?["epoch"] == "2")
+        #expect(talk.world.takeFrames(of: talk.caller).ack?["epoch"] == "2")
     }
 
     @Test("A resent offer without a callId goes to the call at rest that it began")
@@ -108,13 +108,13 @@ struct RestTests {
         let caller = try world.open("11", "a1")
         let offer = #"{"type":"offer","id":"o","to":"10","sdp":"v=0\r\n"}"#
         world.send(caller, offer)
-        let id = try #require(world.taken(caller).ack?["callId"])
+        let id = try #require(world.takeFrames(of: caller).ack?["callId"])
         world.send(caller, SwitchboardWorld.plain("end", id, id: "e"))
         world.pong(caller)
-        _ = world.taken(caller)
+        _ = world.takeFrames(of: caller)
         try rest(world)
         world.send(caller, offer)
-        #expect(world.taken(caller).of("ack").first?["callId"] == id)
+        #expect(world.takeFrames(of: caller).of("ack").first?["callId"] == id)
         #expect(world.switchboard.metrics.callsBegun == 1)
     }
 
@@ -130,10 +130,10 @@ struct RestTests {
         world.pong(caller)
         try rest(world)
         let back = try world.open("10", "b1")
-        #expect(world.taken(back).states == ["ended cancelled"])
+        #expect(world.takeFrames(of: back).states == ["ended cancelled"])
         settle(world)
         world.give(.closed(back))
-        #expect(world.taken(try world.open("10", "b1")).states.isEmpty)
+        #expect(world.takeFrames(of: try world.open("10", "b1")).states.isEmpty)
         try rest(world)
     }
 
@@ -150,10 +150,10 @@ struct RestTests {
         try rest(world)
         world.failsQueries = true
         let back = try world.open("10", "b1")
-        #expect(world.taken(back).states.isEmpty)
+        #expect(world.takeFrames(of: back).states.isEmpty)
         world.failsQueries = false
         settle(world)
-        #expect(world.taken(back).states == ["ended cancelled"])
+        #expect(world.takeFrames(of: back).states == ["ended cancelled"])
     }
 
     @Test("A resent end goes to the call at rest, even if a third user uses its callId", arguments: [false, true])
@@ -164,26 +164,26 @@ struct RestTests {
         world.pong(talk.caller)
         talk.clear()
         world.send(talk.callee, end)
-        let first = try #require(world.taken(talk.callee).ack)
+        let first = try #require(world.takeFrames(of: talk.callee).ack)
         try rest(world)
         let other = try world.open("66", "x1")
         world.send(other, SwitchboardWorld.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
         world.pong(talk.callee)
         talk.clear()
-        _ = world.taken(other)
+        _ = world.takeFrames(of: other)
         if isRequest {
             let body = #"{"callId":"c-1","action":"end","id":"e","deviceId":"b1","data":{}}"#
             let reply = try world.post(try principal("10"), body)
             #expect(reply["seq"] == first["seq"] && reply["state"] == "ended")
         } else {
             world.send(talk.callee, end)
-            #expect(world.taken(talk.callee).map(\.description) == [first.description])
+            #expect(world.takeFrames(of: talk.callee).map(\.description) == [first.description])
         }
         #expect(world.switchboard.calls.live(of: try user("66")).count == 1)
-        #expect(world.taken(other).isEmpty)
+        #expect(world.takeFrames(of: other).isEmpty)
         // A signal with a new id belongs to the call that rings.
         world.send(talk.callee, SwitchboardWorld.plain("ringing", "c-1", id: "r"))
-        #expect(world.taken(other).of("ringing").count == 1)
+        #expect(world.takeFrames(of: other).of("ringing").count == 1)
     }
 
     @Test("A fetch under a callId made of two user ids returns their call at rest, not a third user's ringing call")
@@ -236,14 +236,14 @@ struct RestTests {
         let other = try world.open("66", "x1")
         world.send(other, SwitchboardWorld.offer(id, to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
         world.send(talk.caller, SwitchboardWorld.offer(id, to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        #expect(world.taken(talk.caller).ack?["epoch"] == "2")
+        #expect(world.takeFrames(of: talk.caller).ack?["epoch"] == "2")
         for connection in [other, talk.caller] { world.send(connection, SwitchboardWorld.plain("end", id, id: "e2")) }
         try rest(world, 3)
         // The first call is loaded only to notify its device of the end.
         let back = try world.open("10", "b1")
-        #expect(world.taken(back).states.contains("ended cancelled"))
+        #expect(world.takeFrames(of: back).states.contains("ended cancelled"))
         world.send(talk.caller, SwitchboardWorld.offer(id, to: "10", id: "o3", sdp: "v=0\\r\\ns=3\\r\\n"))
-        #expect(world.taken(talk.caller).of("ack").last?["epoch"] == "3")
+        #expect(world.takeFrames(of: talk.caller).of("ack").last?["epoch"] == "3")
     }
 
     @Test("An ended call stays in memory while a push for it is under way")
@@ -281,7 +281,7 @@ struct RestTests {
         world.failsQueries = true
         #expect(try world.fetched(try principal("10"), "c-1").status == 503)
         world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        #expect(world.taken(talk.caller).code == "store_unavailable")
+        #expect(world.takeFrames(of: talk.caller).code == "store_unavailable")
         world.wait(700)
         #expect(world.switchboard.calls.resting.count == 1)
         world.failsQueries = false
@@ -297,11 +297,11 @@ struct RestTests {
         world.holdsAnswers = true
         world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(talk.caller, SwitchboardWorld.ice("11-10", id: "after"))
-        #expect(world.taken(talk.caller).isEmpty)
+        #expect(world.takeFrames(of: talk.caller).isEmpty)
         #expect(world.queries.count == 1)
         world.answerQueries()
-        #expect(world.taken(talk.callee).types == ["offer", "ice"])
-        #expect(world.taken(talk.caller).of("ack").map { $0["id"] } == ["o2", "after"])
+        #expect(world.takeFrames(of: talk.callee).types == ["offer", "ice"])
+        #expect(world.takeFrames(of: talk.caller).of("ack").map { $0["id"] } == ["o2", "after"])
     }
 
     @Test("An abandoned request for a call at rest gets no response, and no work is left that waits for the store")

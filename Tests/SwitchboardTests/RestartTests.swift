@@ -15,12 +15,12 @@ struct RestartTests {
         world.wait(10)
         let again = world.restarted(after: 5)
         let caller = try again.open("11", "a1")
-        #expect(again.taken(caller).states == ["ringing"])
+        #expect(again.takeFrames(of: caller).states == ["ringing"])
         #expect(again.pushes.isEmpty, "the device first gets some time to come back by itself")
         again.wait(.milliseconds(29_999))
-        #expect(again.taken(caller).states.isEmpty)
+        #expect(again.takeFrames(of: caller).states.isEmpty)
         again.wait(.milliseconds(1))
-        #expect(again.taken(caller).states == ["ended unanswered"])
+        #expect(again.takeFrames(of: caller).states == ["ended unanswered"])
         #expect(again.pushes.count == 1, "the first push's result is unknown, and I6 demands a delivery or a push")
     }
 
@@ -63,17 +63,17 @@ struct RestartTests {
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
         let again = talk.world.restarted(uncleanStarts: 1, after: 3)
         let (a, b) = (try again.open("11", "a1"), try again.open("10", "b1"))
-        #expect(again.taken(b).map(\.seq) == [0, 1, 4, 5])
-        _ = again.taken(a)
+        #expect(again.takeFrames(of: b).map(\.seq) == [0, 1, 4, 5])
+        _ = again.takeFrames(of: a)
         again.send(a, SwitchboardWorld.ice("c-1", id: "i"))
-        #expect(again.taken(a).ack?.seq == 5)
-        #expect(again.taken(b).isEmpty)
+        #expect(again.takeFrames(of: a).ack?.seq == 5)
+        #expect(again.takeFrames(of: b).isEmpty)
         again.send(a, SwitchboardWorld.ice("c-1", id: "j"))
-        #expect(again.taken(b).first.map { $0.seq > 5 } == true)
+        #expect(again.takeFrames(of: b).first.map { $0.seq > 5 } == true)
         again.wait(29)
         again.pong(a)
         again.wait(29)
-        #expect(!again.taken(a).states.contains("ended disconnected"))
+        #expect(!again.takeFrames(of: a).states.contains("ended disconnected"))
     }
 
     @Test("An answered call whose devices do not reconnect is disconnected")
@@ -120,8 +120,11 @@ struct RestartTests {
         talk.world.give(.closed(talk.callee))
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         let again = talk.world.restarted()
-        #expect(again.taken(try again.open("10", "b1")).states == ["ended cancelled"])
-        #expect(again.taken(try again.open("11", "a1")).states == ["ended cancelled"], "it has not confirmed the end")
+        #expect(again.takeFrames(of: try again.open("10", "b1")).states == ["ended cancelled"])
+        #expect(
+            again.takeFrames(of: try again.open("11", "a1")).states == ["ended cancelled"],
+            "it has not confirmed the end"
+        )
     }
 
     @Test("For three minutes after a crash, new logs begin above every `seq` that the crash may have lost")
@@ -129,23 +132,23 @@ struct RestartTests {
         let world = SwitchboardWorld().restarted(uncleanStarts: 2)
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
-        #expect(world.taken(caller).ack?.seq == 2_049)
+        #expect(world.takeFrames(of: caller).ack?.seq == 2_049)
         world.wait(180)
         let later = try world.open("11", "a2")
         world.send(later, SwitchboardWorld.offer("c-2", to: "10"))
-        #expect(world.taken(later).ack?.seq == 1)
+        #expect(world.takeFrames(of: later).ack?.seq == 1)
     }
 
     @Test("The renegotiation of a call that was lost in a crash begins no call")
     func lostRenegotiation() throws {
         let world = SwitchboardWorld().restarted(uncleanStarts: 1)
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
-        _ = world.taken(b)
+        _ = world.takeFrames(of: b)
         world.send(a, SwitchboardWorld.offer("c-1", to: "10", more: #","epoch":1"#))
-        #expect(world.taken(a).code == "not_found")
-        #expect(world.taken(b).isEmpty)
+        #expect(world.takeFrames(of: a).code == "not_found")
+        #expect(world.takeFrames(of: b).isEmpty)
         world.send(a, SwitchboardWorld.offer("c-1", to: "10"))
-        #expect(world.taken(b).of("offer").count == 1)
+        #expect(world.takeFrames(of: b).of("offer").count == 1)
     }
 
     @Test("A crash is forgotten once no lost `seq` can be given to another entry")
@@ -174,7 +177,7 @@ struct RestartTests {
         #expect(try again.fetched(try principal("11"), "11-10").status == 404)
         let back = try again.open("11", "a1")
         again.send(back, SwitchboardWorld.offer("11-10", to: "10"))
-        #expect(again.taken(back).ack?["epoch"] == "2")
+        #expect(again.takeFrames(of: back).ack?["epoch"] == "2")
         #expect(again.switchboard.calls.lastNumber == 2)
     }
 
@@ -185,10 +188,10 @@ struct RestartTests {
         _ = try world.reply(try principal("12"), .doNotDisturb(until: world.now + .seconds(3_600)))
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         let again = world.restarted()
-        #expect(again.taken(try again.open("10", "b1")).types == ["welcome"])
+        #expect(again.takeFrames(of: try again.open("10", "b1")).types == ["welcome"])
         let x = try again.open("12", "x1")
         again.send(try again.open("11", "a2"), SwitchboardWorld.offer("c-2", to: "12"))
-        #expect(again.taken(x).types == ["welcome"])
+        #expect(again.takeFrames(of: x).types == ["welcome"])
     }
 
     @Test("A stored call that is inconsistent is left out and reported, and the other calls are restored")

@@ -105,7 +105,7 @@ struct RevocationTests {
         _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
         #expect(world.closes[device] == 4401)
         #expect(world.closes[browser] == 4401)
-        #expect(world.taken(device).code == "unauthenticated")
+        #expect(world.takeFrames(of: device).code == "unauthenticated")
         #expect(world.closes[other] == nil)
         #expect(world.replies[poll]?.status == 401)
         #expect(world.switchboard.metrics.closes[4401] == 2)
@@ -123,7 +123,7 @@ struct RevocationTests {
         let anew = world.connect(try issued("10", at: 1), device: "b1")
         #expect(world.closes[anew] == nil)
         world.give(.verified(anew, id: nil, .success(try issued("10", at: 0))))
-        #expect(world.taken(anew).code == "unauthenticated")
+        #expect(world.takeFrames(of: anew).code == "unauthenticated")
     }
 
     @Test("A revocation covers a token from an issuer whose clock is ahead by less than the leeway")

@@ -15,9 +15,9 @@ struct OneRingTests {
         let callee = try world.open("10", "b1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.pong(callee)
-        _ = (world.taken(caller), world.taken(callee))
+        _ = (world.takeFrames(of: caller), world.takeFrames(of: callee))
         world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
-        let (told, heard) = (world.taken(caller), world.taken(callee))
+        let (told, heard) = (world.takeFrames(of: caller), world.takeFrames(of: callee))
         #expect(told.states == ["ended replaced", "ringing"])
         #expect(told.of("call").first?["replacedBy"] == "c-2")
         #expect(told.ack?["callId"] == "c-2")
@@ -37,11 +37,11 @@ struct OneRingTests {
         let world = SwitchboardWorld()
         let first = try world.open("11", "a1")
         world.send(first, SwitchboardWorld.offer("c-1", to: "10"))
-        _ = world.taken(first)
+        _ = world.takeFrames(of: first)
         let second = try world.open("11", "a2")
         world.send(second, #"{"type":"offer","id":"o","to":"10","sdp":"v=0\r\n"}"#)
-        let made = try #require(world.taken(second).ack?["callId"])
-        #expect(world.taken(first).of("call").last?["replacedBy"] == made)
+        let made = try #require(world.takeFrames(of: second).ack?["callId"])
+        #expect(world.takeFrames(of: first).of("call").last?["replacedBy"] == made)
     }
 
     @Test("Each newer call replaces the older call, whose pushes are cancelled")
@@ -71,10 +71,10 @@ struct OneRingTests {
         let caller = try world.open("11", "a1")
         let callee = try world.open("10", "b1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
-        _ = (world.taken(caller), world.taken(callee))
+        _ = (world.takeFrames(of: caller), world.takeFrames(of: callee))
         world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
-        #expect(world.taken(caller).states == ["ended replaced", "ringing"])
-        #expect(world.taken(callee).isEmpty)
+        #expect(world.takeFrames(of: caller).states == ["ended replaced", "ringing"])
+        #expect(world.takeFrames(of: callee).isEmpty)
     }
 
     @Test("A resent offer of a replaced call gets its ack and does not ring")
@@ -83,9 +83,9 @@ struct OneRingTests {
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
-        _ = world.taken(caller)
+        _ = world.takeFrames(of: caller)
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
-        #expect(world.taken(caller).types == ["ack"])
+        #expect(world.takeFrames(of: caller).types == ["ack"])
         #expect(world.switchboard.countCalls()[.ringing] == 1)
     }
 
@@ -117,7 +117,7 @@ struct CrowdTests {
         try world.register(try principal("10"), "b1")
         let callers = try ring(6, in: world)
         #expect(world.pushes.count == 5)
-        let frames = world.taken(callers[5])
+        let frames = world.takeFrames(of: callers[5])
         #expect(frames.states == ["ringing", "ended busy"])
         #expect(frames.ack?["reason"] == "busy")
         #expect(world.events("crowded").count == 1)
@@ -127,16 +127,16 @@ struct CrowdTests {
         // When one of the five cancels its call, another caller may ring.
         world.send(callers[0], SwitchboardWorld.plain("end", "call-0", id: "e"))
         world.send(callers[5], SwitchboardWorld.offer("call-6", to: "10", id: "o6"))
-        #expect(world.taken(callers[5]).states == ["ringing"])
+        #expect(world.takeFrames(of: callers[5]).states == ["ringing"])
     }
 
     @Test("A caller that rings again counts once, so each of the five callers may ring anew")
     func anew() throws {
         let world = SwitchboardWorld()
         let callers = try ring(5, in: world)
-        _ = world.taken(callers[0])
+        _ = world.takeFrames(of: callers[0])
         world.send(callers[0], SwitchboardWorld.offer("anew", to: "10", id: "o2"))
-        #expect(world.taken(callers[0]).states == ["ended replaced", "ringing"])
+        #expect(world.takeFrames(of: callers[0]).states == ["ended replaced", "ringing"])
     }
 
     @Test("Blocked callers do not count, and a blocked sixth caller sees an ordinary ring")
@@ -146,13 +146,13 @@ struct CrowdTests {
         _ = try ring(5, in: world)
         let honest = try world.open("11", "a1")
         world.send(honest, SwitchboardWorld.offer("c-1", to: "10"))
-        #expect(world.taken(honest).states == ["ringing"])
+        #expect(world.takeFrames(of: honest).states == ["ringing"])
         let full = SwitchboardWorld()
         _ = try ring(5, in: full)
         _ = try full.reply(try principal("10"), .block(try user("11")))
         let caller = try full.open("11", "a1")
         full.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
-        #expect(full.taken(caller).states == ["ringing"])
+        #expect(full.takeFrames(of: caller).states == ["ringing"])
     }
 
     @Test("The limit of five callers does not change how a glare is decided")
@@ -162,7 +162,7 @@ struct CrowdTests {
         let (one, other) = (try world.open("11", "a1"), try world.open("10", "b1"))
         world.send(other, SwitchboardWorld.offer("b", to: "11"))
         world.send(one, SwitchboardWorld.offer("a", to: "10"))
-        #expect(world.taken(one).states == ["ringing", "ended glare"])
+        #expect(world.takeFrames(of: one).states == ["ringing", "ended glare"])
     }
 }
 
@@ -179,14 +179,14 @@ struct RingLimitTests {
             world.wait(.milliseconds(73))
         }
         #expect(world.pushes.count == 6)
-        let frames = world.taken(caller)
+        let frames = world.takeFrames(of: caller)
         let refused = frames.of("error").filter { $0["code"] == "rate_limited" }
         #expect(refused.count == 24)
         #expect(refused.first?["retryAfter"] == "10")
         #expect(world.switchboard.metrics.limited[.ringsPerPair] == 24)
         #expect(try world.post(try principal("11"), Self.offer("rest")).retryAfterSeconds == 8)
         world.send(caller, SwitchboardWorld.offer("other", to: "12", id: "other"))
-        #expect(world.taken(caller).ack?["id"] == "other", "the caller may ring another user")
+        #expect(world.takeFrames(of: caller).ack?["id"] == "other", "the caller may ring another user")
         world.wait(10)
         #expect(try world.post(try principal("11"), Self.offer("later")).status == 200)
     }
@@ -204,7 +204,7 @@ struct RingLimitTests {
             let caller = try world.open("c\(number)", "a")
             world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10"))
             world.send(caller, SwitchboardWorld.plain("end", "c-\(number)", id: "e"))
-            refusals += world.taken(caller).of("error").filter { $0["code"] == "rate_limited" }
+            refusals += world.takeFrames(of: caller).of("error").filter { $0["code"] == "rate_limited" }
         }
         #expect(world.pushes.count == 30)
         #expect(refusals.count == 10)
@@ -223,7 +223,7 @@ struct RingLimitTests {
                 SwitchboardWorld.offer("c-1", to: "10", id: "r\(number)", sdp: "v=0\\r\\ns=\(number)\\r\\n")
             )
         }
-        #expect(world.taken(talk.caller).of("error").isEmpty)
+        #expect(world.takeFrames(of: talk.caller).of("error").isEmpty)
         for number in 0..<3 {
             world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e\(number)"))
             world.send(
@@ -231,7 +231,7 @@ struct RingLimitTests {
                 SwitchboardWorld.offer("c-1", to: "10", id: "n\(number)", sdp: "v=0\\r\\ns=n\(number)\\r\\n")
             )
         }
-        #expect(world.taken(talk.caller).of("error").filter { $0["code"] == "rate_limited" }.count == 2)
+        #expect(world.takeFrames(of: talk.caller).of("error").filter { $0["code"] == "rate_limited" }.count == 2)
     }
 
     @Test("Each doubling of the number of refused rings is recorded in the last call that rang, for the callee only")
@@ -254,13 +254,13 @@ struct RingLimitTests {
         _ = try world.reply(try principal("10"), .block(try user("11")))
         let blocked = try world.open("11", "a1")
         for number in 0..<6 { world.send(blocked, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)")) }
-        #expect(world.taken(blocked).of("error").isEmpty)
+        #expect(world.takeFrames(of: blocked).of("error").isEmpty)
         for number in 0..<4 {
             world.send(try world.open("c\(number)", "a"), SwitchboardWorld.offer("d-\(number)", to: "10"))
         }
         #expect(world.switchboard.metrics.limited[.ringsPerCallee] == 1)
         world.send(blocked, SwitchboardWorld.offer("c-9", to: "10", id: "o9"))
-        #expect(world.taken(blocked).code == "rate_limited", "otherwise the caller would notice the block")
+        #expect(world.takeFrames(of: blocked).code == "rate_limited", "otherwise the caller would notice the block")
         #expect(!world.events("ring.refused").contains { $0.contains(#""from":"11""#) && $0.contains("callee") })
     }
 
@@ -272,7 +272,7 @@ struct RingLimitTests {
         }
         let caller = try world.open("11", "a1")
         for number in 0..<30 { world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)")) }
-        #expect(world.taken(caller).of("error").isEmpty)
+        #expect(world.takeFrames(of: caller).of("error").isEmpty)
         #expect(world.switchboard.limits.rings.count == 0)
     }
 

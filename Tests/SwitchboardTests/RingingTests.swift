@@ -50,9 +50,9 @@ struct RingingTests {
     func live() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
-        _ = world.taken(b1)
+        _ = world.takeFrames(of: b1)
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
-        #expect(world.taken(b1).types == ["offer"])
+        #expect(world.takeFrames(of: b1).types == ["offer"])
         #expect(world.pings[b1] == 1)
         #expect(world.pushes.isEmpty)
         world.pong(b1)
@@ -109,7 +109,7 @@ struct RingingTests {
         let b1 = try world.open("10", "b1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         let again = try world.open("10", "b1")
-        #expect(world.taken(again).types == ["welcome", "offer"])
+        #expect(world.takeFrames(of: again).types == ["welcome", "offer"])
         world.pong(again)
         world.give(.closed(again))
         #expect(world.closes[b1] == 4409)
@@ -157,9 +157,9 @@ struct RingingTests {
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.wait(5)
         let b1 = try world.open("10", "b1")
-        #expect(world.taken(b1).types == ["welcome", "offer"])
+        #expect(world.takeFrames(of: b1).types == ["welcome", "offer"])
         world.send(b1, SwitchboardWorld.answer("c-1"))
-        #expect(world.taken(caller).states.contains("answered"))
+        #expect(world.takeFrames(of: caller).states.contains("answered"))
     }
 
     @Test("At the ring timeout the call ends for both sides")
@@ -167,10 +167,10 @@ struct RingingTests {
         let talk = try Talk()
         talk.world.wait(.milliseconds(44_999))
         talk.world.pong(talk.callee)
-        #expect(talk.world.taken(talk.callee).states.isEmpty)
+        #expect(talk.world.takeFrames(of: talk.callee).states.isEmpty)
         talk.world.wait(.milliseconds(1))
-        #expect(talk.world.taken(talk.callee).states == ["ended unanswered"])
-        #expect(talk.world.taken(talk.caller).states == ["ringing", "ended unanswered"])
+        #expect(talk.world.takeFrames(of: talk.callee).states == ["ended unanswered"])
+        #expect(talk.world.takeFrames(of: talk.caller).states == ["ringing", "ended unanswered"])
     }
 }
 
@@ -182,8 +182,8 @@ struct BusyTests {
         let other = try talk.world.open("12", "x1")
         talk.clear()
         talk.world.send(other, SwitchboardWorld.offer("c-2", to: "10"))
-        #expect(talk.world.taken(talk.callee).of("offer").first?["waiting"] == "true")
-        #expect(talk.world.taken(other).states == ["ringing"])
+        #expect(talk.world.takeFrames(of: talk.callee).of("offer").first?["waiting"] == "true")
+        #expect(talk.world.takeFrames(of: other).states == ["ringing"])
     }
 
     @Test("If `whenBusy` is `busy`, the call ends as busy immediately, and the callee is sent nothing")
@@ -194,10 +194,10 @@ struct BusyTests {
         try world.register(try principal("10"), "b2", voip: "bb")
         talk.clear()
         world.send(other, SwitchboardWorld.offer("c-2", to: "10"))
-        let frames = world.taken(other)
+        let frames = world.takeFrames(of: other)
         #expect(frames.states == ["ringing", "ended busy"])
         #expect(frames.ack?["reason"] == "busy")
-        #expect(world.taken(talk.callee).isEmpty)
+        #expect(world.takeFrames(of: talk.callee).isEmpty)
         #expect(world.pushes.isEmpty)
     }
 
@@ -207,7 +207,7 @@ struct BusyTests {
         let talk = try Talk(world)
         let other = try world.open("12", "x1")
         world.send(other, SwitchboardWorld.offer("c-2", to: "10"))
-        let offers = world.taken(talk.callee).of("offer")
+        let offers = world.takeFrames(of: talk.callee).of("offer")
         #expect(offers.count == 2)
         #expect(offers.allSatisfy { $0["waiting"] == nil })
     }
@@ -219,7 +219,7 @@ struct HiddenCallTests {
     private func caller(_ world: SwitchboardWorld) throws -> [String] {
         let b1 = try world.open("10", "b1")
         try world.register(try principal("10"), "b2", voip: "bb")
-        _ = world.taken(b1)
+        _ = world.takeFrames(of: b1)
         let a1 = try world.open("11", "a1")
         world.send(a1, SwitchboardWorld.offer("c-1", to: "10"))
         world.send(a1, SwitchboardWorld.ice("c-1", id: "i"))
@@ -228,7 +228,7 @@ struct HiddenCallTests {
         world.pong(a1)
         world.pong(b1)
         world.wait(25)
-        return world.taken(a1).dropFirst().map(\.description)
+        return world.takeFrames(of: a1).dropFirst().map(\.description)
     }
 
     @Test("A blocked caller sees an ordinary ringing call that is not answered")
@@ -238,7 +238,7 @@ struct HiddenCallTests {
         _ = try world.reply(try principal("10"), .block(try user("11")))
         #expect(try caller(world) == ordinary)
         #expect(ordinary.last?.contains("unanswered") == true)
-        #expect(world.taken(ConnectionID(rawValue: 1)).isEmpty)
+        #expect(world.takeFrames(of: ConnectionID(rawValue: 1)).isEmpty)
         #expect(world.pushes.isEmpty)
         #expect(world.events("blocked").count == 1)
         #expect(try world.fetched(try principal("10"), "c-1", device: "b1").status == 404)
@@ -258,11 +258,11 @@ struct HiddenCallTests {
         // This is a device that a late push for the first epoch has woken.
         let late = #","to":"11","epoch":"#
         world.send(b1, SwitchboardWorld.plain("ringing", "c-1", id: "r", more: late + "1"))
-        #expect(world.taken(b1).last?["code"] == "call_ended")
+        #expect(world.takeFrames(of: b1).last?["code"] == "call_ended")
         // The device learns nothing of the hidden call (epoch 3), nor of an epoch that never was (4).
         for (index, epoch) in ["3", "4"].enumerated() {
             world.send(b1, SwitchboardWorld.plain("ringing", "c-1", id: "s\(index)", more: late + epoch))
-            #expect(world.taken(b1).last?["code"] == "not_found")
+            #expect(world.takeFrames(of: b1).last?["code"] == "not_found")
         }
     }
 
@@ -272,13 +272,13 @@ struct HiddenCallTests {
         let world = SwitchboardWorld()
         _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
         #expect(try caller(world) == ordinary)
-        #expect(world.taken(ConnectionID(rawValue: 1)).isEmpty)
+        #expect(world.takeFrames(of: ConnectionID(rawValue: 1)).isEmpty)
         #expect(world.pushes.isEmpty)
         #expect(world.events("dnd").count == 1)
         let later = SwitchboardWorld()
         _ = try later.reply(try principal("10"), .doNotDisturb(until: later.now))
         _ = try caller(later)
-        #expect(later.taken(ConnectionID(rawValue: 1)).types.contains("offer"))
+        #expect(later.takeFrames(of: ConnectionID(rawValue: 1)).types.contains("offer"))
     }
 
     @Test("A late renegotiation by the callee, in an earlier epoch, does not replace the hidden call")
@@ -316,7 +316,7 @@ struct HiddenCallTests {
         let (a1, b1) = (try world.open("11", "a1"), try world.open("10", "b1"))
         world.send(a1, SwitchboardWorld.offer("a", to: "10"))
         world.send(b1, SwitchboardWorld.offer("b", to: "11"))
-        #expect(world.taken(b1).states == ["ringing"])
-        #expect(world.taken(a1).types.contains("offer"))
+        #expect(world.takeFrames(of: b1).states == ["ringing"])
+        #expect(world.takeFrames(of: a1).types.contains("offer"))
     }
 }

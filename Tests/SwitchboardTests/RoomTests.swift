@@ -15,19 +15,19 @@ struct RoomPresenceTests {
         let world = SwitchboardWorld()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
         enter(world, a, "p2p:11-10")
-        #expect(world.taken(a).types == ["welcome", "ack"])
+        #expect(world.takeFrames(of: a).types == ["welcome", "ack"])
         enter(world, b, "p2p:10-11")
-        let seen = world.taken(b).of("peer")
+        let seen = world.takeFrames(of: b).of("peer")
         #expect(seen.map { $0["user"] } == ["11"])
         #expect(seen.map { $0["room"] } == ["p2p:10-11"])
-        let told = world.taken(a).of("peer")
+        let told = world.takeFrames(of: a).of("peer")
         #expect(told.map { $0["device"] } == ["b1"])
         #expect(told.map { $0["present"] } == ["true"])
         #expect(told.map { $0["room"] } == ["p2p:11-10"])
         enter(world, b, "p2p:10-11", type: "leave")
-        #expect(world.taken(a).of("peer").map { $0["present"] } == ["false"])
+        #expect(world.takeFrames(of: a).of("peer").map { $0["present"] } == ["false"])
         enter(world, b, "p2p:10-11", type: "leave")
-        #expect(world.taken(a).isEmpty)
+        #expect(world.takeFrames(of: a).isEmpty)
     }
 
     @Test("A room is entered once, however often a connection joins")
@@ -36,20 +36,20 @@ struct RoomPresenceTests {
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
         enter(world, a, "p2p:11-10")
         enter(world, b, "p2p:11-10")
-        _ = world.taken(a)
+        _ = world.takeFrames(of: a)
         enter(world, b, "p2p:11-10")
         enter(world, b, "p2p:10-11")
-        #expect(world.taken(a).isEmpty)
-        #expect(world.taken(b).ack != nil)
+        #expect(world.takeFrames(of: a).isEmpty)
+        #expect(world.takeFrames(of: b).ack != nil)
     }
 
     @Test("A `p2p:` room that names one user twice is refused", arguments: ["join", "leave"])
     func oneself(_ type: String) throws {
         let world = SwitchboardWorld()
         let a = try world.open("11", "a1")
-        _ = world.taken(a)
+        _ = world.takeFrames(of: a)
         enter(world, a, "p2p:11-11", type: type)
-        let error = try #require(world.taken(a).first)
+        let error = try #require(world.takeFrames(of: a).first)
         #expect(error["code"] == "invalid_field" && error["field"] == "room")
         #expect(world.switchboard.connections.roomCount == 0)
     }
@@ -60,9 +60,9 @@ struct RoomPresenceTests {
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
         enter(world, a, "p2p:11-10")
         enter(world, b, "p2p:11-10")
-        _ = world.taken(a)
+        _ = world.takeFrames(of: a)
         world.give(.closed(b))
-        #expect(world.taken(a).map { $0["present"] } == ["false"])
+        #expect(world.takeFrames(of: a).map { $0["present"] } == ["false"])
         world.give(.closed(a))
         #expect(world.switchboard.connections.roomCount == 0)
     }
@@ -74,12 +74,12 @@ struct RoomPresenceTests {
         member.rooms = ["room:x"]
         let (a, b) = (world.connect(member, device: "a1"), try world.open("10", "b1"))
         enter(world, a, "room:x")
-        #expect(world.taken(a).ack != nil)
+        #expect(world.takeFrames(of: a).ack != nil)
         enter(world, b, "room:x")
-        #expect(world.taken(b).code == "forbidden")
+        #expect(world.takeFrames(of: b).code == "forbidden")
         enter(world, a, "room:y")
-        #expect(world.taken(a).code == "forbidden")
-        #expect(world.taken(a).isEmpty)
+        #expect(world.takeFrames(of: a).code == "forbidden")
+        #expect(world.takeFrames(of: a).isEmpty)
     }
 
     @Test("A connection leaves a group room if its new token does not contain that room")
@@ -92,18 +92,20 @@ struct RoomPresenceTests {
         other.rooms = ["room:x", "room:y"]
         let b = world.connect(other, device: "b1")
         for connection in [a, b] { for room in ["room:x", "room:y", "p2p:11-10"] { enter(world, connection, room) } }
-        _ = (world.taken(a), world.taken(b))
+        _ = (world.takeFrames(of: a), world.takeFrames(of: b))
         member.rooms = ["room:y"]
         world.give(.verified(a, id: SignalID("t"), .success(member)))
-        let told = world.taken(a)
+        let told = world.takeFrames(of: a)
         #expect(told.types == ["peer", "ack"])
         #expect(
             told.first.map { [$0["room"], $0["user"], $0["device"], $0["present"]] } == ["room:x", "11", "a1", "false"]
         )
-        #expect(world.taken(b).map { [$0["room"], $0["user"], $0["present"]] } == [["room:x", "11", "false"]])
+        #expect(
+            world.takeFrames(of: b).map { [$0["room"], $0["user"], $0["present"]] } == [["room:x", "11", "false"]]
+        )
         #expect(world.switchboard.connections.members(of: .group("room:x")).count == 1)
         enter(world, a, "room:x")
-        #expect(world.taken(a).code == "forbidden")
+        #expect(world.takeFrames(of: a).code == "forbidden")
     }
 
     @Test("A blocked user is not shown the presence of the user that blocks them")
@@ -112,17 +114,17 @@ struct RoomPresenceTests {
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
         _ = try world.reply(try principal("10"), .block(try user("11")))
         enter(world, a, "p2p:11-10")
-        _ = world.taken(a)
+        _ = world.takeFrames(of: a)
         enter(world, b, "p2p:11-10")
-        #expect(world.taken(a).isEmpty)
-        #expect(world.taken(b).of("peer").map { $0["user"] } == ["11"])
+        #expect(world.takeFrames(of: a).isEmpty)
+        #expect(world.takeFrames(of: b).of("peer").map { $0["user"] } == ["11"])
         enter(world, b, "p2p:11-10", type: "leave")
-        #expect(world.taken(a).isEmpty)
+        #expect(world.takeFrames(of: a).isEmpty)
         enter(world, b, "p2p:11-10")
         _ = try world.reply(try principal("10"), .unblock(try user("11")))
-        #expect(world.taken(a).of("peer").map { $0["present"] } == ["true"])
+        #expect(world.takeFrames(of: a).of("peer").map { $0["present"] } == ["true"])
         _ = try world.reply(try principal("10"), .block(try user("11")))
-        #expect(world.taken(a).of("peer").map { $0["present"] } == ["false"])
+        #expect(world.takeFrames(of: a).of("peer").map { $0["present"] } == ["false"])
     }
 
     @Test("A room of other users is forbidden, and a malformed room is an invalid field")
@@ -130,9 +132,9 @@ struct RoomPresenceTests {
         let world = SwitchboardWorld()
         let connection = try world.open("11", "a1")
         enter(world, connection, "p2p:12-13")
-        #expect(world.taken(connection).code == "forbidden")
+        #expect(world.takeFrames(of: connection).code == "forbidden")
         enter(world, connection, "hall")
-        #expect(world.taken(connection).of("error").last?["field"] == "room")
+        #expect(world.takeFrames(of: connection).of("error").last?["field"] == "room")
     }
 
     @Test("An offer is refused for a group room, for other users' rooms, and for a wrong room or addressee")
@@ -141,14 +143,14 @@ struct RoomPresenceTests {
         let connection = try world.open("11", "a1")
         for (room, code) in [("room:x", "forbidden"), ("p2p:12-13", "forbidden"), ("hall", "invalid_field")] {
             world.send(connection, #"{"type":"offer","id":"o","callId":"c","room":"\#(room)","sdp":"v=0\r\n"}"#)
-            #expect(world.taken(connection).code == code, "\(room)")
+            #expect(world.takeFrames(of: connection).code == code, "\(room)")
         }
         for more in [#""to":"11""#, #""room":"p2p:11-11""#, #""room":"p2p:11-10","to":"12""#] {
             world.send(connection, #"{"type":"offer","id":"o","callId":"c",\#(more),"sdp":"v=0\r\n"}"#)
-            #expect(world.taken(connection).code == "invalid_field", "\(more)")
+            #expect(world.takeFrames(of: connection).code == "invalid_field", "\(more)")
         }
         world.send(connection, #"{"type":"offer","id":"o","callId":"c","sdp":"v=0\r\n"}"#)
-        #expect(world.taken(connection).of("error").last?["field"] == "to")
+        #expect(world.takeFrames(of: connection).of("error").last?["field"] == "to")
     }
 
     @Test("An offer is relayed with the room name that its caller used")
@@ -156,8 +158,8 @@ struct RoomPresenceTests {
         let world = SwitchboardWorld()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
         world.send(a, #"{"type":"offer","id":"o","callId":"c","room":"p2p:10-11","sdp":"v=0\r\n"}"#)
-        #expect(world.taken(b).of("offer").first?["room"] == "p2p:10-11")
-        #expect(world.taken(b).isEmpty)
+        #expect(world.takeFrames(of: b).of("offer").first?["room"] == "p2p:10-11")
+        #expect(world.takeFrames(of: b).isEmpty)
     }
 }
 
@@ -175,24 +177,24 @@ struct GlareWorldTests {
     @Test("The call whose callId sorts first by its bytes wins when it came first")
     func firstWins() throws {
         let (world, a, b) = try ring("a", "b")
-        let loser = world.taken(b)
+        let loser = world.takeFrames(of: b)
         #expect(loser.ack?["reason"] == "glare")
         #expect(loser.ack?["replacedBy"] == "a")
         #expect(loser.states == ["ringing", "ended glare"])
-        #expect(world.taken(a).of("offer").isEmpty, "the losing call never rings")
+        #expect(world.takeFrames(of: a).of("offer").isEmpty, "the losing call never rings")
         world.send(b, SwitchboardWorld.answer("a"))
-        #expect(world.taken(a).states.last == "answered")
+        #expect(world.takeFrames(of: a).states.last == "answered")
     }
 
     @Test("The call whose callId sorts first by its bytes wins when it came second")
     func secondWins() throws {
         let (world, a, b) = try ring("b", "a")
-        let loser = world.taken(a)
+        let loser = world.takeFrames(of: a)
         #expect(loser.states == ["ringing", "ended glare"])
         #expect(loser.of("call").last?["replacedBy"] == "a")
         #expect(loser.of("offer").first?["callId"] == "a")
         world.send(a, SwitchboardWorld.answer("a"))
-        #expect(world.taken(b).states.last == "answered")
+        #expect(world.takeFrames(of: b).states.last == "answered")
     }
 
     @Test("A request whose call loses the glare gets 200 with the reason")
@@ -216,10 +218,10 @@ struct GlareWorldTests {
         let talk = try Talk.answered(callID: "a")
         talk.clear()
         talk.world.send(talk.callee, SwitchboardWorld.offer("b", to: "11"))
-        #expect(talk.world.taken(talk.caller).of("offer").count == 1)
+        #expect(talk.world.takeFrames(of: talk.caller).of("offer").count == 1)
         let other = try talk.world.open("12", "x1")
         talk.world.send(other, SwitchboardWorld.offer("0", to: "10"))
-        #expect(talk.world.taken(other).states == ["ringing"])
+        #expect(talk.world.takeFrames(of: other).states == ["ringing"])
     }
 
     @Test("No device is pushed for the losing call")

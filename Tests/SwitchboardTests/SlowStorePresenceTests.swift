@@ -31,9 +31,9 @@ struct SlowStorePresenceTests {
         for (number, query) in world.queries.map(\.1).enumerated() {
             world.give(.stored(.queryResult(query, .peers(number == 0 ? [] : [try user("10")]))))
         }
-        #expect(states(world.taken(asker)).last == "10 true")
+        #expect(states(world.takeFrames(of: asker)).last == "10 true")
         world.give(.closed(peer))
-        #expect(states(world.taken(asker)).last == "10 false")
+        #expect(states(world.takeFrames(of: asker)).last == "10 false")
     }
 
     @Test("A connection learns that a peer went offline while the store is queried for the user's other connection")
@@ -48,7 +48,7 @@ struct SlowStorePresenceTests {
         world.failsQueries = false
         let second = try world.open("11", "a2")
         world.send(second, Self.ask("10"))
-        #expect(states(world.taken(second)) == ["10 true"])
+        #expect(states(world.takeFrames(of: second)) == ["10 true"])
         // When the server pings the first connection, it queries the store again. The store's result is held back.
         world.holdsAnswers = true
         for _ in 0..<2 {
@@ -57,6 +57,6 @@ struct SlowStorePresenceTests {
         }
         world.give(.closed(peer))
         world.answerQueries()
-        #expect(states(world.taken(second)) == ["10 false"])
+        #expect(states(world.takeFrames(of: second)) == ["10 false"])
     }
 }

@@ -7,7 +7,12 @@ import Testing
 
 extension SwitchboardWorld {
     /// Opens a connection of a client without a cursor and without a device id; its token stands for its device.
-    func join(_ user: String, token: UInt64 = 1, seen: [LogName: UInt64] = [:], as id: UInt64) throws -> ConnectionID {
+    func openWithoutCursor(
+        _ user: String,
+        token: UInt64 = 1,
+        seen: [LogIdentity: UInt64] = [:],
+        connection id: UInt64
+    ) throws -> ConnectionID {
         let principal = try principal(user, token: token)
         let connection = ConnectionID(rawValue: id)
         give(.joined(connection, principal, device: DeviceIdentity(unnamed: principal.fingerprint).id, seen: seen))
@@ -25,14 +30,14 @@ struct TextTests {
         let sender = try world.open("11", "a1")
         let other = [try world.open("10", "b1"), try world.open("10", "b2")]
         let unrelated = try world.open("12", "c1")
-        for connection in other + [sender, unrelated] { _ = world.taken(connection) }
+        for connection in other + [sender, unrelated] { _ = world.takeFrames(of: connection) }
         world.send(sender, text)
         for connection in other {
-            let frame = try #require(world.taken(connection).of("message").first)
+            let frame = try #require(world.takeFrames(of: connection).of("message").first)
             #expect([frame["from"], frame["fromDevice"], frame["body"], frame["to"]] == ["11", "a1", "hi", "10"])
         }
-        #expect(world.taken(unrelated).isEmpty)
-        #expect(world.taken(sender).ack?["online"] == "true")
+        #expect(world.takeFrames(of: unrelated).isEmpty)
+        #expect(world.takeFrames(of: sender).ack?["online"] == "true")
         #expect(world.takenPushes().isEmpty)
     }
 
@@ -48,7 +53,7 @@ struct TextTests {
         #expect(pushes.first?.kind == .alert)
         #expect(pushes.first?.topic == "com.example.app")
         #expect(pushes.first.map { String(decoding: $0.payload, as: UTF8.self).contains(#""body":"hi""#) } == true)
-        #expect(world.taken(sender).ack?["online"] == "false")
+        #expect(world.takeFrames(of: sender).ack?["online"] == "false")
         for _ in 0..<60 { world.send(sender, text) }
         #expect(world.takenPushes().count == 29)
         world.answerPush(try #require(pushes.first), 410, "Unregistered", at: world.now)
@@ -65,7 +70,7 @@ struct TextTests {
         let payload = try #require(world.takenPushes().first).payload
         #expect(payload.count <= 4_096 && payload.count > 1_000)
         world.send(sender, #"{"type":"message","id":"m","to":"10","body":"\#(body)\#(body)"}"#)
-        #expect(world.taken(sender).code == "too_large")
+        #expect(world.takeFrames(of: sender).code == "too_large")
     }
 
     @Test("A text is pushed only if its addressee's connection does not answer the probe")
@@ -142,10 +147,10 @@ struct TextTests {
         _ = try world.reply(try principal("10"), .doNotDisturb(until: nil))
         _ = try world.reply(try principal("10"), .block(try user("11")))
         let other = try world.open("10", "b1")
-        _ = world.taken(other)
+        _ = world.takeFrames(of: other)
         world.send(sender, text)
-        #expect(world.taken(other).isEmpty)
-        #expect(world.taken(sender).ack?["online"] == "false")
+        #expect(world.takeFrames(of: other).isEmpty)
+        #expect(world.takeFrames(of: sender).ack?["online"] == "false")
     }
 
     @Test(
@@ -156,14 +161,14 @@ struct TextTests {
         let world = SwitchboardWorld()
         let sender = try world.open("11", "a1")
         world.send(sender, #"{"type":"message","id":"m",\#(members)}"#)
-        #expect(world.taken(sender).code == "invalid_field")
+        #expect(world.takeFrames(of: sender).code == "invalid_field")
     }
 }
 
 @Suite("A client without a cursor")
 struct PlaceTests {
-    private func log(_ epoch: UInt32 = 1) throws -> LogName {
-        LogName(callID: try call("11-10"), room: "p2p:11-10", epoch: epoch)
+    private func log(_ epoch: UInt32 = 1) throws -> LogIdentity {
+        LogIdentity(callID: try call("11-10"), room: "p2p:11-10", epoch: epoch)
     }
 
     @Test("All entries of a ringing call are sent, no matter how many of them have reached the device")
@@ -172,8 +177,8 @@ struct PlaceTests {
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10"))
         world.send(caller, SwitchboardWorld.ice("11-10", id: "i1"))
-        let callee = try world.join("10", seen: [try log(): 99], as: 1 << 40)
-        #expect(world.taken(callee).types == ["welcome", "offer", "ice", "presence"])
+        let callee = try world.openWithoutCursor("10", seen: [try log(): 99], connection: 1 << 40)
+        #expect(world.takeFrames(of: callee).types == ["welcome", "offer", "ice", "presence"])
     }
 
     @Test("A device is sent the entries of an answered call that it lacks, but no answered offer")
@@ -186,35 +191,38 @@ struct PlaceTests {
             try principal("10"),
             #"{"action":"answer","callId":"11-10","data":{"sdp":"v=0\r\ns=b\r\n"}}"#
         )
-        let first = try world.join("10", as: 1 << 40)
-        let frames = world.taken(first)
+        let first = try world.openWithoutCursor("10", connection: 1 << 40)
+        let frames = world.takeFrames(of: first)
         #expect(frames.types == ["welcome", "ice", "call", "presence"])
         let last = try #require(frames.of("call").last).seq
         world.give(.closed(first))
         world.send(caller, SwitchboardWorld.ice("11-10", id: "i2"))
-        let second = try world.join("10", seen: [try log(): last], as: 2 << 40)
-        #expect(world.taken(second).types == ["welcome", "call", "ice", "presence"], "and the state of the call again")
+        let second = try world.openWithoutCursor("10", seen: [try log(): last], connection: 2 << 40)
+        #expect(
+            world.takeFrames(of: second).types == ["welcome", "call", "ice", "presence"],
+            "and the state of the call again"
+        )
         world.give(.closed(second))
-        let third = try world.join("10", seen: [try log(2): 999], as: 3 << 40)
-        #expect(world.taken(third).of("ice").count == 2, "a cursor of another epoch does not count")
+        let third = try world.openWithoutCursor("10", seen: [try log(2): 999], connection: 3 << 40)
+        #expect(world.takeFrames(of: third).of("ice").count == 2, "a cursor of another epoch does not count")
     }
 
     @Test("A client's connections do not replace each other; together with its requests they are one device")
     func device() throws {
         let world = SwitchboardWorld()
-        let one = try world.join("10", as: 1 << 40)
-        let two = try world.join("10", as: 2 << 40)
+        let one = try world.openWithoutCursor("10", connection: 1 << 40)
+        let two = try world.openWithoutCursor("10", connection: 2 << 40)
         #expect(world.closes.isEmpty)
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10"))
-        #expect(world.taken(one).types.contains("offer") && world.taken(two).types.contains("offer"))
+        #expect(world.takeFrames(of: one).types.contains("offer") && world.takeFrames(of: two).types.contains("offer"))
         world.send(one, #"{"type":"answer","id":"x","to":"11","sdp":"v=0\r\ns=b\r\n"}"#)
         let reply = try world.post(
             try principal("10"),
             #"{"action":"answer","callId":"11-10","data":{"sdp":"v=0\r\ns=b\r\n"}}"#
         )
         #expect(reply.status == 200)
-        #expect(!world.taken(two).states.contains("ended answered_elsewhere"))
+        #expect(!world.takeFrames(of: two).states.contains("ended answered_elsewhere"))
     }
 
     @Test("A registration without a device id is not pushed if a client without a device id answers its probe")
@@ -222,7 +230,7 @@ struct PlaceTests {
         for isAlive in [true, false] {
             let world = SwitchboardWorld()
             try world.register(try principal("10"), nil)
-            let callee = try world.join("10", as: 1 << 40)
+            let callee = try world.openWithoutCursor("10", connection: 1 << 40)
             let caller = try world.open("11", "a1")
             world.send(caller, SwitchboardWorld.offer("11-10", to: "10"))
             #expect(world.takenPushes().isEmpty)
@@ -236,15 +244,18 @@ struct PlaceTests {
     func doubleOffer() throws {
         let world = SwitchboardWorld()
         let callee = try world.open("10", "b1")
-        let caller = try world.join("11", as: 1 << 40)
+        let caller = try world.openWithoutCursor("11", connection: 1 << 40)
         let offer = #"{"type":"offer","id":"s","callId":"11-10","to":"10","sdp":"v=0\r\n"}"#
         _ = try world.post(try principal("11"), #"{"action":"offer","callId":"11-10","data":{"sdp":"v=0\r\n"}}"#)
         world.send(callee, SwitchboardWorld.plain("end", "11-10", id: "e"))
-        _ = world.taken(callee)
+        _ = world.takeFrames(of: callee)
         world.send(caller, offer)
-        #expect(world.taken(callee).isEmpty)
-        #expect(world.taken(caller).ack?["seq"] == "1")
+        #expect(world.takeFrames(of: callee).isEmpty)
+        #expect(world.takeFrames(of: caller).ack?["seq"] == "1")
         world.send(caller, offer.replacing("\"s\"", with: "\"t\""))
-        #expect(world.taken(callee).types.contains("offer"), "both copies had come before: this is another call")
+        #expect(
+            world.takeFrames(of: callee).types.contains("offer"),
+            "both copies had come before: this is another call"
+        )
     }
 }

@@ -59,7 +59,7 @@ struct InboxTests {
         let inbox = Inbox<Int>()
         let calls = Monitor(0)
         inbox.put(0)
-        inbox.wake { calls.withLock { $0 += 1 } }
+        inbox.setWakeFunction { calls.withLock { $0 += 1 } }
         #expect(calls.withLock { $0 } == 1, "an element was already there")
         inbox.put(1)
         #expect(calls.withLock { $0 } == 1, "one call is enough")
@@ -75,8 +75,8 @@ struct InboxTests {
     func noWakeFunction() {
         let inbox = Inbox<Int>()
         let calls = Monitor(0)
-        inbox.wake { calls.withLock { $0 += 1 } }
-        inbox.wake(with: nil)
+        inbox.setWakeFunction { calls.withLock { $0 += 1 } }
+        inbox.setWakeFunction(nil)
         inbox.put(0)
         inbox.close()
         #expect(calls.withLock { $0 } == 0)

@@ -2,10 +2,10 @@ import CallCore
 
 /// VoIP pushes: the outputs for each push contain a report to the system.
 extension CallClient {
-    /// The state of this device, on which the decision on a push depends (``PushVerdict``).
-    public var pushContext: PushVerdict.Context {
+    /// The state of this device, on which the decision on a push depends (``PushDecision``).
+    public var pushContext: PushDecision.Context {
         let known = calls.map { call in
-            PushVerdict.Known(
+            PushDecision.Known(
                 uuid: call.uuid,
                 callID: call.callID,
                 peer: call.peer,
@@ -14,7 +14,7 @@ extension CallClient {
                 state: state(of: call)
             )
         }
-        return PushVerdict.Context(
+        return PushDecision.Context(
             user: configuration.user,
             calls: known,
             isFull: shownCount >= configuration.capacity,
@@ -22,7 +22,7 @@ extension CallClient {
         )
     }
 
-    private func state(of call: Call) -> PushVerdict.State {
+    private func state(of call: Call) -> PushDecision.State {
         switch call.phase {
         case .preparing, .calling: return .calling
         case .ringing, .answering: return .incoming
@@ -36,7 +36,7 @@ extension CallClient {
 
     mutating func pushed(_ dictionary: [String: PushValue], at now: Moment) {
         let push = IncomingPush(dictionary, for: configuration.user)
-        switch PushVerdict.of(push, pushContext, at: now) {
+        switch PushDecision.of(push, pushContext, at: now) {
         case .ring: ring(push, at: now)
         case .attachToExisting(let uuid): attach(push, to: uuid, at: now)
         case .reportThenEnd(let reason): reportThenEnd(push, reason, at: now)
@@ -52,7 +52,7 @@ extension CallClient {
             endedRemotely(index, .replaced, replacedBy: nil, at: now)
         }
         let uuid = unusedUUID(push.uuid ?? CallUUID(call: callID, epoch: push.epoch ?? 1), at: now)
-        let until = ringEnd(push.ringUntil, told: push.sentAt, at: now)
+        let until = ringEnd(push.ringUntil, sentAt: push.sentAt, at: now)
         let index = append(uuid, callID, peer, epoch: push.epoch, .ringing(until: until), push.caller)
         calls[index].ringUntil = push.ringUntil
         calls[index].capability = push.capability
@@ -74,22 +74,22 @@ extension CallClient {
     }
 
     private mutating func attach(_ push: IncomingPush, to uuid: CallUUID, at now: Moment) {
-        guard let shown = liveIndex(uuid), let callID = push.callID, let peer = push.from else {
+        guard let known = liveIndex(uuid), let callID = push.callID, let peer = push.from else {
             return reportThenEnd(push, .failed, at: now)
         }
-        if calls[shown].isReported {
-            out.append(.reportRepeated(uuid, calls[shown].displayedPeer))
+        if calls[known].isReported {
+            out.append(.reportRepeated(uuid, calls[known].displayedPeer))
         } else {
             // The call hidden by an outgoing call must be reported now, whatever happens to it next.
-            calls[shown].isReported = true
-            out.append(.reportIncoming(uuid, calls[shown].displayedPeer))
-            ring(shown, at: now)
+            calls[known].isReported = true
+            out.append(.reportIncoming(uuid, calls[known].displayedPeer))
+            ring(known, at: now)
             // `ring` has ended the call if there was no room for it or its time had run out.
-            guard calls[shown].isLive else { return }
+            guard calls[known].isLive else { return }
         }
         if let index = calls.lastIndex(where: { $0.callID == callID && $0.peer == peer && $0.isLive }) {
             guard calls[index].side == .callee else { return }
-            if let epoch = push.epoch, calls[index].epoch == nil, !isRemembered(epoch, of: index) {
+            if let epoch = push.epoch, calls[index].epoch == nil, !isEpochTaken(epoch, besides: index) {
                 setEpoch(epoch, of: index)
             }
             calls[index].capability = push.capability ?? calls[index].capability
@@ -99,10 +99,10 @@ extension CallClient {
             return
         }
         // This device is calling the peer that calls it: a glare.
-        let until = ringEnd(push.ringUntil, told: push.sentAt, at: now)
+        let until = ringEnd(push.ringUntil, sentAt: push.sentAt, at: now)
         let wished = unusedUUID(push.uuid ?? CallUUID(call: callID, epoch: push.epoch ?? 1), at: now)
         let copy = push.offer.map { offer(of: push, $0) }
-        resolveGlare(shown, callID, push.epoch, copy, wished, push.caller, until: until, at: now)
+        resolveGlare(known, callID, push.epoch, copy, wished, push.caller, until: until, at: now)
         if let index = calls.lastIndex(where: { $0.callID == callID && $0.peer == peer && $0.isLive }) {
             calls[index].capability = push.capability
             calls[index].ringUntil = push.ringUntil

@@ -5,7 +5,7 @@ extension CallClient {
     mutating func received(_ object: ServerMessage, at now: Moment) {
         switch object {
         case .welcome, .other: break
-        case .ack(let id, let acceptance): acknowledged(id, acceptance, at: now)
+        case .ack(let id, let ack): acknowledged(id, ack, at: now)
         case .error(let id?, let code): refused(id, code, at: now)
         case .draining(let pause): reconnectAt = now + min(pause, ClientLimits.longestReconnectDelay)
         case .error(nil, let code): if code == "token_expired" { tokenExpired(at: now) }
@@ -65,7 +65,7 @@ extension CallClient {
                 // If the call known here has ended without an epoch and none of its signals waits for an ack, the
                 // signal belongs to another call.
                 guard calls[index].isLive || hasUnacknowledged(index) else { return nil }
-                guard !isRemembered(envelope.epoch, of: index) else { return exactCall(envelope, peer: peer) }
+                guard !isEpochTaken(envelope.epoch, besides: index) else { return exactCall(envelope, peer: peer) }
                 setEpoch(envelope.epoch, of: index)
                 return index
             }
@@ -101,7 +101,7 @@ extension CallClient {
             // belongs to this call.
             let isNamed = isOurFirstOffer && event.offerID != nil
             let isNext = isOurFirstOffer || calls[index].side == .callee && !isAnother
-            if isNamed || isNext && !isRemembered(envelope.epoch, of: index) {
+            if isNamed || isNext && !isEpochTaken(envelope.epoch, besides: index) {
                 setEpoch(envelope.epoch, of: index)
                 return index
             }
@@ -148,7 +148,7 @@ extension CallClient {
     }
 
     /// Returns whether another call with the same callId and peer has this epoch or a later one.
-    func isRemembered(_ epoch: UInt32, of index: Int) -> Bool {
+    func isEpochTaken(_ epoch: UInt32, besides index: Int) -> Bool {
         calls.contains {
             $0.number != calls[index].number && $0.callID == calls[index].callID && $0.peer == calls[index].peer
                 && ($0.epoch ?? 0) >= epoch
@@ -285,9 +285,9 @@ extension CallClient {
         case .answer(let sdp, let round): takeAnswer(sdp, round: round, by: device, for: index)
         case .ice(let candidate, let round):
             let one = Negotiation.WaitingCandidate(candidate: candidate, round: round, device: device)
-            switch calls[index].negotiation.verdict(on: one) {
+            switch calls[index].negotiation.decision(about: one) {
             case .add: out.append(.addRemoteCandidate(uuid, candidate))
-            case .hold: calls[index].negotiation.hold(one)
+            case .keep: calls[index].negotiation.keep(one)
             case .drop: break
             }
         case .connected: break

@@ -40,7 +40,7 @@ extension CallClient {
     /// Returns the moment at which ringing ends at the latest, by this device's clock.
     ///
     /// `at`: When the server sent `ringUntil`, by the server's clock; `nil` = unknown.
-    func ringEnd(_ ringUntil: Moment?, told at: Moment?, at now: Moment) -> Moment {
+    func ringEnd(_ ringUntil: Moment?, sentAt at: Moment?, at now: Moment) -> Moment {
         var left = ClientLimits.longestRing
         if let ringUntil {
             if let at { left = min(left, ringUntil - at) }
@@ -60,7 +60,7 @@ extension CallClient {
     ) {
         let caller = displayedPeer(offer, peer: peer, before: nil)
         let known = lastCall
-        let until = ringEnd(offer.ringUntil, told: envelope.at, at: now)
+        let until = ringEnd(offer.ringUntil, sentAt: envelope.at, at: now)
         let uuid = unusedUUID(
             offer.callUUID ?? CallUUID(call: envelope.callID, epoch: envelope.epoch),
             at: now

@@ -69,26 +69,26 @@ struct Negotiation: Equatable, Sendable {
     }
 
     /// The treatment of a candidate from the peer.
-    enum Verdict { case add, hold, drop }
+    enum CandidateDecision { case add, keep, drop }
 
     /// Returns what to do with a candidate; it may be added only after its description was set (invariant I5).
-    func verdict(on one: WaitingCandidate) -> Verdict {
-        guard remoteSDP != nil, !isUnconfirmed else { return .hold }
+    func decision(about one: WaitingCandidate) -> CandidateDecision {
+        guard remoteSDP != nil, !isUnconfirmed else { return .keep }
         // A candidate of another device than the one that made the set description waits if an offer of its own device
         // is kept for later. Otherwise it belongs to a description that was replaced, and is dropped.
         if let device = one.device, let remoteDevice, device != remoteDevice {
-            return remoteOffer?.device == device ? .hold : .drop
+            return remoteOffer?.device == device ? .keep : .drop
         }
         if let round = one.round, let remoteRound {
-            return round == remoteRound ? .add : round > remoteRound ? .hold : .drop
+            return round == remoteRound ? .add : round > remoteRound ? .keep : .drop
         }
         if isIgnoring { return .drop }
         // If the peer's client does not number its descriptions, a candidate belongs to the last description that came
         // before it.
-        return remoteOffer == nil ? .add : .hold
+        return remoteOffer == nil ? .add : .keep
     }
 
-    mutating func hold(_ one: WaitingCandidate) {
+    mutating func keep(_ one: WaitingCandidate) {
         guard waitingRemoteCandidates.count < ClientLimits.candidates else { return }
         waitingRemoteCandidates.append(one)
     }
@@ -113,9 +113,9 @@ struct Negotiation: Equatable, Sendable {
         waitingRemoteCandidates = []
         var ready: [String?] = []
         for one in waiting {
-            switch verdict(on: one) {
+            switch decision(about: one) {
             case .add: ready.append(one.candidate)
-            case .hold: waitingRemoteCandidates.append(one)
+            case .keep: waitingRemoteCandidates.append(one)
             case .drop: break
             }
         }

@@ -52,8 +52,8 @@ extension CallClient {
         /// A request for a call's log succeeded or failed; see ``FetchedCall/reply(status:body:)``.
         case fetched(FetchNumber, Result<FetchedCall, RequestFailure>)
         /// A signal that was sent by REST was accepted or refused, or got no response; see
-        /// ``Acceptance/reply(status:body:)``.
-        case posted(SignalID, Result<Acceptance, RequestFailure>)
+        /// ``Ack/reply(status:body:)``.
+        case posted(SignalID, Result<Ack, RequestFailure>)
         /// The app has a fresh token.
         case tokenRenewed
         /// The token has expired.

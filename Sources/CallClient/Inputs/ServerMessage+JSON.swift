@@ -19,7 +19,7 @@ extension ServerMessage {
         case "welcome": return .welcome
         case "ack":
             guard let id = object.text("id").flatMap({ SignalID($0) }) else { return .other }
-            return .ack(id, Acceptance(object))
+            return .ack(id, Ack(object))
         case "draining":
             guard let pause = object.number("reconnectAfterMs"), pause >= 0 else { return .other }
             return .draining(.milliseconds(pause))
@@ -104,7 +104,7 @@ extension ServerMessage.Content {
     }
 }
 
-extension Acceptance {
+extension Ack {
     init(_ object: JSONObject) {
         self.init(
             callID: object.text("callId").flatMap { CallID($0) },
@@ -119,12 +119,12 @@ extension Acceptance {
     /// Reads the response to a `POST` from its HTTP status and its body.
     ///
     /// ```swift
-    /// handle(.posted(signal.id, Acceptance.reply(status: response.statusCode, body: Array(data))))
+    /// handle(.posted(signal.id, Ack.reply(status: response.statusCode, body: Array(data))))
     /// ```
     ///
     /// When there was no response, hand in ``RequestFailure/unreachable`` instead.
-    public static func reply(status: Int, body: [UInt8]) -> Result<Acceptance, RequestFailure> {
-        RequestFailure.read(status: status, body: body).map { Acceptance($0) }
+    public static func reply(status: Int, body: [UInt8]) -> Result<Ack, RequestFailure> {
+        RequestFailure.read(status: status, body: body).map { Ack($0) }
     }
 }
 

@@ -15,7 +15,7 @@ public enum ServerMessage: Equatable, Sendable {
     /// A change of a call's state.
     case call(Envelope, StateEvent)
     /// The server accepted a signal of this device and made it durable.
-    case ack(SignalID, Acceptance)
+    case ack(SignalID, Ack)
     /// The server reports an error; the id is that of the signal that it refused, or `nil` when the error names no
     /// signal.
     case error(SignalID?, code: String)
@@ -160,7 +160,7 @@ public struct IncomingOffer: Equatable, Sendable {
 }
 
 /// The server's confirmation that it took a signal of this device: an ack, or the response to a `POST`.
-public struct Acceptance: Equatable, Sendable {
+public struct Ack: Equatable, Sendable {
     /// The callId.
     public var callID: CallID?
     /// The call's epoch: the number, from 1, that tells apart the calls with the same callId and peer.
@@ -174,7 +174,7 @@ public struct Acceptance: Equatable, Sendable {
     /// The call that goes on instead of this call, after a glare or a replacement.
     public var replacedBy: CallID?
 
-    /// Creates an acceptance from its parts.
+    /// Creates an ack from its parts.
     public init(
         callID: CallID? = nil,
         epoch: UInt32? = nil,

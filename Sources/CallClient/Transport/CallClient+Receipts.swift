@@ -3,10 +3,10 @@ import CallWire
 
 /// The server's acks and responses to our signals, and the state of socket and token.
 extension CallClient {
-    mutating func posted(_ id: SignalID, _ result: Result<Acceptance, RequestFailure>, at now: Moment) {
+    mutating func posted(_ id: SignalID, _ result: Result<Ack, RequestFailure>, at now: Moment) {
         if let index = outbox.firstIndex(where: { $0.signal.id == id }) { outbox[index].isPosting = false }
         switch result {
-        case .success(let acceptance): acknowledged(id, acceptance, at: now)
+        case .success(let ack): acknowledged(id, ack, at: now)
         case .failure(.refused(let code)): refused(id, code, at: now)
         case .failure(.unreachable):
             guard let index = outbox.firstIndex(where: { $0.signal.id == id }) else { return }
@@ -16,20 +16,20 @@ extension CallClient {
         }
     }
 
-    mutating func acknowledged(_ id: SignalID, _ acceptance: Acceptance, at now: Moment) {
+    mutating func acknowledged(_ id: SignalID, _ ack: Ack, at now: Moment) {
         guard let place = outbox.firstIndex(where: { $0.signal.id == id }) else { return }
         let entry = outbox.remove(at: place)
         guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
         if entry.role == .firstOffer {
-            if let epoch = acceptance.epoch { setEpoch(epoch, of: index) }
+            if let epoch = ack.epoch { setEpoch(epoch, of: index) }
             takeEarlyEnd(of: index, at: now)
             checkHiddenCalls(of: calls[index].peer, at: now)
         }
         if entry.signal.kind == .end { clearOutbox(index) }
-        guard acceptance.state == .ended, acceptance.epoch == nil || acceptance.epoch == calls[index].epoch else {
+        guard ack.state == .ended, ack.epoch == nil || ack.epoch == calls[index].epoch else {
             return
         }
-        endedRemotely(index, acceptance.reason, replacedBy: acceptance.replacedBy, at: now)
+        endedRemotely(index, ack.reason, replacedBy: ack.replacedBy, at: now)
     }
 
     mutating func refused(_ id: SignalID, _ code: String, at now: Moment) {

@@ -102,7 +102,7 @@ extension RelayedSignal {
 
 /// The identity of a call's log: the callId, the room as the caller wrote it (which names the two users), and the
 /// epoch.
-public struct LogName: Hashable, Sendable {
+public struct LogIdentity: Hashable, Sendable {
     /// The callId.
     public var callID: CallID
     /// The room of the call.
@@ -121,12 +121,12 @@ public struct LogName: Hashable, Sendable {
 /// The members that identify a call's log, as they occur in every frame of the call.
 ///
 /// Their JSON is made once for each log, and copied into each frame.
-public struct LogHead: Equatable, Sendable {
+public struct EncodedLogIdentity: Equatable, Sendable {
     /// The JSON from the member `callId` up to the colon after the name `seq`.
     let members: [UInt8]
 
     /// Creates the members for the frames of a log.
-    public init(_ name: LogName) {
+    public init(_ name: LogIdentity) {
         var json = JSONWriter(capacity: 64)
         json.name("callId")
         json.plain(name.callID.text)
@@ -142,14 +142,14 @@ public struct LogHead: Equatable, Sendable {
 /// The position of an entry: its call's log, and its place in that log.
 public struct LogPosition: Equatable, Sendable {
     /// The log of the call.
-    public var log: LogHead
+    public var log: EncodedLogIdentity
     /// The number of the entry.
     public var seq: UInt64
     /// The time at which the entry was appended.
     public var at: Moment
 
     /// Creates a position from all its parts.
-    public init(in log: LogHead, seq: UInt64, at: Moment) {
+    public init(in log: EncodedLogIdentity, seq: UInt64, at: Moment) {
         self.log = log
         self.seq = seq
         self.at = at

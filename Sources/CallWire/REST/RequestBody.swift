@@ -35,7 +35,7 @@ public enum RequestBody {
     }
 
     /// Reads the body of `POST /api/logout-all`: the user to log out; `nil` = the user that makes the request.
-    public static func loggedOutUser(in body: [UInt8]) throws(WireError) -> UserID? {
+    public static func revokedUser(in body: [UInt8]) throws(WireError) -> UserID? {
         try JSONObject.ofBody(body).user(.userId)
     }
 }

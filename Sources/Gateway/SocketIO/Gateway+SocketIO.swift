@@ -129,7 +129,7 @@ extension Gateway {
             version: beginning.version,
             isSocket: isSocket,
             credential: beginning.credential,
-            trustsRegister: configuration.trustsRegister,
+            trustsUnverifiedSocketIOUsers: configuration.trustsUnverifiedSocketIOUsers,
             at: now
         )
         let session = SocketIOSession(machine, id: socketIO.makeID(), beginning)
@@ -152,8 +152,9 @@ extension Gateway {
 /// A token that names no device stands for the device of its fingerprint, so all such tokens of a user stand for one
 /// device.
 ///
-/// It is used where a client without a token may name its user itself (``GatewayConfiguration/trustsRegister``). With
-/// different fingerprints, such a client's session and its requests, which do have a token, would count as two devices.
+/// It is used where a client without a token may name its user itself
+/// (``GatewayConfiguration/trustsUnverifiedSocketIOUsers``). With different fingerprints, such a client's session and
+/// its requests, which do have a token, would count as two devices.
 struct TrustingAuthenticator: Authenticator {
     let strict: any Authenticator
 

@@ -18,12 +18,12 @@ struct ReplayCursors {
     /// How long a device's cursors are remembered after its last session.
     private static let keptFor = Moment.Duration.seconds(600)
 
-    private var all: [Key: (seen: [LogName: UInt64], at: Moment)] = [:]
+    private var all: [Key: (seen: [LogIdentity: UInt64], at: Moment)] = [:]
     private var prunedAt = Moment(milliseconds: 0)
 
-    func seen(by key: Key) -> [LogName: UInt64] { all[key]?.seen ?? [:] }
+    func seen(by key: Key) -> [LogIdentity: UInt64] { all[key]?.seen ?? [:] }
 
-    mutating func note(_ update: [LogName: UInt64], by key: Key, at now: Moment) {
+    mutating func note(_ update: [LogIdentity: UInt64], by key: Key, at now: Moment) {
         var seen = seen(by: key)
         seen.merge(update) { max($0, $1) }
         if seen.count > SocketIOLimits.rememberedLogs { seen = update }

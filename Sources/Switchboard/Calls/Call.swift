@@ -8,7 +8,7 @@ final class Call {
     /// The room as the caller named it.
     let room: String
     /// The JSON members by which every frame of the call names its log.
-    private let logHead: LogHead
+    private let encodedLogIdentity: EncodedLogIdentity
     /// The caller's displayed name; `nil` = neither the offer nor the caller's token has one.
     var displayName: String?
     /// The UUID by which CallKit identifies the call.
@@ -58,7 +58,7 @@ final class Call {
     ) {
         self.session = session
         self.room = room
-        logHead = LogHead(LogName(callID: session.key.id, room: room, epoch: session.epoch))
+        encodedLogIdentity = EncodedLogIdentity(LogIdentity(callID: session.key.id, room: room, epoch: session.epoch))
         self.displayName = displayName
         self.uuid = UUIDv5.call(session.key.id, epoch: session.epoch)
         self.hidden = hidden
@@ -76,7 +76,7 @@ final class Call {
     }
 
     /// The name of the call's log: callId, room and epoch.
-    var logName: LogName { LogName(callID: key.id, room: room, epoch: session.epoch) }
+    var logIdentity: LogIdentity { LogIdentity(callID: key.id, room: room, epoch: session.epoch) }
 
     /// When the call ended; `nil` while it is live.
     var endedAt: Moment? {
@@ -99,6 +99,6 @@ final class Call {
 
     /// Returns the position of a log entry.
     func position(of entry: LogEntry) -> LogPosition {
-        LogPosition(in: logHead, seq: entry.seq, at: entry.at)
+        LogPosition(in: encodedLogIdentity, seq: entry.seq, at: entry.at)
     }
 }

@@ -57,7 +57,7 @@ struct Contacts {
     func texted(with user: UserID) -> [UserID] { (texted[user] ?? []).sorted() }
 
     /// Makes a reply wait for the store; returns whether the store must still be asked.
-    mutating func wait(_ reply: PendingReply, of user: UserID) -> Bool {
+    mutating func addPending(_ reply: PendingReply, for user: UserID) -> Bool {
         guard case .loading(let replies, let met) = known[user] else {
             known[user] = .loading([reply], met: [])
             return true
@@ -68,7 +68,7 @@ struct Contacts {
 
     /// Records the peers that the store has found (`nil` = the store could not be read), and returns the replies that
     /// waited for them.
-    mutating func learn(_ peers: [UserID]?, of user: UserID) -> [PendingReply] {
+    mutating func storeAnswered(_ peers: [UserID]?, for user: UserID) -> [PendingReply] {
         guard case .loading(let replies, let met) = known[user] else { return [] }
         known[user] = peers.map { .loaded(met.union($0).union(texted[user] ?? [])) }
         return replies

@@ -8,7 +8,7 @@ extension Switchboard {
         _ id: ConnectionID,
         _ principal: Principal,
         device: DeviceID?,
-        seen: [LogName: UInt64]? = nil
+        seen: [LogIdentity: UInt64]? = nil
     ) {
         let now = turn.now
         guard !connections.isDraining else {

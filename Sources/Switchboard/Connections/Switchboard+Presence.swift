@@ -51,13 +51,13 @@ extension Switchboard {
     }
 
     private mutating func queryPeers(_ reply: Contacts.PendingReply, of user: UserID) {
-        guard contacts.wait(reply, of: user) else { return }
+        guard contacts.addPending(reply, for: user) else { return }
         submit(.peers(user, limit: SwitchboardLimits.callsSearchedForPeers), for: .peers(user))
     }
 
     /// Handles the store's list of the users with whom a user has had calls; `nil` = the store could not be read.
     mutating func peersLoaded(_ peers: [UserID]?, of user: UserID) {
-        let replies = contacts.learn(peers, of: user)
+        let replies = contacts.storeAnswered(peers, for: user)
         guard connections.isOnline(user) else {
             contacts.forget(user)
             return

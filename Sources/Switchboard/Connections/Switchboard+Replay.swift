@@ -30,14 +30,14 @@ extension Switchboard {
     ///
     /// `seen`: For a client without a cursor, the newest `seq` of each log that has reached the device; otherwise
     /// `nil`.
-    mutating func replayEverything(to connection: Connection, seen: [LogName: UInt64]?) {
+    mutating func replayEverything(to connection: Connection, seen: [LogIdentity: UInt64]?) {
         let live = calls.live(of: connection.user)
         // An answered call comes before those that only ring.
         for call in live.filter({ $0.session.answeredAt != nil }) + live.filter({ $0.session.answeredAt == nil }) {
             guard let side = call.session.side(of: connection.user) else { continue }
             process(call, .seen(connection.device, side))
             if side == .callee { process(call, .notified(connection.device)) }
-            let place = call.session.answeredAt == nil ? nil : seen?[call.logName]
+            let place = call.session.answeredAt == nil ? nil : seen?[call.logIdentity]
             if let place { reportOngoing(call, to: connection, side, seen: place) }
             enqueue(call, side, after: place ?? 0, isOpening: true, for: connection)
         }

@@ -15,7 +15,7 @@ extension Switchboard {
         /// A connection that names no device belongs to the device that its token stands for, as a request does
         /// (``Switchboard/deviceIdentity(opening:)``). `seen` is the newest `seq` of each log that is known to have
         /// reached the device.
-        indirect case joined(ConnectionID, Principal, device: DeviceID?, seen: [LogName: UInt64])
+        indirect case joined(ConnectionID, Principal, device: DeviceID?, seen: [LogIdentity: UInt64])
         /// A text frame was received; it is valid UTF-8.
         case received(ConnectionID, [UInt8])
         /// The pong to the ping of this number was received: the ping and all that was written before it have arrived.

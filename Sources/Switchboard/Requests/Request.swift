@@ -13,7 +13,7 @@ extension Switchboard {
         /// Return the user's calls, newest first.
         case history(limit: Int, before: CallNumber?)
         /// Return the record of a call with another user; the client believes that it has just begun this call.
-        case record(with: UserID)
+        case callJustBegun(with: UserID)
         /// Return state, legs and durations of a call; `peer` and `epoch` choose among several calls under one callId.
         case call(CallID, peer: UserID? = nil, epoch: UInt32? = nil)
         /// Return the timeline of a call.

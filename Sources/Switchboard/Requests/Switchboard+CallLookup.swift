@@ -7,7 +7,7 @@ import CallWire
 /// The server has that call already, and responds with its own record of the call, so that the app's list and the
 /// server's history agree.
 extension Switchboard {
-    mutating func record(with peer: UserID, by principal: Principal, as id: RequestID) {
+    mutating func callJustBegun(with peer: UserID, by principal: Principal, as id: RequestID) {
         guard peer != principal.user else {
             refuse(id, .invalid(.callee_id, "must be another user"))
             return

@@ -92,11 +92,13 @@ extension Switchboard {
     /// Whether a device has a connection, or a long poll under way for a call.
     func isPresent(_ device: DeviceIdentity, of user: UserID, in call: Call) -> Bool {
         let isCaller = user == call.session.caller && call.session.isCaller(device)
-        func isIt(_ other: DeviceIdentity) -> Bool {
+        func isSameParticipant(_ other: DeviceIdentity) -> Bool {
             isCaller ? call.session.isCaller(other) : other.isSame(as: device)
         }
-        if connections.of(user).contains(where: { isIt($0.device) }) { return true }
-        return call.polls.contains { polls[$0].map { $0.principal.user == user && isIt($0.device) } ?? false }
+        if connections.of(user).contains(where: { isSameParticipant($0.device) }) { return true }
+        return call.polls.contains {
+            polls[$0].map { $0.principal.user == user && isSameParticipant($0.device) } ?? false
+        }
     }
 
     /// Records that a device is not gone in a call while it makes a request.

@@ -36,7 +36,7 @@ extension Switchboard {
             end(end(of: callID, with: peer, by: principal), device: device, asked: request, by: principal, as: id)
         case .history(let limit, let before):
             submit(.history(principal.user, limit: limit, before: before), for: .history(id, principal))
-        case .record(let peer): record(with: peer, by: principal, as: id)
+        case .callJustBegun(let peer): callJustBegun(with: peer, by: principal, as: id)
         case .call(let callID, let peer, let epoch):
             let call = calls.find(
                 callID,
@@ -96,7 +96,8 @@ extension Switchboard {
             if message.signal.kind == .end {
                 return endRefusal(message, by: message.from ?? principal.user, message.device, principal)
             }
-        case .fetch, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .turnCredential, .blocks,
+        case .fetch, .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
+            .blocks,
             .block,
             .unblock, .doNotDisturb, .revokeTokens:
             break
@@ -127,7 +128,8 @@ extension Switchboard {
             case .signal(let message): message.device
             case .fetch(_, let fetch): fetch.device
             case .end(_, _, let device): device
-            case .history, .record, .call, .timeline, .register, .devices, .removeDevice, .turnCredential, .blocks,
+            case .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
+                .blocks,
                 .block, .unblock,
                 .doNotDisturb, .revokeTokens:
                 nil

@@ -27,7 +27,7 @@ extension Switchboard {
             message.to = scope.peer
             message.epoch = scope.epoch
             return .signal(message)
-        case .signal, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
+        case .signal, .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
             .blocks, .block, .unblock, .doNotDisturb, .revokeTokens:
             throw WireError(.forbidden, "a push capability allows only GET, ringing and end of its own call")
         }

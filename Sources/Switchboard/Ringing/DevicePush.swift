@@ -101,7 +101,7 @@ struct DevicePush: Equatable {
     }
 
     /// The consequence of a push's result.
-    enum Verdict: Equatable {
+    enum Consequence: Equatable {
         /// The push was accepted.
         case accepted
         /// The push will be tried again later.
@@ -116,7 +116,7 @@ struct DevicePush: Equatable {
         case ignore
     }
 
-    mutating func take(_ result: PushResult, for id: PushID, at now: Moment) -> Verdict {
+    mutating func take(_ result: PushResult, for id: PushID, at now: Moment) -> Consequence {
         if phase == .cancelled, case .response(200, _, _) = result {
             phase = .accepted
             return .accepted

@@ -10,25 +10,25 @@ extension Switchboard {
         let call = pending.call.flatMap { calls[$0] }
         call?.openPushes -= 1
         if let call { note(result, of: pending, call) }
-        var verdict = DevicePush.Verdict.ignore
+        var consequence = DevicePush.Consequence.ignore
         if let call, !pending.tellsMissed {
-            verdict = call.pushes[pending.device]?.take(result, for: id, at: turn.now) ?? .ignore
+            consequence = call.pushes[pending.device]?.take(result, for: id, at: turn.now) ?? .ignore
             commits.markDirty(call)
         }
         if pending.kind == .alert, pending.call == nil || pending.tellsMissed {
-            verdict = judgeNotice(result, pending)
+            consequence = judgeNotice(result, pending)
         }
-        keep(result, verdict, of: pending)
+        keep(result, consequence, of: pending)
         if let call {
             reportFailure(result, of: pending, call)
-            if verdict == .tryOther, !pending.tellsMissed { retryPushes(of: call) }
+            if consequence == .tryOther, !pending.tellsMissed { retryPushes(of: call) }
             reschedule(call)
         }
     }
 
     /// Returns the consequence of a notice's result, and sends a notice whose push token this environment does not know
     /// once to the other environment.
-    private mutating func judgeNotice(_ result: PushResult, _ pending: PendingPush) -> DevicePush.Verdict {
+    private mutating func judgeNotice(_ result: PushResult, _ pending: PendingPush) -> DevicePush.Consequence {
         guard case .response(400, "BadDeviceToken", _) = result else { return .ignore }
         guard pending.notice != nil else { return .tokenIsBad }
         resendToOtherEnvironment(pending)
@@ -61,7 +61,7 @@ extension Switchboard {
     }
 
     /// Stores the result with the device, and removes a push token that APNs reports as dead.
-    private mutating func keep(_ result: PushResult, _ verdict: DevicePush.Verdict, of pending: PendingPush) {
+    private mutating func keep(_ result: PushResult, _ consequence: DevicePush.Consequence, of pending: PendingPush) {
         let now = turn.now
         guard result != .cancelled, var device = directory.device(pending.device, of: pending.user) else { return }
         device.lastPush = .init(
@@ -77,7 +77,7 @@ extension Switchboard {
             if token(of: device, for: pending.kind) == pending.token { device.workingEnvironment = pending.environment }
             pushes.breaker.accepted(at: now)
         case .response(410, _, let timestamp): dropToken(of: &device, pending, diedAt: timestamp)
-        case .response where verdict == .tokenIsBad: dropToken(of: &device, pending, diedAt: nil)
+        case .response where consequence == .tokenIsBad: dropToken(of: &device, pending, diedAt: nil)
         // A fault of the topic, the key or the network is on the server's side, and no reason to forget a device.
         case .response, .unreachable, .cancelled, .onlyLogged: break
         }

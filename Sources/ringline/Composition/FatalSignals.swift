@@ -27,7 +27,7 @@ enum FatalSignals {
     /// Installs the handlers.
     ///
     /// Swift's own handlers must have been installed before.
-    static func install() {
+    static func installHandlers() {
         // Initializes the static variable now; a signal handler must not be the first to do so.
         fatal.store(0, ordering: .relaxed)
         for signal in signals {
@@ -52,7 +52,7 @@ enum FatalSignals {
         }
         let action = previousHandlers[Int(signal)]
         // The log's thread still runs here. The lines before a crash are the ones that explain it.
-        LogWriter.waitUntilWritten(milliseconds: 200)
+        LogWriter.waitUntilWritten(limitMilliseconds: 200)
         if action.sa_flags & SA_SIGINFO != 0, let handler = action.__sigaction_handler.sa_sigaction {
             handler(signal, info, context)
         }

@@ -145,8 +145,8 @@ extension TokenRefusal {
     fileprivate var logFields: [LogField?] {
         [
             expiredSeconds.map { .tokenExpired(seconds: $0) }, earlySeconds.map { .tokenEarly(seconds: $0) },
-            issuer.map { .tokenIssuer(ForeignText($0)) }, audience.map { .tokenAudience(ForeignText($0)) },
-            keyID.map { .tokenKey(ForeignText($0)) }, algorithm.map { .tokenAlgorithm(ForeignText($0)) },
+            issuer.map { .tokenIssuer(UntrustedText($0)) }, audience.map { .tokenAudience(UntrustedText($0)) },
+            keyID.map { .tokenKey(UntrustedText($0)) }, algorithm.map { .tokenAlgorithm(UntrustedText($0)) },
             claim.map { .tokenClaim(ServerText($0)) },
         ]
     }

@@ -11,7 +11,7 @@ final class LogWriter: Sendable {
     static let limit = 256 << 10
     /// The size up to which a write to a pipe is atomic, so that no other process's output is mixed in (`PIPE_BUF`).
     private static let atomicBytes = 4_096
-    /// The bytes that wait in all writers of the process, for ``waitUntilWritten(milliseconds:)``.
+    /// The bytes that wait in all writers of the process, for ``waitUntilWritten(limitMilliseconds:)``.
     private static let pending = Atomic<Int>(0)
 
     private let inbox: Inbox<[UInt8]>
@@ -102,8 +102,8 @@ final class LogWriter: Sendable {
     /// Waits until all lines are written, or until the time limit; called at the end of the process.
     ///
     /// This function takes no lock and allocates nothing, so a handler of a fatal signal may call it too.
-    static func waitUntilWritten(milliseconds: Int) {
-        for _ in 0..<milliseconds {
+    static func waitUntilWritten(limitMilliseconds: Int) {
+        for _ in 0..<limitMilliseconds {
             guard pending.load(ordering: .relaxed) > 0 else { return }
             var pause = timespec(tv_sec: 0, tv_nsec: 1_000_000)
             nanosleep(&pause, nil)

@@ -60,19 +60,19 @@ final class OrderFolder: Sendable {
 
     /// Scans the folder; `carryOut` receives each order, and a function to call when the order is durable.
     ///
-    /// `ran` receives each command that was run on the folder, and the id of the system user who ran it.
+    /// `report` receives each command that was run on the folder, and the id of the system user who ran it.
     func scan(
-        ran: (CommandTrace, uid_t) -> Void = { _, _ in },
+        reportingCommands report: (CommandTrace, uid_t) -> Void = { _, _ in },
         _ carryOut: (Switchboard.OperatorOrder, _ done: @escaping @Sendable () -> Void) -> Void
     ) {
         for name in names() {
             if let trace = CommandTrace(name: name) {
-                ran(trace, owner(of: name))
+                report(trace, owner(of: name))
                 unlink("\(folder)/\(name)")
                 continue
             }
             guard let file = OrderFile(name: name), underWay.withLock({ $0.insert(name).inserted }) else { continue }
-            ran(file.trace, owner(of: name))
+            report(file.trace, owner(of: name))
             carryOut(file.order) { [self] in
                 unlink("\(folder)/\(name)")
                 underWay.withLock { _ = $0.remove(name) }

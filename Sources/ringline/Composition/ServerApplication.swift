@@ -28,16 +28,16 @@ struct ServerApplication {
 
     /// Serves until SIGTERM or SIGINT.
     func run() throws(UsageError) {
-        FatalSignals.install()
+        FatalSignals.installHandlers()
         // The signals are blocked before any thread is started. All threads inherit the signal mask, so only the watch
         // receives the signals.
-        let watch = SignalWatch(and: [SIGHUP, SIGUSR1, SIGUSR2])
+        let watch = SignalWatch(alsoWatching: [SIGHUP, SIGUSR1, SIGUSR2])
         let threshold = LogThreshold(settings.logLevel)
         let writer = Log.writer(asJSON: settings.logsJSON)
         let log = Log.make(threshold, asJSON: settings.logsJSON, to: writer)
         // The error that `run` throws is printed after `run` has returned. First the log lines that led to the error
         // must be written; the wait is 1 s at most, in case nothing reads stderr.
-        defer { LogWriter.waitUntilWritten(milliseconds: 1_000) }
+        defer { LogWriter.waitUntilWritten(limitMilliseconds: 1_000) }
         if !settings.isInMemory { try DataFolderSetup.prepare(settings.data) }
         let audit = try AuditLog(settings.auditLog)
         let keys = try Keys(settings, audit: audit, at: clock.now(), log)
@@ -49,15 +49,15 @@ struct ServerApplication {
         var configuration = configuration(log)
         configuration.certificateExpiry = { renewal?.expiry }
         configuration.droppedLogLines = { writer.dropped }
-        let feed = keys.tokens.feed
-        configuration.keySet = { feed.map { ($0.figures.ageSeconds, $0.figures.failures, $0.figures.keys) } }
+        let keySetFetcher = keys.tokens.keySetFetcher
+        configuration.keySet = { keySetFetcher.map { ($0.figures.ageSeconds, $0.figures.failures, $0.figures.keys) } }
         configuration.audit = { audit.record($0) }
         configuration.droppedAuditLines = { audit.dropped }
         configuration.refusedTokens = { audit.refused }
         // The fetch of the issuer's keys begins before the store is opened. Opening takes time, so the keys have
         // usually arrived when the server listens.
-        feed?.tick()
-        defer { feed?.shutdown() }
+        keySetFetcher?.tick()
+        defer { keySetFetcher?.shutdown() }
         let gateway = Gateway(configuration: configuration, authenticator: keys.authenticator, log: log)
         let store = makeStore(log) { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
@@ -84,7 +84,7 @@ struct ServerApplication {
         if settings.apns == nil {
             log.warning("no APNs key is configured: pushes are only logged, and sleeping devices do not ring")
         }
-        if settings.trustsRegister {
+        if settings.trustsUnverifiedSocketIOUsers {
             log.warning(
                 """
                 --socketio-trust-register: ANYBODY who reaches this server is whoever they say they are, takes that user's \
@@ -94,7 +94,7 @@ struct ServerApplication {
         }
         // The log lines so far are written before the line `listening on …`, so that a script that waits for that line
         // finds them.
-        LogWriter.waitUntilWritten(milliseconds: 1_000)
+        LogWriter.waitUntilWritten(limitMilliseconds: 1_000)
         announce(gateway, log)
         audit.write("started", [("version", .text(Version.text))])
         // Deferred blocks run in reverse order, so `audit.end()` runs before the deferred `waitUntilWritten` above,
@@ -111,19 +111,19 @@ struct ServerApplication {
             audit: audit,
             log: log
         )
-        let desk = settings.isInMemory ? nil : OrderFolder(folder: settings.data)
-        let look = { @Sendable [weak gateway] in
-            desk?.scan(ran: { audit.record($0, by: $1) }) { gateway?.carryOut($0, done: $1) }
+        let orderFolder = settings.isInMemory ? nil : OrderFolder(folder: settings.data)
+        let scanOrders = { @Sendable [weak gateway] in
+            orderFolder?.scan(reportingCommands: { audit.record($0, by: $1) }) { gateway?.carryOut($0, done: $1) }
         }
         // Carries out the orders that were left while no server ran, before any client is served.
-        look()
+        scanOrders()
         let tick: SignalWatch.Action = { [clock, weak gateway] in
             for event in clock.takeEvents() { gateway?.take(event) }
             renewal?.reloadIfChanged(serve)
             gateway?.renewTickets()
-            look()
+            scanOrders()
             keyRenewal.tick()
-            feed?.tick()
+            keySetFetcher?.tick()
             audit.tick()
         }
         let reload = { @Sendable in
@@ -165,7 +165,7 @@ struct ServerApplication {
         configuration.server.port = settings.listen.port
         configuration.server.tls = settings.tls
         configuration.server.webSocketPaths += Gateway.socketIOPaths
-        configuration.trustsRegister = settings.trustsRegister
+        configuration.trustsUnverifiedSocketIOUsers = settings.trustsUnverifiedSocketIOUsers
         configuration.server.subprotocols = ["ringline.v1"]
         configuration.server.maxConnections = settings.maxConnections
         configuration.server.trustedProxies = settings.trustedProxies
@@ -173,7 +173,7 @@ struct ServerApplication {
         // A long poll waits for 30 s at most.
         configuration.server.responseTimeoutSeconds = 45
         configuration.server.log = { level, text in
-            log.log(level: level == .error ? .error : .warning, "libwebsockets", [.library(ForeignText(text))])
+            log.log(level: level == .error ? .error : .warning, "libwebsockets", [.library(UntrustedText(text))])
         }
         configuration.admin = settings.admin.map { ($0.host, $0.port) }
         configuration.allowedOrigins = settings.allowedOrigins

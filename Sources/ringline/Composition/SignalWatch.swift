@@ -20,7 +20,7 @@ struct SignalWatch {
     }
 
     /// Blocks SIGTERM, SIGINT and others for this thread and all threads that it starts.
-    init(and others: [Int32] = []) {
+    init(alsoWatching others: [Int32] = []) {
         var set = sigset_t()
         sigemptyset(&set)
         for signal in [SIGTERM, SIGINT] + others { sigaddset(&set, signal) }
@@ -104,7 +104,7 @@ struct SignalWatch {
                     isEnding = true
                     stop()
                 } else if signal == SIGINT {
-                    LogWriter.waitUntilWritten(milliseconds: 200)
+                    LogWriter.waitUntilWritten(limitMilliseconds: 200)
                     exit(130)
                 }
             }

@@ -6,8 +6,8 @@ import Threads
 /// The keys that verify tokens; they can be read and fetched again while the server runs.
 final class TokenKeys: Sendable {
     private let state: Monitor<State>
-    /// The feed of the issuer's published keys; `nil` if none is configured.
-    let feed: KeySetFeed?
+    /// Fetches the issuer's published keys; `nil` if none is configured.
+    let keySetFetcher: KeySetFetcher?
 
     private struct State {
         /// The keys from files.
@@ -32,8 +32,8 @@ final class TokenKeys: Sendable {
     init(_ settings: ServeSettings, _ log: ServerLog, warn: (String) -> Void) throws(UsageError) {
         let state = Monitor(try Self.read(settings, warn: warn))
         self.state = state
-        feed = try settings.jwks.map { keys throws(UsageError) in
-            try KeySetFeed(keys, log: log) { json throws(UsageError) in try Self.take(json, into: state, log) }
+        keySetFetcher = try settings.jwks.map { keys throws(UsageError) in
+            try KeySetFetcher(keys, log: log) { json throws(UsageError) in try Self.take(json, into: state, log) }
         }
     }
 
@@ -46,12 +46,12 @@ final class TokenKeys: Sendable {
     /// Returns whether a token was refused for lack of a key that may arrive in a moment; if so, starts a fetch of the
     /// issuer's keys.
     func mayGetKey(after error: TokenError) -> Bool {
-        guard let feed else { return false }
+        guard let keySetFetcher else { return false }
         switch error {
-        case .unknownKey, .algorithm: return feed.missed()
+        case .unknownKey, .algorithm: return keySetFetcher.missed()
         // A key without an id is tried for every token. So until the issuer's set has arrived, the issuer's tokens are
         // checked with such a key of the settings, and their signature does not match.
-        case .signature: return feed.isEmpty && feed.missed()
+        case .signature: return keySetFetcher.isEmpty && keySetFetcher.missed()
         default: return false
         }
     }
@@ -60,7 +60,7 @@ final class TokenKeys: Sendable {
     ///
     /// The issuer's keys are fetched again.
     func load(_ settings: ServeSettings, warn: (String) -> Void) throws(UsageError) {
-        guard settings.jwks == feed?.keys else { throw UsageError("changing --jwks-url takes a restart") }
+        guard settings.jwks == keySetFetcher?.keys else { throw UsageError("changing --jwks-url takes a restart") }
         // A settings file that is only half written must not log everybody out, nor accept tokens of the development
         // key.
         guard Self.namesKeys(settings) || state.withLock({ $0.isDevelopment }) else {
@@ -76,7 +76,7 @@ final class TokenKeys: Sendable {
                 state = new
             }
         } catch { throw UsageError(error.description) }
-        feed?.fetchSoon()
+        keySetFetcher?.fetchSoon()
     }
 
     private static func namesKeys(_ settings: ServeSettings) -> Bool {

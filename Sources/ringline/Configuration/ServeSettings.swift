@@ -25,7 +25,7 @@ struct ServeSettings {
     let turn: TURN?
     let tls: ServerConfiguration.TLS?
     let allowedOrigins: Set<String>
-    let trustsRegister: Bool
+    let trustsUnverifiedSocketIOUsers: Bool
     let maxConnections: Int?
     let trustedProxies: [AddressRange]
     let loops: Int
@@ -75,7 +75,7 @@ struct ServeSettings {
         turn = try Self.turn(source)
         tls = try Self.tls(source)
         allowedOrigins = Set(try source.values("allow-origin"))
-        trustsRegister = try source.flag("socketio-trust-register")
+        trustsUnverifiedSocketIOUsers = try source.flag("socketio-trust-register")
         maxConnections = try Self.count("max-connections", source)
         trustedProxies = try Self.proxies(source)
         loops = try Self.loops(source)

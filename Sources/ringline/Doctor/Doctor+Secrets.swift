@@ -33,7 +33,7 @@ extension Doctor {
         let subject = "JWKS \(jwks.url)"
         let fix = "check the address, the network and --jwks-ca-file; without these keys the server refuses every token"
         do throws(UsageError) {
-            let fetched = try KeySetFeed.fetch(jwks)
+            let fetched = try KeySetFetcher.fetch(jwks)
             let verifier: TokenVerifier
             do throws(TokenKeyError) {
                 verifier = try TokenVerifier(keys: [.publishedKeySet(json: fetched.json)])

@@ -81,7 +81,7 @@ private final class JoinedSession {
             version: .v4,
             isSocket: true,
             credential: .valid(.init(user: try Inputs.user(.callee, 1), isInteger: false)),
-            trustsRegister: false,
+            trustsUnverifiedSocketIOUsers: false,
             at: Inputs.start
         )
         _ = take(.began)

@@ -51,7 +51,7 @@ private func parse(_ frames: [[UInt8]]) -> Int {
 /// Returns a candidate of the caller as it is relayed to the callee: the server's members, and those of the sender.
 func relayed(candidate number: Int) throws -> (head: RelayedSignal, members: RelayedMembers) {
     let room = "p2p:\(Inputs.userName(.caller, 1))-\(Inputs.userName(.callee, 1))"
-    let log = LogHead(LogName(callID: try Inputs.call(1), room: room, epoch: 1))
+    let log = EncodedLogIdentity(LogIdentity(callID: try Inputs.call(1), room: room, epoch: 1))
     let position = LogPosition(in: log, seq: UInt64(number) + 5, at: Inputs.start)
     let head = RelayedSignal(
         kind: .ice,

@@ -2,23 +2,23 @@ import CallCore
 import Testing
 
 /// The error of a test whose setup is wrong.
-struct Missing: Error, CustomStringConvertible {
+struct InvalidFixture: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
 }
 
 func user(_ text: String) throws -> UserID {
-    guard let id = UserID(text) else { throw Missing("\(text) is no user id") }
+    guard let id = UserID(text) else { throw InvalidFixture("\(text) is not a user id") }
     return id
 }
 
 func call(_ text: String) throws -> CallID {
-    guard let id = CallID(text) else { throw Missing("\(text) is no call id") }
+    guard let id = CallID(text) else { throw InvalidFixture("\(text) is not a call id") }
     return id
 }
 
-func name(_ text: String) throws -> SignalID {
-    guard let id = SignalID(text) else { throw Missing("\(text) is no signal id") }
+func signalID(_ text: String) throws -> SignalID {
+    guard let id = SignalID(text) else { throw InvalidFixture("\(text) is not a signal id") }
     return id
 }
 
@@ -27,7 +27,7 @@ func name(_ text: String) throws -> SignalID {
 /// The fingerprint of its token is made from the device's name, so that two devices share none by accident.
 func device(_ text: String, fingerprint: UInt64? = nil) throws -> DeviceIdentity {
     let sum = text.utf8.reduce(UInt64(17)) { $0 &* 31 &+ UInt64($1) }
-    guard let id = DeviceID(text) else { throw Missing("\(text) is no device id") }
+    guard let id = DeviceID(text) else { throw InvalidFixture("\(text) is not a device id") }
     return DeviceIdentity(id: id, fingerprint: TokenFingerprint(rawValue: fingerprint ?? sum))
 }
 
@@ -97,7 +97,7 @@ struct CallBench {
         epoch: UInt32? = nil,
         bytes: Int = 10
     ) throws -> [Output] {
-        let name = try id.map { try CallCoreTests.name($0) }
+        let name = try id.map { try CallCoreTests.signalID($0) }
         return give(.signal(Signal(content, id: name, epoch: epoch, byteCount: bytes), from: side, device))
     }
 

@@ -36,7 +36,7 @@ struct EngineTarget: FuzzTarget {
             version: version,
             isSocket: isSocket,
             credential: .none,
-            trustsRegister: first & 4 != 0,
+            trustsUnverifiedSocketIOUsers: first & 4 != 0,
             at: now
         )
         var number: UInt64 = 0

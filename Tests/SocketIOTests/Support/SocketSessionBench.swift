@@ -3,7 +3,7 @@ import CallWire
 
 @testable import SocketIO
 
-struct Missing: Error {}
+struct InvalidFixture: Error {}
 
 /// One session with a clock, and a record of its outputs.
 struct SocketSessionBench {
@@ -14,7 +14,7 @@ struct SocketSessionBench {
     private var lastRequest: UInt64 = 0
 
     static func identity(_ user: String = "11") throws -> SocketSession.Identity {
-        guard let user = UserID(user) else { throw Missing() }
+        guard let user = UserID(user) else { throw InvalidFixture() }
         return .init(user: user, isInteger: true)
     }
 
@@ -29,7 +29,7 @@ struct SocketSessionBench {
             version: version,
             isSocket: isSocket,
             credential: credential,
-            trustsRegister: trusts,
+            trustsUnverifiedSocketIOUsers: trusts,
             at: now
         )
         give(.began)

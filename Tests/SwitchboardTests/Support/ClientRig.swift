@@ -84,7 +84,7 @@ final class ClientRig {
             isMoving = false
             for device in devices {
                 guard let connection = device.connection else { continue }
-                for frame in world.taken(connection) {
+                for frame in world.takeFrames(of: connection) {
                     isMoving = true
                     try feed(device, .received(ServerMessage(Array(frame.description.utf8))))
                 }

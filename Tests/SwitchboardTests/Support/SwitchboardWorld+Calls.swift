@@ -118,7 +118,7 @@ struct Talk {
 
     /// Discards the frames that both connections were sent so far.
     func clear() {
-        _ = world.taken(caller)
-        _ = world.taken(callee)
+        _ = world.takeFrames(of: caller)
+        _ = world.takeFrames(of: callee)
     }
 }

@@ -212,7 +212,7 @@ final class SwitchboardWorld {
     }
 
     /// Returns the frames that a connection was sent since the last call of this function.
-    func taken(_ connection: ConnectionID) -> [Frame] { frames.removeValue(forKey: connection) ?? [] }
+    func takeFrames(of connection: ConnectionID) -> [Frame] { frames.removeValue(forKey: connection) ?? [] }
 
     /// Returns the pushes that were requested since the last call of this function.
     func takenPushes() -> [OutgoingPush] {

@@ -4,7 +4,7 @@ public import CallCore
 ///
 /// iOS ends an app that does not report a VoIP push, and then withholds further pushes. So every decision contains a
 /// report. ``CallClient`` makes the decision and applies it when it receives ``CallClient/Input/pushed(_:)``.
-public enum PushVerdict: Equatable, Sendable {
+public enum PushDecision: Equatable, Sendable {
     /// The call is new to this device: report it and let it ring.
     case ring
     /// There is nothing to ring for: report a call and end it immediately, for this reason.
@@ -84,12 +84,12 @@ public enum PushVerdict: Equatable, Sendable {
     }
 
     /// Returns the decision on the dictionary of a push, even if the dictionary is malformed.
-    public static func of(_ push: [String: PushValue], _ context: Context, at now: Moment) -> PushVerdict {
+    public static func of(_ push: [String: PushValue], _ context: Context, at now: Moment) -> PushDecision {
         of(IncomingPush(push, for: context.user), context, at: now)
     }
 
     /// Returns the decision on a push that was read already.
-    public static func of(_ push: IncomingPush, _ context: Context, at now: Moment) -> PushVerdict {
+    public static func of(_ push: IncomingPush, _ context: Context, at now: Moment) -> PushDecision {
         guard push.isIncomingCall, let callID = push.callID, let from = push.from, from != context.user else {
             return .reportThenEnd(.failed)
         }

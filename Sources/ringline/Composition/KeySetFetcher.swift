@@ -7,7 +7,7 @@ import Threads
 /// set lacks.
 ///
 /// The last usable set stays in force until another one arrives.
-final class KeySetFeed: Sendable {
+final class KeySetFetcher: Sendable {
     /// The largest accepted body, in bytes.
     ///
     /// A set of many keys has about 30 KB.
@@ -43,7 +43,7 @@ final class KeySetFeed: Sendable {
         let keys: Int
     }
 
-    /// Creates a feed that fetches nothing before the first ``tick()``.
+    /// Creates a fetcher that fetches nothing before the first ``tick()``.
     init(
         _ keys: PublishedKeys,
         log: ServerLog,
@@ -125,7 +125,7 @@ final class KeySetFeed: Sendable {
             log.log(
                 level: failures == 1 || failures % Self.logAgainAfter == 0 ? .error : .debug,
                 "the key set cannot be fetched; the previous keys stay in use",
-                [.keySet(OperatorText(keys.url)), .keySetFailures(failures), .error(ForeignText("\(error)"))]
+                [.keySet(OperatorText(keys.url)), .keySetFailures(failures), .error(UntrustedText("\(error)"))]
             )
         }
     }

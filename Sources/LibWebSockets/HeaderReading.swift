@@ -38,47 +38,6 @@ struct HeaderReader {
         }
     }
 
-    /// Returns the value of a header for which the library has no token.
-    ///
-    /// - Parameter name: Lower case, without the colon.
-    /// - Returns: The value; nil if the header is missing.
-    func custom(_ name: String) -> String? {
-        let key = name + ":"
-        let length = Int(lws_hdr_custom_length(wsi, key, Int32(key.utf8.count)))
-        guard length > 0 else { return nil }
-        return String(unsafeUninitializedCapacity: length + 1) { buffer in
-            buffer.withMemoryRebound(to: CChar.self) { buffer in
-                max(
-                    0,
-                    Int(
-                        lws_hdr_custom_copy(
-                            wsi,
-                            buffer.baseAddress,
-                            Int32(length + 1),
-                            key,
-                            Int32(key.utf8.count)
-                        )
-                    )
-                )
-            }
-        }
-    }
-
-    /// Returns one of the headers that ``ServerConfiguration/keptHeaders`` may name.
-    func named(_ name: String) -> String? {
-        switch name {
-        case "user-agent": value(WSI_TOKEN_HTTP_USER_AGENT)
-        case "if-none-match": value(WSI_TOKEN_HTTP_IF_NONE_MATCH)
-        case "access-control-request-headers": value(WSI_TOKEN_HTTP_AC_REQUEST_HEADERS)
-        case "x-forwarded-for": value(WSI_TOKEN_X_FORWARDED_FOR)
-        case "accept": value(WSI_TOKEN_HTTP_ACCEPT)
-        case "accept-language": value(WSI_TOKEN_HTTP_ACCEPT_LANGUAGE)
-        case "cookie": value(WSI_TOKEN_HTTP_COOKIE)
-        case "referer": value(WSI_TOKEN_HTTP_REFERER)
-        default: custom(name)
-        }
-    }
-
     /// The request's method and path; nil if the method is unknown or the path does not begin with `/`.
     var target: (method: String, path: String)? {
         for (token, method) in Self.methods where has(token) {
@@ -108,7 +67,7 @@ struct HeaderReader {
 
 extension RequestHead {
     /// Copies the request head that the library holds during a callback; nil without a known method and a path.
-    init?(_ headers: HeaderReader, row: Connection, keeping names: [String]) {
+    init?(_ headers: HeaderReader, row: Connection) {
         guard let (method, path) = headers.target else { return nil }
         self.init(
             method: method,
@@ -123,9 +82,6 @@ extension RequestHead {
             listener: Int(row.listener),
             peerAddress: row.peer.text
         )
-        for name in names {
-            if let value = headers.named(name) { kept.append((name, value)) }
-        }
         clientNetwork = ClientNetwork(row.peer)
     }
 

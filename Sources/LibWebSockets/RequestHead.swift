@@ -28,16 +28,6 @@ public struct RequestHead: Sendable {
     /// The network to which the limits attribute the request before authentication: the network of the peer or, if the
     /// peer is a trusted proxy, the network of the proxy's client.
     public var clientNetwork: ClientNetwork
-    /// The headers that ``ServerConfiguration/keptHeaders`` names, with lower-case names.
-    var kept: [(name: String, value: String)]
-
-    /// Returns the value of one of ``ServerConfiguration/keptHeaders``.
-    ///
-    /// - Parameter name: Lower case.
-    /// - Returns: The value; nil if the header was not sent.
-    public func header(named name: String) -> String? {
-        kept.first { $0.name == name }?.value
-    }
 
     /// Returns the first query parameter of this name.
     public func parameter(_ name: String) -> String? {
@@ -56,8 +46,7 @@ public struct RequestHead: Sendable {
         protocols: [String] = [],
         isTLS: Bool = false,
         listener: Int = 0,
-        peerAddress: String = "127.0.0.1",
-        headers: [(name: String, value: String)] = []
+        peerAddress: String = "127.0.0.1"
     ) {
         self.method = method
         self.path = path
@@ -71,6 +60,5 @@ public struct RequestHead: Sendable {
         self.listener = listener
         self.peerAddress = peerAddress
         clientNetwork = ClientNetwork(PeerAddress(peerAddress) ?? PeerAddress())
-        kept = headers
     }
 }

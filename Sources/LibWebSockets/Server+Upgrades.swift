@@ -46,7 +46,7 @@ extension Server {
 
     /// Copies the needed parts of a request's or upgrade's head.
     func readHead(_ headers: HeaderReader, _ slot: Int) -> RequestHead? {
-        var head = RequestHead(headers, row: table[slot], keeping: configuration.keptHeaders)
+        var head = RequestHead(headers, row: table[slot])
         if table[slot].isProxy { head?.takeForwarded(headers, trusting: configuration.trustedProxies) }
         return head
     }

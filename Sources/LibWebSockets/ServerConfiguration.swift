@@ -92,11 +92,6 @@ public struct ServerConfiguration: Sendable {
     /// By default no proxy is trusted.
     public var trustedProxies: [AddressRange] = []
 
-    /// Further request headers that ``RequestHead/header(named:)`` returns, in lower case.
-    public var keptHeaders = [
-        "user-agent", "if-none-match", "access-control-request-method", "access-control-request-headers",
-        "x-forwarded-for",
-    ]
     /// Receives the library's log lines, limited in rate and with control characters escaped; called on any thread.
     public var log: (@Sendable (LibraryLogLevel, String) -> Void)?
 

@@ -1,3 +1,4 @@
+import LibWebSockets
 import Testing
 
 @testable import Gateway
@@ -24,5 +25,20 @@ struct OriginPolicyTests {
     func any() {
         let policy = OriginPolicy(allowing: ["*"])
         for origin in ["https://evil.example", "null", ""] { #expect(policy.isAllowed(origin: origin, host: "x")) }
+    }
+
+    @Test(
+        "An origin with a character outside printable ASCII gets no CORS headers, so it is not copied into a response",
+        arguments: [
+            ("https://app.example", true), ("null", true), ("https://a.example\u{1}", false),
+            ("https://a\tb.example", false), ("https://a.example\u{7F}", false), ("https://日本.example", false),
+            ("https://a\r\nSet-Cookie: x", false),
+        ]
+    )
+    func echo(_ origin: String, _ isEchoed: Bool) {
+        let echoed = OriginPolicy.headers(for: origin).filter { $0.value == origin }
+        #expect(echoed.map(\.name) == (isEchoed ? ["Access-Control-Allow-Origin"] : []))
+        #expect(OriginPolicy.headers(for: origin).isEmpty != isEchoed)
+        #expect(OriginPolicy.preflightHeaders(for: origin).isEmpty != isEchoed)
     }
 }

@@ -20,8 +20,12 @@ struct OriginPolicy: Sendable {
     }
 
     /// Returns the headers that let a page of this origin read a response.
+    ///
+    /// There are none for an origin with a character outside printable ASCII. No browser sends one, and a control
+    /// character must not be copied into a header of the response.
     static func headers(for origin: String) -> [HTTPResponse.Header] {
-        [
+        guard isPrintable(origin) else { return [] }
+        return [
             .init("Access-Control-Allow-Origin", origin),
             .init("Vary", "Origin"),
             // The headers that a page may read besides the body: how long to wait, and what is wrong with its token.
@@ -29,10 +33,17 @@ struct OriginPolicy: Sendable {
         ]
     }
 
-    /// The headers of the response to a browser's preflight request: the requests that its page may send.
-    static let preflightHeaders: [HTTPResponse.Header] = [
-        .init("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE, OPTIONS"),
-        .init("Access-Control-Allow-Headers", "Authorization, Content-Type"),
-        .init("Access-Control-Max-Age", "600"),
-    ]
+    /// Returns the headers of the response to a browser's preflight request: the requests that its page may send.
+    ///
+    /// There are none for an origin with a character outside printable ASCII.
+    static func preflightHeaders(for origin: String?) -> [HTTPResponse.Header] {
+        guard isPrintable(origin ?? "") else { return [] }
+        return [
+            .init("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE, OPTIONS"),
+            .init("Access-Control-Allow-Headers", "Authorization, Content-Type"),
+            .init("Access-Control-Max-Age", "600"),
+        ]
+    }
+
+    private static func isPrintable(_ origin: String) -> Bool { origin.utf8.allSatisfy { (0x20...0x7E).contains($0) } }
 }

@@ -71,6 +71,9 @@ extension RequestRouter {
     }
 
     func preflight(_ head: RequestHead) -> HTTPResponse {
-        HTTPResponse(status: 204, headers: Self.commonHeaders(for: head.origin) + OriginPolicy.preflightHeaders)
+        HTTPResponse(
+            status: 204,
+            headers: Self.commonHeaders(for: head.origin) + OriginPolicy.preflightHeaders(for: head.origin)
+        )
     }
 }

@@ -14,7 +14,7 @@ struct LoopHandles {
     let peerPoll = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
 
     init() throws(ServerError) {
-        guard uv_loop_init(loop) == 0 else { throw .library("uv_loop_init failed") }
+        guard uv_loop_init(loop) == 0 else { throw .eventLoop("uv_loop_init failed") }
     }
 
     func start(owner: UnsafeMutableRawPointer, peerWatch: Int32) {

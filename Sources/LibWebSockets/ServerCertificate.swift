@@ -22,7 +22,7 @@ public final class ServerCertificate: Sendable {
             throw .unreadableFile(path: path, reason: String(cString: strerror(errno)))
         }
         guard let holder = SSL_CTX_new(TLS_server_method()) else {
-            throw .library("OpenSSL cannot create a TLS context (SSL_CTX_new)")
+            throw .openSSL("it cannot create a TLS context (SSL_CTX_new)")
         }
         clws_ask_no_passphrase(holder)
         ERR_clear_error()

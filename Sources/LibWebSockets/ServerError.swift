@@ -12,8 +12,14 @@ public enum ServerError: Error, Equatable, CustomStringConvertible {
     case badCertificate(path: String, reason: String)
     /// libwebsockets' libuv plugin is not installed.
     case eventLoopPluginMissing
-    /// Any other failure of `lws_create_context` or libuv.
+    /// Any other failure of libwebsockets, such as of `lws_create_context`.
     case library(String)
+    /// OpenSSL could not create something that TLS needs.
+    case openSSL(String)
+    /// libuv could not create an event loop.
+    case eventLoop(String)
+    /// The system could not start a thread for each event loop.
+    case threads(String)
 
     /// One sentence for the operator.
     public var description: String {
@@ -27,6 +33,9 @@ public enum ServerError: Error, Equatable, CustomStringConvertible {
         case .eventLoopPluginMissing:
             "libwebsockets cannot load its libuv plugin: apt-get install libwebsockets-evlib-uv."
         case .library(let reason): "libwebsockets did not start: \(reason)."
+        case .openSSL(let reason): "OpenSSL failed: \(reason)."
+        case .eventLoop(let reason): "The event loop of libuv did not start: \(reason)."
+        case .threads(let reason): "The threads of the event loops did not start: \(reason)."
         }
     }
 }

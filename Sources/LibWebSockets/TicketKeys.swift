@@ -28,7 +28,7 @@ final class TicketKeys: Sendable {
     /// Creates a ring with one key.
     init() throws(ServerError) {
         guard let ring = clws_make_tickets() else {
-            throw .library("OpenSSL cannot generate random keys for TLS session tickets")
+            throw .openSSL("it cannot generate random keys for TLS session tickets")
         }
         self.ring = ring
     }

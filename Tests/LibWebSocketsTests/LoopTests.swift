@@ -120,6 +120,8 @@ extension EveryTest {
                 }
                 #expect(throws: ServerError.badAddress("nowhere")) { try TestServer { $0.host = "nowhere" } }
                 #expect("\(ServerError.portTaken(host: "::", port: 1))".contains("taken"))
+                #expect("\(ServerError.openSSL("no memory"))" == "OpenSSL failed: no memory.")
+                #expect("\(ServerError.threads("too many"))".contains("threads"))
             }
         }
 

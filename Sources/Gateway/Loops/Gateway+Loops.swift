@@ -28,7 +28,7 @@ extension Gateway {
     func startWorkers() throws(ServerError) {
         guard workers.allSatisfy({ $0.start() }) else {
             endWorkers()
-            throw .library("the system cannot start a thread for each of the --loops: raise the limit on threads")
+            throw .threads("the system cannot start a thread for each of the --loops: raise the limit on threads")
         }
     }
 

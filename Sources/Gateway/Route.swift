@@ -98,7 +98,10 @@ enum Route: Equatable {
             return .block(try RequestBody.blockedUser(in: body))
         case .unblock(let id):
             guard let user = UserID(id) else {
-                throw .invalid(.userId, "must be a user id: 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+                throw .invalid(
+                    .userId,
+                    "must be a user id: 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ @ : + -"
+                )
             }
             return .unblock(user)
         case .doNotDisturb:
@@ -114,7 +117,7 @@ enum Route: Equatable {
 
     private static func callID(_ text: String) throws(WireError) -> CallID {
         guard let id = CallID(text) else {
-            throw .invalid(.callId, "must be 1 to 128 characters of A–Z a–z 0–9 . _ : -")
+            throw .invalid(.callId, "must be 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ : -")
         }
         return id
     }

@@ -163,7 +163,7 @@ extension RequestHead {
         guard let device = DeviceID(text) else {
             throw WireError(
                 .invalidField,
-                "device: must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -",
+                "device: must be 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ @ : + -",
                 field: "device"
             )
         }

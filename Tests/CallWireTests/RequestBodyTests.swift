@@ -48,7 +48,7 @@ struct RequestBodyTests {
 
     @Test("A revocation of tokens may name another user")
     func logOut() throws {
-        #expect(result(#"{"userId":10}"#, RequestBody.revokedUser) == .success(try #require(UserID("10"))))
+        #expect(result(#"{"userId":10}"#, RequestBody.revokedUser) == .success(UserID("10")))
         #expect(result("{}", RequestBody.revokedUser) == .success(nil))
         #expect(result(#"{"userId":[]}"#, RequestBody.revokedUser).error?.field == "userId")
     }

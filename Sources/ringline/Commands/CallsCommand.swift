@@ -29,7 +29,7 @@ struct CallsCommand: ParsableCommand {
 
     private func list() throws(UsageError) -> String {
         let user = try user.map { name throws(UsageError) in try UserID(orComplaint: name) }
-        guard (1...1_000_000).contains(limit) else { throw UsageError("--limit must be a number from 1") }
+        guard (1...1_000_000).contains(limit) else { throw UsageError("--limit must be a number from 1 to 1000000") }
         let calls: [CallRecord]
         do throws(StoreFailure) {
             let reader = try SQLiteCallStore.reader(folder: data)

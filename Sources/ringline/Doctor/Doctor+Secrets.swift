@@ -6,7 +6,7 @@ import LibWebSockets
 extension Doctor {
     /// Returns a finding for each secret file that every user of this machine can read.
     ///
-    /// If there is no such file, returns one finding for all files.
+    /// If others can read none of them, returns one finding for all; if there are no secret files, returns none.
     func secretFiles() -> [Finding] {
         let subject = "secrets"
         let named: [(String, String?)] = [
@@ -31,7 +31,9 @@ extension Doctor {
     func publishedKeys() -> Finding? {
         guard let jwks = settings.jwks, usesNetwork else { return nil }
         let subject = "JWKS \(jwks.url)"
-        let fix = "check the address, the network and --jwks-ca-file; without these keys the server refuses every token"
+        let fix =
+            "check the address, the network and --jwks-ca-file; "
+            + "without these keys the server refuses the tokens that are signed with them"
         do throws(UsageError) {
             let fetched = try KeySetFetcher.fetch(jwks)
             let verifier: TokenVerifier

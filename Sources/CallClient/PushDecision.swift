@@ -140,8 +140,8 @@ public enum PushDecision: Equatable, Sendable {
     /// Returns whether ringing has stopped by the time the push arrives.
     private static func isLate(_ push: IncomingPush, _ context: Context, at now: Moment) -> Bool {
         var skew = context.clockSkew ?? Moment.Duration.seconds(0)
-        // A push arrives after it was sent, so this device's clock is ahead by no more than the difference. A negative
-        // difference shows that the clock is behind.
+        // A push arrives after it was sent, so this device's clock is ahead of the server's by at most `now - sentAt`.
+        // If this difference is negative, the clock is behind.
         if let sentAt = push.sentAt { skew = min(skew, now - sentAt) }
         let until = push.ringUntil ?? push.sentAt.map { $0 + ClientLimits.longestRing }
         return until.map { now > $0 + skew } ?? false

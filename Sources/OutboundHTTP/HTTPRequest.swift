@@ -11,7 +11,8 @@ public struct HTTPRequest: Sendable {
     public var headers: [HTTPHeader]
     /// The body; empty means that there is no body.
     public var body: [UInt8]
-    /// The time limit for the whole request, in milliseconds from ``HTTPClient/send(_:completion:)``, waiting included.
+    /// The time limit for the whole request, in milliseconds from ``HTTPClient/send(_:completion:)``, the time in the
+    /// client's queue included.
     public var timeoutMilliseconds: Int64
     /// The names of the response headers to keep, in lower case.
     ///

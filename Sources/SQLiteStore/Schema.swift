@@ -6,6 +6,11 @@ import SQLite
 ///
 /// Moments are milliseconds since 1970. Unsigned numbers (seq, digest, token fingerprint) are stored as the `Int64` of
 /// the same bits, because SQLite has only signed numbers.
+///
+/// - `entry.mark` is the fingerprint of the sender's token.
+/// - `device.is_named` is 1 if the client named the device, and 0 if the server made the id.
+/// - `crashes` counts the openings that no clean close followed, the present opening included; a reset sets it to 1.
+/// - `last_call_number` is the highest number of the deleted calls; the numbers of the other calls are in `call`.
 enum Schema {
     static let migrations = Migrations([version1, version2])
 

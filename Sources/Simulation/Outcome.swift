@@ -28,7 +28,7 @@ public struct Statistics: Sendable {
     public var acknowledged = 0
     /// The number of calls that ended, by reason.
     public var endings: [String: Int] = [:]
-    /// A hash of the course of events; another course gives another hash.
+    /// A hash of the course of events, to notice that two runs differ.
     public var trace: UInt64 = 0xcbf2_9ce4_8422_2325
     /// The pairs of state and event that were visited.
     public var coverage = Coverage()

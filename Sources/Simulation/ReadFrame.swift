@@ -55,7 +55,8 @@ final class ReadFrame {
         return read
     }
 
-    /// A hash of the frame's entry; different entries have different hashes.
+    /// A hash of the entry's type, id, sending device, state and reason, to notice two different entries under one
+    /// `seq`; 0 if the frame is not an object.
     var fingerprint: UInt64 {
         if let known { return known }
         let new = object.map { Self.fingerprint(of: $0) } ?? 0

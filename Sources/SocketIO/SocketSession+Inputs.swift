@@ -92,7 +92,7 @@ extension SocketSession {
         let requestNumber: UInt64?
         let confirmation: Confirmation
         let sentAt: Moment
-        /// The last entry of each call's log that was sent between the previous ping and this one, by sequence number.
+        /// For each call, the sequence number of the last entry that was sent between the previous ping and this ping.
         let seen: [LogIdentity: UInt64]
         /// The value of ``SocketSession/queuedPackets`` at the ping: every packet up to this number was queued before
         /// it.

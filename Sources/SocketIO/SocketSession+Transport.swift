@@ -209,9 +209,10 @@ extension SocketSession {
     /// Sends a ping, or lets the client's next poll take its place.
     ///
     /// On a WebSocket the ping is an Engine.IO ping in version 4, and a WebSocket ping frame in version 3, whose
-    /// servers may not send Engine.IO pings. A client that polls gets an Engine.IO ping only in version 4, and only for
-    /// the switchboard. Otherwise the client's next poll confirms the packets before it; if the switchboard asks and
-    /// nothing is queued, a `noop` makes the client poll again.
+    /// servers may not send Engine.IO pings. A client that polls gets an Engine.IO ping only in version 4, and only if
+    /// the switchboard asked for the ping. In all other cases a client that polls gets no ping, and the client's next
+    /// poll confirms the packets before that poll. If the switchboard asked and nothing is queued, a `noop` makes the
+    /// client poll again.
     ///
     /// `requestNumber`: The switchboard's number for the ping; `nil` if the session pings of its own accord.
     mutating func ping(requestNumber: UInt64?, at now: Moment) {

@@ -74,7 +74,7 @@ package final class Inbox<Element: Sendable>: Sendable {
     ///
     /// The function is called when an element is added to an empty inbox, when the inbox is closed, and immediately if
     /// the inbox is not empty or is closed already. It is called while the inbox is locked, so it must not access the
-    /// inbox. For the same reason, no thread calls a function any more once this method has replaced it.
+    /// inbox. For the same reason, the previous function is not called any more when this method has returned.
     package func setWakeFunction(_ function: (@Sendable () -> Void)?) {
         state.withLock { state in
             state.wake = function

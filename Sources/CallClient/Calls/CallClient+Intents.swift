@@ -129,7 +129,8 @@ extension CallClient {
         }
         let wrapped = Array("{\"data\":\(text)}".utf8)
         guard calls[index].isAnswered, text.utf8.count <= WireLimits.infoBytes,
-            // Text that is not one JSON value would make the frame malformed. The error of the parser is not needed.
+            // Text that is not one JSON value would make the frame malformed. `try?`: the app only learns that the text
+            // was refused.
             let object = try? JSONObject(wrapped), object.members.count == 1, enqueue(.info(text), of: index)
         else {
             out.append(.refused(uuid, .notPossible))

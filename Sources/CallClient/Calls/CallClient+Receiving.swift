@@ -51,8 +51,8 @@ extension CallClient {
     /// Returns the call that a signal belongs to, live or ended; `nil` if this device does not know that call.
     ///
     /// An incoming call without an epoch gets the epoch of the signal, unless another call has this epoch or a later
-    /// one. If the signal's epoch is earlier than that of the newest call and no known call has it, the newest call is
-    /// returned, and `isNew` then rejects the signal.
+    /// epoch; then the call with exactly this epoch is returned, if there is such a call. A signal with an earlier
+    /// epoch that no known call has is stale: the newest call is returned, so that `isNew` rejects the signal.
     private mutating func locateCall(
         _ envelope: ServerMessage.Envelope,
         peer: UserID,
@@ -62,8 +62,8 @@ extension CallClient {
         guard let index = newestCall(envelope.callID, peer: peer) else { return nil }
         guard let epoch = calls[index].epoch else {
             if calls[index].side == .callee {
-                // If the call known here has ended without an epoch and none of its signals waits for an ack, the
-                // signal belongs to another call.
+                // If the call known here has ended without an epoch and none of its outgoing signals waits for an ack,
+                // the received signal belongs to another call.
                 guard calls[index].isLive || hasUnacknowledged(index) else { return nil }
                 guard !isEpochTaken(envelope.epoch, besides: index) else { return exactCall(envelope, peer: peer) }
                 setEpoch(envelope.epoch, of: index)
@@ -90,8 +90,8 @@ extension CallClient {
         let isOurFirstOffer =
             event.state == .ringing && calls[index].side == .caller && isFirstOffer(event.offerID, of: index)
         // While this call has no epoch, the event is about another call in two cases:
-        // 1. The event is `ringing`, and this call did not begin with the offer that the event names. (The server sends
-        //    `ringing` to the calling device only.)
+        // 1. The event is `ringing`, and this call did not begin with the offer that the event names. The server sends
+        //    `ringing` only to the device that made the call, so this device made another call with that offer.
         // 2. This call is outgoing, and none of its signals waits for an ack: its offer was not sent yet or was
         //    refused, so the server has given this call no epoch.
         let isAnother =
@@ -163,8 +163,8 @@ extension CallClient {
             calls[index].receivedSignals = []
         }
         calls[index].epoch = epoch
-        // The server lost the ended call with this epoch in a crash. The waiting signals of the ended call must not
-        // reach this call.
+        // If an ended call has this epoch, the server lost that call in a crash, and that call's waiting signals must
+        // not reach this call.
         for other in calls.indices where other != index && isSameCall(other, of: index) && !calls[other].isLive {
             clearOutbox(other)
         }
@@ -190,8 +190,9 @@ extension CallClient {
 
     /// Returns whether an offer begins another call under the epoch of a call that has ended here.
     ///
-    /// A server that crashed may assign an epoch a second time. An offer with the id of the offer that began the ended
-    /// call belongs to the ended call. An offer that is not the first entry of its call is a renegotiation.
+    /// A server that crashed may assign an epoch a second time. An offer with the id and the device of the offer that
+    /// began the ended call is a copy of that offer. An offer that is not the first entry of its call is a
+    /// renegotiation.
     private func beginsAnew(_ envelope: ServerMessage.Envelope, for index: Int) -> Bool {
         guard case .ended = calls[index].phase, calls[index].side == .callee, envelope.epoch == calls[index].epoch,
             calls[index].answeringDevice != configuration.device, Self.isFirst(envelope),
@@ -205,7 +206,8 @@ extension CallClient {
 
     /// Returns whether a call rings after all, although its push had seemed late.
     ///
-    /// This device's clock was ahead by an unknown time, which the server's messages since then have shown.
+    /// The push seemed late because this device's clock is ahead. Since then, the server's messages have shown by how
+    /// much.
     private func ringsAfterAll(
         _ offer: IncomingOffer,
         _ envelope: ServerMessage.Envelope,
@@ -349,8 +351,9 @@ extension CallClient {
         guard case .ended(let reason, _) = calls[index].phase, envelope.epoch == calls[index].epoch,
             event.state != .ended, !hasUnacknowledged(index)
         else { return }
-        // Only the caller's device gets `ringing`, so the server means an outgoing call. If the call that ended here is
-        // incoming, the server gave its epoch, after a crash, to another call, which an earlier launch of the app made.
+        // Only the calling device gets `ringing`, so the server's call is one that this device made. If the call here
+        // is incoming, then the server crashed and gave the same epoch to a call that an earlier launch of the app
+        // made.
         if event.state == .ringing { calls[index].side = .caller }
         // An incoming call continues if another device of this user answered it.
         let isOurs = calls[index].side == .caller || event.answeredBy == configuration.device

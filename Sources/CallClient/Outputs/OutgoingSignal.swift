@@ -132,8 +132,8 @@ public struct OutgoingSignal: Equatable, Sendable {
                 json.value(name)
             }
             if let firstOffer {
-                // Without `begin`, the server would take an offer under a callId in use for a renegotiation, for
-                // example after the app was killed in a call.
+                // Without `begin`, the server would treat an offer as a renegotiation if its callId is in use, as it
+                // may be after the app was killed in a call.
                 json.name("begin")
                 json.value(true)
                 json.name("ringTimeout")

@@ -10,7 +10,8 @@ final class Connection {
     var principal: Principal
     /// The device, with the newest token that it presented.
     var device: DeviceIdentity
-    /// Whether the client named the device; otherwise the device's id stands for the connection or the token.
+    /// Whether the client named the device; otherwise the server made the device's id, from the token or for this
+    /// connection.
     let isNamed: Bool
     /// When anything was last received from the client.
     var heardAt: Moment
@@ -29,8 +30,8 @@ final class Connection {
     var pings: UInt64 = 0
     /// The calls whose end was written to the connection, each with the number of the ping whose pong will confirm it.
     var unconfirmedEnds: [(call: CallNumber, side: Side, ping: UInt64)] = []
-    /// Whether the connection asked for the presence of users, and the store could not be read to find out whether they
-    /// are contacts.
+    /// Whether presence is still owed to the connection, because the store could not be read for the contacts of its
+    /// user.
     var hasUnknownPeers = false
     /// Whether the device may have to be notified of ended calls at rest that the store could not read.
     var hasUnreadEnds = false

@@ -5,7 +5,7 @@ import CallPorts
 ///
 ///                 send           200
 ///     (start) ───────────▶ sent ──────▶ accepted
-///                ▲           │ no response, 429, 5xx, the other environment
+///                ▲           │ no response, 429, 5xx, the first BadDeviceToken (then the other environment)
 ///                │ moment    ▼
 ///                └──────── waiting         sent ──(any other error)──▶ refused
 ///

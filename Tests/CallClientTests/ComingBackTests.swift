@@ -32,7 +32,7 @@ struct ComingBackTests {
         #expect(bench.take(.socketClosed).contains(.connect))
     }
 
-    @Test("The call continues, and the new server receives the signals that the old one did not acknowledge")
+    @Test("The call continues, and the new server receives the signals that the old server did not acknowledge")
     func goesOn() throws {
         var bench = ClientBench.talking()
         let info = try #require(bench.take(.sendInfo(ClientBench.uuid(), "1")).compactMap(\.sent).first)

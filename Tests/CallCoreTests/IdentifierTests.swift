@@ -105,7 +105,7 @@ struct DeviceIdentityTests {
         #expect(!nameless.isSame(as: try device("a1", fingerprint: 6)))
     }
 
-    @Test("Devices with different ids differ even under one token; one id is one device under any token")
+    @Test("Two ids are two devices even with the same token; the same id is the same device with any token")
     func twoNames() throws {
         #expect(try !device("a1", fingerprint: 5).isSame(as: device("a2", fingerprint: 5)))
         #expect(try device("a1", fingerprint: 5).isSame(as: device("a1", fingerprint: 6)))

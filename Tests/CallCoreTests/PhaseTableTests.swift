@@ -4,7 +4,9 @@ import Testing
 /// The result of every signal, in every phase, from every kind of device.
 @Suite("A signal")
 struct PhaseTableTests {
-    /// The phase of the call; an ended call was either answered first or declined.
+    /// The phase of the call.
+    ///
+    /// `ended`: the call was answered and then ended; `declined`: the callee declined it.
     enum Stage: String, CaseIterable, Sendable { case ringing, answered, active, ended, declined }
 
     /// The sender: the user's device that is in the call, or another device of the same user.

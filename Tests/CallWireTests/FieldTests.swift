@@ -30,7 +30,7 @@ struct FieldTests {
         }
     }
 
-    @Test("The subscript treats a null member as absent; `member(_:)` distinguishes null members from absent ones")
+    @Test("The subscript treats a null member as absent; `member(_:)` distinguishes null from absent members")
     func null() throws {
         let object = try JSONObject(bytes(#"{"sdp":null}"#))
         #expect(object[.sdp] == nil)

@@ -35,7 +35,7 @@ struct PushTestTests {
     private let bad = PushResult.response(status: 400, reason: "BadDeviceToken", timestamp: nil)
     private let gone = PushResult.response(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: 0))
 
-    @Test("The environment is that of the last accepted push, else the app's, else the configured one, else production")
+    @Test("The environment is that of the last accepted push, else the app's, else the setting's, else production")
     func environments() throws {
         #expect(try run([accepted]) { $0.workingEnvironment = .sandbox }.orders.map(\.environment) == [.sandbox])
         #expect(

@@ -46,7 +46,7 @@ struct DamagedTests {
             let state = try store.open(at: now)
             check(state, context)
             if !Self.free.contains("\(table).\(column)") {
-                // A timeline is not read at an opening, and a negative position of an event is possible.
+                // A timeline is not read at an opening, and a negative position of an event is valid.
                 let isHarmless = table == "event" && (column == "at" || value < 0)
                 let isTold = state.damages.contains { $0.table == table && $0.column == column }
                 #expect(isTold || isHarmless, context)
@@ -129,7 +129,7 @@ struct DamagedTests {
         #expect(found[peers] == .peers([call.callee]))
     }
 
-    @Test("An impossible time in the mark of a deletion under way deletes nothing")
+    @Test("If 'forgetting_before', the mark of a deletion under way, is an impossible time, nothing is deleted")
     func deletion() throws {
         try fill(place, isLive: false)
         try damage(place, "INSERT OR REPLACE INTO meta VALUES ('forgetting_before', \(Int64.max))")
@@ -139,7 +139,7 @@ struct DamagedTests {
         store.close()
     }
 
-    @Test("A revocation with an impossible time covers the tokens issued before the first opening, and no later tokens")
+    @Test("A revocation with an impossible time gets the time of the opening that finds it, and keeps that time")
     func revocation() throws {
         try fill(place, isLive: true)
         for value in [Int64.min, .max] {

@@ -180,7 +180,7 @@ def test_descriptions_and_extra_members_arrive_as_they_were_sent(world, way):
     assert offer["sdp"] == sdp and offer["displayName"] == "山田😀太郎" and offer["extra"] == {"a": [1, 2.5, None]}
 
 
-def test_too_large_and_binary_are_refused(world):
+def test_a_too_large_event_and_a_binary_event_are_refused(world):
     taro = App(world, 11, reconnection=False)
     assert taro.ask("offer", {"to": 10, "sdp": samples.padded(samples.OFFER, 50 * 1024)})["code"] == "too_large"
     taro.emit("offer", {"to": 10, "sdp": samples.padded(samples.OFFER, 70 * 1024)})

@@ -45,7 +45,7 @@ struct KeySetScheduleTests {
         #expect(schedule.dueAt == now + 2_000)
     }
 
-    @Test("A token with an unknown key causes a fetch, at most one a minute, but none during the pause after a failure")
+    @Test("A token with an unknown key causes a fetch, at most once a minute, but not during the pause after a failure")
     func misses() {
         var schedule = KeySetSchedule(at: 0)
         _ = schedule.begins(at: 0)

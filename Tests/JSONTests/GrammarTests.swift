@@ -122,7 +122,7 @@ struct JSONGrammarTests {
         }
     }
 
-    @Test("A set of names may have 64 names, and the last one is found, too")
+    @Test("A set of names may have 64 names, and the last name is found, too")
     func manyNames() throws {
         let names = MemberNames((0..<64).map { "n\($0)" })
         let text = "{" + names.texts.reversed().map { "\"\($0)\":1" }.joined(separator: ",") + "}"

@@ -111,7 +111,7 @@ extension EveryTest {
             }
         }
 
-        @Test("A taken port and an invalid address are reported as such")
+        @Test("A taken port and an invalid address are reported, each by an error of its own")
         func errors() throws {
             try TestServer.run { test in
                 let port = test.port

@@ -7,7 +7,7 @@ private func network(_ text: String) throws -> ClientNetwork { ClientNetwork(try
 
 @Suite("The table of unauthenticated connections")
 struct UnauthenticatedQueueTests {
-    @Test("The oldest member of the address with the most members is dropped first; in a tie, the oldest of all")
+    @Test("The address with most members loses its oldest; in a tie, the oldest member of the tied addresses goes")
     func greediest() throws {
         let (one, other, third) = try (network("192.0.2.1"), network("192.0.2.2"), network("2001:db8::1"))
         var queue = UnauthenticatedQueue<Int>()
@@ -170,18 +170,24 @@ extension EveryTest {
             }
         }
 
-        @Test("An incomplete request has less time when more than half of the places are taken")
+        @Test("An incomplete request has less time when most of the places for unauthenticated connections are taken")
         func slow() throws {
             try TestServer.run({ $0.maxHandshakes = 16 }) { test in
                 let crowd = crowd(8, of: test, from: 1)
-                #expect(crowd.prefix(3).allSatisfy { $0.isEnded() }, "within 2 s, then 5 s, instead of 10")
+                #expect(
+                    crowd.prefix(3).allSatisfy { $0.isEnded() },
+                    "the first two are dropped after 2 s and the third after 5 s, not after 10 s"
+                )
                 #expect(wait { test.server.dropped[.slow] >= 3 })
                 crowd[7].send("rade: no\r\n\r\n")
-                #expect(crowd[7].readResponse()?.status == 400, "with half of the places free the time is long again")
+                #expect(
+                    crowd[7].readResponse()?.status == 400,
+                    "with half of the places for unauthenticated connections free, the limit is 10 s again"
+                )
             }
         }
 
-        @Test("Connections of a trusted proxy count one by one, and only a trusted proxy's X-Forwarded-For is used")
+        @Test("Each connection of a trusted proxy counts as an address; X-Forwarded-For is used only from such proxies")
         func proxies() throws {
             try TestServer.run({
                 $0.maxHandshakes = 16

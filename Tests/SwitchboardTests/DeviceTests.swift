@@ -24,7 +24,7 @@ struct DeviceTests {
         #expect(try devices(world, "10") == ["b1"])
     }
 
-    @Test("A registration without a device id updates the row with its push token, or a row without one of that kind")
+    @Test("A registration without a device id updates the row with its push token, or a row that lacks that kind")
     func halves() throws {
         let world = SwitchboardWorld()
         let id = try world.register(try principal("10"), nil, voip: "aa")["id"]

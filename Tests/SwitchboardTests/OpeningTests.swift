@@ -238,7 +238,7 @@ struct SessionLimitTests {
         #expect(world.takeFrames(of: connection).of("error").count == 20)
     }
 
-    @Test("A user may begin 30 calls in a burst, and after that one every two seconds")
+    @Test("A user may begin 30 calls in a burst, and then one call every two seconds")
     func calls() throws {
         let world = SwitchboardWorld()
         let connection = try world.open("11", "a1")

@@ -27,7 +27,7 @@ struct ReaderFetchTests {
         #expect(try by("11").status == 200)
     }
 
-    @Test("If two users block each other and both use a callId, a fetch finds the newest call that its user made")
+    @Test("If two users block each other and both begin a call with one callId, each fetches the newest call they made")
     func fetchWhenBothBlock() throws {
         let talk = try Talk()
         let world = talk.world

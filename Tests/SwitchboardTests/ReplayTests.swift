@@ -13,7 +13,7 @@ struct ReplayTests {
         SwitchboardWorld.plain("info", callID, id: id, more: #","data":"\#(data)""#)
     }
 
-    /// Makes calls that ring 10, each with a log as large as it may be.
+    /// Makes calls to user 10 that ring, each with a log of the largest size allowed.
     static func rings(_ count: Int, in world: SwitchboardWorld) throws {
         for number in 0..<count {
             let caller = try world.open("c\(number)", "a")
@@ -147,7 +147,8 @@ struct ReplayTests {
 
 @Suite("A flood")
 struct FloodTests {
-    /// Sends frames until one is refused; returns the bytes accepted before it and its error code, `nil` if none was.
+    /// Sends frames until one is refused; returns the number of bytes accepted, and the error code of the refusal;
+    /// `nil` if no frame was refused.
     private func flood(
         _ world: SwitchboardWorld,
         _ sender: ConnectionID,

@@ -54,7 +54,7 @@ struct InboxTests {
         #expect(sum.withLock { $0.count } == 20_000 && sum.withLock { $0.isOrdered })
     }
 
-    @Test("The wake function is called when it is set while elements wait, at the next first element, and at the close")
+    @Test("The wake function is called if elements wait when it is set, when an empty inbox gets one, and at the close")
     func wakeFunction() {
         let inbox = Inbox<Int>()
         let calls = Monitor(0)

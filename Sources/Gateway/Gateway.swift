@@ -11,7 +11,7 @@ package import Threads
 /// The translation between sockets and the switchboard.
 ///
 /// It makes no decisions. The gateway, to which all calls and connections belong, is called the owner. With `--loops`,
-/// further event loops run on other threads (``WorkerLoop``) and pass their events to the owner.
+/// further event loops run on other threads (`WorkerLoop`) and pass their events to the owner.
 ///
 /// Everything here runs on the server's loop thread, except the methods that are documented with "from any thread".
 ///

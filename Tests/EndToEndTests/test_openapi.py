@@ -152,7 +152,7 @@ def codes_in_sources() -> dict[str, int]:
 
 def test_the_document_has_every_event_of_a_timeline_and_no_other():
     source = (ROOT / "Sources/CallPorts/TimelineEvent.swift").read_text()
-    names = source[source.index("public var name: String {") : source.index("/// A detail of an event")]
+    names = source[source.index("public var name: String {") : source.index("public enum Detail")]
     repeatable = source[source.index("enum Repeatable") : source.index("public enum Audience")]
     written = set(re.findall(r'case \.\w+: "([a-z_.]+)"', names)) | {"offer"}
     written |= {value or case for case, value in re.findall(r'case (\w+)(?: = "([a-z_.]+)")?\n', repeatable)}

@@ -86,7 +86,7 @@ public struct Switchboard: ~Copyable {
         case .received(let id, let frame): received(frame, from: id)
         case .ponged(let id, let number): ponged(id, number)
         case .closed(let id, let code): closed(id, code: code)
-        case .verified(let id, let name, let result): verified(result, for: id, id: name)
+        case .verified(let id, let signalID, let result): verified(result, for: id, id: signalID)
         case .requested(let id, let principal, let request): requested(request, by: principal, as: id)
         case .abandoned(let id): abandoned(id)
         case .stored(let report): stored(report)
@@ -128,7 +128,7 @@ public struct Switchboard: ~Copyable {
         }
         // Stored calls come oldest first, so a callId leads to the newest call that uses it.
         calls.insert(call)
-        calls.began(call)
+        calls.recordFirstOffer(of: call)
         if call.session.isLive { note(call, .restarted) }
         wakeAfterRestart(call)
         reschedule(call)

@@ -133,7 +133,7 @@ struct CallTable: ~Copyable {
     }
 
     /// Records the offer that began a call, once the call's log contains it.
-    mutating func began(_ call: Call) {
+    mutating func recordFirstOffer(of call: Call) {
         if let name = offerName(of: call) { offers[name] = call.number }
     }
 

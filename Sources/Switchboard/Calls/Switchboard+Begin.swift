@@ -98,7 +98,7 @@ extension Switchboard {
         }
         call.session.begin(with: message.signal, reachesCallee: reachesCallee, at: turn.now, into: &outputs)
         let result = perform(outputs, of: call, relaying: message, from: source.user)
-        calls.began(call)
+        calls.recordFirstOffer(of: call)
         metrics.signals[.offer] += 1
         guard case .acknowledged(let seq, _) = result else { return Receipt(call: call, seq: 0) }
         return Receipt(call: call, seq: seq)

@@ -57,7 +57,7 @@ extension Switchboard {
     /// `found`: The call that was found in memory; `nil` = none. If a call was found and a peer is named, the user can
     /// mean no other call. If the found call is live, the user can mean no other call either, unless the callId names
     /// the user together with somebody outside that call.
-    func callsAtRest(_ id: CallID, for user: UserID, with peer: UserID?, unless found: Call?) -> [CallNumber] {
+    func callsAtRest(_ id: CallID, for user: UserID, with peer: UserID?, besides found: Call?) -> [CallNumber] {
         guard !calls.resting.isEmpty else { return [] }
         if let found {
             guard peer == nil else { return [] }
@@ -76,10 +76,10 @@ extension Switchboard {
         _ message: SignalMessage,
         from source: Source,
         _ peer: UserID?,
-        unless found: Call?
+        besides found: Call?
     ) -> [CallNumber] {
         guard let found, found.session.isLive else {
-            return callsAtRest(id, for: source.user, with: peer, unless: found)
+            return callsAtRest(id, for: source.user, with: peer, besides: found)
         }
         guard peer == nil else { return [] }
         if case .end = message.content {} else if CallResolution.isIn(found, source.user, source.device) { return [] }

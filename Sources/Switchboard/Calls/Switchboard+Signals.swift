@@ -87,7 +87,7 @@ extension Switchboard {
         if let id = message.callID {
             // A sender that names the peer means the call with that peer, and not another one under the same callId.
             call = calls.find(id, for: source.user, with: peer, on: source.device, said: (message.id, turn.now))
-            if !calls.resting.isEmpty, mustAwait(callsAtRest(id, message, from: source, peer, unless: call)) {
+            if !calls.resting.isEmpty, mustAwait(callsAtRest(id, message, from: source, peer, besides: call)) {
                 return .failure(Self.unknownCall)
             }
         } else if let peer {
@@ -162,7 +162,7 @@ extension Switchboard {
             message.callID.map { id in
                 named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? call(ofOffer: id, from: source)
             } ?? begun(by: message, from: source, named)
-        if found?.session.isLive != true, mustAwait(callsAtRest(message, from: source, named, unless: found)) {
+        if found?.session.isLive != true, mustAwait(callsAtRest(message, from: source, named, besides: found)) {
             return .failure(Self.unknownCall)
         }
         if let receipt = receipt(ofAccepted: message, from: source, named) { return .success(receipt) }
@@ -203,9 +203,9 @@ extension Switchboard {
         _ message: SignalMessage,
         from source: Source,
         _ named: UserID?,
-        unless found: Call?
+        besides found: Call?
     ) -> [CallNumber] {
-        if let id = message.callID { return callsAtRest(id, for: source.user, with: named, unless: found) }
+        if let id = message.callID { return callsAtRest(id, for: source.user, with: named, besides: found) }
         guard found == nil, let id = message.id else { return [] }
         return calls.callsAtRest(begunBy: source.user, source.device, offer: id)
     }

@@ -214,7 +214,7 @@ extension Switchboard {
             }
         }
         if !isReplaced { pushAfterUnansweredProbe(of: connection) }
-        textsLost(to: connection)
+        stopAwaitingTexts(by: connection)
         if !isReplaced, !connections.isOnline(connection.user) { tellPresence(of: connection.user, isOnline: false) }
     }
 

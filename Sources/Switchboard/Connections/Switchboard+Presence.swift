@@ -2,8 +2,8 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// The presence of a user is reported to connections that watch the user, and to clients without a cursor (Socket.IO)
-/// of the peers in the user's live calls.
+/// The presence of a user is reported to the connections that watch the user. While the user is in a live call, it is
+/// also reported to the peer's Socket.IO connections, whose clients keep no cursor, even if they do not watch the user.
 ///
 /// Only users who have been in touch with the user, by a call or a text, see the presence. To all others the user looks
 /// offline.
@@ -69,7 +69,7 @@ extension Switchboard {
         guard let connection = connections[reply.connection] else { return }
         if peers == nil { connection.hasUnknownPeers = true }
         switch reply {
-        case .presence(_, let peer, let name): replyToWatch(of: peer, connection, id: name)
+        case .presence(_, let peer, let signalID): replyToWatch(of: peer, connection, id: signalID)
         case .watchedPresence:
             for peer in connection.watched.sorted() where isOnline(peer, for: user) {
                 turn.out.append(.send(connection.id, ServerFrame.presence(of: peer, isOnline: true)))
@@ -142,7 +142,7 @@ extension Switchboard {
 
     /// Reports presence after a user has blocked or unblocked another user, who sees the first user go offline or come
     /// online.
-    mutating func sendPresenceAfterBlock(_ user: UserID, from other: UserID, _ isHidden: Bool) {
+    mutating func sendPresenceAfterBlock(by user: UserID, of other: UserID, isHidden: Bool) {
         if connections.isOnline(user), contacts.areInTouch(other, user) == true {
             let frame = ServerFrame.presence(of: user, isOnline: !isHidden)
             for connection in connections.watchers(of: user) where connection.user == other {

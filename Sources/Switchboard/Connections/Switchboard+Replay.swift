@@ -87,7 +87,7 @@ extension Switchboard {
         var atRest: Set<CallNumber> = []
         for callID in cursors.keys {
             let found = calls.find(callID, for: connection.user)
-            atRest.formUnion(self.callsAtRest(callID, for: connection.user, with: nil, unless: found))
+            atRest.formUnion(self.callsAtRest(callID, for: connection.user, with: nil, besides: found))
         }
         guard atRest.isEmpty else {
             park(.sync(cursors, id: id, connection.id), until: atRest.sorted())

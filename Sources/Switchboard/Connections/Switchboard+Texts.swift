@@ -63,17 +63,20 @@ extension Switchboard {
         connection.texts.append((text, connection.pings + 1))
         // A client that answers no ping but sends frames is not closed, so the list must be bounded.
         if connection.texts.count > SwitchboardLimits.unconfirmed {
-            textLost(connection.texts.removeFirst().text)
+            stopAwaiting(connection.texts.removeFirst().text)
         }
     }
 
-    /// Gives up the texts that a closed connection has not confirmed: it is unknown whether they arrived.
-    mutating func textsLost(to connection: Connection) {
-        for (text, _) in connection.texts { textLost(text) }
+    /// Stops waiting for a closed connection to confirm its texts.
+    ///
+    /// A text that no connection has confirmed or can still confirm is pushed instead, unless the server is draining.
+    mutating func stopAwaitingTexts(by connection: Connection) {
+        for (text, _) in connection.texts { stopAwaiting(text) }
         connection.texts = []
     }
 
-    private mutating func textLost(_ text: RelayedText) {
+    /// Stops waiting for one connection to confirm a text.
+    private mutating func stopAwaiting(_ text: RelayedText) {
         text.connections -= 1
         if !text.hasArrived, text.connections == 0, !connections.isDraining { push(text) }
     }

@@ -134,7 +134,7 @@ extension Switchboard {
             directory.block(user, by: principal.user, at: turn.now)
             commits.append(.blocked(user, by: principal.user, at: turn.now))
             turn.out.append(.audit(.blocked(user, by: principal.user)))
-            sendPresenceAfterBlock(principal.user, from: user, true)
+            sendPresenceAfterBlock(by: principal.user, of: user, isHidden: true)
         }
         sendWhenDurable(.reply(id, Reply(body: BlockBody.one(user, asInteger: principal.userIsInteger))))
     }
@@ -143,7 +143,7 @@ extension Switchboard {
         if directory.unblock(user, by: principal.user) {
             commits.append(.unblocked(user, by: principal.user))
             turn.out.append(.audit(.unblocked(user, by: principal.user)))
-            sendPresenceAfterBlock(principal.user, from: user, false)
+            sendPresenceAfterBlock(by: principal.user, of: user, isHidden: false)
         }
         sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
     }

@@ -12,7 +12,7 @@ extension Switchboard {
             return
         }
         if let scope = principal.scope, calls[CallKey(id: scope.call, pair: Pair(principal.user, scope.peer))] == nil {
-            let atRest = callsAtRest(scope.call, for: principal.user, with: scope.peer, unless: nil)
+            let atRest = callsAtRest(scope.call, for: principal.user, with: scope.peer, besides: nil)
             if !atRest.isEmpty {
                 park(.request(id, principal, asked), until: atRest)
                 return
@@ -44,7 +44,7 @@ extension Switchboard {
                 with: peer,
                 on: deviceIdentity(asking: principal, named: nil)
             )
-            let atRest = callsAtRest(callID, for: principal.user, with: peer, unless: call)
+            let atRest = callsAtRest(callID, for: principal.user, with: peer, besides: call)
             if !atRest.isEmpty {
                 park(.request(id, principal, request), until: atRest)
             } else if let call, epoch ?? call.session.epoch == call.session.epoch {

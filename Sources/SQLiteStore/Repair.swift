@@ -5,8 +5,12 @@ import SQLite
 /// Repairs, at each opening, the impossible values that cannot just be ignored when they are read.
 ///
 /// These are the values that SQL itself computes with: counters that would overflow to floating-point numbers, the
-/// order of events, and the time at which a call is forgotten. Damaged events and calls are found by an index, so that
-/// an undamaged database costs almost nothing. Only the small table of revocations is read as a whole.
+/// order of events, and the time at which a call is forgotten. Impossible times of revocations are repaired as well,
+/// because the nearest valid time, with which they would be read, might revoke nothing. Calls with an impossible number
+/// are only recorded as damaged.
+///
+/// Damaged events and calls are found by an index, so that an undamaged database costs almost nothing. Only the small
+/// table of revocations is read as a whole.
 struct Repair {
     let connection: Connection
     let damages: DamageLog

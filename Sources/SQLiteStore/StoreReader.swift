@@ -6,8 +6,8 @@ import SQLite
 /// Reads a data folder, whether its server runs or not, or a backup of one; for `ringline explain` and similar
 /// commands.
 ///
-/// A reader takes no lock and writes no row. Use it from one thread only. It can also read a folder in which this
-/// process may not write, if the server was stopped in good order.
+/// A reader does not lock the data folder, and writes no row. Use it from one thread only. It can also read a folder in
+/// which this process may not write, if the server was stopped in good order.
 public final class StoreReader {
     let queries: QueryRunner
 
@@ -37,7 +37,7 @@ public final class StoreReader {
     }
 
     private static func database(at path: String) throws(StoreFailure) -> String {
-        if SQLiteCallStore.isCopy(path) { return path }
+        if SQLiteCallStore.isFile(path) { return path }
         let folder = DataFolder(path: path)
         try folder.requireFolder()
         guard access(folder.database, F_OK) == 0 else {
@@ -85,7 +85,7 @@ public final class StoreReader {
     /// Returns what SQLite finds wrong with the database (`PRAGMA integrity_check`); empty if it is intact.
     ///
     /// The check reads the whole database.
-    public func damage() throws(StoreFailure) -> [String] {
+    public func integrityErrors() throws(StoreFailure) -> [String] {
         try queries.reading { () throws -> [String] in
             let rows = try queries.connection.statement(SQL("integrity check", "PRAGMA integrity_check"))
             var found: [String] = []
@@ -114,8 +114,9 @@ public final class StoreReader {
 }
 
 extension SQLiteCallStore {
-    /// Returns whether a path is a database file, such as a backup, and not a data folder.
-    public static func isCopy(_ path: String) -> Bool {
+    /// Returns whether a path is a regular file, which is then taken for a database such as a backup, and not a data
+    /// folder.
+    public static func isFile(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }

@@ -33,7 +33,7 @@ struct StoreKillTests {
             #expect(UInt64(kept.count) >= highest, "round \(round): \(highest) was reported, \(kept.count) are kept")
             store.close()
             let reader = try SQLiteCallStore.reader(folder: place.path)
-            #expect(try reader.damage() == [])
+            #expect(try reader.integrityErrors() == [])
             #expect(try reader.timeline(of: call.record.id)?.1.count == kept.count, "round \(round): a commit was torn")
         }
         #expect(progressed > 10, "the child was killed before it did anything")

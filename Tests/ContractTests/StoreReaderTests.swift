@@ -23,7 +23,7 @@ struct StoreReaderTests {
 
     private func read() throws -> [String]? {
         let reader = try SQLiteCallStore.reader(folder: place.path)
-        #expect(try reader.damage() == [])
+        #expect(try reader.integrityErrors() == [])
         #expect(try reader.history(of: try #require(UserID("10")), limit: 5).count == 1)
         return try reader.timeline(of: try #require(CallID("11-10")))?.1.map(\.event.name)
     }
@@ -93,7 +93,7 @@ struct StoreReaderTests {
         store.close()
         let id = try #require(CallID("11-10"))
         let reader = try SQLiteCallStore.reader(folder: copy)
-        #expect(try reader.damage() == [])
+        #expect(try reader.integrityErrors() == [])
         #expect(try reader.timeline(of: id)?.1.map(\.event.name) == ["offer"])
         let before = FileManager.default.contents(atPath: copy)
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path).backUp(to: copy) }

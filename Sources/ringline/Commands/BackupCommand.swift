@@ -33,9 +33,9 @@ struct BackupCommand: ParsableCommand {
 
     private func backUp() throws(StoreFailure) {
         try SQLiteCallStore.reader(folder: data).backUp(to: file)
-        let damage = try SQLiteCallStore.reader(folder: file).damage()
-        guard damage.isEmpty else {
-            throw StoreFailure("The copy \(file) is damaged, so the database may be damaged too: \(damage.prefix(3))")
+        let errors = try SQLiteCallStore.reader(folder: file).integrityErrors()
+        guard errors.isEmpty else {
+            throw StoreFailure("The copy \(file) is damaged, so the database may be damaged too: \(errors.prefix(3))")
         }
         CommandTrace("backup").write(in: data)
         var status = stat()

@@ -56,7 +56,7 @@ struct ExplainCommand: ParsableCommand {
                 events: try reader.timeline(of: record.number),
                 log: try reader.log(of: record.number),
                 devices: try reader.devices(of: record.callee),
-                recordsFrom: SQLiteCallStore.isCopy(data)
+                recordsFrom: SQLiteCallStore.isFile(data)
                     ? .copy : SQLiteCallStore.isHeld(folder: data) ? .server : .noServer,
                 at: Moment(milliseconds: SystemClock.wall())
             ).text + CallsUnderSameID(of: record, among: namesakes).text

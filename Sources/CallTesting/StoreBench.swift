@@ -85,7 +85,7 @@ final class StoreBench {
         return (call, events)
     }
 
-    /// Closes the store cleanly.
+    /// Closes the open store cleanly; does nothing if no store is open.
     func close() {
         store?.close()
         store = nil

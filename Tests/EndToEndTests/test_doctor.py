@@ -171,7 +171,7 @@ def test_the_clock_is_compared_with_that_of_apns(apns, tmp_path, offset, grade):
 @pytest.mark.parametrize("bundle", ["", "a b", "a\r\nX: 1", "a" * 156, "ünï"])
 def test_an_invalid_bundle_id_is_an_error(apns, tmp_path, bundle):
     grade, text = doctor(tmp_path, *push_options(apns), "--bundle", bundle, code=1)["settings"]
-    assert grade == "error" and "--bundle" in text
+    assert grade == "error" and "--bundle" in text and "ringline doctor --help" in text
 
 
 def test_a_key_that_apple_does_not_know_is_an_error(apns, tmp_path):

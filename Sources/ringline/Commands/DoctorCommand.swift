@@ -37,10 +37,12 @@ struct DoctorCommand: ParsableCommand {
             print(finding.line)
             if finding.grade == .error { errors += 1 }
         }
+        guard bundle.allSatisfy(DeviceRegistration.isBundleID) else {
+            let text = "--bundle must be 1 to 155 characters of A–Z a–z 0–9 . -"
+            say(.error("settings", text, fix: "see 'ringline doctor --help'"))
+            throw ExitCode(1)
+        }
         do throws(UsageError) {
-            guard bundle.allSatisfy(DeviceRegistration.isBundleID) else {
-                throw UsageError("--bundle must be 1 to 155 characters of A–Z a–z 0–9 . -")
-            }
             let settings = try ServeSettings(try options.source())
             let now = SystemClock.wall()
             Doctor(settings: settings, bundles: bundle, usesNetwork: !offline, now: now).examine(say)

@@ -2,7 +2,7 @@ public import JSON
 
 /// The error codes of the protocol, with their HTTP statuses (protocol, section 5).
 public enum WireCode: String, Sendable, CaseIterable {
-    /// The text is not one JSON object.
+    /// The text is not one JSON object in UTF-8, is nested too deep, or contains a member of the protocol twice.
     case invalidJSON = "invalid_json"
     /// A field is missing or has a wrong value; the message names the field.
     case invalidField = "invalid_field"
@@ -34,11 +34,12 @@ public enum WireCode: String, Sendable, CaseIterable {
     case upgradeRequired = "upgrade_required"
     /// The text is not a session description.
     case invalidSDP = "invalid_sdp"
-    /// Too many requests, or too much data, in too short a time.
+    /// Too many requests or too much data in too short a time, or a limit on a number is reached, such as that of
+    /// watched users or of long polls.
     case rateLimited = "rate_limited"
     /// The server is shutting down. Another server, or this one after its restart, will accept the request.
     case draining
-    /// The database cannot be written at the moment.
+    /// The database cannot be written or read at the moment.
     case storeUnavailable = "store_unavailable"
     /// The keys that verify tokens have not been fetched yet.
     case keysUnavailable = "keys_unavailable"
@@ -64,7 +65,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         }
     }
 
-    /// The number of seconds after which a client may try again; `nil` = a second try is refused in the same way.
+    /// The number of seconds after which a client may try again; `nil` = the server gives no such time.
     public var retryAfterSeconds: Int? {
         switch self {
         case .rateLimited, .draining, .keysUnavailable: 1
@@ -127,12 +128,12 @@ public struct WireError: Error, Equatable, Sendable {
 
     /// Returns the refusal of a field with a wrong value.
     ///
-    /// `mustBe` describes the values that are right.
-    public static func invalid(_ field: Field, _ mustBe: String) -> Self {
-        WireError(.invalidField, "\(field.name): \(mustBe)", field: field.name)
+    /// `problem` says what is wrong, or which values are right: `missing` or `must be another user`, for example.
+    public static func invalid(_ field: Field, _ problem: String) -> Self {
+        WireError(.invalidField, "\(field.name): \(problem)", field: field.name)
     }
 
-    /// Returns the refusal of a text that is not one JSON object.
+    /// Returns the refusal of a text that has a fault as JSON, with the code ``WireCode/invalidJSON``.
     public static func json(_ fault: JSONFault) -> Self {
         switch fault {
         case .syntax: WireError(.invalidJSON, "invalid JSON")

@@ -16,7 +16,7 @@ struct HeldFrames {
     /// The receiving connections, in the order of their first frames.
     var addressees: [SocketID] = []
     /// The buffer in which one peer's frames are concatenated; empty between two writes.
-    var text: [UInt8] = []
+    var buffer: [UInt8] = []
 }
 
 /// Sends one peer's frames together at the end of the turn.
@@ -84,21 +84,21 @@ extension Server {
     ///
     /// The library sends a separate packet for each frame whose header it writes, so this function writes the headers.
     private func writeAll(from first: Int32, _ wsi: OpaquePointer) -> Bool {
-        var text: [UInt8] = []
-        swap(&text, &heldFrames.text)
+        var buffer: [UInt8] = []
+        swap(&buffer, &heldFrames.buffer)
         var place = first
         while place >= 0 {
             let frame = take(place)
-            FrameHeader(isPing: frame.isPing, payloadBytes: frame.messageBytes).write(to: &text)
-            text.append(contentsOf: frame.bytes[Frame.headroom...])
+            FrameHeader(isPing: frame.isPing, payloadBytes: frame.messageBytes).write(to: &buffer)
+            buffer.append(contentsOf: frame.bytes[Frame.headroom...])
             place = heldFrames.entries[Int(place)].next
         }
-        let isWritten = text.withUnsafeMutableBufferPointer { text in
+        let isWritten = buffer.withUnsafeMutableBufferPointer { bytes in
             // With LWS_WRITE_HTTP the bytes go out unchanged, also over TLS.
-            lws_write(wsi, text.baseAddress, text.count, LWS_WRITE_HTTP) >= text.count
+            lws_write(wsi, bytes.baseAddress, bytes.count, LWS_WRITE_HTTP) >= bytes.count
         }
-        text.removeAll(keepingCapacity: text.capacity <= 4 * Self.maximumHeldBytes)
-        swap(&text, &heldFrames.text)
+        buffer.removeAll(keepingCapacity: buffer.capacity <= 4 * Self.maximumHeldBytes)
+        swap(&buffer, &heldFrames.buffer)
         return isWritten
     }
 }

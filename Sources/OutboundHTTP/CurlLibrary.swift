@@ -26,7 +26,7 @@ enum CurlLibrary {
     }
 
     /// Initializes libcurl (`curl_global_init`), once, and throws if it lacks a needed feature.
-    static func ready() throws(HTTPClientError) {
+    static func initialize() throws(HTTPClientError) {
         if let fault { throw .libraryUnusable(fault) }
     }
 }

@@ -22,7 +22,7 @@ public final class HTTPClient: Sendable {
 
     /// Creates a client and starts its thread; throws if libcurl is unusable or the system refuses the thread.
     public init(_ configuration: HTTPClientConfiguration = .init()) throws(HTTPClientError) {
-        try CurlLibrary.ready()
+        try CurlLibrary.initialize()
         let queue = try RequestQueue(
             waitingPerHost: configuration.waitingPerHost,
             waitingInAll: configuration.waitingInAll

@@ -120,7 +120,8 @@ extension HTTPFailure {
         case CURLE_SSL_CACERT_BADFILE: self = .caFileUnreadable
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: self = .connectionLost
         case CURLE_HTTP2, CURLE_HTTP2_STREAM: self = .streamFailed
-        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: self = .invalidRequest("its URL is malformed")
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL:
+            self = .invalidRequest("its URL is malformed or has an unsupported scheme")
         default: self = .other(curl_easy_strerror(code).map { String(cString: $0) } ?? "libcurl failed")
         }
     }

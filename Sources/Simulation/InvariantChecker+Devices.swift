@@ -124,10 +124,11 @@ extension InvariantChecker {
         return answeringDevices[call.record.number] == device.id ? .winner : .loser
     }
 
-    /// Records a frame that reaches the server.
+    /// Records a frame that reaches the server, if it is a signal of a call.
     ///
-    /// Returns whether the frame may arrive twice; the second arrival must change nothing.
-    mutating func expectation(of frame: [UInt8], from device: SimulatedDevice) -> Bool {
+    /// Returns whether the frame may arrive twice: whether it is such a signal and has an `id`. The second arrival must
+    /// change nothing.
+    mutating func noteSignal(_ frame: [UInt8], from device: SimulatedDevice) -> Bool {
         guard let object = MessageReader.object(frame),
             let kind = object.text(of: .type).flatMap({ SignalKind(rawValue: $0) }),
             let id = object.text(of: .callId).flatMap({ CallID($0) })

@@ -109,10 +109,11 @@ extension SimulatedWorld {
         let device = devices[links[index].device]
         log("\(device.id.text) → server: \(Ladder.text(frame, from: 0))")
         mix(frame)
-        let expected = checker.expectation(of: frame, from: device)
-        // A frame with an `id` may arrive twice. Some frames are passed to the server again, which must change nothing
+        let isRepeatable = checker.noteSignal(frame, from: device)
+        // A signal with an `id` may arrive twice. Some frames are passed to the server again, which must change nothing
         // (I7).
-        serve(.received(ConnectionID(rawValue: UInt64(index)), frame), repeatable: expected && networkDraws.percent(4))
+        let comesTwice = isRepeatable && networkDraws.percent(4)
+        serve(.received(ConnectionID(rawValue: UInt64(index)), frame), repeatable: comesTwice)
     }
 
     func ponged(_ index: Int, _ number: UInt64) {

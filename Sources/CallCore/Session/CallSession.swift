@@ -1,4 +1,4 @@
-/// One epoch of one call, as the server sees it: from the first offer to its end.
+/// One call, that is one epoch of a callId between two users, as the server sees it: from its first offer to its end.
 ///
 ///                  answer              connected
 ///     ringing ───────────▶ answered ───────────▶ active

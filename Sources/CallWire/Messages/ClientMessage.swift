@@ -102,19 +102,19 @@ extension JSONObject {
 
     /// Returns the cursors of a `sync`.
     fileprivate func cursors() throws(WireError) -> [CallID: ClientMessage.Cursor] {
-        let mustBe = "must be an object of at most \(WireLimits.syncedCalls) callIds, each with a seq or {epoch, seq}"
+        let problem = "must be an object of at most \(WireLimits.syncedCalls) callIds, each with a seq or {epoch, seq}"
         guard let member = self[.calls], member.kind == .object, let calls = inner(member),
             calls.members.count <= WireLimits.syncedCalls
-        else { throw .invalid(.calls, mustBe) }
+        else { throw .invalid(.calls, problem) }
         var cursors: [CallID: ClientMessage.Cursor] = [:]
         for call in calls.members {
-            guard let name = calls.name(of: call), let id = CallID(name) else { throw .invalid(.calls, mustBe) }
+            guard let name = calls.name(of: call), let id = CallID(name) else { throw .invalid(.calls, problem) }
             if let seq = calls.integer(call) {
                 cursors[id] = .init(seq: UInt64(seq))
             } else if let cursor = calls.inner(call), let member = cursor[.seq], let seq = cursor.integer(member) {
                 cursors[id] = .init(epoch: try cursor.epoch(), seq: UInt64(seq))
             } else {
-                throw .invalid(.calls, mustBe)
+                throw .invalid(.calls, problem)
             }
         }
         return cursors

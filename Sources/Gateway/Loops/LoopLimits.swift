@@ -1,5 +1,6 @@
 import CallPorts
-/// The limits on the bytes in transit between the owner and a loop on another thread.
+/// The limits on the bytes in transit between the owner and a loop on another thread, and on the message buffer of the
+/// loop on the owner's thread.
 enum LoopLimits {
     /// The bytes that a loop has read and the owner has not taken yet.
     ///
@@ -13,6 +14,7 @@ enum LoopLimits {
     static let commands = 64 << 20
     /// The bytes that are counted for each event or command in addition to its payload.
     static let overhead = 64
-    /// The largest capacity, in bytes, that a loop's message buffer keeps for the next message.
+    /// The largest capacity, in bytes, that the message buffer of the loop on the owner's thread keeps for the next
+    /// message.
     static let keptBuffer = 16_384
 }

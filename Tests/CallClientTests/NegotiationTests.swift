@@ -106,7 +106,7 @@ struct NegotiationTests {
         #expect(bench.signal(.ice(two, round: nil)) == [.addRemoteCandidate(ClientBench.ownUUID, two)])
     }
 
-    @Test("A description or candidate that the media engine made for a withdrawn offer or answer is not sent")
+    @Test("A description or candidate that the media engine made for a withdrawn offer is not sent")
     func stale() {
         var bench = ClientBench.talking()
         bench.take(.renegotiate(ClientBench.uuid()))

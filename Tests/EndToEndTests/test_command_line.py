@@ -81,7 +81,7 @@ def test_a_taken_port_is_reported_in_one_line_that_names_it(tmp_path, option):
 @pytest.mark.parametrize(
     "option", ["--jwt-secret-file", "--jwt-public-key-file", "--jwks-file", "--apns-key-file", "--tls-cert"]
 )
-def test_a_missing_key_file_is_reported_in_one_line_that_names_it(tmp_path, option):
+def test_a_missing_key_or_certificate_is_reported_in_one_line_that_names_it(tmp_path, option):
     path = tmp_path / "missing.pem"
     others = {
         "--apns-key-file": ["--apns-key-id", "KEY1234567", "--apns-team-id", "TEAM123456"],
@@ -115,7 +115,7 @@ def test_the_server_uses_a_valid_certificate(make_server, certificate):
 
 
 @pytest.mark.parametrize("option", ["--jwt-secret-file", "--jwt-public-key-file", "--jwks-file"])
-def test_an_unreadable_key_is_reported_in_one_line_that_names_the_option(tmp_path, option):
+def test_a_missing_key_is_reported_in_one_line_that_names_the_option(tmp_path, option):
     one_clear_line(serve(tmp_path, option, tmp_path / "missing"), option)
 
 
@@ -481,7 +481,7 @@ def test_health_ends_before_the_timeout_of_the_images_health_check():
             assert time.monotonic() - began < limit, response.__name__
 
 
-def test_sigterm_ends_a_client_that_waits_for_an_answer(tmp_path):
+def test_sigterm_ends_a_client_that_waits_for_the_servers_response(tmp_path):
     has_asked = threading.Event()
 
     def says_nothing(connection):
@@ -518,7 +518,7 @@ def test_an_invalid_device_id_is_reported_in_one_line(device):
     one_clear_line(answer("--device", device), "--device")
 
 
-def test_a_devices_name_may_have_a_plus(world):
+def test_a_device_id_may_have_a_plus_an_at_sign_and_a_colon(world):
     command = [str(binary()), "answer", "--url", world.server.ws_url, "--token", world.token("10"), "--device", "a+b@c:d"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=clean_environment()) as process:
         assert "device a+b@c:d" in process.stdout.readline()

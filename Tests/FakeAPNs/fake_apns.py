@@ -401,8 +401,9 @@ class Connection(asyncio.Protocol):
         self.forget(stream_id)
 
     def go_away(self, last_stream):
-        """Accepts no more streams on this connection, answers those up to `last_stream`, then closes it.
+        """Accepts no more streams on this connection, answers the open ones up to `last_stream`, then closes it.
 
+        The stream that caused the GOAWAY is not answered, even if it is `last_stream`: the caller has forgotten it.
         h2 would end the connection with the GOAWAY frame. Apple does not, so the frame is written without h2.
         """
         self.flush()
@@ -587,9 +588,17 @@ async def run(options):
 
 def main():
     parser = argparse.ArgumentParser(description="A fake of Apple's push service, on 127.0.0.1.")
-    parser.add_argument("--port", type=int, default=0, help="of the only or the sandbox service; 0: any")
-    parser.add_argument("--production-port", type=int, default=0, help="of the production service of 'both'")
-    parser.add_argument("--control-port", type=int, default=0, help="plain HTTP; 0: any")
+    parser.add_argument(
+        "--port", type=int, default=0,
+        help="the port of the sandbox service, or of the production service if it is the only one; 0: any free port",
+    )
+    parser.add_argument(
+        "--production-port", type=int, default=0,
+        help="the port of the production service with --environment both; 0: any free port",
+    )
+    parser.add_argument(
+        "--control-port", type=int, default=0, help="the port of the control calls, which are plain HTTP; 0: any free port"
+    )
     parser.add_argument("--environment", choices=["sandbox", "production", "both"], default="both")
     parser.add_argument("--cert", help="certificate chain, PEM; made when absent")
     parser.add_argument("--key", help="its private key, PEM")
@@ -602,7 +611,8 @@ def main():
     keys.add_argument("--generate-key", metavar="DIR", help="make the key and write AuthKey.p8 (and .pub) there")
     parser.add_argument("--streams", type=int, default=1000, help="streams at a time on one connection")
     parser.add_argument(
-        "--initial-streams", type=int, default=1, help="as Apple: until a connection's first good push; 0: no such limit"
+        "--initial-streams", type=int, default=1,
+        help="streams at a time on a new connection until its first accepted push (Apple: 1); 0: --streams from the start",
     )
     parser.add_argument("--no-h2", action="store_true", help="speak only HTTP/1.1 and respond to everything with 200")
     parser.add_argument("--until-stdin-closes", action="store_true", help="end when standard input does")

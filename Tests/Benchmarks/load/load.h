@@ -13,7 +13,7 @@
 
 enum {
     CANDIDATE_BYTES = 180,  // the payload of a candidate's frame
-    MOST_PER_SIDE = 240,    // candidates of one side in one call: Ringline's log of a call holds 512 signals
+    MOST_PER_SIDE = 240,    // candidates of one side in one call: from 512 entries on, Ringline's log takes only an end
     CALLS_PER_USER = 30,    // Ringline's limit on new calls of a user a minute
     BURST_PER_SIDE = 190,   // sent at any rate: Ringline allows a connection 200 at once, then 50 a second
     SEEN_WORDS = 4,         // 64-bit words with a bit for each of MOST_PER_SIDE candidates
@@ -168,6 +168,7 @@ void callsScenario(void);
 void stormScenario(void);
 void liveScenario(void);
 Connection *openIdle(uint32_t count); // opens connections that only stay open during a scenario; NULL if count is 0
-void countIdle(Connection *, uint32_t count); // counts those that the server has dropped as faults
+// adds the idle connections that the server has dropped to `faults.gone`, if that is 0
+void countIdle(Connection *, uint32_t count);
 
 #endif

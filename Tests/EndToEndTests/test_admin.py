@@ -94,7 +94,7 @@ def test_the_admin_pages_are_not_on_the_public_listener(server):
         assert rest.get(path).status_code == 404
 
 
-def test_calls_are_not_on_the_admin_listener(world):
+def test_the_rest_api_is_not_on_the_admin_listener(world):
     assert Rest(world.server.admin_url, world.token(), allow_5xx=False).http.get("/api/me/devices").status_code == 404
 
 

@@ -375,7 +375,7 @@ def members(frame: dict) -> tuple:
     return (frame["type"], frame.get("state"), frame.get("reason"), *sorted(frame))
 
 
-def test_each_close_code_is_sent_for_the_documented_reason(make_server, make_world):
+def test_close_codes_are_sent_for_the_documented_reasons(make_server, make_world):
     world = make_world(make_server())
     closes = DOCUMENT["channels"]["socket"]["x-close-codes"]
 

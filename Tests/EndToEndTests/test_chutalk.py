@@ -1,6 +1,7 @@
 """The call flows of the app in production (its contract), with the original Socket.IO client library.
 
-Each test runs with both Engine.IO versions, with WebSocket only and with polling that is upgraded to WebSocket.
+The tests with `WAY` run with both Engine.IO versions, with WebSocket only and with polling that is upgraded to
+WebSocket.
 """
 
 import pytest
@@ -181,7 +182,7 @@ def test_two_users_who_call_each_other_at_once_have_one_call(world):
 
 
 @WAY
-def test_the_double_offer_is_one_call_one_ring_and_one_push(push_world, way):
+def test_the_double_offer_is_one_call_and_one_push(push_world, way):
     world, fake = push_world
     device = register(world, "10")
     taro = App(world, 11, way)

@@ -1,7 +1,7 @@
 """Invalid values in the database: the server starts, reports them, and calls go through.
 
 A failing disk, or a person using `sqlite3`, may leave any integer in any column. The tests put the smallest and the
-largest integer into each column.
+largest integer into each column of `COLUMNS`.
 """
 
 import shutil
@@ -91,7 +91,7 @@ def a_call_goes_through(world, call_id: str, caller: str, callee: str):
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("table", COLUMNS)
-def test_calls_go_through_with_any_integer_in_any_column(make_server, make_world, tmp_path, filled, table):
+def test_calls_go_through_with_an_extreme_integer_in_a_column(make_server, make_world, tmp_path, filled, table):
     for column in COLUMNS[table]:
         for value in VALUES:
             where = f"{table}.{column} = {value}"

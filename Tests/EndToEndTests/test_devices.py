@@ -25,7 +25,7 @@ def test_a_registered_device_is_listed(world):
     assert [device["deviceId"] for device in devices(rest)] == ["d-1"]
 
 
-def test_registering_again_changes_nothing(world):
+def test_registering_again_adds_no_device(world):
     rest = world.rest("10")
     for _ in range(3):
         assert rest.put("/api/me/devices", body(voipDeviceToken=VOIP)).status_code == 200

@@ -93,7 +93,7 @@ def test_a_late_end_of_the_earlier_epoch_does_not_end_the_new_call(world):
     assert world.rest("10").log("11-10")["state"] == "ringing"
 
 
-def test_a_new_description_during_the_ring_replaces_the_old_one_without_a_second_ring(world):
+def test_a_new_description_during_the_ring_replaces_the_old_one_in_the_same_epoch(world):
     taro = world.connect("11", "d-1")
     first = taro.ring("10", "c-1")
     second = taro.ring("10", "c-1", sdp=AGAIN)

@@ -36,7 +36,7 @@ def test_a_nul_in_an_address_is_refused_over_tls_too(make_server, certificate): 
     assert (response.status_code, response.json()["field"]) == (400, "callId")
 
 
-def test_an_escaped_nul_in_a_body_or_a_message_is_unchanged(world):
+def test_an_escaped_nul_in_a_text_is_unchanged(world):
     taro, hanako = world.connect("11"), world.connect("10")
     text = "GET /%00 HTTP/1.1"
     taro.ask(type="message", to="10", body=text)

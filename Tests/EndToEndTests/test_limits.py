@@ -78,7 +78,7 @@ def test_a_log_holds_64_kib_before_the_answer(world):
     assert hanako.expect(type="call", state="ended")["reason"] == "cancelled"
 
 
-def test_a_log_holds_512_signals_then_it_is_full_and_the_end_still_fits(world):
+def test_a_log_is_full_at_512_entries_and_the_end_still_fits(world):
     taro, hanako = world.call("c-1")
     replies = []
     # Every new connection may send 200 signals at once, so the rate limit refuses none of these.
@@ -251,7 +251,7 @@ def test_a_user_over_the_daily_quota_may_only_end_calls(make_server, make_world)
 
 
 @pytest.mark.parametrize("connections", [200])
-def test_connections_that_come_and_go_leave_nothing_behind(make_server, make_world, connections):
+def test_connections_that_come_and_go_leave_no_descriptors_open(make_server, make_world, connections):
     world = make_world(make_server("--connects-per-minute", 1000))
 
     def descriptors() -> int:

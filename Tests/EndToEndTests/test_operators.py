@@ -39,7 +39,7 @@ COMMANDS = "config doctor calls devices push-test revoke backup restore serve ex
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(command):
+def test_a_command_explains_itself(command):
     result = run(command, "--help")
     assert result.returncode == 0
     assert "USAGE" in result.stdout and f"ringline {command} " in result.stdout

@@ -80,7 +80,7 @@ def test_a_push_has_the_headers_that_apple_demands(push_world):
     assert headers["authorization"].startswith("bearer ")
 
 
-def test_an_offer_that_does_not_fit_is_left_out_and_nothing_else(push_world):
+def test_an_offer_that_does_not_fit_is_left_out_of_the_push(push_world):
     world, fake = push_world
     device = register(world)
     world.connect("11").ring("10", "c-1", sdp=samples.padded(samples.VIDEO_OFFER, 40 * 1024), displayName="山" * 256)
@@ -145,7 +145,7 @@ def test_a_callee_whose_connection_has_gone_is_pushed(push_world):
     assert pushed(fake, device)["payload"]["callId"] == "c-1"
 
 
-def test_the_same_offer_twice_is_one_call_one_ring_and_one_push(push_world):
+def test_the_same_offer_twice_is_one_call_and_one_push(push_world):
     world, fake = push_world
     device, fence = register(world, "10", number=1), register(world, "20", number=2)
     rest, taro = world.rest("11"), world.connect("11")

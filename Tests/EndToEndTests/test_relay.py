@@ -91,7 +91,7 @@ def test_a_room_that_could_be_split_in_two_ways_is_forbidden(world):
     )
 
 
-def test_an_integer_user_id_in_json_is_the_same_user_and_answered_as_a_string(world):
+def test_an_integer_user_id_in_json_names_the_same_user(world):
     taro, hanako = world.connect("11"), world.connect("10")
     taro.ask(type="offer", callId="c-1", to=10, sdp=samples.OFFER)
     assert hanako.expect(type="offer")["from"] == "11"
@@ -282,7 +282,7 @@ def test_any_other_call_id_is_hashed_into_a_version_5_uuid(world):
     assert hanako.expect(type="offer")["callUUID"] == str(uuid.uuid5(uuid.NAMESPACE_URL, "ringline:11-10/1"))
 
 
-def test_renegotiation_goes_both_ways_on_a_live_call(world):
+def test_the_callee_can_renegotiate_a_live_call(world):
     taro, hanako = world.call("c-1")
     again = samples.changed(samples.OFFER, "restart")
     hanako.ask(type="offer", callId="c-1", sdp=again)
@@ -341,7 +341,7 @@ def test_a_reason_that_does_not_fit_becomes_the_default(world, who, claimed, wan
     assert (hanako if who == "caller" else taro).expect(type="call", state="ended")["reason"] == wanted
 
 
-def test_nothing_is_accepted_after_the_end(world):
+def test_signals_after_the_end_are_refused_with_call_ended(world):
     taro, hanako = world.call("c-1")
     taro.ask(type="end", callId="c-1")
     for connection in (taro, hanako):

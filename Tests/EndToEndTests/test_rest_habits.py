@@ -67,7 +67,7 @@ def test_the_offer_by_rest_and_by_socket_is_one_call_one_ring_and_one_push(push_
     assert len(rest.get("/api/calls").json()) == 2
 
 
-def test_an_answer_finds_the_caller_whichever_copy_began_the_call(world):
+def test_the_answer_to_a_double_offer_comes_by_the_socket_and_by_rest(world):
     token = app_token(world, TARO)
     rest, socket = world.rest(token=token), world.connect(token=token)
     offer(rest)
@@ -88,7 +88,7 @@ def test_a_call_id_that_begins_with_the_users_own_id_names_the_callee(world):
 
 
 @pytest.mark.parametrize("call_id", ["10-11", "12-10", "11-", "1-10", "111-10", "11-11"])
-def test_a_call_id_that_does_not_begin_with_the_users_own_id_names_no_callee(world, call_id):
+def test_a_call_id_other_than_the_users_own_id_and_a_peers_names_no_callee(world, call_id):
     body = {"callId": call_id, "action": "offer", "data": {"sdp": samples.OFFER, "type": "offer"}}
     refused = app(world, TARO).post("/api/calls/signal", body)
     assert code(refused) == (400, "invalid_field")

@@ -19,6 +19,7 @@ TIME = "2026-11-23T08:00:00.000Z"
         (mint(b"k" * 32).split(".")[1], "a token"),
         ("Bearer abcdefgh.1", "a token"),
         (push_token(1), "a push token"),
+        ("-----BEGIN PRIVATE KEY-----", "a key"),
         ("AQNjLTECMTACMTEKcGhvbmUtMTAtMQAAAAAAAAABAAABnPp9VAA4qTGnRcGkCPPJ2u6Xcw_5bQ", "a capability or a secret"),
         (samples.OFFER.splitlines()[0], "a description"),
         (next(line for line in samples.OFFER.splitlines() if line.startswith("m=audio")), "a description"),

@@ -212,7 +212,7 @@ def test_without_a_turn_server_a_credential_is_not_found(world):
     assert code(refused) == (404, "not_found") and "TURN" in refused.json()["message"]
 
 
-def test_a_credential_needs_a_token(turn_world):
+def test_a_credential_needs_a_valid_token(turn_world):
     world, _ = turn_world
     expired = jwt.encode({"uid": 11, "exp": 1}, world.server.secret, algorithm="HS256")
     assert code(world.rest(token=expired).get("/api/turn-cred")) == (401, "token_expired")
@@ -260,7 +260,7 @@ def test_a_secret_without_a_url_or_the_reverse_is_reported_in_one_line(tmp_path,
     one_clear_line(serve(tmp_path, "--turn-url", "turn:a.example"), "--turn-secret-file", "--turn-url")
 
 
-def test_an_unreadable_secret_and_a_bad_ttl_are_reported_in_one_line_with_the_option(tmp_path, secret_file):
+def test_a_missing_or_empty_secret_and_a_bad_ttl_are_reported_in_one_line_with_the_option(tmp_path, secret_file):
     turn = ["--turn-url", "turn:a.example", "--turn-secret-file"]
     one_clear_line(serve(tmp_path, *turn, tmp_path / "missing"), "--turn-secret-file", str(tmp_path / "missing"))
     empty = tmp_path / "empty"

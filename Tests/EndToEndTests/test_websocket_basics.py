@@ -177,13 +177,13 @@ def test_the_same_device_connecting_again_replaces_the_older_socket_with_4409(wo
     assert new.fence() == []
 
 
-def test_the_same_device_name_of_another_user_is_another_device(world):
+def test_the_same_device_id_of_another_user_is_another_device(world):
     one, other = world.connect("11", "iphone"), world.connect("10", "iphone")
     assert one.fence() == [] and other.fence() == []
 
 
 @pytest.mark.parametrize("header, value", [("Sec-WebSocket-Version", "8")])
-def test_another_websocket_version_is_answered_426(world, header, value):
+def test_another_websocket_version_gets_426(world, header, value):
     with socket.create_connection(("127.0.0.1", world.server.port), timeout=5) as plain:
         plain.sendall(
             f"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{header}: {value}\r\n"

@@ -48,7 +48,7 @@ struct CallResolutionTests {
         #expect(fetched["room"] == "p2p:11-10")
     }
 
-    @Test("A third user's hidden call ends at its ring timeout, whatever happens to the live call")
+    @Test("A third user's hidden call ends at its ring timeout, even if the live call has ended before")
     func timesOut() throws {
         let talk = try Talk.answered()
         let outsider = try outsider(talk.world, "c-1")

@@ -102,7 +102,7 @@ struct StalledStoreTests {
         return talk
     }
 
-    @Test("Every signal except an end is refused; an end takes effect")
+    @Test("A candidate is refused, and an end takes effect")
     func signals() throws {
         let talk = try stalled()
         talk.world.give(.stored(.stalled(StoreFailure("disk full"))))

@@ -82,7 +82,7 @@ struct EpochTests {
         #expect(talk.world.takeFrames(of: talk.caller).states == ["answered"])
     }
 
-    @Test("Epochs continue to be counted after the earlier call was forgotten")
+    @Test("Epochs continue to be counted when the earlier call can no longer be fetched")
     func forgotten() throws {
         let talk = try Talk(callID: "11-10")
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "11-10", id: "e"))

@@ -15,13 +15,14 @@ struct DrainingTests {
         talk.world.give(.drain)
     }
 
-    @Test("Long polls and signals are refused with 503, signals also with Retry-After; a fetch is still served")
+    @Test("Long polls and signals are refused with 503 and Retry-After; a fetch is still served")
     func requests() throws {
         let talk = try Talk()
         let poll = try talk.world.fetch(try principal("11"), "c-1", since: 99, wait: 20, device: "a1")
         #expect(talk.world.replies[poll] == nil)
         talk.world.give(.drain)
         #expect(talk.world.replies[poll]?.status == 503)
+        #expect(talk.world.replies[poll]?.retryAfterSeconds != nil)
         let reply = try talk.world.post(try principal("11"), #"{"action":"ringing","callId":"c-1"}"#)
         #expect(reply.status == 503)
         #expect(reply.retryAfterSeconds == 1)

@@ -138,7 +138,7 @@ struct ExplanationTests {
         #expect(text.contains("d-1 was pushed at +0.30 s (a connection that did not answer its ping was closed first)"))
     }
 
-    @Test("If a call is stored as ringing after its ring time, the verdict reports that the server stopped")
+    @Test("If no server runs, the verdict on a call stored as ringing after its ring time says that the server stopped")
     func stopped() throws {
         #expect(try explain(pushed, askedAt: 44_000).contains("The call is ringing."))
         let late = try explain(pushed, recordsFrom: .noServer, askedAt: 60_000)

@@ -93,6 +93,20 @@ struct FetchTests {
         for token in 1..<600 { _ = try talk.world.fetched(try principal("10", token: UInt64(token)), "c-1") }
         #expect((400..<SwitchboardLimits.timelineEvents).contains(talk.world.events("fetched").count))
     }
+
+    @Test("A fetch with a peer returns the call with that user when the callId is in use with several users")
+    func peer() throws {
+        let world = SwitchboardWorld()
+        let caller = try world.open("10", "b1")
+        for callee in ["11", "12"] { world.send(caller, SwitchboardWorld.offer("call", to: callee, id: "o" + callee)) }
+        for callee in ["11", "12"] {
+            let fetch = Switchboard.Fetch(peer: try user(callee), device: try device("b1"))
+            let reply = try world.reply(try principal("10"), .fetch(try call("call"), fetch))
+            #expect(reply["room"] == "p2p:10-\(callee)")
+        }
+        let fetch = Switchboard.Fetch(peer: try user("13"), device: try device("b1"))
+        #expect(try world.reply(try principal("10"), .fetch(try call("call"), fetch)).status == 404)
+    }
 }
 
 @Suite("A long poll")
@@ -156,20 +170,6 @@ struct PollTests {
         #expect(!talk.world.takeFrames(of: talk.caller).states.contains("ended disconnected"))
         talk.world.wait(.milliseconds(1))
         #expect(talk.world.takeFrames(of: talk.caller).states.contains("ended disconnected"))
-    }
-
-    @Test("A fetch with a peer returns the call with that user when the callId is in use with several users")
-    func peer() throws {
-        let world = SwitchboardWorld()
-        let caller = try world.open("10", "b1")
-        for callee in ["11", "12"] { world.send(caller, SwitchboardWorld.offer("call", to: callee, id: "o" + callee)) }
-        for callee in ["11", "12"] {
-            let fetch = Switchboard.Fetch(peer: try user(callee), device: try device("b1"))
-            let reply = try world.reply(try principal("10"), .fetch(try call("call"), fetch))
-            #expect(reply["room"] == "p2p:10-\(callee)")
-        }
-        let fetch = Switchboard.Fetch(peer: try user("13"), device: try device("b1"))
-        #expect(try world.reply(try principal("10"), .fetch(try call("call"), fetch)).status == 404)
     }
 
     @Test("A poll keeps its device in the call as a connection does")

@@ -244,7 +244,7 @@ struct LostCallTests {
         device.outputs.count { if case .reportIncoming = $0 { true } else { false } }
     }
 
-    @Test("A lost call keeps ringing, no matter when its caller reconnects", arguments: [false, true], [5.0, 20])
+    @Test("A lost call keeps ringing when its caller reconnects seconds later", arguments: [false, true], [5.0, 20])
     func ringsOn(older: Bool, after seconds: Double) throws {
         let rig = ClientRig()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))

@@ -74,7 +74,7 @@ struct OpeningTests {
     }
 
     @Test(
-        "A client without a device id continues its call under a token that it renewed while connected",
+        "A client without a device id continues its call, also under a token that it renewed while connected",
         arguments: [false, true]
     )
     func renewedWhileConnected(renews: Bool) throws {

@@ -130,7 +130,7 @@ struct PresenceTests {
         #expect(states(world.takeFrames(of: third)) == ["11 false"])
     }
 
-    @Test("A client without a cursor is told the presence of its newest contacts unasked")
+    @Test("A client without a cursor is told the presence of its contacts unasked")
     func contacts() throws {
         let talk = try Talk()
         let world = talk.world.restarted()

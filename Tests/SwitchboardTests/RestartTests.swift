@@ -86,7 +86,7 @@ struct RestartTests {
         #expect(again.notes == [.ended(try call("c-1"), epoch: 1, .disconnected)])
     }
 
-    @Test("Every kind of log entry is restored unchanged, including entries that name devices")
+    @Test("Log entries are restored unchanged, including entries that name devices")
     func entries() throws {
         let world = SwitchboardWorld()
         let caller = try world.open("11", "a1")

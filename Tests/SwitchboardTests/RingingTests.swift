@@ -46,7 +46,7 @@ struct RingingTests {
         #expect(Reply(body: payload)["fromDisplayName"]?.hasPrefix("👨‍👩‍👧‍👦") == true)
     }
 
-    @Test("Every connection is sent the offer with a ping, and no device with a live connection is pushed")
+    @Test("A live connection is sent the offer with a ping, and its device is not pushed")
     func live() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
@@ -116,7 +116,7 @@ struct RingingTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("Two calls that come together share one probe of a connection")
+    @Test("A call that comes while a connection is being probed shares that probe")
     func twoCalls() throws {
         let (world, caller) = try world()
         let other = try world.open("12", "x1")

@@ -162,7 +162,7 @@ struct CallRouterTests {
     }
 
     @Test(
-        "A call that begins rings unless it is hidden, its callee is busy, or a limit or an opposing call prevents it",
+        "A call that begins rings unless it is hidden, or its callee is busy or has too many callers",
         arguments: [
             Start(result: .rings),
             Start(hidden: .block, result: .hidden),

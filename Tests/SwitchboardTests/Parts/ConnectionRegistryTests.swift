@@ -38,7 +38,7 @@ struct ConnectionRegistryTests {
         #expect(registry.members(of: room).map(\.id.rawValue) == [1] && b.rooms.isEmpty)
     }
 
-    @Test("A connection can watch a limited number of users, and is removed from their watchers when it ends")
+    @Test("A connection can watch a limited number of users, and `watchNobody` removes it from their watchers")
     func watching() throws {
         var registry = ConnectionRegistry()
         let connection = try Values.connection(1, "11")

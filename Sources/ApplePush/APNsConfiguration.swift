@@ -74,8 +74,8 @@ public struct APNsConfiguration: Sendable {
         caFile: String? = nil,
         clock: @escaping @Sendable () -> Int64
     ) throws(APNsConfigurationError) {
-        guard Self.isAppleID(keyID) else { throw .malformedKeyID }
-        guard Self.isAppleID(teamID) else { throw .malformedTeamID }
+        guard Self.isKeyOrTeamID(keyID) else { throw .malformedKeyID }
+        guard Self.isKeyOrTeamID(teamID) else { throw .malformedTeamID }
         for endpoint in [endpoints.sandbox, endpoints.production] where !Self.isEndpoint(endpoint) {
             throw .malformedEndpoint(endpoint)
         }
@@ -92,7 +92,7 @@ public struct APNsConfiguration: Sendable {
         expiryClock = clock
     }
 
-    private static func isAppleID(_ text: String) -> Bool {
+    private static func isKeyOrTeamID(_ text: String) -> Bool {
         text.utf8.count == 10
             && text.utf8.allSatisfy {
                 (0x30...0x39).contains($0) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)

@@ -69,7 +69,7 @@ public final class APNsSender: PushSender {
     /// Sends one push; its result is reported, even if the push could not be sent at all.
     public func send(_ push: OutgoingPush) {
         let isNew = pushes.withLock { $0.updateValue(UnderWay(), forKey: push.id) == nil }
-        precondition(isNew, "a push was ordered twice under one id")
+        precondition(isNew, "a push was sent twice under one id")
         log.debug(
             "a push is sent to APNs",
             fields(of: push) + [.pushKind(ServerText(push.kind)), .pushBytes(push.payload.count)]
@@ -89,9 +89,9 @@ public final class APNsSender: PushSender {
     ///
     /// A push that was sent continues until Apple responds, and is not sent a second time.
     public func cancel(_ id: PushID) {
-        let request = pushes.withLock { orders in
-            orders[id]?.isCancelled = true
-            return orders[id]?.request
+        let request = pushes.withLock { pending in
+            pending[id]?.isCancelled = true
+            return pending[id]?.request
         }
         if let request { client.cancel(request, onlyIfUnsent: true) }
     }
@@ -125,10 +125,10 @@ public final class APNsSender: PushSender {
             }
         }
         // The request may already have an outcome. Then its push is no longer in `pushes`, or is at its second attempt.
-        let isCancelled = pushes.withLock { orders in
-            guard orders[push.id]?.isSecond == isSecond else { return false }
-            orders[push.id]?.request = request
-            return orders[push.id]?.isCancelled ?? false
+        let isCancelled = pushes.withLock { pending in
+            guard pending[push.id]?.isSecond == isSecond else { return false }
+            pending[push.id]?.request = request
+            return pending[push.id]?.isCancelled ?? false
         }
         // The push may have been cancelled between the two attempts.
         if isCancelled { client.cancel(request, onlyIfUnsent: true) }
@@ -143,10 +143,10 @@ public final class APNsSender: PushSender {
                 return false
             }
             log.notice("APNs rejected the provider token as expired; it was renewed")
-            let isCancelled = pushes.withLock { orders in
-                orders[push.id]?.request = nil
-                orders[push.id]?.isSecond = true
-                return orders[push.id]?.isCancelled ?? false
+            let isCancelled = pushes.withLock { pending in
+                pending[push.id]?.request = nil
+                pending[push.id]?.isSecond = true
+                return pending[push.id]?.isCancelled ?? false
             }
             if isCancelled {
                 finish(push, .cancelled)
@@ -185,16 +185,16 @@ public final class APNsSender: PushSender {
     }
 
     private func finish(_ push: OutgoingPush, _ result: PushResult) {
-        pushes.withLock { orders in _ = orders.removeValue(forKey: push.id) }
+        pushes.withLock { pending in _ = pending.removeValue(forKey: push.id) }
         switch result {
         case .response(let status, let reason, _):
             log.log(
                 level: status == 200 ? .debug : .notice,
-                "APNs answered a push",
+                "APNs responded to a push",
                 fields(of: push) + [.apnsStatus(status), reason.map { .apnsReason(UntrustedText($0)) }]
             )
         case .unreachable(let why):
-            log.notice("a push got no answer", fields(of: push) + [.error(UntrustedText(why))])
+            log.notice("a push got no response", fields(of: push) + [.error(UntrustedText(why))])
         case .cancelled, .onlyLogged:
             log.debug("a push was cancelled", fields(of: push))
         }

@@ -41,9 +41,9 @@ public import CallCore
 ///
 /// - The outputs use CallKit's terms, but the core does not import CallKit: see ``Output``. The outputs for each VoIP
 ///   push contain a report to the system.
-/// - A signal waits in the outbox until the server has acknowledged it. It is sent over the socket (the device's
-///   WebSocket to the server), or by REST if no socket is open or no ack comes in time. A signal always keeps its id,
-///   and the signals of one call stay in order.
+/// - A signal waits in the outbox until the server has acknowledged it. It is sent over the connection (the device's
+///   WebSocket to the server), or by REST if no connection is open or no ack comes in time. A signal always keeps its
+///   id, and the signals of one call stay in order.
 /// - Every signal of a call except its first offer names the call's epoch, and waits until the epoch is known. So a
 ///   signal for one call cannot affect a later call with the same callId.
 public struct CallClient: Sendable {
@@ -57,14 +57,14 @@ public struct CallClient: Sendable {
     public internal(set) var clockSkew: Moment.Duration?
     /// The moment from which this device may reconnect to a server that shut down; `nil` = at any time.
     ///
-    /// If the core needs a socket, it waits until this moment, and then outputs ``Output/connect``. An app that opens
-    /// sockets on its own must wait as well, except when its user makes a call or a push wakes the app: such sockets
-    /// are too few to overload the server.
+    /// If the core needs a connection, it waits until this moment, and then outputs ``Output/connect``. An app that
+    /// opens connections on its own must wait as well, except when its user makes a call or a push wakes the app: such
+    /// connections are too few to overload the server.
     public internal(set) var reconnectAt: Moment?
     /// Whether the system has activated the audio session for this app.
     public internal(set) var isAudioSessionActive = false
 
-    var isSocketOpen = false
+    var isConnected = false
     var isTokenExpired = false
     /// Whether a clock may have been set since ``clockSkew`` was measured.
     ///
@@ -112,8 +112,8 @@ public struct CallClient: Sendable {
         case .localCandidate(let uuid, let round, let candidate): localCandidate(uuid, round, candidate, at: now)
         case .mediaConnected(let uuid): mediaConnected(uuid, at: now)
         case .mediaFailed(let uuid): mediaFailed(uuid, at: now)
-        case .socketOpened: socketOpened(at: now)
-        case .socketClosed: socketClosed(at: now)
+        case .connectionOpened: connectionOpened(at: now)
+        case .connectionClosed: connectionClosed(at: now)
         case .received(let object): received(object, at: now)
         case .fetched(let number, let result): fetched(number, result, at: now)
         case .posted(let id, let result): posted(id, result, at: now)
@@ -136,7 +136,7 @@ public struct CallClient: Sendable {
     public var deadline: Moment? {
         var next: Moment?
         for index in calls.indices { next = Self.earlier(next, calls[index].deadline) }
-        if !isSocketOpen, wantsSocket { next = Self.earlier(next, reconnectAt) }
+        if !isConnected, wantsConnection { next = Self.earlier(next, reconnectAt) }
         return Self.earlier(next, outboxDeadline)
     }
 

@@ -13,9 +13,9 @@ public enum ClientLimits {
     /// How long an answered call may wait until the caller's description has arrived and the media engine has made its
     /// answer.
     public static let setupTimeout = Moment.Duration.seconds(30)
-    /// The time without an ack after which a signal that was sent over the socket is sent by REST too.
+    /// The time without an ack after which a signal that was sent over the connection is sent by REST too.
     ///
-    /// The socket may be half-open: open on this device, but gone for the server.
+    /// The connection may be half-open: open on this device, but gone for the server.
     public static let ackTimeout = Moment.Duration.seconds(4)
     /// The first pause before a request is retried; it doubles with each further failure.
     public static let firstRetryDelay = Moment.Duration.milliseconds(500)

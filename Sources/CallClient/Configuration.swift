@@ -5,8 +5,8 @@ extension CallClient {
     public struct Configuration: Equatable, Sendable {
         /// The user of this device.
         public var user: UserID
-        /// This device's id, which the app also gives when it opens a socket, in requests, and when it registers for
-        /// pushes.
+        /// This device's id, which the app also gives when it opens a connection, in requests, and when it registers
+        /// for pushes.
         public var device: DeviceID
         /// The prefix of this core's signal ids: at most 40 bytes, and different in each launch of the app.
         ///

@@ -116,7 +116,7 @@ extension CallRecord {
     @inlinable public var ringUntil: Moment { session.ringUntil }
     /// When the callee answered; `nil` = nobody has answered.
     @inlinable public var answeredAt: Moment? { session.answeredAt }
-    /// When media first flowed; `nil` = none has flowed.
+    /// When the call became active, by the first `connected` of a device in the answered call; `nil` = it has not yet.
     @inlinable public var activeAt: Moment? { session.activeAt }
     /// When the call ended; `nil` = it is live.
     @inlinable public var endedAt: Moment? { session.ending?.at }

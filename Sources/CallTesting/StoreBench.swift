@@ -57,8 +57,8 @@ final class StoreBench {
 
     /// Waits for the result of a query.
     func result(of id: StoreQueryID) throws -> StoreResult {
-        let found = try reports.wait("question \(id.rawValue) answered") { $0.results[id] != nil }
-        guard let result = found.results[id] else { throw StoreContract.Violation(description: "no answer") }
+        let found = try reports.wait("query \(id.rawValue) completed") { $0.results[id] != nil }
+        guard let result = found.results[id] else { throw StoreContract.Violation(description: "no result") }
         return result
     }
 
@@ -66,7 +66,7 @@ final class StoreBench {
     func history(_ user: UserID, limit: Int = 100, before: Int64? = nil) throws -> [CallRecord] {
         let result = try query(.history(user, limit: limit, before: before.map(CallNumber.init(rawValue:))))
         guard case .history(let calls) = result else {
-            throw StoreContract.Violation(description: "a question for history was answered by \(result)")
+            throw StoreContract.Violation(description: "the result of a query for history was \(result)")
         }
         return calls
     }
@@ -80,7 +80,7 @@ final class StoreBench {
     func timeline(_ choice: CallSelector) throws -> (CallRecord?, [TimelineRecord]) {
         let result = try query(.timeline(choice))
         guard case .timeline(let call, let events) = result else {
-            throw StoreContract.Violation(description: "a question for a timeline was answered by \(result)")
+            throw StoreContract.Violation(description: "the result of a query for a timeline was \(result)")
         }
         return (call, events)
     }
@@ -112,7 +112,7 @@ final class Reports: Sendable {
         /// Queries whose results were reported more than once.
         var repeated: [StoreQueryID] = []
         /// The reports in order: `"committed 1"`, `"answered 1"`, `"stalled"`, `"damaged"`, `"recovered"`.
-        var course: [String] = []
+        var reported: [String] = []
     }
 
     private let found = Monitor(Found())
@@ -123,14 +123,14 @@ final class Reports: Sendable {
         switch report {
         case .committed(let ticket):
             found.committed.append(ticket)
-            found.course.append("committed \(ticket.rawValue)")
+            found.reported.append("committed \(ticket.rawValue)")
         case .queryResult(let id, let result):
             if found.results[id] != nil { found.repeated.append(id) }
             found.results[id] = result
-            found.course.append("answered \(id.rawValue)")
-        case .stalled: found.course.append("stalled")
-        case .damaged: found.course.append("damaged")
-        case .recovered: found.course.append("recovered")
+            found.reported.append("answered \(id.rawValue)")
+        case .stalled: found.reported.append("stalled")
+        case .damaged: found.reported.append("damaged")
+        case .recovered: found.reported.append("recovered")
         }
     }
 
@@ -141,7 +141,7 @@ final class Reports: Sendable {
     @discardableResult
     func wait(_ what: String, until isSo: (Found) -> Bool) throws -> Found {
         if let found = found.wait(until: .now + .seconds(20), for: { isSo($0) ? $0 : nil }) { return found }
-        let last = now.course.suffix(5).joined(separator: ", ")
+        let last = now.reported.suffix(5).joined(separator: ", ")
         throw StoreContract.Violation(description: "waited in vain for: \(what); last reports: \(last)")
     }
 }

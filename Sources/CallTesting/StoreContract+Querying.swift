@@ -16,9 +16,9 @@ extension StoreContract {
                 guard case .history(let calls) = result, let newest = calls.first else {
                     throw Violation(description: "the answer is \(result)")
                 }
-                try expect(newest.number.rawValue >= number, "question \(id.rawValue) does not see call \(number)")
+                try expect(newest.number.rawValue >= number, "query \(id.rawValue) does not see call \(number)")
             }
-            try expect(bench.reports.now.repeated, [], "questions answered twice")
+            try expect(bench.reports.now.repeated, [], "queries with two results")
         },
         Case("a history shows the calls that a user made or received, newest first, page by page") { bench in
             try bench.open()

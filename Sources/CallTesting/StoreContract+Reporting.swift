@@ -13,7 +13,10 @@ extension StoreContract {
             let tickets = bench.reports.now.committed.map(\.rawValue)
             try expect(tickets, Array(Set(tickets)).sorted(), "the reports are not in order, or not once each")
             try expect(tickets.last, 502, "the last ticket reported")
-            try expect(bench.reports.now.course.allSatisfy { $0.hasPrefix("committed") }, "something else was reported")
+            try expect(
+                bench.reports.now.reported.allSatisfy { $0.hasPrefix("committed") },
+                "something else was reported"
+            )
         },
         Case("an empty commit is reported as well") { bench in
             try bench.open()
@@ -64,7 +67,7 @@ extension StoreContract {
             bench.close()
             let found = bench.reports.now
             try expect(found.committed.last?.rawValue, 200, "the last ticket reported when close() returned")
-            try expect(found.results[query], .history([Sample.call(200)]), "the question asked before")
+            try expect(found.results[query], .history([Sample.call(200)]), "the query submitted before")
             try expect(try bench.open().calls.count, 200, "how many calls were kept")
         },
         Case("a store that was closed cleanly counts no crash") { bench in

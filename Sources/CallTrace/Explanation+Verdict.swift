@@ -168,7 +168,7 @@ extension Explanation {
         if let push = own.last(where: { $0.isPushResult }) { return name + pushed(push, own) }
         if let push = own.last(where: { $0.isPushSent }) {
             let fate = cancellationReason(push, own).map { "the push was cancelled before it was sent, because \($0)" }
-            return name + " \(verb(push)) at \(offset(push.at)); \(fate ?? "no answer from APNs is recorded")"
+            return name + " \(verb(push)) at \(offset(push.at)); \(fate ?? "no response from APNs is recorded")"
                 + "\(laterSignOfLife(own))."
         }
         return name + bySocket(own)

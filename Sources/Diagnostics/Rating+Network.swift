@@ -13,7 +13,7 @@ extension Rating {
         case .response(_, "MissingTopic", _) where topic == nil:
             return .ok(subject, "accepts the provider token; without a registered device no topic was checked")
         case .response(let status, let reason, _):
-            let said = "answers \(status)\(reason.map { " \($0)" } ?? "")"
+            let said = "responds with \(status)\(reason.map { " \($0)" } ?? "")"
             return status >= 500 || status == 429
                 ? .warning(subject, said, fix: hint ?? "try again later")
                 : .error(subject, said, fix: hint ?? "look the reason up in Apple's documentation")

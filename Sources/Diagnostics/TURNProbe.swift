@@ -90,7 +90,7 @@ package struct TURNProbe {
     private func allocate(on socket: ClientSocket) -> Result {
         let transport = STUNMessage.Attribute(name: .requestedTransport, value: [17, 0, 0, 0])
         guard let challenge = exchange(STUNMessage(.allocate, [transport]), on: socket) else {
-            return .silent("no answer from \(server.host), port \(server.port), \(server.isTCP ? "TCP" : "UDP")")
+            return .silent("no response from \(server.host), port \(server.port), \(server.isTCP ? "TCP" : "UDP")")
         }
         if challenge.kind == .allocated { return .allocatedWithoutCredential }
         guard challenge.error?.code == 401, let realm = challenge[.realm], let nonce = challenge[.nonce] else {
@@ -103,7 +103,7 @@ package struct TURNProbe {
             .init(name: .nonce, value: nonce),
         ]
         guard let response = exchange(STUNMessage(.allocate, [transport] + shown), key: key, on: socket) else {
-            return .silent("no answer to the request with the credential")
+            return .silent("no response to the request with the credential")
         }
         guard response.kind == .allocated else { return Self.refusal(response) }
         // Releases the allocation, so that no port is held for ten minutes (the usual lifetime). If this request is
@@ -115,7 +115,7 @@ package struct TURNProbe {
     }
 
     private static func refusal(_ response: STUNMessage) -> Result {
-        guard let error = response.error else { return .silent("the answer is not TURN") }
+        guard let error = response.error else { return .silent("the response is not TURN") }
         return .refused(code: error.code, reason: error.reason)
     }
 

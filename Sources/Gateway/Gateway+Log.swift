@@ -55,8 +55,8 @@ extension Gateway {
                 "a request was refused",
                 [.request(request.logged), .refusal(ServerText(error.code)), .why(ServerText(error.message))]
             )
-        case .unanswered(let failure):
-            log.debug("the store cannot answer a question", [.error(UntrustedText(failure.message))])
+        case .queryFailed(let failure):
+            log.debug("the store cannot be queried", [.error(UntrustedText(failure.message))])
         case .signal(let kind, let call, let user, let device, let origin):
             log.trace(
                 "a signal was received",
@@ -73,7 +73,7 @@ extension Gateway {
                 [call.map { .call($0) }, .meaning(ServerText(meaning)), .user(caller)]
             )
         case .waits(let call, _):
-            log.trace("something waits for a call at rest", [call.map { .call($0) }])
+            log.trace("work waits until an ended call has been read", [call.map { .call($0) }])
         case .call(let call, let step): write(step, of: call)
         }
     }

@@ -58,9 +58,9 @@ public final class Gateway: @unchecked Sendable {
     private(set) var startFigures = ProcessFigures.StartFigures()
     /// The `Origin` headers of the requests that have no response yet; the CORS headers of the response need them.
     var origins: [ExchangeID: String] = [:]
-    /// The operator's orders that are not durable yet, each with its completion handler.
-    private var operatorOrders: [OperatorOrderID: @Sendable () -> Void] = [:]
-    private var lastOperatorOrder: UInt64 = 0
+    /// The operator's commands that are not durable yet, each with its completion handler.
+    private var operatorCommands: [OperatorCommandID: @Sendable () -> Void] = [:]
+    private var lastOperatorCommand: UInt64 = 0
 
     /// Creates a gateway that is not open yet.
     public init(configuration: GatewayConfiguration, authenticator: any Authenticator, log: ServerLog) {
@@ -148,15 +148,15 @@ public final class Gateway: @unchecked Sendable {
         server?.post { [self] in feed(.pushed(id, result)) }
     }
 
-    /// Carries out an operator's order, and calls `done` on the loop when the order is durable.
+    /// Carries out an operator's command, and calls `done` on the loop when the command is durable.
     ///
     /// Call this method from any thread, once the gateway is open.
-    public func carryOut(_ order: Switchboard.OperatorOrder, done: @escaping @Sendable () -> Void) {
+    public func carryOut(_ command: Switchboard.OperatorCommand, done: @escaping @Sendable () -> Void) {
         server?.post { [self] in
-            lastOperatorOrder += 1
-            let id = OperatorOrderID(rawValue: lastOperatorOrder)
-            operatorOrders[id] = done
-            feed(.ordered(id, order))
+            lastOperatorCommand += 1
+            let id = OperatorCommandID(rawValue: lastOperatorCommand)
+            operatorCommands[id] = done
+            feed(.operatorCommand(id, command))
         }
     }
 
@@ -299,7 +299,7 @@ public final class Gateway: @unchecked Sendable {
         case .ping(let connection, let number): pingsDue[connection] = number
         case .close(let connection, let code, let reason, let isLost):
             if let socketIO = socketIOSession(connection) {
-                handle(.closedBySwitchboard(code: code, reason: reason), socketIO)
+                handle(.closedByServer(code: code, reason: reason), socketIO)
                 return
             }
             close(SocketID(rawValue: connection.rawValue), code: code, reason: reason, discardingQueue: isLost)
@@ -319,7 +319,7 @@ public final class Gateway: @unchecked Sendable {
         case .revoked(let user, let moment):
             router.revocations.note(user, before: moment)
             log.notice("a user's tokens were revoked", [.user(user)])
-        case .done(let id): operatorOrders.removeValue(forKey: id)?()
+        case .done(let id): operatorCommands.removeValue(forKey: id)?()
         case .note(let note): write(note)
         case .audit(let event): configuration.audit(event)
         case .trace(let note): write(note)

@@ -41,7 +41,9 @@ extension SecretFile {
 
     /// Makes the new name survive a power loss.
     ///
-    /// Some file systems cannot do this; then the file may have to be created again, which does no harm.
+    /// Some file systems cannot do this. A power loss may then undo the change: the next start creates a lost file
+    /// again, with another secret, or reads the earlier content of a replaced file. Signatures by a lost secret, such
+    /// as the `act` of recent pushes, are refused from then on.
     private static func syncFolder(of path: String) {
         let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
         let descriptor = open(folder.isEmpty ? (path.hasPrefix("/") ? "/" : ".") : folder, O_RDONLY | O_CLOEXEC)

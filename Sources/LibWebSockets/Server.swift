@@ -19,7 +19,9 @@ public final class Server: @unchecked Sendable {
     public let loop: Int
     /// The number of open sockets on this event loop, HTTP and WebSocket together.
     public var connectionCount: Int { table.count }
-    /// The number of open sockets on all event loops of this port; with several loops, readable from any thread.
+    /// The number of open sockets on all event loops of this port.
+    ///
+    /// With several loops it is readable from any thread; with one loop, only on the thread of that loop.
     public var connectionCountOfAllLoops: Int { allowance?.count ?? table.count }
 
     let configuration: ServerConfiguration

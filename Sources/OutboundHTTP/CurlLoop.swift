@@ -11,7 +11,7 @@ final class CurlLoop {
     private let queue: RequestQueue
     private let multi: UnsafeMutableRawPointer
     private let configuration: HTTPClientConfiguration
-    private var waiting: [HTTPRequestID: Order] = [:]
+    private var waiting: [HTTPRequestID: QueuedRequest] = [:]
     private var hosts: [String: Host] = [:]
     private var open: [HTTPRequestID: Transfer] = [:]
     private var byHandle: [UnsafeMutableRawPointer: HTTPRequestID] = [:]
@@ -101,10 +101,10 @@ final class CurlLoop {
 
     private func take(_ command: Command) {
         switch command {
-        case .start(let order):
-            waiting[order.id] = order
-            hosts[order.host, default: Host()].queue.append(order.id)
-            nextDeadline = min(nextDeadline ?? order.deadline, order.deadline)
+        case .start(let queued):
+            waiting[queued.id] = queued
+            hosts[queued.host, default: Host()].queue.append(queued.id)
+            nextDeadline = min(nextDeadline ?? queued.deadline, queued.deadline)
         case .cancel(let id, let onlyIfUnsent):
             if waiting[id] != nil {
                 fail(id, .cancelled(sent: false))
@@ -121,27 +121,27 @@ final class CurlLoop {
         let now = ContinuousClock.now
         for name in hosts.keys {
             guard var host = hosts.removeValue(forKey: name) else { continue }
-            var refused: [Order] = []
+            var refused: [QueuedRequest] = []
             while host.hasRoom(configuration, at: now), let id = host.queue.popFirst() {
-                guard let order = waiting.removeValue(forKey: id) else { continue }
+                guard let queued = waiting.removeValue(forKey: id) else { continue }
                 queue.countDone(name)
-                if start(order) { host.started(configuration, at: now) } else { refused.append(order) }
+                if start(queued) { host.started(configuration, at: now) } else { refused.append(queued) }
             }
             if host.open > 0 || !host.queue.isEmpty || host.isProven { hosts[name] = host }
-            for order in refused {
-                order.completion(.failure(.invalidRequest("libcurl refused its URL or one of its options")))
+            for queued in refused {
+                queued.completion(.failure(.invalidRequest("libcurl refused its URL or one of its options")))
             }
         }
     }
 
-    private func start(_ order: Order) -> Bool {
+    private func start(_ queued: QueuedRequest) -> Bool {
         guard let easy = idleHandles.popLast() ?? EasyHandle() else { return false }
-        let transfer = Transfer(order: order, easy: easy)
+        let transfer = Transfer(queued: queued, easy: easy)
         guard transfer.prepare(configuration), curl_multi_add_handle(multi, easy.pointer) == CURLM_OK else {
             return false
         }
-        open[order.id] = transfer
-        byHandle[easy.pointer] = order.id
+        open[queued.id] = transfer
+        byHandle[easy.pointer] = queued.id
         return true
     }
 
@@ -156,8 +156,8 @@ final class CurlLoop {
             // The message belongs to libcurl and is gone once the handle is removed.
             let outcome = transfer.outcome(ringline_curl_message_result(message))
             remove(transfer)
-            note(outcome, of: transfer.order.host)
-            transfer.order.completion(outcome)
+            note(outcome, of: transfer.queued.host)
+            transfer.queued.completion(outcome)
         }
     }
 
@@ -172,20 +172,20 @@ final class CurlLoop {
 
     /// Ends a request early, with this failure.
     private func fail(_ id: HTTPRequestID, _ failure: HTTPFailure) {
-        if let order = waiting.removeValue(forKey: id) {
-            queue.countDone(order.host)
-            order.completion(.failure(failure))
+        if let queued = waiting.removeValue(forKey: id) {
+            queue.countDone(queued.host)
+            queued.completion(.failure(failure))
         } else if let transfer = open[id] {
             remove(transfer)
-            transfer.order.completion(.failure(failure))
+            transfer.queued.completion(.failure(failure))
         }
     }
 
     private func remove(_ transfer: Transfer) {
         let easy = transfer.easy
-        open[transfer.order.id] = nil
+        open[transfer.queued.id] = nil
         byHandle[easy.pointer] = nil
-        hosts[transfer.order.host]?.open -= 1
+        hosts[transfer.queued.host]?.open -= 1
         // If the stream is still open, removing the handle resets it (RST_STREAM); the connection stays open.
         _ = curl_multi_remove_handle(multi, easy.pointer)
         // The list of headers is freed with the transfer, so the handle must not point to it.
@@ -197,19 +197,19 @@ final class CurlLoop {
         let now = ContinuousClock.now
         guard let nextDeadline, nextDeadline <= now else { return }
         let late = waiting.values.filter { $0.deadline <= now }.map(\.id)
-        let lateOpen = open.values.filter { $0.order.deadline <= now }
+        let lateOpen = open.values.filter { $0.queued.deadline <= now }
         for id in late { fail(id, .timedOut(sent: false)) }
-        for transfer in lateOpen { fail(transfer.order.id, .timedOut(sent: transfer.isSent)) }
-        let deadlines = [waiting.values.map(\.deadline).min(), open.values.map(\.order.deadline).min()]
+        for transfer in lateOpen { fail(transfer.queued.id, .timedOut(sent: transfer.isSent)) }
+        let deadlines = [waiting.values.map(\.deadline).min(), open.values.map(\.queued.deadline).min()]
         self.nextDeadline = deadlines.compactMap { $0 }.min()
     }
 
     private func close() {
-        for case .start(let order) in queue.close() { waiting[order.id] = order }
+        for case .start(let queued) in queue.close() { waiting[queued.id] = queued }
         let left = waiting.values.map { $0 }
         waiting = [:]
         for id in Array(open.keys) { fail(id, .shutDown) }
-        for order in left { order.completion(.failure(.shutDown)) }
+        for queued in left { queued.completion(.failure(.shutDown)) }
         idleHandles = []
         // This also closes the connections; every easy handle has been removed before.
         _ = curl_multi_cleanup(multi)

@@ -48,7 +48,7 @@ public final class HTTPClient: Sendable {
         if let fault = request.fault {
             completion(.failure(.invalidRequest(fault)))
         } else if let refusal = queue.post(
-            Order(id: id, host: request.host, request: request, deadline: deadline, completion: completion)
+            QueuedRequest(id: id, host: request.host, request: request, deadline: deadline, completion: completion)
         ) {
             completion(.failure(refusal))
         }

@@ -2,7 +2,7 @@ import CCurl
 import Threads
 
 /// One request as the client's loop receives it.
-struct Order: Sendable {
+struct QueuedRequest: Sendable {
     let id: HTTPRequestID
     let host: String
     let request: HTTPRequest
@@ -12,7 +12,7 @@ struct Order: Sendable {
 
 /// A command from another thread to the loop; commands are taken in the order in which they were posted.
 enum Command: Sendable {
-    case start(Order)
+    case start(QueuedRequest)
     case cancel(HTTPRequestID, onlyIfUnsent: Bool)
     case stop(by: ContinuousClock.Instant)
 }
@@ -59,16 +59,16 @@ final class RequestQueue: Sendable {
         }
     }
 
-    /// Accepts an order and returns nil, or returns the reason for which the order is refused.
-    func post(_ order: Order) -> HTTPFailure? {
+    /// Accepts a request and returns nil, or returns the reason for which the request is refused.
+    func post(_ queued: QueuedRequest) -> HTTPFailure? {
         state.withLock { state in
             guard !state.isStopping else { return .shutDown }
-            let waiting = state.waiting[order.host, default: 0]
+            let waiting = state.waiting[queued.host, default: 0]
             guard waiting < waitingPerHost, state.waitingInAll < waitingInAll else { return .queueFull }
-            state.waiting[order.host] = waiting + 1
+            state.waiting[queued.host] = waiting + 1
             state.waitingInAll += 1
             // The inbox is still open: `close()` sets `isStopping` under this lock before it closes the inbox.
-            commands.put(.start(order))
+            commands.put(.start(queued))
             return nil
         }
     }
@@ -86,7 +86,7 @@ final class RequestQueue: Sendable {
         }
     }
 
-    /// The number of orders that wait to be started.
+    /// The number of requests that wait to be started.
     var waitingCount: Int { state.withLock { $0.waitingInAll } }
 
     /// The number of iterations of the loop.
@@ -100,7 +100,7 @@ final class RequestQueue: Sendable {
         return commands.take().elements
     }
 
-    /// Records that an order of this host no longer waits: it was started or has failed.
+    /// Records that a request to this host no longer waits: it was started or has failed.
     func countDone(_ host: String) {
         state.withLock { state in
             state.waitingInAll -= 1

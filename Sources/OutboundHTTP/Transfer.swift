@@ -8,7 +8,7 @@ import Glibc
 /// libcurl's callbacks get an unretained pointer to the transfer. The loop keeps each transfer for as long as its easy
 /// handle is in the multi handle. libcurl calls back only during that time, and only from within the loop's own calls.
 final class Transfer {
-    let order: Order
+    let queued: QueuedRequest
     let easy: EasyHandle
     private var headerList: UnsafeMutablePointer<curl_slist>?
     private var headers: [HTTPHeader] = []
@@ -22,8 +22,8 @@ final class Transfer {
     /// The largest size of all wanted headers together, in bytes; curl itself accepts at most 100 KiB for one line.
     private static let headerLimit = 16 << 10
 
-    init(order: Order, easy: EasyHandle) {
-        self.order = order
+    init(queued: QueuedRequest, easy: EasyHandle) {
+        self.queued = queued
         self.easy = easy
     }
 
@@ -31,7 +31,7 @@ final class Transfer {
 
     /// Sets the request's options on the handle; returns false if libcurl refuses one.
     func prepare(_ configuration: HTTPClientConfiguration) -> Bool {
-        let request = order.request
+        let request = queued.request
         var lines = request.headers.map { header in
             // For libcurl "name:" means "leave this header out", and "name;" means the empty header.
             header.value.isEmpty ? header.name + ";" : header.name + ": " + header.value
@@ -69,7 +69,7 @@ final class Transfer {
             headerBytes = 0
             return true
         }
-        let wanted = order.request.wantedHeaders
+        let wanted = queued.request.wantedHeaders
         guard !wanted.isEmpty, let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return true }
         // Bytes that are not UTF-8 become U+FFFD; no caller has a use for a header with such bytes.
         let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
@@ -79,7 +79,7 @@ final class Transfer {
         let end = rest.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? rest.startIndex
         headerBytes += line.count
         guard headerBytes <= Self.headerLimit else {
-            abortFailure = .other("the answer's headers are too long")
+            abortFailure = .other("the response's headers are too long")
             return false
         }
         headers.append(HTTPHeader(name, String(decoding: rest[rest.startIndex..<end], as: UTF8.self)))
@@ -87,7 +87,7 @@ final class Transfer {
     }
 
     func take(body bytes: UnsafeRawBufferPointer) -> Bool {
-        guard body.count + bytes.count <= order.request.bodyLimit else {
+        guard body.count + bytes.count <= queued.request.bodyLimit else {
             abortFailure = .bodyTooLarge
             return false
         }
@@ -102,7 +102,7 @@ final class Transfer {
         if let abortFailure { return .failure(abortFailure) }
         guard code == CURLE_OK else { return .failure(HTTPFailure(code, isSent: isSent)) }
         let version = easy.version
-        if order.request.requiresHTTP2, version < .http2 { return .failure(.notHTTP2) }
+        if queued.request.requiresHTTP2, version < .http2 { return .failure(.notHTTP2) }
         return .success(HTTPResponse(status: easy.status, headers: headers, body: body, version: version))
     }
 }

@@ -18,7 +18,7 @@ final class QueryThread: Sendable {
     ) throws(StoreFailure) {
         let work = Work(database: folder.database, damages: damages, report: report)
         inbox = work.inbox
-        thread = try threads.run(named: "store questions") { work.run() }
+        thread = try threads.run(named: "store queries") { work.run() }
     }
 
     func put(_ queries: [WriterQueue.SubmittedQuery]) { for submitted in queries { inbox.put(submitted) } }

@@ -113,8 +113,8 @@ final class AppClient: DeviceCore {
 
     private func take(_ input: CoreInput, at now: Moment, into outputs: inout [CoreOutput]) {
         switch input {
-        case .connected: passToCore(.socketOpened, at: now, into: &outputs)
-        case .disconnected: passToCore(.socketClosed, at: now, into: &outputs)
+        case .connected: passToCore(.connectionOpened, at: now, into: &outputs)
+        case .disconnected: passToCore(.connectionClosed, at: now, into: &outputs)
         case .frame(let frame):
             if let object = frame.object { signalArrived(object, into: &outputs) }
             let object = frame.incoming

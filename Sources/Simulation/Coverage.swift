@@ -8,14 +8,15 @@ public struct Coverage: Equatable, Sendable {
 
     /// The part that a device, or the server, has in the call when it causes an event.
     ///
-    /// `winner` is the callee's answering device, and `loser` is another device of the callee.
+    /// `calleesOther` is a device of the callee other than the answering device.
     public enum Part: String, CaseIterable, Sendable {
         // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
-        case anybody, caller, callersOther = "caller's other device", callee, winner, loser, server
+        case anybody, caller, callersOther = "caller's other device", callee, answeringDevice = "answering device",
+            calleesOther = "callee's other device", server
     }
 
-    /// A pair of state and event, with the part that causes the event.
-    public struct Pair: Hashable, Sendable {
+    /// A cell of the table: a state and an event, with the part that causes the event.
+    public struct Cell: Hashable, Sendable {
         /// The state that the event met.
         public var state: State
         /// The event: the type of a signal, or a few words.
@@ -24,21 +25,21 @@ public struct Coverage: Equatable, Sendable {
         public var part: Part
     }
 
-    private var counts: [Pair: Int] = [:]
+    private var counts: [Cell: Int] = [:]
 
     /// Creates an empty table.
     public init() {}
 
     mutating func visit(_ state: State, _ event: String, _ part: Part) {
-        counts[Pair(state: state, event: event, part: part), default: 0] += 1
+        counts[Cell(state: state, event: event, part: part), default: 0] += 1
     }
 
-    /// Returns how often a pair was visited.
-    public func count(_ pair: Pair) -> Int { counts[pair] ?? 0 }
+    /// Returns how often a cell was visited.
+    public func count(_ cell: Cell) -> Int { counts[cell] ?? 0 }
 
     mutating func add(_ other: Coverage) { counts.merge(other.counts) { $0 + $1 } }
 
-    // MARK: Possible pairs
+    // MARK: Possible cells
 
     private static let signals = [
         "offer", "ringing", "answer", "ice", "connected", "update", "dtmf", "info", "end", "DELETE", "fetch",
@@ -63,57 +64,57 @@ public struct Coverage: Equatable, Sendable {
         switch state {
         case .none: [.anybody]
         case .ringing: [.caller, .callersOther, .callee]
-        case .answered, .active: [.caller, .callersOther, .winner, .loser]
-        case .ended: [.caller, .callersOther, .callee, .winner, .loser]
+        case .answered, .active: [.caller, .callersOther, .answeringDevice, .calleesOther]
+        case .ended: [.caller, .callersOther, .callee, .answeringDevice, .calleesOther]
         }
     }
 
-    /// All pairs that can occur.
-    public static let listed: [Pair] = {
-        var pairs: [Pair] = []
+    /// All cells that can be visited.
+    public static let listed: [Cell] = {
+        var cells: [Cell] = []
         for event in signals {
             for state in State.allCases {
-                for part in parts(in: state) { pairs.append(Pair(state: state, event: event, part: part)) }
+                for part in parts(in: state) { cells.append(Cell(state: state, event: event, part: part)) }
             }
         }
         for event in sockets {
             for state in [State.ringing, .answered, .active] {
-                for part in parts(in: state) { pairs.append(Pair(state: state, event: event, part: part)) }
+                for part in parts(in: state) { cells.append(Cell(state: state, event: event, part: part)) }
             }
         }
         for (event, states) in own {
-            for state in states { pairs.append(Pair(state: state, event: event, part: .server)) }
+            for state in states { cells.append(Cell(state: state, event: event, part: .server)) }
         }
-        return pairs
+        return cells
     }()
 
-    /// The listed pairs that were not visited.
-    public var missing: [Pair] { Self.listed.filter { count($0) == 0 } }
+    /// The listed cells that were not visited.
+    public var missing: [Cell] { Self.listed.filter { count($0) == 0 } }
 
-    /// Returns the table as Markdown, with the number of visits of each pair.
+    /// Returns the table as Markdown, with the number of visits of each cell.
     public func markdown(calls: Int, seed: UInt64) -> String {
         var text = """
-            # State and event pairs visited by the simulation
+            # States and events visited by the simulation
 
             How often each event met a call in each state: \(calls) simulated calls, seed \(seed).
 
-            Written by `ringline-simulate --seed \(seed) --coverage`. A dash marks an impossible pair: a
-            ringing call, for example, has no winner yet. A call that ended unanswered has no winner either, so its callee's devices are `callee`.
+            Written by `ringline-simulate --seed \(seed) --coverage`. A dash marks an impossible cell: a
+            ringing call, for example, has no answering device yet. A call that ended unanswered has none either, so its callee's devices are `callee`.
 
             | event | by | none | ringing | answered | active | ended |
             | --- | --- | ---: | ---: | ---: | ---: | ---: |
 
             """
         var rows: [(event: String, part: Part)] = []
-        for pair in Self.listed where !rows.contains(where: { $0.event == pair.event && $0.part == pair.part }) {
-            rows.append((pair.event, pair.part))
+        for cell in Self.listed where !rows.contains(where: { $0.event == cell.event && $0.part == cell.part }) {
+            rows.append((cell.event, cell.part))
         }
         for row in rows {
-            let cells = State.allCases.map { state -> String in
-                let pair = Pair(state: state, event: row.event, part: row.part)
-                return Self.listed.contains(pair) ? String(count(pair)) : "–"
+            let counts = State.allCases.map { state -> String in
+                let cell = Cell(state: state, event: row.event, part: row.part)
+                return Self.listed.contains(cell) ? String(count(cell)) : "–"
             }
-            text += "| \(row.event) | \(row.part.rawValue) | \(cells.joined(separator: " | ")) |\n"
+            text += "| \(row.event) | \(row.part.rawValue) | \(counts.joined(separator: " | ")) |\n"
         }
         return text
     }

@@ -44,7 +44,7 @@ enum Intent {
 enum CoreInput {
     case connected
     case disconnected
-    case frame(ReadFrame)
+    case frame(ParsedFrame)
     case push([UInt8])
     /// The response to a signal that was sent as a request; status 0 when there was no response.
     case response(id: String, status: Int, body: [UInt8])

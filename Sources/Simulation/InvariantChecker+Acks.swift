@@ -57,7 +57,7 @@ extension InvariantChecker {
     mutating func durable(upTo ticket: Ticket) { acks.writing = acks.writing.filter { $0.value > ticket } }
 
     /// Checks a frame that the server writes to a device's socket.
-    mutating func checkAck(_ frame: ReadFrame, to device: SimulatedDevice) {
+    mutating func checkAck(_ frame: ParsedFrame, to device: SimulatedDevice) {
         guard frame.type == "ack", let object = frame.object, let id = object.text(of: .id) else { return }
         checkAck(object, of: id, to: device)
     }

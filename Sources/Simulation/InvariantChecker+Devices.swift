@@ -6,13 +6,13 @@ import Switchboard
 /// Checks what is sent between the server and the simulated devices.
 extension InvariantChecker {
     /// Checks a frame that the server writes to a device's socket.
-    mutating func sent(_ frame: ReadFrame, to device: SimulatedDevice, on link: Int, at now: Int64) {
+    mutating func sent(_ frame: ParsedFrame, to device: SimulatedDevice, on link: Int, at now: Int64) {
         checkAck(frame, to: device)
         // A frame with a callId, an epoch and a room belongs to a call.
         guard let name = name(frame.place(for: device.user), for: device) else { return }
         if let from = frame.from, from != device.user.text, let number = newest[name.key],
             let call = calls[number], call.name == name, call.isLive, call.wasAnswered,
-            part(of: device, in: call) == .loser
+            part(of: device, in: call) == .calleesOther
         {
             fail("I10", "\(device.id.text) was sent an entry of the leg that answered \(name)")
         }
@@ -33,7 +33,7 @@ extension InvariantChecker {
     ///
     /// Returns `nil` when the object belongs to no call, or when the device's user is not in the object's room, which
     /// breaks I10.
-    private mutating func name(_ place: ReadFrame.Place, for device: SimulatedDevice) -> CallName? {
+    private mutating func name(_ place: ParsedFrame.Place, for device: SimulatedDevice) -> CallName? {
         switch place {
         case .nowhere: return nil
         case .call(let name): return name
@@ -44,7 +44,7 @@ extension InvariantChecker {
     }
 
     /// Checks a frame that a device received.
-    mutating func shown(_ frame: ReadFrame, to device: SimulatedDevice) {
+    mutating func shown(_ frame: ParsedFrame, to device: SimulatedDevice) {
         guard let name = name(frame.place(for: device.user), for: device), let seq = frame.seq, frame.type != "ack"
         else { return }
         checkShown(name, seq, frame.fingerprint, device)
@@ -69,14 +69,14 @@ extension InvariantChecker {
         guard reply.status == 200, let object = MessageReader.object(reply.body), let room = object.text(of: .room),
             let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch),
             let name = name(
-                ReadFrame.place(of: id, UInt32(truncatingIfNeeded: epoch), in: room, for: device.user),
+                ParsedFrame.place(of: id, UInt32(truncatingIfNeeded: epoch), in: room, for: device.user),
                 for: device
             )
         else { return }
         confirmed.insert(target(name, device.id))
         for element in object.elements(of: .signals) {
             guard let inner = MessageReader.object(element), let seq = inner.number(of: .seq) else { continue }
-            checkShown(name, UInt64(seq), ReadFrame.fingerprint(of: inner), device)
+            checkShown(name, UInt64(seq), ParsedFrame.fingerprint(of: inner), device)
         }
     }
 
@@ -121,7 +121,7 @@ extension InvariantChecker {
         }
         guard device.user == call.record.callee, call.record.hidden == nil else { return .anybody }
         if call.record.answeredAt == nil { return .callee }
-        return answeringDevices[call.record.number] == device.id ? .winner : .loser
+        return answeringDevices[call.record.number] == device.id ? .answeringDevice : .calleesOther
     }
 
     /// Records a frame that reaches the server, if it is a signal of a call.

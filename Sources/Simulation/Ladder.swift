@@ -17,7 +17,9 @@ enum Ladder {
             guard let value = object.text(of: key) ?? object.number(of: key).map({ String($0) }) else { continue }
             words.append(words.isEmpty ? value : "\(key.name)=\(value)")
         }
-        if let winner = object.inner(of: .answeredBy)?.text(of: .device) { words.append("answeredBy=\(winner)") }
+        if let answeringDevice = object.inner(of: .answeredBy)?.text(of: .device) {
+            words.append("answeredBy=\(answeringDevice)")
+        }
         return words.joined(separator: " ")
     }
 }

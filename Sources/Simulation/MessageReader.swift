@@ -61,7 +61,7 @@ enum MessageReader {
     /// Returns how long a server that shuts down asks its clients to stay away, in milliseconds.
     ///
     /// Returns `nil` for a frame other than `draining`.
-    static func pause(in frame: ReadFrame) -> Int64? {
+    static func pause(in frame: ParsedFrame) -> Int64? {
         frame.type == "draining" ? frame.object?.number(of: .reconnectAfterMs) : nil
     }
 

@@ -161,19 +161,19 @@ extension ModelClient {
     }
 
     func state(_ index: Int, _ object: JSONObject, at now: Moment, into outputs: inout [CoreOutput]) {
-        let winner = object.inner(of: .answeredBy)?.text(of: .device)
+        let answeringDevice = object.inner(of: .answeredBy)?.text(of: .device)
         switch object.text(of: .state) {
         case "answered", "active":
-            guard let winner else { return }
+            guard let answeringDevice else { return }
             if table[index].view.phase == .ended { return endAgain(index, object, at: now, into: &outputs) }
-            if !table[index].view.isCaller, winner != device.text { return }
+            if !table[index].view.isCaller, answeringDevice != device.text { return }
             if !table[index].view.isCaller, table[index].view.phase == .ringing {
                 // This app answered the call before it lost its state, so its media is gone.
                 finish(index, .failed, .late, at: now, into: &outputs)
                 send(.end, "\"reason\":\"failed\"", in: index, at: now, into: &outputs)
                 return
             }
-            startTalking(index, with: winner, at: now, into: &outputs)
+            startTalking(index, with: answeringDevice, at: now, into: &outputs)
         case "ended":
             let reason = object.text(of: .reason).flatMap { EndReason(rawValue: $0) }
             let replacedBy = object.text(of: .replacedBy).flatMap { CallID($0) }
@@ -192,8 +192,10 @@ extension ModelClient {
         guard table[index].view.phase == .ended, table[index].outbox.isEmpty, object.text(of: .state) != "ended" else {
             return
         }
-        let winner = object.inner(of: .answeredBy)?.text(of: .device)
-        if table[index].view.isCaller || winner == device.text { send(.end, "", in: index, at: now, into: &outputs) }
+        let answeringDevice = object.inner(of: .answeredBy)?.text(of: .device)
+        if table[index].view.isCaller || answeringDevice == device.text {
+            send(.end, "", in: index, at: now, into: &outputs)
+        }
     }
 
     func woken(by payload: [UInt8], at now: Moment, into outputs: inout [CoreOutput]) {

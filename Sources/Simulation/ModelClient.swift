@@ -122,10 +122,10 @@ final class ModelClient: DeviceCore {
         return nil
     }
 
-    func startTalking(_ index: Int, with winner: String, at now: Moment, into outputs: inout [CoreOutput]) {
+    func startTalking(_ index: Int, with answeringDevice: String, at now: Moment, into outputs: inout [CoreOutput]) {
         guard table[index].view.phase != .ended else { return }
         table[index].until = nil
-        table[index].view.answeredBy = winner
+        table[index].view.answeredBy = answeringDevice
         guard table[index].view.phase != .talking else { return }
         table[index].view.phase = .talking
         outputs.append(.report(.answered(table[index].view.name)))

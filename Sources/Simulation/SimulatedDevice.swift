@@ -40,7 +40,7 @@ final class SimulatedDevice {
     /// The moment before which it must not reconnect, because a server that shut down asked for it.
     var mayReconnectAt: Int64 = 0
     /// The number of the newest planned poll for each call.
-    var pollTurns: [CallKey: Int] = [:]
+    var pollNumbers: [CallKey: Int] = [:]
     /// For each call, the last entry that the device received, with the time of arrival.
     var lastShown: [CallName: (seq: UInt64, at: Int64)] = [:]
     /// For each call, the signals that the app has received since the app's last start.
@@ -123,7 +123,7 @@ enum Event {
     case flush(run: Int)
     case socketEstablished(link: Int)
     case up(link: Int, [UInt8])
-    case down(link: Int, ReadFrame)
+    case down(link: Int, ParsedFrame)
     case pingDown(link: Int, number: UInt64)
     case pongUp(link: Int, number: UInt64)
     case closeUp(link: Int)
@@ -140,7 +140,7 @@ enum Event {
     indirect case pushDelivered(device: Int, payload: [UInt8])
     case coreDeadline(device: Int)
     case connect(device: Int)
-    indirect case poll(device: Int, instance: Int, CallName, since: UInt64, turn: Int)
+    indirect case poll(device: Int, instance: Int, CallName, since: UInt64, number: Int)
     indirect case intent(device: Int, instance: Int, Intent)
     case script(Int)
     case chaos(Faults)

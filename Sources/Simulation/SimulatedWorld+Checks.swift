@@ -75,7 +75,7 @@ extension SimulatedWorld {
 
     private func audit(_ call: InvariantChecker.CommittedCall, _ device: SimulatedDevice, _ core: any DeviceCore) {
         let part = checker.part(of: device, in: call)
-        guard part == .caller || part == .winner || (part == .callee && call.isRinging),
+        guard part == .caller || part == .answeringDevice || (part == .callee && call.isRinging),
             now >= call.changedAt + 6_000,
             let known = core.calls.last(where: { $0.name == call.name }), known.phase != .ended
         else { return }
@@ -180,7 +180,7 @@ extension SimulatedWorld {
                 let known = device.core?.calls.last { $0.name == call.name }
                 if device.isPoller, isAmbiguous(call.name, for: device) { continue }
                 switch checker.part(of: device, in: call) {
-                case .caller, .winner:
+                case .caller, .answeringDevice:
                     // A device that only polls asks only about the calls that its core knows. It receives nothing of a
                     // call that was begun or answered in its name without its core.
                     if device.isPoller, known == nil || known?.phase == .ended { continue }
@@ -192,7 +192,7 @@ extension SimulatedWorld {
                     } else if !call.isRinging, known?.phase != .talking {
                         found.append("\(call.name) is answered and \(device.id.text) does not know")
                     }
-                case .loser:
+                case .calleesOther:
                     if let known, known.phase != .ended {
                         found.append("\(call.name) was answered and \(device.id.text) goes on")
                     }

@@ -222,8 +222,8 @@ extension SimulatedWorld {
 
     /// Plans the next poll of a call; an earlier plan becomes void.
     func planPoll(_ device: SimulatedDevice, _ name: CallName, since: UInt64, after delay: Int64) {
-        let turn = (device.pollTurns[name.key] ?? 0) + 1
-        device.pollTurns[name.key] = turn
-        after(delay, .poll(device: device.index, instance: device.instance, name, since: since, turn: turn))
+        let number = (device.pollNumbers[name.key] ?? 0) + 1
+        device.pollNumbers[name.key] = number
+        after(delay, .poll(device: device.index, instance: device.instance, name, since: since, number: number))
     }
 }

@@ -53,7 +53,7 @@ extension SimulatedWorld {
     func sends(_ frame: [UInt8], on index: Int) {
         guard links[index].isOpenAtServer else { return }
         statistics.frames += 1
-        let frame = lastFrame?.bytes == frame ? lastFrame ?? ReadFrame(frame) : ReadFrame(frame)
+        let frame = lastFrame?.bytes == frame ? lastFrame ?? ParsedFrame(frame) : ParsedFrame(frame)
         lastFrame = frame
         checker.sent(frame, to: devices[links[index].device], on: index, at: now)
         guard !links[index].isHalfOpen else { return }
@@ -153,7 +153,7 @@ extension SimulatedWorld {
         after(pause, .connect(device: device.index))
     }
 
-    func deviceReceives(_ frame: ReadFrame, on index: Int) {
+    func deviceReceives(_ frame: ParsedFrame, on index: Int) {
         let link = links[index]
         guard link.isOpenAtDevice, !link.isHalfOpen else { return }
         let device = devices[link.device]

@@ -43,7 +43,7 @@ final class SimulatedWorld {
     /// The frame that was sent last.
     ///
     /// The next frame is often the same one, for another device.
-    var lastFrame: ReadFrame?
+    var lastFrame: ParsedFrame?
     var script: [Step] = []
     var sdpCount = 0
     var signalsWithoutCore = 0
@@ -179,8 +179,8 @@ final class SimulatedWorld {
         case .pushDelivered(let device, let payload): pushDelivered(payload, to: devices[device])
         case .coreDeadline(let device): wake(devices[device])
         case .connect(let device): connect(devices[device])
-        case .poll(let device, let instance, let name, let since, let turn):
-            if devices[device].instance == instance, devices[device].pollTurns[name.key] == turn {
+        case .poll(let device, let instance, let name, let since, let number):
+            if devices[device].instance == instance, devices[device].pollNumbers[name.key] == number {
                 poll(devices[device], name, since: since)
             }
         case .intent(let device, let instance, let intent): carryOut(intent, devices[device], instance)

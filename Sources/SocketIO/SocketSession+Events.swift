@@ -81,8 +81,8 @@ extension SocketSession {
         let hasPeer = type == "offer" || type == "end"
         pending[id, default: []].append(PendingEvent(event: event, number: number, peer: hasPeer ? peer : nil))
         awaitedAcks += 1
-        if let peer, type == "offer" { unansweredOffers.insert(peer) }
-        if let peer, type == "end" { unansweredEnds.insert(peer) }
+        if let peer, type == "offer" { unacknowledgedOffers.insert(peer) }
+        if let peer, type == "end" { unacknowledgedEnds.insert(peer) }
         passToSwitchboard(json.bytes)
     }
 
@@ -117,7 +117,7 @@ extension SocketSession {
 
     mutating func sendError(event: String, _ number: UInt64?, _ body: (inout JSONWriter) -> Void) {
         if let number {
-            push(
+            send(
                 SocketPacket.ack(number) { json in
                     json.name("ok")
                     json.value(false)
@@ -125,7 +125,7 @@ extension SocketSession {
                 }
             )
         } else {
-            push(
+            send(
                 SocketPacket.event("signal-error") { json in
                     if !event.isEmpty {
                         json.name("event")

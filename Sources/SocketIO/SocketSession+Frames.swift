@@ -48,7 +48,7 @@ extension SocketSession {
         let event = waiting.removeFirst()
         awaitedAcks -= 1
         if let peer = event.peer {
-            if event.event == "offer" { unansweredOffers.remove(peer) } else { unansweredEnds.remove(peer) }
+            if event.event == "offer" { unacknowledgedOffers.remove(peer) } else { unacknowledgedEnds.remove(peer) }
         }
         pending[id] = waiting.isEmpty ? nil : waiting
         return event
@@ -57,7 +57,7 @@ extension SocketSession {
     private mutating func acknowledge(_ object: JSONObject) {
         guard let event = takePendingEvent(object), let number = event.number else { return }
         let members = object.copy(leavingOut: [.type, .id])
-        push(
+        send(
             SocketPacket.ack(number) { json in
                 json.name("ok")
                 json.value(true)
@@ -86,9 +86,9 @@ extension SocketSession {
             json.rawMembers(members[...])
         }
         switch name {
-        case "offer": push(SocketPacket.event("offer", body))
-        case "answer": push(SocketPacket.event("answer", body))
-        default: push(SocketPacket.event("ice", body))
+        case "offer": send(SocketPacket.event("offer", body))
+        case "answer": send(SocketPacket.event("answer", body))
+        default: send(SocketPacket.event("ice", body))
         }
     }
 
@@ -99,16 +99,16 @@ extension SocketSession {
     /// call has given way to another, the app gets `call-replaced` instead.
     private mutating func sendCallEnded(of log: LogIdentity, with peer: UserID, _ object: JSONObject, _ me: Identity) {
         let reason = object.text("reason")
-        let isReplaced = reason == "glare" || reason == "replaced" && unansweredOffers.contains(peer)
+        let isReplaced = reason == "glare" || reason == "replaced" && unacknowledgedOffers.contains(peer)
         let isGoingOn = peers.ended(log, with: peer) || isReplaced
-        if unansweredEnds.remove(peer) != nil, !isGoingOn { return }
+        if unacknowledgedEnds.remove(peer) != nil, !isGoingOn { return }
         let members = object.copy(leavingOut: [.type, .room, .ts])
         let body: (inout JSONWriter) -> Void = { json in
             json.name("from")
             json.id(peer, asInteger: me.isInteger)
             json.rawMembers(members[...])
         }
-        push(isGoingOn ? SocketPacket.event("call-replaced", body) : SocketPacket.event("call-ended", body))
+        send(isGoingOn ? SocketPacket.event("call-replaced", body) : SocketPacket.event("call-ended", body))
     }
 
     // MARK: Besides calls
@@ -117,7 +117,7 @@ extension SocketSession {
         guard let from = object.text("from").flatMap({ UserID($0) }) else { return }
         let at = Moment(milliseconds: object.number("ts") ?? 0)
         let members = object.copy(leavingOut: [.type, .from, .fromDevice, .id, .to, .ts])
-        push(
+        send(
             SocketPacket.event("message") { json in
                 json.name("from")
                 json.id(from, asInteger: me.isInteger)
@@ -135,7 +135,7 @@ extension SocketSession {
             json.name("userId")
             json.id(user, asInteger: me.isInteger)
         }
-        push(isOnline ? SocketPacket.event("user-online", body) : SocketPacket.event("user-offline", body))
+        send(isOnline ? SocketPacket.event("user-online", body) : SocketPacket.event("user-offline", body))
     }
 }
 

@@ -31,7 +31,7 @@ extension SocketSession {
         /// The switchboard's ping with this number, to be answered by ``Output/ponged(_:)``.
         case ping(UInt64)
         /// The switchboard or the gateway closes the session: a close code of `/ws`, and the reason.
-        case closedBySwitchboard(code: UInt16, reason: String)
+        case closedByServer(code: UInt16, reason: String)
         /// All inputs that arrived together have been handled.
         case turnEnded
 
@@ -60,8 +60,9 @@ extension SocketSession {
         case verify(token: String)
         /// Register this session with the switchboard as a connection of this user.
         ///
-        /// If `isTrusted`, the client named the user itself; otherwise the token that was verified last names the user.
-        case join(Identity, device: DeviceID?, isTrusted: Bool)
+        /// If `isSelfNamed`, the client named the user itself, and no token proves it; otherwise the token that was
+        /// verified last names the user.
+        case join(Identity, device: DeviceID?, isSelfNamed: Bool)
         /// Pass a frame to the switchboard.
         case received([UInt8])
         /// Report a sign of life to the switchboard.

@@ -5,11 +5,11 @@ import JSON
 /// Handles the packets of Engine.IO and Socket.IO, and admits clients.
 extension SocketSession {
     mutating func begin(at now: Moment) {
-        push(openPacket())
+        send(openPacket())
         // In version 3 the client does not ask to enter the default namespace: the server sends CONNECT by itself.
         guard version == .v3 else { return }
         switch credential {
-        case .valid(let identity): enter(identity, isTrusted: false)
+        case .valid(let identity): enter(identity, isSelfNamed: false)
         case .none where trustsUnverifiedSocketIOUsers: enterUnauthenticated()
         case .none: refuseConnect(Self.tokenNeeded)
         case .refused(let error): refuseConnect(error)
@@ -24,7 +24,7 @@ extension SocketSession {
     mutating func take(_ packet: EnginePacket, at now: Moment) {
         switch packet.kind {
         case .message: takeMessage(packet.data)
-        case .ping: if version == .v3 { push(EnginePacket(.pong, packet.data).text) }
+        case .ping: if version == .v3 { send(EnginePacket(.pong, packet.data).text) }
         case .pong: if version == .v4 { ponged() }
         case .close: end()
         case .open, .upgrade, .noop: break
@@ -65,7 +65,7 @@ extension SocketSession {
             return
         }
         switch credential {
-        case .valid(let identity): enter(identity, isTrusted: false)
+        case .valid(let identity): enter(identity, isSelfNamed: false)
         case .refused(let error): refuseConnect(error)
         case .none where trustsUnverifiedSocketIOUsers: enterUnauthenticated()
         case .none: refuseConnect(Self.tokenNeeded)
@@ -84,14 +84,14 @@ extension SocketSession {
     mutating func verified(_ result: Result<Identity, WireError>) {
         guard phase == .awaitingConnect else { return }
         switch result {
-        case .success(let identity): enter(identity, isTrusted: false)
+        case .success(let identity): enter(identity, isSelfNamed: false)
         case .failure(let error): refuseConnect(error)
         }
     }
 
-    private mutating func enter(_ identity: Identity, isTrusted: Bool) {
+    private mutating func enter(_ identity: Identity, isSelfNamed: Bool) {
         welcome()
-        join(identity, isTrusted: isTrusted)
+        join(identity, isSelfNamed: isSelfNamed)
     }
 
     private mutating func enterUnauthenticated() {
@@ -109,12 +109,12 @@ extension SocketSession {
             json.endObject()
             data = json.bytes
         }
-        push(SocketPacket(.connect, data: data))
+        send(SocketPacket(.connect, data: data))
     }
 
-    private mutating func join(_ identity: Identity, isTrusted: Bool) {
+    private mutating func join(_ identity: Identity, isSelfNamed: Bool) {
         phase = .joined(identity)
-        outputs.append(.join(identity, device: device, isTrusted: isTrusted))
+        outputs.append(.join(identity, device: device, isSelfNamed: isSelfNamed))
     }
 
     /// Counts a refused packet.
@@ -143,11 +143,11 @@ extension SocketSession {
             json.plain(error.code.rawValue)
             json.endObject()
             json.endObject()
-            push(SocketPacket(.connectError, data: json.bytes))
+            send(SocketPacket(.connectError, data: json.bytes))
             countRefused(.token)
         case .v3:
             json.value("\(error.code.rawValue): \(error.message)")
-            push(SocketPacket(.connectError, data: json.bytes))
+            send(SocketPacket(.connectError, data: json.bytes))
             pendingEnd = PendingEnd(code: 4401, reason: "token refused")
             outputs.append(.needsTurnEnd)
         }
@@ -175,7 +175,7 @@ extension SocketSession {
         } else {
             json.value("Invalid namespace")
         }
-        push(SocketPacket(.connectError, data: json.bytes))
+        send(SocketPacket(.connectError, data: json.bytes))
     }
 
     // MARK: Register
@@ -188,7 +188,7 @@ extension SocketSession {
             return
         }
         switch phase {
-        case .awaitingRegister: join(Identity(user: named.user, isInteger: named.isInteger), isTrusted: true)
+        case .awaitingRegister: join(Identity(user: named.user, isInteger: named.isInteger), isSelfNamed: true)
         case .joined(let identity) where identity.user == named.user: outputs.append(.signOfLife)
         case .joined:
             refuse(
@@ -201,7 +201,7 @@ extension SocketSession {
         case .awaitingConnect, .over: return
         }
         guard let number else { return }
-        push(
+        send(
             SocketPacket.ack(number) { json in
                 json.name("ok")
                 json.value(true)

@@ -26,7 +26,7 @@ extension SocketSession {
     // MARK: Out
 
     /// Sends an Engine.IO packet by the current transport.
-    mutating func push(_ text: [UInt8]) {
+    mutating func send(_ text: [UInt8]) {
         guard maySend(text.count) else { return }
         if transport == .socket {
             outputs.append(.send(Frame(text).bytes))
@@ -36,7 +36,7 @@ extension SocketSession {
     }
 
     /// Sends a Socket.IO packet by the current transport.
-    mutating func push(_ packet: SocketPacket) {
+    mutating func send(_ packet: SocketPacket) {
         let headroom = transport == .socket ? Frame.headroom : 0
         let text = packet.text(headroom: headroom)
         guard maySend(text.count - headroom) else { return }
@@ -100,7 +100,7 @@ extension SocketSession {
         case .polling(nil):
             pollArrived()
             transport = .polling(waiting: request)
-            if queue.isEmpty, case .probed = candidate { enqueue(EnginePacket(.noop).text) }
+            if queue.isEmpty, case .probed = upgradingSocket { enqueue(EnginePacket(.noop).text) }
             if !queue.isEmpty { respondToPoll(request) }
             if let pendingEnd, queue.isEmpty { end(code: pendingEnd.code, pendingEnd.reason) }
         }
@@ -137,7 +137,7 @@ extension SocketSession {
     mutating func socketOpened(at now: Moment) {
         heardAt = now
         if transport == .socket { return }
-        candidate = .opened(at: now)
+        upgradingSocket = .opened(at: now)
     }
 
     mutating func socketReceived(_ text: [UInt8], at now: Moment) {
@@ -148,12 +148,12 @@ extension SocketSession {
             if transport == .socket {
                 end(code: 4400, error == .binary ? "binary packets are not supported" : "not an Engine.IO packet")
             } else {
-                dropCandidate()
+                dropUpgradingSocket()
             }
             return
         }
         guard transport == .socket else {
-            handleCandidatePacket(packet, at: now)
+            handleUpgradePacket(packet, at: now)
             return
         }
         if packet.kind != .message, packet.kind != .pong { outputs.append(.signOfLife) }
@@ -161,10 +161,10 @@ extension SocketSession {
     }
 
     /// Handles a packet on a WebSocket that is to replace polling: first the ping `probe`, then the upgrade packet.
-    private mutating func handleCandidatePacket(_ packet: EnginePacket, at now: Moment) {
-        switch (candidate, packet.kind) {
+    private mutating func handleUpgradePacket(_ packet: EnginePacket, at now: Moment) {
+        switch (upgradingSocket, packet.kind) {
         case (.opened, .ping) where packet.data.elementsEqual("probe".utf8):
-            candidate = .probed(since: now)
+            upgradingSocket = .probed(since: now)
             let pong = EnginePacket(.pong, packet.data).text
             outputs.append(.send(Frame(pong).bytes))
             // The client stops polling, and waits for the response to its last poll.
@@ -173,12 +173,12 @@ extension SocketSession {
                 respondToPoll(request)
             }
         case (.probed, .upgrade): upgrade(at: now)
-        default: dropCandidate()
+        default: dropUpgradingSocket()
         }
     }
 
     private mutating func upgrade(at now: Moment) {
-        candidate = .none
+        upgradingSocket = .none
         if case .polling(let request?) = transport {
             outputs.append(.respond(request, EnginePayload.encoded([EnginePacket(.noop).text], version)))
         }
@@ -189,19 +189,19 @@ extension SocketSession {
         queuedBytes = 0
         let rest = pings.filter { $0.confirmation == .nextPoll }
         pings.removeAll { $0.confirmation == .nextPoll }
-        for text in waiting where text != EnginePacket(.noop).text { push(text) }
+        for text in waiting where text != EnginePacket(.noop).text { send(text) }
         for ping in rest { unconfirmed.merge(ping.seen) { max($0, $1) } }
         if let requestNumber = rest.compactMap(\.requestNumber).max() { ping(requestNumber: requestNumber, at: now) }
         outputs.append(.needsTurnEnd)
     }
 
-    private mutating func dropCandidate() {
-        candidate = .none
+    private mutating func dropUpgradingSocket() {
+        upgradingSocket = .none
         outputs.append(.closeSocket(code: 1000, reason: "the upgrade failed"))
     }
 
     mutating func socketClosed() {
-        if transport == .socket { end() } else { candidate = .none }
+        if transport == .socket { end() } else { upgradingSocket = .none }
     }
 
     // MARK: Life
@@ -221,16 +221,16 @@ extension SocketSession {
         switch (transport, version) {
         case (.socket, .v4):
             isPong = true
-            push(EnginePacket(.ping).text)
+            send(EnginePacket(.ping).text)
         case (.polling, .v4) where requestNumber != nil:
             isPong = true
-            push(EnginePacket(.ping).text)
+            send(EnginePacket(.ping).text)
         case (.socket, .v3):
             isPong = true
             outputs.append(.pingSocket(lastPing))
         case (.polling, _):
             isPong = false
-            if requestNumber != nil, queue.isEmpty { push(EnginePacket(.noop).text) }
+            if requestNumber != nil, queue.isEmpty { send(EnginePacket(.noop).text) }
         }
         let confirmation = isPong ? Ping.Confirmation.pong : .nextPoll
         pings.append(
@@ -283,23 +283,23 @@ extension SocketSession {
         phase = .over
         wasTooSlow = code == 4408
         if case .polling(let request?) = transport { outputs.append(.refuse(request, .sessionUnknown)) }
-        if transport == .socket || candidate != .none { outputs.append(.closeSocket(code: code, reason: reason)) }
+        if transport == .socket || upgradingSocket != .none { outputs.append(.closeSocket(code: code, reason: reason)) }
         queue = []
         outputs.append(.over)
     }
 
-    /// Ends the session because the switchboard closes it.
+    /// Ends the session because the switchboard or the gateway closes it.
     ///
     /// A client that is sent a DISCONNECT stays away until its user does something. A client that only loses its
     /// transport reconnects by itself. Reconnecting is wanted when the server restarts. It is not wanted when another
     /// session replaces this one, or when the client violated the protocol or a limit.
-    mutating func closeForSwitchboard(_ code: UInt16, _ reason: String) {
+    mutating func closeForServer(_ code: UInt16, _ reason: String) {
         if [4400, 4403, 4409, 4429].contains(code) { disconnect(code, reason) } else { end(code: code, reason) }
     }
 
     /// Sends DISCONNECT after all that is queued, and then ends the session.
     mutating func disconnect(_ code: UInt16, _ reason: String) {
-        push(SocketPacket(.disconnect))
+        send(SocketPacket(.disconnect))
         pendingEnd = PendingEnd(code: code, reason: reason)
         outputs.append(.needsTurnEnd)
     }

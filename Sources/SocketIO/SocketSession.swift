@@ -60,7 +60,7 @@ public struct SocketSession: Sendable {
     }
 
     /// A WebSocket that is to replace polling.
-    enum Candidate: Equatable {
+    enum UpgradingSocket: Equatable {
         case none
         /// The WebSocket is open. Leads to `probed`, `none`.
         case opened(at: Moment)
@@ -92,7 +92,7 @@ public struct SocketSession: Sendable {
     /// Whether the session ended because its client read too slowly.
     public internal(set) var wasTooSlow = false
     var transport: Transport
-    var candidate = Candidate.none
+    var upgradingSocket = UpgradingSocket.none
     /// The packets that wait for a client that polls.
     var queue: [[UInt8]] = []
     var queuedBytes = 0
@@ -114,9 +114,9 @@ public struct SocketSession: Sendable {
     var awaitedAcks = 0
     var peers = PeerCalls()
     /// The users to whom this session sent an offer that the switchboard has neither acknowledged nor refused yet;
-    /// `unansweredEnds` holds the same for `call-end`.
-    var unansweredOffers: Set<UserID> = []
-    var unansweredEnds: Set<UserID> = []
+    /// `unacknowledgedEnds` holds the same for `call-end`.
+    var unacknowledgedOffers: Set<UserID> = []
+    var unacknowledgedEnds: Set<UserID> = []
     var lastSignal: UInt64 = 0
     /// The device that CONNECT named.
     var device: DeviceID?
@@ -178,7 +178,7 @@ public struct SocketSession: Sendable {
         case .verified(let result): verified(result)
         case .frame(let frame): relay(frame)
         case .ping(let number): ping(requestNumber: number, at: now)
-        case .closedBySwitchboard(let code, let reason): closeForSwitchboard(code, reason)
+        case .closedByServer(let code, let reason): closeForServer(code, reason)
         case .turnEnded: turnEnded(at: now)
         case .deadlineReached: deadlineReached(at: now)
         }
@@ -200,7 +200,7 @@ public struct SocketSession: Sendable {
         if phase == .awaitingConnect || phase == .awaitingRegister {
             next = min(next, openedAt + .milliseconds(Int64(SocketIOLimits.connectMilliseconds)))
         }
-        switch candidate {
+        switch upgradingSocket {
         case .none: return next
         case .opened(let at), .probed(let at):
             return min(next, at + .milliseconds(Int64(SocketIOLimits.upgradeMilliseconds)))
@@ -209,10 +209,10 @@ public struct SocketSession: Sendable {
 
     private mutating func deadlineReached(at now: Moment) {
         guard let deadline, now >= deadline else { return }
-        switch candidate {
+        switch upgradingSocket {
         case .opened(let at), .probed(let at):
             if now >= at + .milliseconds(Int64(SocketIOLimits.upgradeMilliseconds)) {
-                candidate = .none
+                upgradingSocket = .none
                 outputs.append(.closeSocket(code: 1000, reason: "the upgrade took too long"))
             }
         case .none: break
@@ -226,7 +226,7 @@ public struct SocketSession: Sendable {
         switch input {
         case .polled(let request), .posted(let request, _): [.refuse(request, .sessionUnknown)]
         case .began, .abandoned, .socketOpened, .socketReceived, .socketPonged, .socketClosed, .verified, .frame,
-            .ping, .closedBySwitchboard, .turnEnded, .deadlineReached:
+            .ping, .closedByServer, .turnEnded, .deadlineReached:
             []
         }
     }

@@ -4,13 +4,13 @@ import CallWire
 import DequeModule
 
 /// Something that is sent once the changes that it confirms are durable: an ack, a response, or the report that an
-/// operator's order was carried out.
+/// operator's command was carried out.
 struct DeferredReply {
     /// The content, without its ticket.
     enum Content {
         case frame(ConnectionID, [UInt8])
         case reply(RequestID, Reply)
-        case done(OperatorOrderID)
+        case done(OperatorCommandID)
 
         /// The output that sends the content.
         var output: Switchboard.Output {

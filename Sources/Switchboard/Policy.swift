@@ -34,7 +34,7 @@ public struct Policy: Sendable {
     /// Ends without effect that a user may send in one burst.
     public var endBurst = 200
     /// Bytes of logs and timelines that are stored for a user in a day: some 10,000 calls.
-    public var keptBytesPerDay = 256 << 20
+    public var storedBytesPerDay = 256 << 20
     /// Connections that may be present in one room: each connection that enters or leaves is reported to all others.
     public var connectionsPerRoom = 256
     /// Connections that a user may open a minute, on average and in one burst.

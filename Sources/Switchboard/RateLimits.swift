@@ -21,7 +21,7 @@ struct RateLimits {
         notices = calls
         requests = UserRate(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst)
         ends = UserRate(perSecond: Double(policy.endsPerSecond), burst: policy.endBurst)
-        quotas = StorageQuotas(bytesPerDay: policy.keptBytesPerDay)
+        quotas = StorageQuotas(bytesPerDay: policy.storedBytesPerDay)
         rings = RingLimits(policy)
     }
 

@@ -18,7 +18,7 @@ extension Switchboard {
             turn.out.append(.note(.storeRecovered))
         case .damaged(let damage): noteDamage(damage)
         case .queryResult(let id, let result):
-            if case .failed(let failure) = result { trace(from: .connections, .unanswered(failure)) }
+            if case .failed(let failure) = result { trace(from: .connections, .queryFailed(failure)) }
             if let query = queries.finish(id) { queryFinished(query, result) }
         }
     }

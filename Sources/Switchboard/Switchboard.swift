@@ -91,7 +91,7 @@ public struct Switchboard: ~Copyable {
         case .abandoned(let id): abandoned(id)
         case .stored(let report): stored(report)
         case .pushed(let id, let result): pushed(id, result)
-        case .ordered(let id, let order): carryOut(order, as: id)
+        case .operatorCommand(let id, let command): carryOut(command, as: id)
         case .drain: drain()
         case .clockDoubtChanged(let isDoubtful): precautions.historyHold.setClockDoubtful(isDoubtful, at: now)
         case .deadlineReached: deadlineReached()

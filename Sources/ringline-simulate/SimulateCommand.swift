@@ -66,8 +66,8 @@ struct SimulateCommand: ParsableCommand {
             guard coverage else { return print(report) }
             print(statistics.coverage.markdown(calls: statistics.calls, seed: seed), terminator: "")
             let missing = statistics.coverage.missing
-            for pair in missing {
-                Failure("not visited: \(pair.event) by \(pair.part.rawValue) while \(pair.state)").show()
+            for cell in missing {
+                Failure("not visited: \(cell.event) by \(cell.part.rawValue) while \(cell.state)").show()
             }
             if !missing.isEmpty {
                 throw Failure("\(missing.count) pairs of state and event were not visited: simulate more --calls.")

@@ -18,7 +18,7 @@ struct ClientBench {
         )
         configure(&configuration)
         client = CallClient(configuration)
-        if isOpen { take(.socketOpened) }
+        if isOpen { take(.connectionOpened) }
     }
 
     static func user(_ text: String) -> UserID { made(UserID(text)) }
@@ -36,11 +36,12 @@ struct ClientBench {
         return outputs
     }
 
-    mutating func wait(_ duration: Moment.Duration) { now = now + duration }
+    /// Advances the clock alone: deadlines on the way are not handed in.
+    mutating func advanceClock(by duration: Moment.Duration) { now = now + duration }
 
-    /// Advances the clock and hands in every deadline on the way.
+    /// Advances the clock, and hands in every deadline on the way.
     @discardableResult
-    mutating func pass(_ duration: Moment.Duration) -> [CallClient.Output] {
+    mutating func handleDeadlines(for duration: Moment.Duration) -> [CallClient.Output] {
         let end = now + duration
         var outputs: [CallClient.Output] = []
         var turns = 0
@@ -128,7 +129,7 @@ struct ClientBench {
         return take(.startCall(wish)) + take(.localDescription(uuid, round: 1, .offer, sdp: "v=0\r\nown offer"))
     }
 
-    /// Acknowledges each signal that was sent over the socket so far, even if it was acknowledged before.
+    /// Acknowledges each signal that was sent over the connection so far, even if it was acknowledged before.
     @discardableResult
     mutating func acknowledgeAll(epoch: UInt32 = 1) -> [CallClient.Output] {
         var outputs: [CallClient.Output] = []
@@ -151,7 +152,7 @@ struct ClientBench {
     }
 
     /// Returns a device with an outgoing call in which media flows.
-    static func called() -> ClientBench {
+    static func talkingAsCaller() -> ClientBench {
         var bench = ClientBench()
         bench.start()
         _ = bench.event(.init(.ringing))

@@ -22,7 +22,7 @@ struct CourseTests {
 
     @Test("A signal that comes twice is applied once: it is recognized by its `seq`, or by its device and `id`")
     func once() {
-        var bench = ClientBench.called()
+        var bench = ClientBench.talkingAsCaller()
         #expect(bench.signal(.dtmf("1"), seq: 50, id: "a") == [.receivedDTMF(ClientBench.ownUUID, "1")])
         #expect(bench.signal(.dtmf("1"), seq: 50, id: "a").isEmpty)
         #expect(bench.signal(.dtmf("1"), seq: 1_080, id: "a").isEmpty)
@@ -94,7 +94,7 @@ struct CourseTests {
         _ = bench.offered()
         let outputs = bench.take(.end(ClientBench.uuid(), wish))
         #expect(outputs.compactMap(\.sent).last?.content == .end(told) && outputs.ends.isEmpty)
-        var talking = ClientBench.called()
+        var talking = ClientBench.talkingAsCaller()
         let hangup = talking.take(.end(ClientBench.ownUUID, .cancelled)).compactMap(\.sent).last
         #expect(hangup?.content == .end(.hangup))
     }
@@ -121,7 +121,7 @@ struct CourseTests {
     func unreachable() {
         var bench = ClientBench(isOpen: false)
         bench.start()
-        #expect(bench.pass(.seconds(51)).ends == [.unanswered])
+        #expect(bench.handleDeadlines(for: .seconds(51)).ends == [.unanswered])
     }
 
     @Test("The number of ended calls that are remembered is limited")
@@ -196,7 +196,7 @@ struct GlareTests {
         bench.start("a")
         _ = bench.offered(call: "m")
         bench.acknowledgeAll()
-        let number = try #require(bench.pass(.seconds(1)).compactMap(\.fetched).first)
+        let number = try #require(bench.handleDeadlines(for: .seconds(1)).compactMap(\.fetched).first)
         let log = FetchedCall(callID: ClientBench.call("m"), epoch: 1, state: .ringing)
         #expect(bench.take(.fetched(number, .success(log))).reported == [ClientBench.uuid("m")])
     }

@@ -35,7 +35,7 @@ struct FirstCallTests {
         #expect(!taro.calls.hasCalls && !hanako.calls.hasCalls)
     }
 
-    @Test("An app that a VoIP push woke answers the call before it has a socket")
+    @Test("An app that a VoIP push woke answers the call before it has a connection")
     func push() throws {
         let relay = TestRelay()
         let (taro, hanako) = try (relay.add("11", "Taro"), relay.add("10", "Hanako"))
@@ -56,7 +56,7 @@ struct FirstCallTests {
 
         hanako.goOnline()
         relay.settle()
-        #expect(hanako.did.count { $0 == "report Taro" } == 1, "the socket's copy of the call does not ring again")
+        #expect(hanako.did.count { $0 == "report Taro" } == 1, "the connection's copy of the call does not ring again")
         #expect(taro.calls.hasCalls && hanako.calls.hasCalls)
     }
 }
@@ -201,10 +201,10 @@ final class Calls {
         take(.startCall(CallClient.StartCall(uuid: uuid, callID: callID, to: peer, hasVideo: hasVideo)))
     }
 
-    /// The socket has received a text frame.
+    /// The connection has received a text frame.
     func received(_ frame: [UInt8]) {
         let object = ServerMessage(frame)
-        take(object == .welcome ? .socketOpened : .received(object))
+        take(object == .welcome ? .connectionOpened : .received(object))
     }
 
     /// PushKit has delivered a VoIP push.

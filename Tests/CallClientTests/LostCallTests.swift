@@ -2,7 +2,7 @@ import CallClient
 import CallCore
 import Testing
 
-/// Tests of a client core after a crash of the server, or after its socket was closed for a while.
+/// Tests of a client core after a crash of the server, or after its connection was closed for a while.
 @Suite("A call after a crash or an outage")
 struct LostCallTests {
     private func older() -> FetchedCall {
@@ -38,9 +38,9 @@ struct LostCallTests {
         bench.take(.answer(uuid))
         bench.take(.localDescription(uuid, round: 1, .answer, sdp: "v=0 answer"))
         bench.take(.mediaConnected(uuid))
-        bench.take(.socketClosed)
-        lost(&bench, bench.take(.socketOpened), code: "call_ended", log: older())
-        for _ in 0..<600 { lost(&bench, bench.pass(.seconds(1)), code: "call_ended", log: older()) }
+        bench.take(.connectionClosed)
+        lost(&bench, bench.take(.connectionOpened), code: "call_ended", log: older())
+        for _ in 0..<600 { lost(&bench, bench.handleDeadlines(for: .seconds(1)), code: "call_ended", log: older()) }
         #expect(bench.phase == .ended, "ten minutes later the device is in a call that only it knows")
     }
 
@@ -50,9 +50,9 @@ struct LostCallTests {
         _ = bench.signal(.offer(.init(sdp: "v=0 first", hasVideo: false)), id: "one")
         _ = bench.event(.init(.ended, reason: .cancelled))
         bench.acknowledgeAll()
-        bench.take(.socketClosed)
-        bench.wait(.seconds(20))
-        bench.take(.socketOpened)
+        bench.take(.connectionClosed)
+        bench.advanceClock(by: .seconds(20))
+        bench.take(.connectionOpened)
         bench.nextSeq = 1_025
         let offer = IncomingOffer(sdp: "v=0 second", hasVideo: false, ringUntil: bench.now + .seconds(45))
         #expect(bench.signal(.offer(offer), seq: 1, id: "one").reported.isEmpty, "the lost call itself is over here")
@@ -66,8 +66,8 @@ struct LostCallTests {
         bench.start()
         let own = try #require(bench.history.compactMap(\.sent).last)
         _ = bench.event(.init(.ringing, offerID: own.id))
-        bench.take(.socketClosed)
-        bench.take(.socketOpened)
+        bench.take(.connectionClosed)
+        bench.take(.connectionOpened)
         bench.take(.received(.error(own.id, code: "call_exists")))
         #expect(bench.phase == .answering)
         var outputs: [CallClient.Output] = []
@@ -92,10 +92,10 @@ struct LostCallTests {
                 )
                 outputs += bench.take(.fetched(number, .success(log)))
             }
-            outputs += bench.pass(.seconds(1))
+            outputs += bench.handleDeadlines(for: .seconds(1))
         }
         #expect(outputs.contains(.setRemoteDescription(ClientBench.ownUUID, .offer, sdp: "v=0 theirs")))
-        outputs += bench.pass(.seconds(10))
+        outputs += bench.handleDeadlines(for: .seconds(10))
         let wasTold = outputs.compactMap(\.sent).contains { $0.kind == .end && $0.epoch == 1 }
         #expect(wasTold || bench.phase != .ended, "the device gives up, and the peer's call rings on")
     }
@@ -108,7 +108,7 @@ struct LostCallTests {
         bench.take(.end(ClientBench.ownUUID))
         // The server has accepted and relayed the offer; only its commit stalls.
         let refused = bench.take(.posted(offer.id, .failure(.refused(code: "store_unavailable"))))
-        let later = refused + bench.pass(.seconds(45))
+        let later = refused + bench.handleDeadlines(for: .seconds(45))
         #expect(!later.compactMap(\.fetched).isEmpty, "its end waits for an epoch that is never requested")
     }
 
@@ -122,10 +122,10 @@ struct LostCallTests {
         let number = try #require(asked.compactMap(\.fetched).last)
         bench.take(.fetched(number, .success(FetchedCall(callID: ClientBench.call("c1"), epoch: 1, state: .active))))
         #expect(bench.phase == .active)
-        bench.pass(.seconds(60))
+        bench.handleDeadlines(for: .seconds(60))
         let again = bench.take(.renegotiate(ClientBench.uuid(), hasVideo: nil, restartsICE: true))
-        let isMade = again.contains { if case .makeOffer = $0 { true } else { false } }
-        #expect(isMade, "no offer is made in this call any more")
+        let makesOffer = again.contains { if case .makeOffer = $0 { true } else { false } }
+        #expect(makesOffer, "no offer is made in this call any more")
     }
 
     @Test("A new call that gets the epoch of a lost call is not ended instead of the lost call")
@@ -135,8 +135,8 @@ struct LostCallTests {
         let first = try #require(bench.history.compactMap(\.sent).last)
         _ = bench.event(.init(.ringing, offerID: first.id))
         _ = bench.event(.init(.ended, reason: .declined))
-        bench.take(.socketClosed)
-        bench.take(.socketOpened)
+        bench.take(.connectionClosed)
+        bench.take(.connectionOpened)
         bench.nextSeq = 1_025
         bench.start(uuid: ClientBench.made(CallUUID("AAAAAAAA-0000-4000-8000-000000000002")))
         let second = try #require(bench.history.compactMap(\.sent).last)
@@ -149,11 +149,11 @@ struct LostCallTests {
         arguments: [100, 200]
     )
     func lateCallOfKilledApp(seconds: Int64) {
-        var bench = ClientBench.called()
+        var bench = ClientBench.talkingAsCaller()
         bench.take(.end(ClientBench.ownUUID))
-        bench.take(.socketClosed)
-        bench.pass(.seconds(seconds))
-        let opened = bench.take(.socketOpened).sent
+        bench.take(.connectionClosed)
+        bench.handleDeadlines(for: .seconds(seconds))
+        let opened = bench.take(.connectionOpened).sent
         #expect(opened + bench.event(.init(.active, answeredBy: ClientBench.device("peer"))).sent == [.end])
     }
 
@@ -163,19 +163,19 @@ struct LostCallTests {
         bench.start()
         let first = try #require(bench.history.compactMap(\.sent).last)
         _ = bench.event(.init(.ringing, offerID: first.id))
-        bench.take(.socketClosed)
+        bench.take(.connectionClosed)
         bench.take(.end(ClientBench.ownUUID))
         let redial = ClientBench.made(CallUUID("AAAAAAAA-0000-4000-8000-000000000002"))
         bench.start(uuid: redial)
         for signal in bench.history.compactMap(\.posted) { bench.take(.posted(signal.id, .failure(.unreachable))) }
-        let opened = bench.take(.socketOpened).compactMap(\.sent)
+        let opened = bench.take(.connectionOpened).compactMap(\.sent)
         #expect(opened.map(\.kind) == [.end, .offer])
         bench.take(.received(.error(opened[0].id, code: "not_found")))
         bench.take(
             .received(.ack(opened[1].id, Ack(callID: ClientBench.call("c1"), epoch: 1, seq: 1_025)))
         )
         #expect(bench.client.calls.last?.epoch == 1 && bench.phase == .calling)
-        let later = bench.pass(.seconds(9)).compactMap(\.sent)
+        let later = bench.handleDeadlines(for: .seconds(9)).compactMap(\.sent)
         #expect(
             !later.contains { $0.kind == .end && $0.epoch == 1 },
             "the end of the previous call ends the redial"
@@ -196,8 +196,8 @@ struct LostCallTests {
         let second = try #require(sent.compactMap(\.sent).last)
         #expect(second.kind == .answer)
         let after = bench.take(.received(.error(second.id, code: "already_answered")))
-        let isMade = after.contains { if case .makeOffer = $0 { true } else { false } }
-        #expect(isMade || bench.phase == .ended, "the two sides keep different descriptions for ever")
+        let makesOffer = after.contains { if case .makeOffer = $0 { true } else { false } }
+        #expect(makesOffer || bench.phase == .ended, "the two sides keep different descriptions for ever")
     }
 
     @Test("An end that came before the epoch was known is applied once it is known", arguments: [true, false])
@@ -214,14 +214,14 @@ struct LostCallTests {
         #expect(outputs.ends == [.remoteEnded] && bench.phase == .ended)
     }
 
-    @Test("After the socket was closed for a while, the log of a call is fetched until a response arrives")
+    @Test("After the connection was closed for a while, the log of a call is fetched until a response arrives")
     func missed() throws {
         var bench = ClientBench()
         _ = bench.offered()
-        bench.take(.socketClosed)
-        var asked = bench.take(.socketOpened).compactMap(\.fetched)
+        bench.take(.connectionClosed)
+        var asked = bench.take(.connectionOpened).compactMap(\.fetched)
         bench.take(.fetched(try #require(asked.last), .failure(.unreachable)))
-        asked = bench.pass(.seconds(3)).compactMap(\.fetched)
+        asked = bench.handleDeadlines(for: .seconds(3)).compactMap(\.fetched)
         let over = FetchedCall(callID: ClientBench.call("c1"), epoch: 1, state: .ended, reason: .declined)
         bench.take(.fetched(try #require(asked.last), .success(over)))
         #expect(bench.phase == .ended)

@@ -96,7 +96,7 @@ struct NegotiationTests {
 
     @Test("The caller is impolite: while its own offer is open, it ignores the callee's offer and its candidates")
     func impolite() {
-        var bench = ClientBench.called()
+        var bench = ClientBench.talkingAsCaller()
         bench.take(.renegotiate(ClientBench.ownUUID, hasVideo: true))
         #expect(bench.offered(sdp: "v=0 theirs").isEmpty)
         bench.take(.localDescription(ClientBench.ownUUID, round: 2, .offer, sdp: "v=0 ours"))
@@ -117,7 +117,7 @@ struct NegotiationTests {
 
     @Test("If a crash lost the answer and another device has answered since, the caller makes a new offer")
     func answeredByAnother() {
-        var bench = ClientBench.called()
+        var bench = ClientBench.talkingAsCaller()
         #expect(bench.event(.init(.active, answeredBy: ClientBench.device("peer"))).isEmpty)
         let outputs = bench.event(.init(.answered, answeredBy: ClientBench.device("tablet")))
         #expect(outputs == [.makeOffer(ClientBench.ownUUID, round: 2, hasVideo: false, restartsICE: true)])
@@ -130,7 +130,7 @@ struct NegotiationTests {
 
     @Test("Two cores that renegotiate at the same time agree on the caller's offer", arguments: [true, false])
     func crossing(_ callerFirst: Bool) throws {
-        var caller = ClientBench.called()
+        var caller = ClientBench.talkingAsCaller()
         var callee = ClientBench.talking()
         caller.take(.renegotiate(ClientBench.ownUUID))
         caller.take(.localDescription(ClientBench.ownUUID, round: 2, .offer, sdp: "v=0 of caller"))

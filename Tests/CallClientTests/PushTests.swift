@@ -5,10 +5,12 @@ import Testing
 
 @Suite("A VoIP push")
 struct PushTests {
-    @Test("If the socket has brought a call's end, a later push for that call is reported and ended, without a ring")
+    @Test(
+        "If the connection has brought a call's end, a later push for that call is reported and ended, without a ring"
+    )
     func afterTheEnd() {
         var bench = ClientBench()
-        bench.take(.socketOpened)
+        bench.take(.connectionOpened)
         _ = bench.event(.init(.ended, reason: .cancelled))
         let outputs = bench.take(.pushed(ClientBench.push(at: bench.now)))
         #expect(outputs.ends.count == 1)
@@ -33,7 +35,7 @@ struct PushTests {
             }
             #expect(reports.count == 1, "seed \(seed), \(decision)")
             if case .reportThenEnd = decision { #expect(outputs.ends.count == 1) }
-            bench.wait(.milliseconds(Int64.random(in: 0..<30_000, using: &generator)))
+            bench.advanceClock(by: .milliseconds(Int64.random(in: 0..<30_000, using: &generator)))
         }
     }
 
@@ -48,7 +50,7 @@ struct PushTests {
     func late() {
         var bench = ClientBench()
         let push = ClientBench.push(at: bench.now)
-        bench.wait(.milliseconds(45_001))
+        bench.advanceClock(by: .milliseconds(45_001))
         let outputs = bench.take(.pushed(push))
         #expect(outputs.reported == [ClientBench.uuid()] && outputs.ends == [.unanswered])
         #expect(outputs.sent.isEmpty)
@@ -85,7 +87,7 @@ struct PushTests {
                 answered += 1
                 bench.take(.fetched(number, .failure(.refused(code: "not_found"))))
             } else {
-                bench.pass(.seconds(1))
+                bench.handleDeadlines(for: .seconds(1))
             }
         }
         #expect(answered == 6 && bench.history.ends == [.failed])
@@ -99,7 +101,7 @@ struct PushTests {
             let number = try #require(bench.history.compactMap(\.fetched).last)
             bench.take(.fetched(number, .failure(.refused(code: code))))
             #expect(bench.phase == .ringing)
-            bench.pass(.milliseconds(8_000))
+            bench.handleDeadlines(for: .milliseconds(8_000))
         }
     }
 
@@ -123,7 +125,7 @@ struct PushTests {
             }
             seconds += 1
             bench.take(.setMuted(ClientBench.uuid(), audio: seconds.isMultiple(of: 2)))
-            bench.pass(.seconds(1))
+            bench.handleDeadlines(for: .seconds(1))
         }
         #expect(bench.history.ends == [.failed])
     }
@@ -186,7 +188,7 @@ struct PushTests {
         let repeated = bench.take(.pushed(ClientBench.push(call: "z", at: bench.now)))
         #expect(repeated.contains { if case .reportRepeated(ClientBench.ownUUID, _) = $0 { true } else { false } })
         bench.take(.end(ClientBench.ownUUID))
-        bench.wait(.seconds(51))
+        bench.advanceClock(by: .seconds(51))
         let late = bench.take(.pushed(ClientBench.push(call: "z", at: bench.now)))
         #expect(late.reported == [ClientBench.uuid("z")] && late.ends == [.unanswered])
         #expect(bench.client.calls.allSatisfy { !$0.isLive || $0.phase.name == .hiddenByOutgoingCall })

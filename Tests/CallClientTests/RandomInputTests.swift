@@ -54,8 +54,8 @@ private struct RandomWorld {
     mutating func step() -> String? {
         if generator.one(in: 3) { now = now + .milliseconds(Int64.random(in: 0..<20_000, using: &generator)) }
         let input = generator.one(in: 3) ? due() : any()
-        if input == .socketOpened { isOpen = true }
-        if input == .socketClosed { isOpen = false }
+        if input == .connectionOpened { isOpen = true }
+        if input == .connectionClosed { isOpen = false }
         if input == .providerReset { shown = [] }
         if case .end(let uuid, _) = input { shown.remove(uuid) }
         if case .startCall(let wish) = input, !client.calls.contains(where: { $0.uuid == wish.uuid }) {
@@ -100,7 +100,7 @@ private struct RandomWorld {
                 guard round > rounds[uuid] ?? 0 else { return "a round twice" }
                 rounds[uuid] = round
             case .send(let signal):
-                guard isOpen else { return "sent without a socket" }
+                guard isOpen else { return "sent without a connection" }
                 if let fault = check(signal) { return fault }
                 sent.append(signal.id)
             case .post(let signal, _):
@@ -198,7 +198,7 @@ private struct RandomWorld {
         case 7: return generator.one(in: 8) ? .providerReset : .mediaConnected(uuid())
         case 8: return generator.one(in: 4) ? .mediaFailed(uuid()) : .mediaConnected(uuid())
         case 9: return .localCandidate(uuid(), round: UInt32.random(in: 0...4, using: &generator), "{}")
-        case 10: return generator.one(in: 3) ? .socketClosed : .socketOpened
+        case 10: return generator.one(in: 3) ? .connectionClosed : .connectionOpened
         case 11: return generator.one(in: 2) ? .tokenExpired : .tokenRenewed
         case 12, 13: return .pushed(generator.push(at: now))
         default: return .received(object())

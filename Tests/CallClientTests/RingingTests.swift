@@ -4,8 +4,8 @@ import Testing
 
 @Suite("An incoming call")
 struct RingingTests {
-    @Test("A call that comes over the socket is reported once, and the caller is notified that it rings")
-    func socket() {
+    @Test("A call that comes over the connection is reported once, and the caller is notified that it rings")
+    func connection() {
         var bench = ClientBench()
         let outputs = bench.offered()
         #expect(outputs.reported == [ClientBench.uuid()])
@@ -13,7 +13,7 @@ struct RingingTests {
         #expect(bench.offered(epoch: 1).reported.isEmpty)
     }
 
-    @Test("A call that comes by push and over the socket is reported once, in either order")
+    @Test("A call that comes by push and over the connection is reported once, in either order")
     func both() {
         var first = ClientBench()
         _ = first.take(.pushed(ClientBench.push(at: first.now)))
@@ -101,8 +101,8 @@ struct RingingTests {
     func timer() {
         var bench = ClientBench()
         _ = bench.offered(rings: .seconds(20))
-        #expect(bench.pass(.milliseconds(24_999)).ends.isEmpty)
-        #expect(bench.pass(.milliseconds(1)).ends == [.unanswered])
+        #expect(bench.handleDeadlines(for: .milliseconds(24_999)).ends.isEmpty)
+        #expect(bench.handleDeadlines(for: .milliseconds(1)).ends == [.unanswered])
         #expect(bench.phase == .ended)
     }
 
@@ -111,7 +111,7 @@ struct RingingTests {
         var bench = ClientBench(isOpen: false)
         let server = bench.now + .seconds(600)
         bench.take(.pushed(ClientBench.push(at: server, rings: .seconds(20))))
-        #expect(bench.pass(.seconds(25)).ends == [.unanswered])
+        #expect(bench.handleDeadlines(for: .seconds(25)).ends == [.unanswered])
     }
 
     @Test("A push does not count as late if the device's clock is known to be ahead")
@@ -200,7 +200,7 @@ struct RingingTests {
     @Test("A call that an earlier launch of the app answered is ended, even if this launch calls the same peer")
     func answeredBeforeCrossing() {
         var bench = ClientBench()
-        bench.take(.socketOpened)
+        bench.take(.connectionOpened)
         bench.take(
             .startCall(
                 .init(
@@ -224,7 +224,7 @@ struct RingingTests {
     @Test("A call that an earlier launch of the app answered is ended when this launch's answer is refused")
     func answeredTwice() throws {
         var bench = ClientBench()
-        bench.take(.socketOpened)
+        bench.take(.connectionOpened)
         _ = bench.offered()
         bench.take(.answer(ClientBench.uuid()))
         bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0"))
@@ -238,7 +238,7 @@ struct RingingTests {
     @Test("A call that has ended here is ended on the server if the server says that this device is in the call")
     func callOfKilledApp() {
         var bench = ClientBench()
-        bench.take(.socketOpened)
+        bench.take(.connectionOpened)
         _ = bench.offered()
         _ = bench.event(.init(.ended, reason: .answeredElsewhere))
         let before = bench.history.compactMap(\.sent).count
@@ -259,7 +259,7 @@ struct RingingTests {
     @Test("A call of an earlier launch of the app is ended again if a crash lost its end")
     func orphanAfterCrash() throws {
         var bench = ClientBench()
-        bench.take(.socketOpened)
+        bench.take(.connectionOpened)
         let end = try #require(bench.event(.init(.ringing)).compactMap(\.sent).first)
         bench.take(.received(.error(end.id, code: "call_ended")))
         #expect(bench.event(.init(.active, answeredBy: ClientBench.device("peer"))).sent == [.end])
@@ -268,7 +268,7 @@ struct RingingTests {
     @Test("A call of an earlier launch is ended even if a crash gave it the epoch of a call that has ended here")
     func orphanUnderAnEndedEpoch() throws {
         var bench = ClientBench()
-        bench.take(.socketOpened)
+        bench.take(.connectionOpened)
         _ = bench.offered()
         _ = bench.event(.init(.ended, reason: .answeredElsewhere))
         let end = try #require(bench.event(.init(.ringing)).compactMap(\.sent).first)
@@ -322,7 +322,7 @@ struct RingingTests {
 
     @Test("An outgoing call that was replaced here is ended on the server if the server lost its end")
     func replacedCallOfKilledApp() {
-        var bench = ClientBench.called()
+        var bench = ClientBench.talkingAsCaller()
         _ = bench.event(.init(.ended, reason: .replaced))
         #expect(bench.event(.init(.active, answeredBy: ClientBench.device("peer"))).sent == [.end])
     }

@@ -15,7 +15,7 @@ struct TransportTests {
         let ringing = try #require(bench.history.compactMap(\.posted).last)
         bench.take(.posted(ringing.id, .failure(.refused(code: "call_ended"))))
         bench.take(.fetched(number, .failure(.unreachable)))
-        let again = try #require(bench.pass(.seconds(8)).compactMap(\.fetched).first)
+        let again = try #require(bench.handleDeadlines(for: .seconds(8)).compactMap(\.fetched).first)
         let log = FetchedCall(
             callID: ClientBench.call("c1"),
             epoch: 1,
@@ -30,26 +30,26 @@ struct TransportTests {
     @Test("An offer that gets already_answered, because another device of this user is in the call, is given up")
     func nameInUse() throws {
         var bench = ClientBench()
-        bench.take(.socketOpened)
+        bench.take(.connectionOpened)
         let offer = try #require(bench.start().compactMap(\.sent).first)
         let outputs = bench.take(.received(.error(offer.id, code: "already_answered")))
         #expect(outputs.ends == [.failed])
     }
 
-    @Test("A signal goes out by REST while there is no socket, and later over the socket under the same id")
+    @Test("A signal goes out by REST while there is no connection, and later over the connection under the same id")
     func both() throws {
         var bench = ClientBench(isOpen: false)
         let outputs = bench.start()
         let offer = try #require(outputs.compactMap(\.posted).first)
         #expect(outputs.contains(.connect))
-        let opened = bench.take(.socketOpened)
+        let opened = bench.take(.connectionOpened)
         #expect(opened.compactMap(\.sent).map(\.id) == [offer.id])
         #expect(bench.take(.received(.ack(offer.id, Ack(epoch: 1, seq: 1)))).isEmpty)
         #expect(bench.take(.posted(offer.id, .success(Ack(epoch: 1, seq: 1)))).isEmpty)
         #expect(bench.client.unacknowledgedCount == 0)
     }
 
-    @Test("Signals are sent again in order under their ids on every new socket until they are acknowledged")
+    @Test("Signals are sent again in order under their ids on every new connection until they are acknowledged")
     func resent() throws {
         var bench = ClientBench()
         _ = bench.offered()
@@ -57,26 +57,26 @@ struct TransportTests {
         bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0"))
         bench.take(.localCandidate(ClientBench.uuid(), round: 1, "{}"))
         let first = bench.history.compactMap(\.sent)
-        bench.take(.socketClosed)
-        let again = bench.take(.socketOpened).compactMap(\.sent)
+        bench.take(.connectionClosed)
+        let again = bench.take(.connectionOpened).compactMap(\.sent)
         #expect(again == first && again.map(\.kind) == [.ringing, .answer, .ice])
-        // A new socket may replace one that was never reported as closed.
-        #expect(bench.take(.socketOpened).compactMap(\.sent) == first)
+        // A new connection may replace one that was never reported as closed.
+        #expect(bench.take(.connectionOpened).compactMap(\.sent) == first)
         bench.acknowledgeAll()
-        bench.take(.socketClosed)
-        #expect(bench.take(.socketOpened).sent.isEmpty)
+        bench.take(.connectionClosed)
+        #expect(bench.take(.connectionOpened).sent.isEmpty)
     }
 
-    @Test("A signal that gets no ack on the socket for 4 s goes out by REST too")
+    @Test("A signal that gets no ack on the connection for 4 s goes out by REST too")
     func halfOpen() {
         var bench = ClientBench()
         _ = bench.offered()
         bench.acknowledgeAll()
         bench.take(.answer(ClientBench.uuid()))
         bench.take(.localDescription(ClientBench.uuid(), round: 1, .answer, sdp: "v=0"))
-        #expect(bench.pass(.milliseconds(3_999)).posted.isEmpty)
-        #expect(bench.pass(.milliseconds(1)).posted == [.answer])
-        #expect(bench.pass(.seconds(20)).posted.isEmpty)
+        #expect(bench.handleDeadlines(for: .milliseconds(3_999)).posted.isEmpty)
+        #expect(bench.handleDeadlines(for: .milliseconds(1)).posted == [.answer])
+        #expect(bench.handleDeadlines(for: .seconds(20)).posted.isEmpty)
     }
 
     @Test("A signal whose REST request fails is sent again after growing pauses")
@@ -85,8 +85,8 @@ struct TransportTests {
         let offer = try #require(bench.start().compactMap(\.posted).first)
         for pause in [500, 1_000, 2_000, 4_000, 8_000, 8_000] as [Int64] {
             bench.take(.posted(offer.id, .failure(.unreachable)))
-            #expect(bench.pass(.milliseconds(pause - 1)).posted.isEmpty)
-            #expect(bench.pass(.milliseconds(1)).posted == [.offer])
+            #expect(bench.handleDeadlines(for: .milliseconds(pause - 1)).posted.isEmpty)
+            #expect(bench.handleDeadlines(for: .milliseconds(1)).posted == [.offer])
         }
     }
 
@@ -100,7 +100,7 @@ struct TransportTests {
         let answer = try #require(outputs.compactMap(\.sent).last)
         bench.take(.received(.error(answer.id, code: "rate_limited")))
         #expect(bench.take(.localCandidate(ClientBench.uuid(), round: 1, "{}")).sent.isEmpty)
-        #expect(bench.pass(.milliseconds(500)).sent == [.answer, .ice])
+        #expect(bench.handleDeadlines(for: .milliseconds(500)).sent == [.answer, .ice])
     }
 
     @Test("A signal waits for the call's epoch and names it, unless it begins the call")
@@ -123,7 +123,7 @@ struct TransportTests {
         )
         bench.take(.startCall(wish))
         bench.take(.end(ClientBench.ownUUID))
-        let opened = bench.take(.socketOpened)
+        let opened = bench.take(.connectionOpened)
         #expect(opened.isEmpty && bench.client.unacknowledgedCount == 0)
     }
 
@@ -132,8 +132,8 @@ struct TransportTests {
         var bench = ClientBench()
         bench.start()
         #expect(bench.take(.end(ClientBench.ownUUID)).sent.isEmpty)
-        let number = try #require(bench.take(.socketClosed).compactMap(\.fetched).first)
-        #expect(bench.take(.socketOpened).sent.isEmpty)
+        let number = try #require(bench.take(.connectionClosed).compactMap(\.fetched).first)
+        #expect(bench.take(.connectionOpened).sent.isEmpty)
         let log = FetchedCall(callID: ClientBench.call("c1"), epoch: 4, state: .ringing)
         let end = try #require(bench.take(.fetched(number, .success(log))).compactMap(\.sent).first)
         #expect(end.content == .end(.cancelled) && end.epoch == 4)
@@ -144,14 +144,14 @@ struct TransportTests {
         var bench = ClientBench()
         bench.start()
         bench.take(.end(ClientBench.ownUUID))
-        let number = try #require(bench.take(.socketClosed).compactMap(\.fetched).first)
+        let number = try #require(bench.take(.connectionClosed).compactMap(\.fetched).first)
         bench.take(.fetched(number, .failure(.refused(code: "not_found"))))
         #expect(bench.client.unacknowledgedCount == 0 && bench.client.deadline == nil)
     }
 
     @Test("The server reads the same signal from its frame and from its request body")
     func read() throws {
-        var bench = ClientBench.called()
+        var bench = ClientBench.talkingAsCaller()
         bench.take(.renegotiate(ClientBench.ownUUID, hasVideo: true))
         bench.take(.localDescription(ClientBench.ownUUID, round: 2, .offer, sdp: "v=0\r\nm=video 9 x\r\n"))
         bench.take(.localCandidate(ClientBench.ownUUID, round: 2, #"{"candidate":"é \"x\""}"#))
@@ -174,7 +174,7 @@ struct TransportTests {
 
     @Test("Digits and data that no server accepts are refused", arguments: ["", "x", "1 2", "é"])
     func refusedDigits(_ digits: String) {
-        var bench = ClientBench.called()
+        var bench = ClientBench.talkingAsCaller()
         #expect(bench.take(.playDTMF(ClientBench.ownUUID, digits)) == [.refused(ClientBench.ownUUID, .notPossible)])
         for text in ["", "{", "1}", #"1,"type":"end""#, "1,\"x\":2", String(repeating: "1", count: 20_000)] {
             #expect(bench.take(.sendInfo(ClientBench.ownUUID, text)) == [.refused(ClientBench.ownUUID, .notPossible)])
@@ -187,7 +187,7 @@ struct TransportTests {
         _ = bench.offered()
         let ringing = try #require(bench.history.compactMap(\.sent).first)
         bench.take(.received(.error(ringing.id, code: "not_found")))
-        #expect(bench.pass(.milliseconds(500)).sent == [.ringing])
+        #expect(bench.handleDeadlines(for: .milliseconds(500)).sent == [.ringing])
         #expect(bench.phase == .ringing)
     }
 }

@@ -55,8 +55,8 @@ struct ActingDeviceTests {
             let bench = try CallBench.answered(by: b1, others: [other])
             #expect(bench.session.actingDevice(for: nameless, on: .callee) == nameless)
         }
-        let winner = try CallBench.answered(by: DeviceIdentity(unnamed: TokenFingerprint(rawValue: 79)))
-        #expect(winner.session.actingDevice(for: nameless, on: .callee) == nameless)
+        let answered = try CallBench.answered(by: DeviceIdentity(unnamed: TokenFingerprint(rawValue: 79)))
+        #expect(answered.session.actingDevice(for: nameless, on: .callee) == nameless)
     }
 
     @Test("A request without a device id acts for its token's device if that device took part in the call")

@@ -51,11 +51,11 @@ struct LogTests {
 
     @Test("A late decline counts for the callee's device, even if the caller's device has the same device id")
     func legsPerUser() throws {
-        let (mine, theirs, winner) = (
+        let (mine, theirs, answeringDevice) = (
             try device("iphone", fingerprint: 1), try device("iphone", fingerprint: 2), try device("ipad")
         )
-        var bench = try CallBench(callees: [theirs, winner], caller: mine)
-        try bench.send(.answer(digest: 2), .callee, winner)
+        var bench = try CallBench(callees: [theirs, answeringDevice], caller: mine)
+        try bench.send(.answer(digest: 2), .callee, answeringDevice)
         try bench.send(.end(nil), .callee, theirs)
         #expect(bench.session.legs[0].phase == .answered)
         #expect(bench.session.legs[1].phase == .left)

@@ -26,7 +26,7 @@ struct RandomCallTests {
         let callers: [DeviceIdentity]
         var fault: String?
         var history: [String] = []
-        var winners: Set<DeviceID> = []
+        var answeringDevices: Set<DeviceID> = []
         var lastSeq: UInt64 = 0
         var endings: [DeviceID: Int] = [:]
         var rung: Set<DeviceID> = []
@@ -111,8 +111,8 @@ struct RandomCallTests {
                 if bench.session != before { fault = "a refused signal changed something" }
                 if out.count != 1 { fault = "a refusal came with other outputs" }
             }
-            if let answeringDevice = bench.session.answeringDevice { winners.insert(answeringDevice.id) }
-            if winners.count > 1 { fault = "two winners: \(winners)" }
+            if let answeringDevice = bench.session.answeringDevice { answeringDevices.insert(answeringDevice.id) }
+            if answeringDevices.count > 1 { fault = "two answering devices: \(answeringDevices)" }
             for leg in bench.session.legs where leg.side == .callee { rung.insert(leg.device.id) }
             let inCall = bench.session.legs.filter { $0.side == .callee && $0.phase == .answered }
             if inCall.count > 1 { fault = "two devices of the callee are in the call" }

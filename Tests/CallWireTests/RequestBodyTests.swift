@@ -47,7 +47,7 @@ struct RequestBodyTests {
     }
 
     @Test("A revocation of tokens may name another user")
-    func logOut() throws {
+    func revokedUser() throws {
         #expect(result(#"{"userId":10}"#, RequestBody.revokedUser) == .success(UserID("10")))
         #expect(result("{}", RequestBody.revokedUser) == .success(nil))
         #expect(result(#"{"userId":[]}"#, RequestBody.revokedUser).error?.field == "userId")
@@ -127,17 +127,25 @@ struct ResponseBodyTests {
 
     @Test("The credential for the TURN server comes with the ICE servers, and the TURN server is the last of them")
     func turn() {
-        let body = TURNCredentialBody(
+        let urls = ["turn:a", "turns:b"]
+        let server = #"{"urls":["turn:a","turns:b"],"username":"1:11","credential":"c/+="}"#
+        let stun = #"{"urls":["stun:s"]}"#
+        let servers = TURNCredentialBody.iceServers(
+            username: "1:11",
+            credential: "c/+=",
+            urls: urls,
+            after: bytes("[]")
+        )
+        #expect(text(servers) == "[\(server)]")
+        let body = TURNCredentialBody.bytes(
             username: "1:11",
             credential: "c/+=",
             ttlSeconds: 60,
-            urls: ["turn:a", "turns:b"]
+            urls: urls,
+            after: bytes("[\(stun)]")
         )
-        let server = #"{"urls":["turn:a","turns:b"],"username":"1:11","credential":"c/+="}"#
-        let stun = #"{"urls":["stun:s"]}"#
-        #expect(text(body.iceServers(after: bytes("[]"))) == "[\(server)]")
         #expect(
-            text(body.bytes(after: bytes("[\(stun)]")))
+            text(body)
                 == #"{"username":"1:11","credential":"c/+=","ttl":60,"urls":["turn:a","turns:b"],"iceServers":[\#(stun),\#(server)]}"#
         )
     }

@@ -146,7 +146,7 @@ struct AuditLogTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
         CommandTrace("restore").write(in: folder.path, isForTheNextStart: true)
         var seen: [String] = []
-        let desk = OrderFolder(folder: folder.path)
+        let desk = CommandFolder(folder: folder.path)
         for _ in 0..<2 {
             desk.scan(reportingCommands: { trace, owner in
                 seen.append(trace.command)

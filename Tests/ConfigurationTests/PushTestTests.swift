@@ -11,24 +11,24 @@ struct PushTestTests {
         _ answers: [PushResult],
         preferred: APNsEnvironment? = nil,
         _ change: (inout DeviceRecord) -> Void = { _ in }
-    ) throws -> (taken: Bool, orders: [OutgoingPush], said: [String]) {
+    ) throws -> (taken: Bool, pushes: [OutgoingPush], said: [String]) {
         let user = try #require(UserID("10"))
         let id = try #require(DeviceID("d"))
         let at = Moment(milliseconds: 0)
         var device = DeviceRecord(user: user, id: id, isNamed: true, platform: "ios", bundleID: "a.b", createdAt: at)
         device.voipToken = "ab"
         change(&device)
-        var (orders, said): ([OutgoingPush], [String]) = ([], [])
+        var (pushes, said): ([OutgoingPush], [String]) = ([], [])
         let test = PushTest(device: device, preferred: preferred, capability: nil)
         let taken = test.run(
             at: at,
-            send: { order in
-                orders.append(order)
-                return answers[orders.count - 1]
+            send: { push in
+                pushes.append(push)
+                return answers[pushes.count - 1]
             },
             say: { said.append($0) }
         )
-        return (taken, orders, said)
+        return (taken, pushes, said)
     }
 
     private let accepted = PushResult.response(status: 200, reason: nil, timestamp: nil)
@@ -37,27 +37,27 @@ struct PushTestTests {
 
     @Test("The environment is that of the last accepted push, else the app's, else the setting's, else production")
     func environments() throws {
-        #expect(try run([accepted]) { $0.workingEnvironment = .sandbox }.orders.map(\.environment) == [.sandbox])
+        #expect(try run([accepted]) { $0.workingEnvironment = .sandbox }.pushes.map(\.environment) == [.sandbox])
         #expect(
-            try run([accepted], preferred: .production) { $0.environment = .sandbox }.orders[0].environment == .sandbox
+            try run([accepted], preferred: .production) { $0.environment = .sandbox }.pushes[0].environment == .sandbox
         )
-        #expect(try run([accepted], preferred: .sandbox).orders[0].environment == .sandbox)
-        #expect(try run([accepted]).orders[0].environment == .production)
+        #expect(try run([accepted], preferred: .sandbox).pushes[0].environment == .sandbox)
+        #expect(try run([accepted]).pushes[0].environment == .production)
     }
 
     @Test("If the first environment does not know the push token, the other environment is tried, once")
     func other() throws {
         let found = try run([bad, accepted])
-        #expect(found.taken && found.orders.map(\.environment) == [.production, .sandbox])
-        #expect(found.orders[0].apnsID != found.orders[1].apnsID && found.orders[0].id != found.orders[1].id)
+        #expect(found.taken && found.pushes.map(\.environment) == [.production, .sandbox])
+        #expect(found.pushes[0].apnsID != found.pushes[1].apnsID && found.pushes[0].id != found.pushes[1].id)
         let lost = try run([bad, bad])
-        #expect(!lost.taken && lost.orders.count == 2 && lost.said.count == 2)
+        #expect(!lost.taken && lost.pushes.count == 2 && lost.said.count == 2)
     }
 
     @Test("Every other response ends the test, and is printed in words")
     func refused() throws {
         let refused = try run([gone])
-        #expect(!refused.taken && refused.orders.count == 1)
+        #expect(!refused.taken && refused.pushes.count == 1)
         #expect(
             refused.said[0].contains("410 Unregistered since 1970-01-01") && refused.said[0].contains("register again")
         )
@@ -68,7 +68,7 @@ struct PushTestTests {
     @Test("A device without a VoIP push token is sent no push")
     func none() throws {
         let found = try run([]) { $0.voipToken = nil }
-        #expect(!found.taken && found.orders.isEmpty && found.said[0].contains("no VoIP token"))
+        #expect(!found.taken && found.pushes.isEmpty && found.said[0].contains("no VoIP token"))
     }
 }
 

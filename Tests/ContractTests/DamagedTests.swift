@@ -9,10 +9,10 @@ import Threads
 /// Tests with values that no server writes, but that a bad disk or an operator's SQL may have put into the database.
 @Suite("Impossible values in the database")
 struct DamagedTests {
-    private let place: FolderPlace
+    private let folder: TemporaryDataFolder
     private let now = Moment(milliseconds: 1_800_000_000_000)
 
-    init() throws { place = try FolderPlace() }
+    init() throws { folder = try TemporaryDataFolder() }
 
     /// Every integer column of the schema.
     static let columns: [(table: String, column: String)] = [
@@ -36,13 +36,13 @@ struct DamagedTests {
     @Test("The store opens, commits and runs queries with an impossible integer in any column", arguments: columns)
     func integers(_ table: String, _ column: String) throws {
         for (value, isLive) in Self.values.flatMap({ [($0, true), ($0, false)] }) {
-            let place = try FolderPlace()
-            try fill(place, isLive: isLive)
-            try damage(place, "UPDATE \(table) SET \(column) = \(value)")
+            let folder = try TemporaryDataFolder()
+            try fill(folder, isLive: isLive)
+            try damage(folder, "UPDATE \(table) SET \(column) = \(value)")
             let context = Comment(rawValue: "\(table).\(column) = \(value), \(isLive ? "live" : "ended")")
-            try readBeside(place, context)
-            let course = Course()
-            let store = SQLiteCallStore(folder: place.path) { course.add($0) }
+            try readBeside(folder, context)
+            let reports = StoreReports()
+            let store = SQLiteCallStore(folder: folder.path) { reports.add($0) }
             let state = try store.open(at: now)
             check(state, context)
             if !Self.free.contains("\(table).\(column)") {
@@ -51,10 +51,10 @@ struct DamagedTests {
                 let isTold = state.damages.contains { $0.table == table && $0.column == column }
                 #expect(isTold || isHarmless, context)
             }
-            try goOn(store, in: place, course, state, context)
+            try goOn(store, in: folder, reports, state, context)
             store.close()
             // The store also opens with the rows that were written meanwhile.
-            let again = SQLiteCallStore(folder: place.path) { _ in }
+            let again = SQLiteCallStore(folder: folder.path) { _ in }
             check(try again.open(at: now), context)
             again.close()
         }
@@ -67,10 +67,10 @@ struct DamagedTests {
             "block": "by = ' '", "do_not_disturb": "user = ''", "revocation": "user = '\n'",
         ]
         for (table, damage) in damages {
-            let place = try FolderPlace()
-            try fill(place, isLive: true)
-            try self.damage(place, "UPDATE \(table) SET \(damage)")
-            let store = SQLiteCallStore(folder: place.path) { _ in }
+            let folder = try TemporaryDataFolder()
+            try fill(folder, isLive: true)
+            try self.damage(folder, "UPDATE \(table) SET \(damage)")
+            let store = SQLiteCallStore(folder: folder.path) { _ in }
             let state = try store.open(at: now)
             #expect(state.damages.map(\.table) == [table])
             #expect(state.damages.map(\.remedy) == [.leftOut])
@@ -80,24 +80,24 @@ struct DamagedTests {
 
     @Test("A call with an impossible end time gets its start time as its end time, and is deleted with the history")
     func forgetting() throws {
-        try fill(place, isLive: false)
-        try damage(place, "UPDATE call SET ended_at = \(Int64.max)")
-        let course = Course()
-        let store = SQLiteCallStore(folder: place.path) { course.add($0) }
+        try fill(folder, isLive: false)
+        try damage(folder, "UPDATE call SET ended_at = \(Int64.max)")
+        let reports = StoreReports()
+        let store = SQLiteCallStore(folder: folder.path) { reports.add($0) }
         #expect(try store.open(at: now).calls.first?.record.endedAt == Moment(milliseconds: now.milliseconds - 60_000))
         store.commit([.historyForgotten(before: now)], as: Ticket(rawValue: 1))
-        try course.wait { $0.contains("committed 1") }
+        try reports.wait { $0.contains("committed 1") }
         store.close()
-        let again = SQLiteCallStore(folder: place.path) { _ in }
+        let again = SQLiteCallStore(folder: folder.path) { _ in }
         #expect(try again.open(at: now).calls.isEmpty)
         again.close()
     }
 
     @Test("A call with an impossible number does not count towards the limit of a query")
     func hiding() throws {
-        try fill(place, isLive: true)
+        try fill(folder, isLive: true)
         try damage(
-            place,
+            folder,
             """
             CREATE TABLE copy AS SELECT * FROM call;
             UPDATE copy SET number = \(Int64.max), callee = '19';
@@ -105,20 +105,20 @@ struct DamagedTests {
             DROP TABLE copy;
             """
         )
-        let reader = try SQLiteCallStore.reader(folder: place.path)
+        let reader = try SQLiteCallStore.reader(folder: folder.path)
         let call = try #require(try reader.liveCalls(limit: 1).first)
         #expect(call.number == CallNumber(rawValue: 1))
         #expect(try reader.calls(CallSelector(call.id), limit: 1) == [call])
-        let (course, results) = (Course(), Monitor<[StoreQueryID: StoreResult]>([:]))
-        let store = SQLiteCallStore(folder: place.path) { report in
+        let (reports, results) = (StoreReports(), Monitor<[StoreQueryID: StoreResult]>([:]))
+        let store = SQLiteCallStore(folder: folder.path) { report in
             if case .queryResult(let id, let result) = report { results.withLock { $0[id] = result } }
-            course.add(report)
+            reports.add(report)
         }
         _ = try store.open(at: now)
         let (timeline, peers) = (StoreQueryID(rawValue: 1), StoreQueryID(rawValue: 2))
         store.submit(.timeline(CallSelector(call.id)), as: timeline)
         store.submit(.peers(call.caller, limit: 1), as: peers)
-        try course.wait { $0.contains("answered 1") && $0.contains("answered 2") }
+        try reports.wait { $0.contains("answered 1") && $0.contains("answered 2") }
         store.close()
         let found = results.withLock { $0 }
         guard case .timeline(let record?, _) = found[timeline] else {
@@ -131,40 +131,40 @@ struct DamagedTests {
 
     @Test("If 'forgetting_before', the mark of a deletion under way, is an impossible time, nothing is deleted")
     func deletion() throws {
-        try fill(place, isLive: false)
-        try damage(place, "INSERT OR REPLACE INTO meta VALUES ('forgetting_before', \(Int64.max))")
-        #expect(try SQLiteCallStore.reader(folder: place.path).history(of: try user("10"), limit: 9).count == 1)
-        let store = SQLiteCallStore(folder: place.path) { _ in }
+        try fill(folder, isLive: false)
+        try damage(folder, "INSERT OR REPLACE INTO meta VALUES ('forgetting_before', \(Int64.max))")
+        #expect(try SQLiteCallStore.reader(folder: folder.path).history(of: try user("10"), limit: 9).count == 1)
+        let store = SQLiteCallStore(folder: folder.path) { _ in }
         #expect(try store.open(at: now).calls.count == 1)
         store.close()
     }
 
     @Test("A revocation with an impossible time gets the time of the opening that finds it, and keeps that time")
     func revocation() throws {
-        try fill(place, isLive: true)
+        try fill(folder, isLive: true)
         for value in [Int64.min, .max] {
-            try damage(place, "UPDATE revocation SET before = \(value)")
-            let store = SQLiteCallStore(folder: place.path) { _ in }
+            try damage(folder, "UPDATE revocation SET before = \(value)")
+            let store = SQLiteCallStore(folder: folder.path) { _ in }
             #expect(try store.open(at: now).revocations == [try user("12"): now])
             store.close()
         }
-        let store = SQLiteCallStore(folder: place.path) { _ in }
+        let store = SQLiteCallStore(folder: folder.path) { _ in }
         #expect(try store.open(at: now + .seconds(9)).revocations == [try user("12"): now], "the time stays the same")
         store.close()
     }
 
     @Test("A damaged value is reported once, no matter how often it is read")
     func once() throws {
-        try fill(place, isLive: false)
-        try damage(place, "UPDATE call SET started_at = \(Int64.min), log_kept = 0")
-        let course = Course()
-        let store = SQLiteCallStore(folder: place.path) { course.add($0) }
+        try fill(folder, isLive: false)
+        try damage(folder, "UPDATE call SET started_at = \(Int64.min), log_kept = 0")
+        let reports = StoreReports()
+        let store = SQLiteCallStore(folder: folder.path) { reports.add($0) }
         #expect(try store.open(at: now).damages == [])
         for number in 1...3 as ClosedRange<UInt64> {
             store.submit(.history(try user("10"), limit: 9, before: nil), as: StoreQueryID(rawValue: number))
         }
-        try course.wait { $0.contains("answered 3") }
-        #expect(course.now.count { $0 == "damaged call.started_at" } == 1)
+        try reports.wait { $0.contains("answered 3") }
+        #expect(reports.now.count { $0 == "damaged call.started_at" } == 1)
         store.close()
     }
 
@@ -173,9 +173,9 @@ struct DamagedTests {
     private func user(_ text: String) throws -> UserID { try #require(UserID(text)) }
 
     /// Writes a row into every table.
-    private func fill(_ place: FolderPlace, isLive: Bool) throws {
-        let course = Course()
-        let store = SQLiteCallStore(folder: place.path) { course.add($0) }
+    private func fill(_ folder: TemporaryDataFolder, isLive: Bool) throws {
+        let reports = StoreReports()
+        let store = SQLiteCallStore(folder: folder.path) { reports.add($0) }
         _ = try store.open(at: now)
         let past = Moment(milliseconds: now.milliseconds - 60_000)
         var call = try sampleCall(1)
@@ -212,19 +212,19 @@ struct DamagedTests {
             ],
             as: Ticket(rawValue: 1)
         )
-        try course.wait { $0 == ["committed 1"] }
+        try reports.wait { $0 == ["committed 1"] }
         store.close()
     }
 
-    private func damage(_ place: FolderPlace, _ sql: String) throws {
-        let connection = try Connection(.file(path: place.path + "/ringline.sqlite", .readWrite))
+    private func damage(_ folder: TemporaryDataFolder, _ sql: String) throws {
+        let connection = try Connection(.file(path: folder.path + "/ringline.sqlite", .readWrite))
         try connection.execute(SQL("damage", sql))
         try connection.checkpoint(.truncate)
     }
 
     /// Reads the damaged database before a server has repaired it, as an operator's command does.
-    private func readBeside(_ place: FolderPlace, _ context: Comment) throws {
-        let reader = try SQLiteCallStore.reader(folder: place.path)
+    private func readBeside(_ folder: TemporaryDataFolder, _ context: Comment) throws {
+        let reader = try SQLiteCallStore.reader(folder: folder.path)
         for call in try reader.history(of: try user("10"), limit: 9) + (try reader.liveCalls(limit: 9)) {
             check(call, context)
             _ = (try reader.timeline(of: call.number), try reader.log(of: call.number))
@@ -264,8 +264,8 @@ struct DamagedTests {
     /// Begins another call, ends it, and checks that it is found again.
     private func goOn(
         _ store: SQLiteCallStore,
-        in place: FolderPlace,
-        _ course: Course,
+        in folder: TemporaryDataFolder,
+        _ reports: StoreReports,
         _ state: StoredState,
         _ context: Comment
     ) throws {
@@ -276,9 +276,9 @@ struct DamagedTests {
         next.session.ending = CallSession.Ending(reason: .hangup, at: now)
         store.commit([.call(next), .uncleanStartsForgotten], as: Ticket(rawValue: 2))
         store.submit(.history(try user("10"), limit: 9, before: nil), as: StoreQueryID(rawValue: 1))
-        try course.wait { $0.contains("answered 1") }
-        #expect(course.now.contains("committed 2"), context)
-        let found = try SQLiteCallStore.reader(folder: place.path)
+        try reports.wait { $0.contains("answered 1") }
+        #expect(reports.now.contains("committed 2"), context)
+        let found = try SQLiteCallStore.reader(folder: folder.path)
         #expect(try found.history(of: try user("10"), limit: 9).first?.number == next.number, context)
     }
 }

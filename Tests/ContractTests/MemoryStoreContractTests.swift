@@ -7,7 +7,7 @@ import Testing
 @Suite("The store in memory")
 struct MemoryStoreContractTests {
     @Test("The memory store meets the contract of a call store", arguments: StoreContract.cases)
-    func contract(_ promise: StoreContract.Case) throws { try promise.run(at: MemoryPlace()) }
+    func contract(_ promise: StoreContract.Case) throws { try promise.run(at: SharedMemory()) }
 
     @Test("A commit in memory is durable immediately")
     func durableAtOnce() {
@@ -17,8 +17,8 @@ struct MemoryStoreContractTests {
     }
 }
 
-/// A place whose memory outlives its stores.
-private final class MemoryPlace: StoreContract.Storage {
+/// A memory that outlives the stores which use it.
+private final class SharedMemory: StoreContract.Storage {
     private let memory = Memory()
 
     func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {

@@ -7,11 +7,11 @@ import Testing
 @Suite("The SQLite store")
 struct SQLiteStoreContractTests {
     @Test("The SQLite store meets the contract of a call store", arguments: StoreContract.cases)
-    func inFolder(_ promise: StoreContract.Case) throws { try promise.run(at: try FolderPlace()) }
+    func inFolder(_ promise: StoreContract.Case) throws { try promise.run(at: try TemporaryDataFolder()) }
 }
 
-/// A data folder that is removed when the place is released.
-final class FolderPlace: StoreContract.Storage {
+/// A data folder that is removed when the object is released.
+final class TemporaryDataFolder: StoreContract.Storage {
     let path: String
 
     init() throws {

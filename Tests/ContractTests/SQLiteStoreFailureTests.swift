@@ -8,9 +8,9 @@ import Threads
 
 @Suite("A store's data folder, and its failures")
 struct SQLiteStoreFailureTests {
-    private let place: FolderPlace
+    private let folder: TemporaryDataFolder
 
-    init() throws { place = try FolderPlace() }
+    init() throws { folder = try TemporaryDataFolder() }
 
     private func failure(at folder: String) -> String? {
         do {
@@ -23,7 +23,7 @@ struct SQLiteStoreFailureTests {
 
     @Test("The folder and its files are made for their owner only")
     func modes() throws {
-        let folder = place.path + "/a/b"
+        let folder = self.folder.path + "/a/b"
         let store = SQLiteCallStore(folder: folder) { _ in }
         _ = try store.open(at: Moment(milliseconds: 0))
         func mode(_ path: String) throws -> Int {
@@ -44,21 +44,21 @@ struct SQLiteStoreFailureTests {
 
     @Test("A folder that another server uses is refused, and the message names the folder and the other process")
     func inUse() throws {
-        let first = SQLiteCallStore(folder: place.path) { _ in }
+        let first = SQLiteCallStore(folder: folder.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
-        let message = try #require(failure(at: place.path))
-        #expect(message.contains(place.path) && message.contains("in use") && message.contains("\(getpid())"))
+        let message = try #require(failure(at: folder.path))
+        #expect(message.contains(folder.path) && message.contains("in use") && message.contains("\(getpid())"))
         first.close()
-        #expect(failure(at: place.path) == nil)
+        #expect(failure(at: folder.path) == nil)
     }
 
     @Test("A store waits for a folder until its holder releases it, and reports the holder once")
     func lockWait() throws {
-        let first = SQLiteCallStore(folder: place.path) { _ in }
+        let first = SQLiteCallStore(folder: folder.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
         let holders = Monitor<[Int?]>([])
         let lockWait = LockWait(milliseconds: 60_000, waits: { holder in holders.withLock { $0.append(holder) } })
-        let second = SQLiteCallStore(folder: place.path, lockWait: lockWait) { _ in }
+        let second = SQLiteCallStore(folder: folder.path, lockWait: lockWait) { _ in }
         // A thread of its own, because the threads of Swift's concurrency may all be busy with other tests.
         let opened = Monitor<Result<StoredState, any Error>?>(nil)
         let opening = try WorkThread(named: "second") {
@@ -87,7 +87,7 @@ struct SQLiteStoreFailureTests {
             isReleased.withLock { $0 = true }
         }
         do {
-            let opened = SQLiteCallStore(folder: place.path, report: release)
+            let opened = SQLiteCallStore(folder: folder.path, report: release)
             _ = try opened.open(at: Moment(milliseconds: 0))
             store.withLock { $0 = opened }
             if byQuery {
@@ -103,17 +103,17 @@ struct SQLiteStoreFailureTests {
         let isDone: Void? = isReleased.wait(until: .now + .seconds(10)) { $0 ? () : nil }
         try #require(isDone != nil, "the thread waits for itself")
         // The thread ends after its report, and the folder can be taken again.
-        let next = SQLiteCallStore(folder: place.path, lockWait: LockWait(milliseconds: 10_000)) { _ in }
+        let next = SQLiteCallStore(folder: folder.path, lockWait: LockWait(milliseconds: 10_000)) { _ in }
         _ = try next.open(at: Moment(milliseconds: 1))
         next.close()
     }
 
     @Test("A store stops waiting for a folder at the end of its waiting time, or when `isOver` returns true")
     func noLockWait() throws {
-        let first = SQLiteCallStore(folder: place.path) { _ in }
+        let first = SQLiteCallStore(folder: folder.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
         for lockWait in [LockWait(milliseconds: 50), LockWait(milliseconds: 3_600_000, isOver: { true })] {
-            let store = SQLiteCallStore(folder: place.path, lockWait: lockWait) { _ in }
+            let store = SQLiteCallStore(folder: folder.path, lockWait: lockWait) { _ in }
             #expect(throws: StoreFailure.self) { try store.open(at: Moment(milliseconds: 0)) }
         }
         first.close()
@@ -121,7 +121,7 @@ struct SQLiteStoreFailureTests {
 
     @Test("A path that names a file instead of a folder is reported")
     func notFolder() throws {
-        let file = place.path + "/file"
+        let file = folder.path + "/file"
         try Data("x".utf8).write(to: URL(filePath: file))
         #expect(try #require(failure(at: file)) == "\(file) is not a folder; --data must name a folder.")
         #expect(try #require(failure(at: file + "/below")).contains("\(file)/below cannot be created"))
@@ -134,43 +134,43 @@ struct SQLiteStoreFailureTests {
 
     @Test("A file that is not a database is reported and left as it is")
     func notADatabase() throws {
-        let file = place.path + "/ringline.sqlite"
+        let file = folder.path + "/ringline.sqlite"
         let text = Data(String(repeating: "This is not a database. ", count: 400).utf8)
         try text.write(to: URL(filePath: file))
-        let message = try #require(failure(at: place.path))
+        let message = try #require(failure(at: folder.path))
         #expect(message.contains(file) && message.contains("not a database") && message.contains("backup"))
         #expect(try Data(contentsOf: URL(filePath: file)) == text)
     }
 
     @Test("A damaged database is reported")
     func damaged() throws {
-        #expect(failure(at: place.path) == nil)
-        let file = place.path + "/ringline.sqlite"
+        #expect(failure(at: folder.path) == nil)
+        let file = folder.path + "/ringline.sqlite"
         var bytes = try Data(contentsOf: URL(filePath: file))
         for index in 4_096..<bytes.count { bytes[index] = 0xA5 }
         try bytes.write(to: URL(filePath: file))
-        let message = try #require(failure(at: place.path))
+        let message = try #require(failure(at: folder.path))
         #expect(message.contains(file) && message.contains("damaged") && message.contains("backup"))
     }
 
     @Test("A database that a newer version wrote is refused, and the message names both versions")
     func newer() throws {
-        #expect(failure(at: place.path) == nil)
-        let file = place.path + "/ringline.sqlite"
+        #expect(failure(at: folder.path) == nil)
+        let file = folder.path + "/ringline.sqlite"
         // `PRAGMA user_version` is the big-endian number at byte 60 of the file.
         var bytes = try Data(contentsOf: URL(filePath: file))
         bytes[63] = 9
         try bytes.write(to: URL(filePath: file))
-        let message = try #require(failure(at: place.path))
+        let message = try #require(failure(at: folder.path))
         #expect(message.contains(file) && message.contains("newer ringline (schema 9, this one knows 2)"))
-        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path) }
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: folder.path) }
     }
 
     @Test("A full disk stalls the store, which keeps its commits in order and makes them when there is space again")
     func full() throws {
         let faults = Faults()
-        let course = Course()
-        let store = SQLiteCallStore(folder: place.path, faults: faults) { course.add($0) }
+        let reports = StoreReports()
+        let store = SQLiteCallStore(folder: folder.path, faults: faults) { reports.add($0) }
         _ = try store.open(at: Moment(milliseconds: 0))
         let call = CallNumber(rawValue: 1)
         func entry(_ seq: UInt64) -> Change {
@@ -188,27 +188,27 @@ struct SQLiteStoreFailureTests {
             )
         }
         store.commit([.call(try sampleCall(1))], as: Ticket(rawValue: 1))
-        try course.wait { $0 == ["committed 1"] }
+        try reports.wait { $0 == ["committed 1"] }
         faults.pageLimit = 1
         store.commit([entry(1)], as: Ticket(rawValue: 2))
-        try course.wait { $0.last == "stalled" }
+        try reports.wait { $0.last == "stalled" }
         store.commit([entry(2)], as: Ticket(rawValue: 3))
         store.submit(.history(try sampleCall(1).caller, limit: 1, before: nil), as: StoreQueryID(rawValue: 1))
         // While the store is stalled, a query fails immediately and does not wait for the disk.
-        try course.wait { $0.last == "failed 1" }
-        #expect(course.failures.last?.contains("No space is left") == true)
-        #expect(course.failures.last?.contains(place.path) == true)
+        try reports.wait { $0.last == "failed 1" }
+        #expect(reports.failures.last?.contains("No space is left") == true)
+        #expect(reports.failures.last?.contains(folder.path) == true)
         faults.pageLimit = nil
-        try course.wait { $0.last == "committed 3" }
+        try reports.wait { $0.last == "committed 3" }
         store.submit(.history(try sampleCall(1).caller, limit: 1, before: nil), as: StoreQueryID(rawValue: 2))
-        try course.wait { $0.last == "answered 2" }
+        try reports.wait { $0.last == "answered 2" }
         store.close()
         #expect(
-            course.now.filter { $0 != "committed 2" } == [
+            reports.now.filter { $0 != "committed 2" } == [
                 "committed 1", "stalled", "failed 1", "recovered", "committed 3", "answered 2",
             ]
         )
-        let state = try SQLiteCallStore(folder: place.path) { _ in }.open(at: Moment(milliseconds: 0))
+        let state = try SQLiteCallStore(folder: folder.path) { _ in }.open(at: Moment(milliseconds: 0))
         #expect(state.calls.first?.entries.map(\.seq) == [1, 2])
         #expect(state.uncleanStarts == 0)
     }
@@ -216,17 +216,17 @@ struct SQLiteStoreFailureTests {
     @Test("A store that is closed while the disk is full loses its pending commits, and the next start counts a crash")
     func closingWhileFull() throws {
         let faults = Faults()
-        let course = Course()
-        let store = SQLiteCallStore(folder: place.path, faults: faults) { course.add($0) }
+        let reports = StoreReports()
+        let store = SQLiteCallStore(folder: folder.path, faults: faults) { reports.add($0) }
         _ = try store.open(at: Moment(milliseconds: 0))
         faults.pageLimit = 1
         var call = try sampleCall(1)
         call.displayName = String(repeating: "x", count: 100_000)
         store.commit([.call(call)], as: Ticket(rawValue: 1))
-        try course.wait { $0 == ["stalled"] }
+        try reports.wait { $0 == ["stalled"] }
         store.close()
-        #expect(course.now == ["stalled"])
-        let state = try SQLiteCallStore(folder: place.path) { _ in }.open(at: Moment(milliseconds: 0))
+        #expect(reports.now == ["stalled"])
+        let state = try SQLiteCallStore(folder: folder.path) { _ in }.open(at: Moment(milliseconds: 0))
         #expect(state.uncleanStarts == 1)
         #expect(state.calls.isEmpty)
     }
@@ -249,7 +249,7 @@ func sampleCall(_ number: Int64) throws -> CallRecord {
 }
 
 /// The reports of a store, in order.
-final class Course: Sendable {
+final class StoreReports: Sendable {
     private let told = Monitor<(words: [String], failures: [String])>(([], []))
 
     var now: [String] { told.withLock { $0.words } }

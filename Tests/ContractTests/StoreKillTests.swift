@@ -9,19 +9,19 @@ import Testing
 struct StoreKillTests {
     @Test("Every commit that was reported survives, whenever the server is killed", .timeLimit(.minutes(3)))
     func keepsWhatWasReported() async throws {
-        let place = try FolderPlace()
-        let diary = place.path + "/reported"
+        let folder = try TemporaryDataFolder()
+        let diary = folder.path + "/reported"
         var highest: UInt64 = 0
         var progressed = 0
         for round in 1...30 {
-            await #expect(processExitsWith: .signal(SIGKILL)) { [path = place.path as String] in
+            await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
                 try commitUntilKilled(folder: path, afterMicroseconds: UInt32.random(in: 1_000...60_000))
             }
             let reported = try reported(in: diary)
             if let last = reported.last, last > highest { progressed += 1 }
             highest = reported.last ?? highest
 
-            let store = SQLiteCallStore(folder: place.path) { _ in }
+            let store = SQLiteCallStore(folder: folder.path) { _ in }
             let state = try store.open(at: Moment(milliseconds: 0))
             #expect(state.uncleanStarts == round)
             // Each commit writes an entry, an event, and the call's record with the number of the commit as its
@@ -32,7 +32,7 @@ struct StoreKillTests {
             #expect(call.record.displayName == "\(kept.count)", "round \(round): a commit was torn")
             #expect(UInt64(kept.count) >= highest, "round \(round): \(highest) was reported, \(kept.count) are kept")
             store.close()
-            let reader = try SQLiteCallStore.reader(folder: place.path)
+            let reader = try SQLiteCallStore.reader(folder: folder.path)
             #expect(try reader.integrityErrors() == [])
             #expect(try reader.timeline(of: call.record.id)?.1.count == kept.count, "round \(round): a commit was torn")
         }

@@ -7,22 +7,22 @@ import Testing
 
 @Suite("Reading the data folder while a server may run on it")
 struct StoreReaderTests {
-    private let place: FolderPlace
+    private let folder: TemporaryDataFolder
 
-    init() throws { place = try FolderPlace() }
+    init() throws { folder = try TemporaryDataFolder() }
 
     private func store(with event: String) throws -> SQLiteCallStore {
-        let course = Course()
-        let store = SQLiteCallStore(folder: place.path) { course.add($0) }
+        let reports = StoreReports()
+        let store = SQLiteCallStore(folder: folder.path) { reports.add($0) }
         _ = try store.open(at: Moment(milliseconds: 0))
         let record = TimelineRecord(at: Moment(milliseconds: 3), event: .other(name: event, details: ""))
         store.commit([.call(try sampleCall(1)), .event(CallNumber(rawValue: 1), record)], as: Ticket(rawValue: 1))
-        try course.wait { $0 == ["committed 1"] }
+        try reports.wait { $0 == ["committed 1"] }
         return store
     }
 
     private func read() throws -> [String]? {
-        let reader = try SQLiteCallStore.reader(folder: place.path)
+        let reader = try SQLiteCallStore.reader(folder: folder.path)
         #expect(try reader.integrityErrors() == [])
         #expect(try reader.history(of: try #require(UserID("10")), limit: 5).count == 1)
         return try reader.timeline(of: try #require(CallID("11-10")))?.1.map(\.event.name)
@@ -31,7 +31,7 @@ struct StoreReaderTests {
     @Test("A reader sees what a running server has committed, and also what the server commits later")
     func live() throws {
         let store = try store(with: "offer")
-        let reader = try SQLiteCallStore.reader(folder: place.path)
+        let reader = try SQLiteCallStore.reader(folder: folder.path)
         let id = try #require(CallID("11-10"))
         #expect(try reader.timeline(of: id)?.1.map(\.event.name) == ["offer"])
         let record = TimelineRecord(at: Moment(milliseconds: 4), event: .other(name: "ended", details: ""))
@@ -45,7 +45,7 @@ struct StoreReaderTests {
     @Test("A reader works after a clean stop, when there is no -wal")
     func stopped() throws {
         try store(with: "offer").close()
-        #expect(!FileManager.default.fileExists(atPath: place.path + "/ringline.sqlite-wal"))
+        #expect(!FileManager.default.fileExists(atPath: folder.path + "/ringline.sqlite-wal"))
         #expect(try read() == ["offer"])
     }
 
@@ -53,30 +53,30 @@ struct StoreReaderTests {
     func readOnly() throws {
         try store(with: "offer").close()
         // If root runs the test, these modes change nothing, because root may write anywhere.
-        #expect(chmod(place.path, 0o555) == 0)
-        defer { chmod(place.path, 0o700) }
-        #expect(chmod(place.path + "/ringline.sqlite", 0o444) == 0)
+        #expect(chmod(folder.path, 0o555) == 0)
+        defer { chmod(folder.path, 0o700) }
+        #expect(chmod(folder.path + "/ringline.sqlite", 0o444) == 0)
         #expect(try read() == ["offer"])
     }
 
     @Test("A missing database is reported, and no database is created")
     func none() throws {
-        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path) }
-        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path + "/none") }
-        #expect(try FileManager.default.contentsOfDirectory(atPath: place.path) == [])
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: folder.path) }
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: folder.path + "/none") }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
     }
 
     @Test("Calls that have not ended are listed newest first, and without devices there are no bundle ids")
     func operators() throws {
-        let course = Course()
-        let store = SQLiteCallStore(folder: place.path) { course.add($0) }
+        let reports = StoreReports()
+        let store = SQLiteCallStore(folder: folder.path) { reports.add($0) }
         _ = try store.open(at: Moment(milliseconds: 0))
         var ended = try sampleCall(2)
         ended.session.ending = CallSession.Ending(reason: .hangup, at: Moment(milliseconds: 5))
         let calls = [try sampleCall(1), ended, try sampleCall(3)]
         store.commit(calls.map { .call($0) }, as: Ticket(rawValue: 1))
-        try course.wait { $0 == ["committed 1"] }
-        let reader = try SQLiteCallStore.reader(folder: place.path)
+        try reports.wait { $0 == ["committed 1"] }
+        let reader = try SQLiteCallStore.reader(folder: folder.path)
         #expect(try reader.liveCalls(limit: 9).map(\.number.rawValue) == [3, 1])
         #expect(try reader.liveCalls(limit: 1).map(\.number.rawValue) == [3])
         #expect(try reader.bundleIDs(limit: 9) == [])
@@ -86,8 +86,8 @@ struct StoreReaderTests {
     @Test("A backup of a database in use can be read like the database, and never overwrites a file")
     func backUp() throws {
         let store = try store(with: "offer")
-        let copy = place.path + "/copy"
-        try SQLiteCallStore.reader(folder: place.path).backUp(to: copy)
+        let copy = folder.path + "/copy"
+        try SQLiteCallStore.reader(folder: folder.path).backUp(to: copy)
         let record = TimelineRecord(at: Moment(milliseconds: 4), event: .other(name: "ended", details: ""))
         store.commit([.event(CallNumber(rawValue: 1), record)], as: Ticket(rawValue: 2))
         store.close()
@@ -96,10 +96,10 @@ struct StoreReaderTests {
         #expect(try reader.integrityErrors() == [])
         #expect(try reader.timeline(of: id)?.1.map(\.event.name) == ["offer"])
         let before = FileManager.default.contents(atPath: copy)
-        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path).backUp(to: copy) }
-        #expect(throws: StoreFailure.self) { try reader.backUp(to: place.path + "/none/copy") }
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: folder.path).backUp(to: copy) }
+        #expect(throws: StoreFailure.self) { try reader.backUp(to: folder.path + "/none/copy") }
         #expect(FileManager.default.contents(atPath: copy) == before)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: place.path).filter { $0.contains("part") } == [])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.contains("part") } == [])
         var status = stat()
         #expect(stat(copy, &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
@@ -107,18 +107,18 @@ struct StoreReaderTests {
     @Test("A backup is restored only after the server has stopped, and the replaced database's -wal is not applied")
     func restore() throws {
         let store = try store(with: "offer")
-        let copy = place.path + "/copy"
-        try SQLiteCallStore.reader(folder: place.path).backUp(to: copy)
-        #expect(throws: StoreFailure.self) { try SQLiteCallStore.restore(copy, into: place.path, keeping: "old") }
+        let copy = folder.path + "/copy"
+        try SQLiteCallStore.reader(folder: folder.path).backUp(to: copy)
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.restore(copy, into: folder.path, keeping: "old") }
         store.close()
         // A killed server leaves such a file behind.
-        #expect(FileManager.default.createFile(atPath: place.path + "/ringline.sqlite-wal", contents: Data(count: 9)))
-        #expect(try SQLiteCallStore.restore(copy, into: place.path, keeping: "old"))
+        #expect(FileManager.default.createFile(atPath: folder.path + "/ringline.sqlite-wal", contents: Data(count: 9)))
+        #expect(try SQLiteCallStore.restore(copy, into: folder.path, keeping: "old"))
         #expect(try read() == ["offer"])
-        let files = try FileManager.default.contentsOfDirectory(atPath: place.path)
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
         #expect(files.contains("old") && files.contains("old-wal") && !files.contains("ringline.sqlite-wal"))
-        #expect(throws: StoreFailure.self) { try SQLiteCallStore.restore(copy, into: place.path, keeping: "old") }
-        #expect(try !SQLiteCallStore.restore(copy, into: place.path + "/new", keeping: "old"))
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.restore(copy, into: folder.path, keeping: "old") }
+        #expect(try !SQLiteCallStore.restore(copy, into: folder.path + "/new", keeping: "old"))
     }
 }
 

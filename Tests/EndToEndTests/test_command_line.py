@@ -458,7 +458,7 @@ def test_a_server_that_is_not_ringline_is_reported_in_one_line_within_seconds(re
     with listener(response) as port:
         began = time.monotonic()
         result = run("health", "--admin", f"http://127.0.0.1:{port}")
-        one_clear_line(result, "no answer", str(port))
+        one_clear_line(result, "no response", str(port))
         assert time.monotonic() - began < 8
         result = run("call", "--url", f"ws://127.0.0.1:{port}/ws", "--token", "x", "--to", "10", seconds=14)
         one_clear_line(result)
@@ -477,7 +477,7 @@ def test_health_ends_before_the_timeout_of_the_images_health_check():
     for response in (silent, drips, pauses):
         with listener(response) as port:
             began = time.monotonic()
-            one_clear_line(run("health", "--admin", f"http://127.0.0.1:{port}"), "no answer")
+            one_clear_line(run("health", "--admin", f"http://127.0.0.1:{port}"), "no response")
             assert time.monotonic() - began < limit, response.__name__
 
 

@@ -148,7 +148,7 @@ def test_push_test_finds_out_the_environment_of_a_token(push_world):
         ),
         ({"status": 400, "reason": "DeviceTokenNotForTopic"}, ["belongs to another app"]),
         ({"status": 429, "reason": "TooManyRequests"}, ["too many pushes"]),
-        ({"drop": True}, ["gave no answer"]),
+        ({"drop": True}, ["gave no response"]),
     ],
 )
 def test_a_refusal_is_reported_in_words_and_by_the_exit_code(push_world, response, words):

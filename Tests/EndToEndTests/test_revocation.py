@@ -143,14 +143,14 @@ def test_the_operator_revokes_tokens_while_no_server_runs(world):
     assert upgrade_status(world.server.ws_url, old) == 401
 
 
-def test_an_order_that_the_server_does_not_carry_out_is_reported(world):
+def test_a_command_that_the_server_does_not_carry_out_is_reported(world):
     os.kill(world.server.pid, signal.SIGSTOP)
     try:
         result = run("revoke", "--user", "10", "--data", world.server.data, seconds=30)
     finally:
         os.kill(world.server.pid, signal.SIGCONT)
     assert result.returncode == 1
-    one_clear_line(result, "has not carried out the order yet")
+    one_clear_line(result, "has not carried out the command yet")
 
 
 @pytest.mark.parametrize("user", ["", "a b", "../x", "a" * 129])

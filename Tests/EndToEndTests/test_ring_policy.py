@@ -58,10 +58,10 @@ def test_two_devices_that_answer_in_the_same_instant_over_two_transports_have_on
     for thread in threads:
         thread.join(10)
     assert sorted(accepted.values()) == [False, True]
-    winner = next(device for device, won in accepted.items() if won)
-    assert taro.expect(type="call", state="answered")["answeredBy"] == {"user": "10", "device": winner}
+    answering_device = next(device for device, is_accepted in accepted.items() if is_accepted)
+    assert taro.expect(type="call", state="answered")["answeredBy"] == {"user": "10", "device": answering_device}
     assert three.expect(type="call", state="ended")["reason"] == "answered_elsewhere"
-    assert taro.expect(type="answer")["fromDevice"] == winner
+    assert taro.expect(type="answer")["fromDevice"] == answering_device
     taro.fence()
     assert [message for message in taro.inbox if message["type"] == "answer"] == []
 

@@ -292,8 +292,8 @@ def test_a_pong_to_the_newest_ping_confirms_all_texts_before_it(push_world):
     while b'"fence"' not in hanako.read_until(TEXT):
         pass
     hanako.socket.close()
-    until_gone = {"type": "message", "id": "m", "to": "10", "body": "unseen"}
-    assert eventually(lambda: not ask_raw(taro, until_gone)["online"])
+    unseen = {"type": "message", "id": "m", "to": "10", "body": "unseen"}
+    assert eventually(lambda: not ask_raw(taro, unseen)["online"])
     fake.wait_for_push(ALERT, timeout=5)
     assert {push["payload"]["aps"]["alert"]["body"] for push in fake.pushes(ALERT)} == {"unseen"}
 

@@ -140,14 +140,14 @@ def test_a_push_a_fetch_and_an_end_by_request_are_in_the_calls_way(apns, make_se
     rest = world.rest("10")
     rest.log("c-1")
     assert rest.signal("end", "c-1").status_code == 200
-    found(server, message="APNs answered a push")
+    found(server, message="APNs responded to a push")
     found(server, message="an event is in the timeline", event_name="ended")
     lines = having(server, call_id="c-1")
     events = [line["event.name"] for line in lines if "event.name" in line]
     assert {"push.sent", "push.result", "fetched", "ended"} <= set(events)
     (sent,) = [line for line in lines if line["message"] == "a push is sent to APNs"]
-    (answered,) = [line for line in lines if line["message"] == "APNs answered a push"]
-    assert sent["push.id"] == answered["push.id"] and answered["apns.status"] == "200"
+    (responded,) = [line for line in lines if line["message"] == "APNs responded to a push"]
+    assert sent["push.id"] == responded["push.id"] and responded["apns.status"] == "200"
     assert [line["request.name"] for line in lines if "request.name" in line] == ["fetch", "signal"]
     text = server.errors()
     assert act not in text and push_token(1) not in text and "v=0" not in text

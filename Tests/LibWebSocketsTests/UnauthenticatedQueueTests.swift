@@ -99,18 +99,18 @@ extension EveryTest {
     @Suite("A server with many unauthenticated connections")
     struct CrowdTests {
         /// Opens connections that send the same beginning of a request, and nothing after it.
-        private func crowd(_ count: Int, of test: TestServer, from last: UInt32) -> [Peer] {
+        private func crowd(_ count: Int, of test: TestServer, lastByte: UInt32) -> [Peer] {
             (0..<count).map { _ in
-                let peer = Peer(port: test.port, from: last)
+                let peer = Peer(port: test.port, lastByte: lastByte)
                 peer.send("GET /ws HTTP/1.1\r\nHost: x\r\nUpg")
                 return peer
             }
         }
 
         @Test("Connections that have sent nothing yet are all kept, as long as there are free sockets")
-        func silent() throws {
+        func idle() throws {
             try TestServer.run({ $0.maxHandshakes = 64 }) { test in
-                let peers = (0..<200).map { _ in Peer(port: test.port, from: 2) }
+                let peers = (0..<200).map { _ in Peer(port: test.port, lastByte: 2) }
                 usleep(2_500_000)
                 for peer in peers { #expect(peer.upgrade()?.status == 101) }
                 #expect(DroppedUnauthenticated.Reason.allCases.allSatisfy { test.server.dropped[$0] == 0 })
@@ -120,11 +120,11 @@ extension EveryTest {
         @Test("Clients of any address are served while one address takes all places for handshakes")
         func handshakes() throws {
             try TestServer.run({ $0.maxHandshakes = 16 }) { test in
-                let patient = Peer(port: test.port, from: 3)
+                let patient = Peer(port: test.port, lastByte: 3)
                 patient.send("GET /a HT")
-                let crowd = crowd(60, of: test, from: 2)
-                for last in [1, 2, 4] as [UInt32] {
-                    #expect(Peer(port: test.port, from: last).get("/a")?.status == 200)
+                let crowd = crowd(60, of: test, lastByte: 2)
+                for lastByte in [1, 2, 4] as [UInt32] {
+                    #expect(Peer(port: test.port, lastByte: lastByte).get("/a")?.status == 200)
                 }
                 patient.send("TP/1.1\r\nHost: x\r\n\r\n")
                 #expect(patient.readResponse()?.status == 200, "it is the only connection of its address")
@@ -134,7 +134,7 @@ extension EveryTest {
         }
 
         @Test("Authenticated connections and WebSocket connections are not dropped to make room")
-        func vouched() throws {
+        func authenticated() throws {
             try TestServer.run(
                 { $0.maxHandshakes = 16 },
                 {
@@ -144,14 +144,14 @@ extension EveryTest {
                     }
                 }
             ) { test in
-                let (known, unknown, session) = (Peer(port: test.port), Peer(port: test.port), Peer(port: test.port))
+                let (known, unknown, webSocket) = (Peer(port: test.port), Peer(port: test.port), Peer(port: test.port))
                 #expect(known.get("/known")?.status == 200 && unknown.get("/")?.status == 200)
-                #expect(session.upgrade()?.status == 101)
-                let crowd = crowd(60, of: test, from: 1)
+                #expect(webSocket.upgrade()?.status == 101)
+                let crowd = crowd(60, of: test, lastByte: 1)
                 defer { for peer in crowd { peer.close() } }
                 #expect(unknown.isEnded())
                 #expect(known.get("/known")?.status == 200)
-                session.sendText("still here")
+                webSocket.sendText("still here")
                 #expect(test.hears("received still here"))
             }
         }
@@ -159,12 +159,12 @@ extension EveryTest {
         @Test("If there is no free socket, a new connection gets the socket of an unauthenticated connection")
         func connections() throws {
             try TestServer.run({ $0.maxConnections = 5 }) { test in
-                let sessions = (0..<3).map { _ in Peer(port: test.port) }
-                for session in sessions { #expect(session.upgrade()?.status == 101) }
-                let crowd = (0..<20).map { _ in Peer(port: test.port, from: 2) }
-                #expect(Peer(port: test.port, from: 3).get("/a")?.status == 200)
+                let webSockets = (0..<3).map { _ in Peer(port: test.port) }
+                for webSocket in webSockets { #expect(webSocket.upgrade()?.status == 101) }
+                let crowd = (0..<20).map { _ in Peer(port: test.port, lastByte: 2) }
+                #expect(Peer(port: test.port, lastByte: 3).get("/a")?.status == 200)
                 #expect(crowd.prefix(15).allSatisfy { $0.isEnded() })
-                for session in sessions { session.sendText("x") }
+                for webSocket in webSockets { webSocket.sendText("x") }
                 #expect(test.hears("received x", times: 3))
                 #expect(test.server.dropped[.connections] >= 16)
             }
@@ -173,7 +173,7 @@ extension EveryTest {
         @Test("An incomplete request has less time when most of the places for unauthenticated connections are taken")
         func slow() throws {
             try TestServer.run({ $0.maxHandshakes = 16 }) { test in
-                let crowd = crowd(8, of: test, from: 1)
+                let crowd = crowd(8, of: test, lastByte: 1)
                 #expect(
                     crowd.prefix(3).allSatisfy { $0.isEnded() },
                     "the first two are dropped after 2 s and the third after 5 s, not after 10 s"
@@ -193,20 +193,20 @@ extension EveryTest {
                 $0.maxHandshakes = 16
                 $0.trustedProxies = [AddressRange("127.0.0.2"), AddressRange("10.0.0.0/8")].compactMap { $0 }
             }) { test in
-                let proxy = (0..<4).map { _ in Peer(port: test.port, from: 2) }
+                let proxy = (0..<4).map { _ in Peer(port: test.port, lastByte: 2) }
                 for peer in proxy { peer.send("GET /a HT") }
-                let crowd = crowd(60, of: test, from: 3)
+                let crowd = crowd(60, of: test, lastByte: 3)
                 defer { for peer in crowd { peer.close() } }
                 for peer in proxy {
                     peer.send("TP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.1, 192.0.2.9, 10.1.1.1\r\n\r\n")
                     #expect(peer.readResponse()?.status == 200)
                 }
-                let unauthenticated = Peer(port: test.port, from: 4)
+                let unauthenticated = Peer(port: test.port, lastByte: 4)
                 unauthenticated.send("GET /a HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
                 #expect(unauthenticated.readResponse()?.status == 200)
-                let (client, stranger4) = try (network("192.0.2.9"), network("127.0.0.4"))
+                let (client, sender) = try (network("192.0.2.9"), network("127.0.0.4"))
                 #expect(test.heads.prefix(4).allSatisfy { $0.clientNetwork == client })
-                #expect(test.heads.last?.clientNetwork == stranger4, "the header of any other client is ignored")
+                #expect(test.heads.last?.clientNetwork == sender, "the header of any other client is ignored")
             }
         }
     }

@@ -7,7 +7,7 @@ import Testing
 @Suite("The model of a client")
 struct ModelClientTests {
     private func frame(_ text: String) -> CoreInput {
-        .frame(ReadFrame([UInt8](repeating: 0, count: Frame.headroom) + Array(text.utf8)))
+        .frame(ParsedFrame([UInt8](repeating: 0, count: Frame.headroom) + Array(text.utf8)))
     }
 
     /// Returns a caller whose call was answered by `b1`.

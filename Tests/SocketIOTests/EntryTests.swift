@@ -77,7 +77,7 @@ struct EntryTests {
             bench.say(#"421["offer",{"to":10,"sdp":"v=0"}]"#)
             #expect(bench.taken().sent.last?.contains("unauthenticated") == true)
             bench.say(#"42["register",{"userId":11}]"#)
-            #expect(bench.taken().contains(.join(try SocketSessionBench.identity(), device: nil, isTrusted: true)))
+            #expect(bench.taken().contains(.join(try SocketSessionBench.identity(), device: nil, isSelfNamed: true)))
             bench.say(#"42["register",{"userId":12}]"#)
             bench.give(.turnEnded)
             #expect(bench.taken().isOver, "a client cannot change its user")

@@ -43,7 +43,7 @@ struct AuditTests {
         service.isService = true
         _ = try world.reply(principal("10"), .revokeTokens(nil))
         _ = try world.reply(service, .revokeTokens(try user("11")))
-        world.give(.ordered(OperatorOrderID(rawValue: 1), .revoke(try user("12"), before: world.now)))
+        world.give(.operatorCommand(OperatorCommandID(rawValue: 1), .revoke(try user("12"), before: world.now)))
         #expect(
             world.audited == [
                 .revoked(try user("10"), by: .user), .revoked(try user("11"), by: .service(try user("backend"))),

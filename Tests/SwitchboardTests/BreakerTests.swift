@@ -31,7 +31,7 @@ struct BreakerTests {
             // Each call comes from a separate connection, because signals are limited per connection.
             let caller = try world.open("11", "a\(number)")
             world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "\(number)"))
-            world.answerPush(try #require(world.takenPushes().first), status, reason, at: timestamp)
+            world.respondToPush(try #require(world.takenPushes().first), status, reason, at: timestamp)
             world.give(.closed(caller))
         }
     }

@@ -91,9 +91,9 @@ struct DeviceTests {
             world.wait(1)
         }
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
-        let order = try #require(world.takenPushes().first { $0.token == "aa0" })
+        let push = try #require(world.takenPushes().first { $0.token == "aa0" })
         try world.register(try principal("10"), "b32", voip: "bb")
-        #expect(world.cancelled == [order.id])
+        #expect(world.cancelled == [push.id])
     }
 
     @Test("Only a device's user can remove the device")

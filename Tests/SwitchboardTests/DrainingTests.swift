@@ -80,7 +80,7 @@ struct DrainingTests {
         #expect(world.farewells.map(\.connection.rawValue) != world.farewells.map(\.connection.rawValue).sorted())
     }
 
-    @Test("Few connections reconnect within one second, many within ten seconds, but none after the grace of a call")
+    @Test("Devices reconnect after 0.5 s, over 1 s if few and 10 s if many, but at most over a third of a call's grace")
     func span() throws {
         func longest(_ count: Int, grace: Int64 = 30) throws -> Int64 {
             let world = SwitchboardWorld({ $0.grace = .seconds(grace) })

@@ -40,11 +40,11 @@ struct EdgeTests {
     @Test("Candidates without a callId belong to the offer before them, even if the offer waits for a call at rest")
     func candidatesBehindAnOffer() throws {
         let (world, caller, callee) = try rested()
-        world.holdsAnswers = true
+        world.holdsResults = true
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(caller, Self.candidate(id: "i1"))
         world.send(caller, Self.candidate(id: "i2"))
-        world.answerQueries()
+        world.deliverResults()
         #expect(world.takeFrames(of: callee).types == ["offer", "ice", "ice"])
         #expect(world.takeFrames(of: caller).of("ack").map { $0["id"] } == ["o2", "i1", "i2"])
     }
@@ -52,10 +52,10 @@ struct EdgeTests {
     @Test("An end without a callId ends the preceding offer's call, even if the offer waits for a call at rest")
     func endBehindAnOffer() throws {
         let (world, caller, callee) = try rested()
-        world.holdsAnswers = true
+        world.holdsResults = true
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(caller, Self.toldTo("10", "end", id: "e2"))
-        world.answerQueries()
+        world.deliverResults()
         #expect(world.takeFrames(of: callee).states == ["ended cancelled"])
         #expect(world.takeFrames(of: caller).of("ack").map { $0["id"] } == ["o2", "e2"])
     }
@@ -66,7 +66,7 @@ struct EdgeTests {
         let other = try world.open("12", "c1")
         world.send(other, SwitchboardWorld.offer("c-2", to: "11"))
         world.pong(caller)
-        world.holdsAnswers = true
+        world.holdsResults = true
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(caller, Self.toldTo("12", "ringing", id: "r"))
         #expect(world.takeFrames(of: caller).of("ack").map { $0["id"] } == ["r"])
@@ -75,7 +75,7 @@ struct EdgeTests {
     @Test("An app that asks for the record while its offer waits for a call at rest gets the new call's record")
     func recordBehindAnOffer() throws {
         let (world, caller, _) = try rested()
-        world.holdsAnswers = true
+        world.holdsResults = true
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         let id = world.request(try principal("11"), .callJustBegun(with: try user("10")))
         // The results of both queries come from before the first commit of the new call.

@@ -26,7 +26,7 @@ struct FetchTests {
     }
 
     @Test("A device that lost the call is shown the call's end, and nothing of the answered leg")
-    func loser() throws {
+    func otherDevice() throws {
         let talk = try Talk(SwitchboardWorld())
         _ = try talk.world.open("10", "b2")
         talk.world.send(talk.callee, SwitchboardWorld.answer("c-1"))

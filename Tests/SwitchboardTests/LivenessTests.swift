@@ -123,7 +123,7 @@ struct TimeTests {
         let world = talk.world
         try world.register(try principal("12"), "x1", voip: "xx")
         world.send(talk.caller, SwitchboardWorld.offer("c-2", to: "12", id: "o2"))
-        world.answerPush(try #require(world.takenPushes().first), 503)
+        world.respondToPush(try #require(world.takenPushes().first), 503)
         _ = try world.fetch(try principal("10"), "c-1", since: 99, wait: 10, device: "b1")
         for _ in 0..<200 {
             guard let deadline = world.switchboard.deadline else { break }

@@ -16,7 +16,7 @@ struct MissedCallTests {
         try world.register(try principal("10"), "b1", voip: "b1b1", alert: alert)
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10", more: #","displayName":"山田""#))
-        for push in world.takenPushes() { world.answerPush(push, 200) }
+        for push in world.takenPushes() { world.respondToPush(push, 200) }
         return (world, caller)
     }
 
@@ -34,7 +34,7 @@ struct MissedCallTests {
             let payload = Reply(body: notice.payload)
             #expect(payload["type"] == "call.missed" && payload["callId"] == "c-1")
             #expect(payload["fromUserId"] == "11" && payload["fromDisplayName"] == "山田")
-            world.answerPush(notice, 503)
+            world.respondToPush(notice, 503)
             world.wait(60)
             #expect(world.pushes.isEmpty, "the device is notified only once")
         }
@@ -80,9 +80,9 @@ struct PushHealthTests {
     private func ring(_ number: Int, _ caller: ConnectionID, in world: SwitchboardWorld) throws -> OutgoingPush {
         world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)"))
         let push = try #require(world.takenPushes().first)
-        world.answerPush(push, 200)
+        world.respondToPush(push, 200)
         world.send(caller, SwitchboardWorld.plain("end", "c-\(number)", id: "e\(number)"))
-        for notice in world.takenPushes() { world.answerPush(notice, 200) }
+        for notice in world.takenPushes() { world.respondToPush(notice, 200) }
         return push
     }
 
@@ -118,7 +118,7 @@ struct PushHealthTests {
         let caller = try world.open("11", "a1")
         for number in 1...5 {
             world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)"))
-            world.answerPush(try #require(world.takenPushes().first), 400, "DeviceTokenNotForTopic")
+            world.respondToPush(try #require(world.takenPushes().first), 400, "DeviceTokenNotForTopic")
             world.send(caller, SwitchboardWorld.plain("end", "c-\(number)", id: "e\(number)"))
             _ = world.takenPushes()
         }

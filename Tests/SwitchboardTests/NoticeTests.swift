@@ -14,9 +14,9 @@ struct NoticeTests {
         let sender = try world.open("11", "a1")
         world.send(sender, SwitchboardWorld.text(to: "10"))
         #expect(world.pushes.map(\.environment) == [.production])
-        world.answerPush(world.pushes[0], 400, "BadDeviceToken")
+        world.respondToPush(world.pushes[0], 400, "BadDeviceToken")
         #expect(world.pushes.map(\.environment) == [.production, .sandbox])
-        if let second = world.pushes.dropFirst().first { world.answerPush(second, 200) }
+        if let second = world.pushes.dropFirst().first { world.respondToPush(second, 200) }
         world.send(sender, SwitchboardWorld.text(to: "10"))
         #expect(world.pushes.last?.environment == .sandbox)
     }
@@ -28,7 +28,7 @@ struct NoticeTests {
         let sender = try world.open("11", "a1")
         world.send(sender, SwitchboardWorld.offer("c-1", to: "10"))
         try world.register(try principal("10"), "b1", voip: "bb", environment: .sandbox)
-        world.answerPush(world.pushes[0], 200)
+        world.respondToPush(world.pushes[0], 200)
         let device = world.switchboard.directory.devices(of: try user("10"))[0]
         #expect(device.workingEnvironment == nil)
     }

@@ -18,11 +18,11 @@ struct PushTests {
 
     @Test("An accepted push is sent only once")
     func accepted() throws {
-        let (world, _, order) = try rung()
-        world.answerPush(order, 200)
+        let (world, _, push) = try rung()
+        world.respondToPush(push, 200)
         world.wait(44)
         #expect(world.pushes.isEmpty)
-        world.answerPush(order, 503)
+        world.respondToPush(push, 503)
         world.wait(10)
         #expect(world.pushes.isEmpty)
     }
@@ -34,16 +34,16 @@ struct PushTests {
             .response(status: 500, reason: nil, timestamp: nil),
             .response(status: 503, reason: "Shutdown", timestamp: nil), .unreachable("connection lost"),
         ] {
-            var (world, _, order) = try rung()
+            var (world, _, push) = try rung()
             for milliseconds: Int64 in [250, 500, 1_000, 2_000, 4_000, 8_000, 8_000] {
-                world.give(.pushed(order.id, result))
+                world.give(.pushed(push.id, result))
                 world.wait(.milliseconds(milliseconds - 1))
                 #expect(world.pushes.isEmpty, "\(milliseconds)")
                 world.wait(.milliseconds(1))
                 let again = try #require(world.takenPushes().first)
-                #expect(again.apnsID == order.apnsID)
-                #expect(again.id != order.id)
-                order = again
+                #expect(again.apnsID == push.apnsID)
+                #expect(again.id != push.id)
+                push = again
             }
         }
     }
@@ -51,8 +51,8 @@ struct PushTests {
     @Test("A push is not tried again once the call no longer rings")
     func stops() throws {
         for end in [SwitchboardWorld.plain("end", "c-1", id: "e"), nil] {
-            let (world, caller, order) = try rung()
-            world.answerPush(order, 503)
+            let (world, caller, push) = try rung()
+            world.respondToPush(push, 503)
             if let end {
                 world.send(caller, end)
             } else {
@@ -66,10 +66,10 @@ struct PushTests {
 
     @Test("A push under way is cancelled when the call ends, and its late result starts nothing")
     func cancelled() throws {
-        let (world, caller, order) = try rung()
+        let (world, caller, push) = try rung()
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        #expect(world.cancelled == [order.id])
-        world.answerPush(order, 503)
+        #expect(world.cancelled == [push.id])
+        world.respondToPush(push, 503)
         world.wait(10)
         #expect(world.pushes.isEmpty)
     }
@@ -77,8 +77,8 @@ struct PushTests {
     @Test("A permanently refused push is not tried again, and its token is kept if the server is at fault")
     func refused() throws {
         for reason in ["DeviceTokenNotForTopic", "TopicDisallowed", "InvalidProviderToken", "PayloadTooLarge"] {
-            let (world, _, order) = try rung()
-            world.answerPush(order, reason == "InvalidProviderToken" ? 403 : 400, reason)
+            let (world, _, push) = try rung()
+            world.respondToPush(push, reason == "InvalidProviderToken" ? 403 : 400, reason)
             world.wait(20)
             #expect(world.pushes.isEmpty)
             let devices = try world.reply(try principal("10"), .devices).text
@@ -90,12 +90,12 @@ struct PushTests {
 
     @Test("A push token of the other environment is tried there once, and that environment is remembered")
     func otherEnvironment() throws {
-        let (world, caller, order) = try rung()
-        world.answerPush(order, 400, "BadDeviceToken")
+        let (world, caller, push) = try rung()
+        world.respondToPush(push, 400, "BadDeviceToken")
         let other = try #require(world.takenPushes().first)
         #expect(other.environment == .sandbox)
-        #expect(other.apnsID == order.apnsID)
-        world.answerPush(other, 200)
+        #expect(other.apnsID == push.apnsID)
+        world.respondToPush(other, 200)
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
         #expect(world.takenPushes().map(\.environment) == [.sandbox])
@@ -103,10 +103,10 @@ struct PushTests {
 
     @Test("A push token that neither environment knows is removed")
     func badToken() throws {
-        let (world, _, order) = try rung()
-        world.answerPush(order, 400, "BadDeviceToken")
+        let (world, _, push) = try rung()
+        world.respondToPush(push, 400, "BadDeviceToken")
         let other = try #require(world.takenPushes().first)
-        world.answerPush(other, 400, "BadDeviceToken")
+        world.respondToPush(other, 400, "BadDeviceToken")
         world.wait(20)
         #expect(world.pushes.isEmpty)
         #expect(try world.reply(try principal("10"), .devices).text == "[]")
@@ -114,35 +114,35 @@ struct PushTests {
 
     @Test("The refusal of a push token that was replaced meanwhile does not remove the new push token")
     func badTokenReplaced() throws {
-        let (world, _, order) = try rung()
-        world.answerPush(order, 400, "BadDeviceToken")
+        let (world, _, push) = try rung()
+        world.respondToPush(push, 400, "BadDeviceToken")
         let other = try #require(world.takenPushes().first)
         try world.register(try principal("10"), "b1", voip: "c1c1")
-        world.answerPush(other, 400, "BadDeviceToken")
+        world.respondToPush(other, 400, "BadDeviceToken")
         #expect(try world.reply(try principal("10"), .devices).text.contains("c1c1"))
     }
 
     @Test("A deleted app's push token is removed, unless the token was registered again since")
     func unregistered() throws {
         for (offset, isKept) in [(-1, true), (0, false), (1, false)] {
-            let (world, _, order) = try rung()
+            let (world, _, push) = try rung()
             let registered = SwitchboardWorld.start
-            world.answerPush(order, 410, "Unregistered", at: registered + .milliseconds(Int64(offset)))
+            world.respondToPush(push, 410, "Unregistered", at: registered + .milliseconds(Int64(offset)))
             #expect(try world.reply(try principal("10"), .devices).text.contains("b1b1") == isKept, "\(offset)")
         }
-        let (world, _, order) = try rung()
-        world.answerPush(order, 410, "Unregistered")
+        let (world, _, push) = try rung()
+        world.respondToPush(push, 410, "Unregistered")
         #expect(try world.reply(try principal("10"), .devices).text == "[]")
     }
 
     @Test("A refusal without a timestamp does not remove a push token that was registered after the push")
     func unregisteredWithoutTime() throws {
         for (status, reason) in [(410, "Unregistered"), (410, nil)] as [(Int, String?)] {
-            let (world, _, order) = try rung()
+            let (world, _, push) = try rung()
             world.wait(.milliseconds(1))
-            try world.register(try principal("10"), "b1", voip: order.token)
-            world.answerPush(order, status, reason)
-            #expect(try world.reply(try principal("10"), .devices).text.contains(order.token))
+            try world.register(try principal("10"), "b1", voip: push.token)
+            world.respondToPush(push, status, reason)
+            #expect(try world.reply(try principal("10"), .devices).text.contains(push.token))
         }
     }
 
@@ -151,15 +151,15 @@ struct PushTests {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "b1b1", alert: "a1a1")
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
-        world.answerPush(try #require(world.takenPushes().first), 410, "Unregistered")
+        world.respondToPush(try #require(world.takenPushes().first), 410, "Unregistered")
         let devices = try world.reply(try principal("10"), .devices).text
         #expect(devices.contains("a1a1") && !devices.contains("b1b1"))
     }
 
     @Test("Do-not-disturb set while the call rings stops all retries, and the caller sees an ordinary ring")
     func silenced() throws {
-        let (world, _, order) = try rung(alert: "c1c1")
-        world.answerPush(order, 503)
+        let (world, _, push) = try rung(alert: "c1c1")
+        world.respondToPush(push, 503)
         _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
         _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(7_200)))
         world.wait(10_000)
@@ -172,9 +172,9 @@ struct PushTests {
 
     @Test("A push under way is cancelled when its user sets do-not-disturb")
     func silencedOnItsWay() throws {
-        let (world, _, order) = try rung()
+        let (world, _, push) = try rung()
         _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
-        #expect(world.cancelled.contains(order.id))
+        #expect(world.cancelled.contains(push.id))
         _ = try world.reply(try principal("10"), .doNotDisturb(until: nil))
         world.wait(10_000)
         #expect(world.takenPushes() == [])
@@ -182,8 +182,8 @@ struct PushTests {
 
     @Test("A push that waits for its next attempt is given up when its device is removed")
     func deviceRemoved() throws {
-        let (world, _, order) = try rung()
-        world.answerPush(order, 503)
+        let (world, _, push) = try rung()
+        world.respondToPush(push, 503)
         #expect(try world.reply(try principal("10"), .removeDevice(try device("b1"))).status == 200)
         // The gateway keeps waking the switchboard, which must not find this push due again and again.
         world.wait(5)
@@ -193,9 +193,9 @@ struct PushTests {
 
     @Test("A push that waits for its next attempt is given up when another user registers its token")
     func tokenMoved() throws {
-        let (world, _, order) = try rung()
+        let (world, _, push) = try rung()
         try world.register(try principal("10"), "b1", voip: nil, alert: "a1a1")
-        world.answerPush(order, 503)
+        world.respondToPush(push, 503)
         try world.register(try principal("12"), "x1", voip: "b1b1")
         world.wait(5)
         #expect(world.pushes.isEmpty)
@@ -210,9 +210,9 @@ struct PushTests {
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10"))
         world.send(caller, SwitchboardWorld.plain("end", "11-10", id: "e"))
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        let orders = world.takenPushes()
-        #expect(orders.count == 4)
-        #expect(Set(orders.map(\.apnsID)).count == 4)
+        let pushes = world.takenPushes()
+        #expect(pushes.count == 4)
+        #expect(Set(pushes.map(\.apnsID)).count == 4)
     }
 
     @Test("One push is sent for a call, no matter how often its offer comes")

@@ -47,7 +47,7 @@ struct QuotaTests {
 
     @Test("Stored bytes use up a user's quota; then only ends are accepted, until the quota refills")
     func quota() throws {
-        let world = SwitchboardWorld { $0.keptBytesPerDay = 100_000 }
+        let world = SwitchboardWorld { $0.storedBytesPerDay = 100_000 }
         let caller = try world.open("11", "a1")
         let callee = try world.open("10", "b1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
@@ -80,7 +80,7 @@ struct QuotaTests {
 
     @Test("Other users that ring a user do not use up that user's quota of stored bytes")
     func victim() throws {
-        let world = SwitchboardWorld { $0.keptBytesPerDay = 50_000 }
+        let world = SwitchboardWorld { $0.storedBytesPerDay = 50_000 }
         try world.register(try principal("10"), "b1")
         for number in 0..<40 {
             let caller = try world.open("c\(number)", "a")

@@ -9,7 +9,7 @@ import Testing
 struct RememberedTests {
     @Test("Users that have used up their quota are forgotten once it has refilled")
     func quota() throws {
-        let world = SwitchboardWorld { $0.keptBytesPerDay = 20_000 }
+        let world = SwitchboardWorld { $0.storedBytesPerDay = 20_000 }
         let talk = try Talk.answered(world)
         let text = String(repeating: "x", count: 9_000)
         for number in 0..<4 {
@@ -88,7 +88,7 @@ struct RememberedTests {
             SwitchboardWorld.plain("answer", "c-1", id: "a2", more: #","to":"11","sdp":"v=0\r\ns=c\r\n""#)
         )
         #expect(world.takeFrames(of: caller).types.contains("answer"))
-        world.holdsAnswers = true
+        world.holdsResults = true
         return (caller, callee)
     }
 
@@ -98,7 +98,7 @@ struct RememberedTests {
         let (caller, callee) = try namesakes(world)
         world.send(callee, SwitchboardWorld.plain("end", "c-1", id: "e2"))
         world.give(.closed(callee))
-        world.answerQueries()
+        world.deliverResults()
         #expect(world.takeFrames(of: caller).states == ["ended hangup"])
     }
 
@@ -108,7 +108,7 @@ struct RememberedTests {
         let (caller, _) = try namesakes(world)
         let id = world.request(try principal("10"), .end(try call("c-1"), device: try device("b1")))
         world.give(.abandoned(id))
-        world.answerQueries()
+        world.deliverResults()
         #expect(world.takeFrames(of: caller).states == ["ended hangup"])
     }
 
@@ -118,7 +118,7 @@ struct RememberedTests {
         let (caller, callee) = try namesakes(world)
         world.send(callee, SwitchboardWorld.plain("end", "c-1", id: "e2"))
         _ = try world.reply(try principal("10", token: 3), .revokeTokens(nil))
-        world.answerQueries()
+        world.deliverResults()
         #expect(world.takeFrames(of: caller).states.isEmpty)
     }
 

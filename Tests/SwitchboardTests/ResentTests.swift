@@ -120,10 +120,10 @@ struct ResentDescriptionTests {
         }
         #expect(world.switchboard.calls.resting.count == 1)
         clear(world, caller, callee)
-        world.holdsAnswers = true
+        world.holdsResults = true
         world.send(caller, SwitchboardWorld.offer("other", to: "10", id: "first", sdp: "v=0\\r\\ns=4\\r\\n"))
         world.send(caller, SwitchboardWorld.plain("end", "other", id: "e"))
-        world.answerQueries()
+        world.deliverResults()
         #expect(world.takeFrames(of: caller).types == ["call", "ack", "call", "ack"])
         #expect(world.switchboard.calls.live(of: try user("11")).isEmpty)
     }
@@ -224,7 +224,7 @@ struct ResentEndTests {
     }
 
     @Test("A resent end from a device that had lost the call does not decline the next call")
-    func loser() throws {
+    func otherDevice() throws {
         let talk = try Talk(callID: "11-10")
         let tablet = try talk.world.open("10", "b2")
         talk.world.send(talk.callee, SwitchboardWorld.answer("11-10"))

@@ -256,7 +256,7 @@ struct RestTests {
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         settle(world)
         #expect(world.switchboard.calls.count == 1)
-        world.answerPush(push, 200)
+        world.respondToPush(push, 200)
         #expect(world.events("push.result").count == 1)
         try rest(world)
     }
@@ -294,12 +294,12 @@ struct RestTests {
     func order() throws {
         let talk = try rested(callID: "11-10")
         let world = talk.world
-        world.holdsAnswers = true
+        world.holdsResults = true
         world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(talk.caller, SwitchboardWorld.ice("11-10", id: "after"))
         #expect(world.takeFrames(of: talk.caller).isEmpty)
         #expect(world.queries.count == 1)
-        world.answerQueries()
+        world.deliverResults()
         #expect(world.takeFrames(of: talk.callee).types == ["offer", "ice"])
         #expect(world.takeFrames(of: talk.caller).of("ack").map { $0["id"] } == ["o2", "after"])
     }
@@ -308,10 +308,10 @@ struct RestTests {
     func abandoned() throws {
         let talk = try rested()
         let world = talk.world
-        world.holdsAnswers = true
+        world.holdsResults = true
         let request = try world.fetch(try principal("10"), "c-1")
         world.give(.abandoned(request))
-        world.answerQueries()
+        world.deliverResults()
         #expect(world.replies[request] == nil)
         #expect(world.switchboard.queries.isIdle)
     }

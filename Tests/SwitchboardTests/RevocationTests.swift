@@ -56,13 +56,15 @@ struct RevocationTests {
     }
 
     @Test("A revocation still holds after a run of the server with a clock a day behind", arguments: [false, true])
-    func fromBehind(byOrder: Bool) throws {
+    func fromBehind(byOperator: Bool) throws {
         let before = SwitchboardWorld()
         let revokedAt = before.now + .seconds(86_400)
         before.wait(86_400)
-        if !byOrder { #expect(try before.reply(issued("10", at: 86_400), .revokeTokens(nil)).status == 200) }
+        if !byOperator { #expect(try before.reply(issued("10", at: 86_400), .revokeTokens(nil)).status == 200) }
         let behind = before.restarted(after: -86_400 + 60)
-        if byOrder { behind.give(.ordered(OperatorOrderID(rawValue: 1), .revoke(try user("10"), before: revokedAt))) }
+        if byOperator {
+            behind.give(.operatorCommand(OperatorCommandID(rawValue: 1), .revoke(try user("10"), before: revokedAt)))
+        }
         behind.wait(300)
         let world = behind.restarted(after: 86_400)
         #expect(try world.reply(issued("10", at: 86_000), .devices).status == 401)
@@ -235,9 +237,9 @@ struct RevocationTests {
     func operators() throws {
         let world = SwitchboardWorld()
         let device = world.connect(try issued("10", at: 0), device: "b1")
-        let id = OperatorOrderID(rawValue: 7)
+        let id = OperatorCommandID(rawValue: 7)
         world.holdsCommits = true
-        world.give(.ordered(id, .revoke(try user("10"), before: world.now + .seconds(3_600))))
+        world.give(.operatorCommand(id, .revoke(try user("10"), before: world.now + .seconds(3_600))))
         #expect(world.closes[device] == 4401)
         #expect(world.done.isEmpty)
         world.commit()
@@ -250,7 +252,9 @@ struct RevocationTests {
         let world = SwitchboardWorld()
         world.wait(10)
         _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
-        world.give(.ordered(OperatorOrderID(rawValue: 1), .revoke(try user("10"), before: SwitchboardWorld.start)))
+        world.give(
+            .operatorCommand(OperatorCommandID(rawValue: 1), .revoke(try user("10"), before: SwitchboardWorld.start))
+        )
         #expect(try world.reply(issued("10", at: 5), .devices).status == 401)
     }
 }

@@ -16,7 +16,7 @@ struct SlowStorePresenceTests {
     @Test("The late result of a query from before a call does not decide presence")
     func staleAnswer() throws {
         let world = SwitchboardWorld()
-        world.holdsAnswers = true
+        world.holdsResults = true
         let early = try world.open("11", "a1")
         world.send(early, Self.ask("12"))
         world.give(.closed(early))
@@ -50,13 +50,13 @@ struct SlowStorePresenceTests {
         world.send(second, Self.ask("10"))
         #expect(states(world.takeFrames(of: second)) == ["10 true"])
         // When the server pings the first connection, it queries the store again. The store's result is held back.
-        world.holdsAnswers = true
+        world.holdsResults = true
         for _ in 0..<2 {
             world.wait(25)
             for connection in [first, second, peer] { world.pong(connection) }
         }
         world.give(.closed(peer))
-        world.answerQueries()
+        world.deliverResults()
         #expect(states(world.takeFrames(of: second)) == ["10 false"])
     }
 }

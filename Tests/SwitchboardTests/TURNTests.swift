@@ -36,48 +36,44 @@ struct TURNTests {
         )
     }
 
-    private func told(_ switchboard: borrowing Switchboard, _ principal: Principal) -> String {
+    private func iceServers(_ switchboard: borrowing Switchboard, _ principal: Principal) -> String {
         String(decoding: switchboard.iceServers(for: principal), as: UTF8.self)
+    }
+
+    /// Returns the response to a request for the TURN credential.
+    private func response(to principal: Principal) throws -> Reply {
+        var outputs: [Switchboard.Output] = []
+        var switchboard = switchboard()
+        switchboard.handle(
+            .requested(RequestID(rawValue: 1), principal, .turnCredential),
+            at: SwitchboardWorld.start,
+            into: &outputs
+        )
+        guard case .reply(_, let reply)? = outputs.first else { throw Missing("no reply") }
+        return reply
     }
 
     @Test("The ICE servers are the STUN servers, followed by the TURN server with the user's own credential")
     func both() throws {
         let stun = #"{"urls":["stun:s"]}"#
         let principal = try SwitchboardTests.principal("11")
-        #expect(told(switchboard("[\(stun)]"), principal) == "[\(stun),\(relay)]")
-        #expect(told(switchboard(), principal) == "[\(relay)]")
-        #expect(told(switchboard("[\(stun)]", turnCredentials: nil), principal) == "[\(stun)]")
+        #expect(iceServers(switchboard("[\(stun)]"), principal) == "[\(stun),\(relay)]")
+        #expect(iceServers(switchboard(), principal) == "[\(relay)]")
+        #expect(iceServers(switchboard("[\(stun)]", turnCredentials: nil), principal) == "[\(stun)]")
     }
 
     @Test("A client with a push's capability gets no TURN credential, because the capability is for one call alone")
     func capability() throws {
         let scope = CallScope(call: try call("c-1"), epoch: 1, peer: try user("10"), device: try device("a1"))
         let principal = Principal(user: try user("11"), scope: scope)
-        #expect(told(switchboard(), principal) == "[]")
-        var outputs: [Switchboard.Output] = []
-        var switchboard = switchboard()
-        switchboard.handle(
-            .requested(RequestID(rawValue: 1), principal, .turnCredential),
-            at: SwitchboardWorld.start,
-            into: &outputs
-        )
-        guard case .reply(_, let reply)? = outputs.first else { throw Missing("no reply") }
-        #expect(reply.status == 403)
+        #expect(iceServers(switchboard(), principal) == "[]")
+        #expect(try response(to: principal).status == 403)
     }
 
     @Test("The response to a request for the TURN credential contains the ICE servers too")
     func asked() throws {
-        var outputs: [Switchboard.Output] = []
-        let principal = try SwitchboardTests.principal("11")
-        var switchboard = switchboard()
-        switchboard.handle(
-            .requested(RequestID(rawValue: 1), principal, .turnCredential),
-            at: SwitchboardWorld.start,
-            into: &outputs
-        )
-        guard case .reply(_, let reply)? = outputs.first else { throw Missing("no reply") }
         #expect(
-            String(decoding: reply.body, as: UTF8.self)
+            String(decoding: try response(to: SwitchboardTests.principal("11")).body, as: UTF8.self)
                 == #"{"username":"1:11","credential":"c/+=","ttl":60,"urls":["turn:a","turns:b"],"iceServers":[\#(relay)]}"#
         )
     }

@@ -56,7 +56,7 @@ struct TextTests {
         #expect(world.takeFrames(of: sender).ack?["online"] == "false")
         for _ in 0..<60 { world.send(sender, text) }
         #expect(world.takenPushes().count == 29)
-        world.answerPush(try #require(pushes.first), 410, "Unregistered", at: world.now)
+        world.respondToPush(try #require(pushes.first), 410, "Unregistered", at: world.now)
         #expect(try world.reply(try principal("10"), .devices).text.contains(#""apnsDeviceToken":null"#))
     }
 

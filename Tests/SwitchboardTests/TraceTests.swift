@@ -129,6 +129,6 @@ struct TraceTests {
         world.switchboard.report(.calls)
         _ = world.request(try principal("11"), .history(limit: 5, before: nil))
         #expect(world.traced.contains(.request(RequestID(rawValue: 1), .history, try user("11"), nil)))
-        #expect(world.traced.contains { if case .unanswered = $0 { true } else { false } })
+        #expect(world.traced.contains { if case .queryFailed = $0 { true } else { false } })
     }
 }

@@ -45,7 +45,7 @@ extension CallClient {
         ///
         /// The log then shows whether the call has ended.
         var mayHaveEnded = false
-        /// Whether the socket was closed and the log has not been fetched since.
+        /// Whether the connection was closed and the log has not been fetched since.
         var mayHaveMissed = false
         /// The ends that arrived before the server stated this call's epoch, oldest first.
         var earlyEnds: [EarlyEnd] = []

@@ -25,7 +25,7 @@ extension CallClient {
         } else if shownCount >= configuration.capacity {
             out.append(.refused(wish.uuid, .tooManyCalls))
         } else {
-            holdOthers(than: nil, at: now)
+            holdCalls(except: nil, at: now)
             lastCall += 1
             let until = now + configuration.ringTimeout + ClientLimits.ringGrace
             var call = Call(
@@ -42,7 +42,7 @@ extension CallClient {
             call.usesMedia = true
             calls.append(call)
             offer(calls.count - 1, Negotiation.PlannedOffer(hasVideo: wish.hasVideo, restartsICE: false))
-            if !isSocketOpen { out.append(.connect) }
+            if !isConnected { out.append(.connect) }
         }
     }
 
@@ -53,10 +53,10 @@ extension CallClient {
         }
         switch calls[index].phase {
         case .ringing:
-            holdOthers(than: index, at: now)
+            holdCalls(except: index, at: now)
             calls[index].phase = .answering(until: now + ClientLimits.setupTimeout)
             startAnswering(index)
-            if !isSocketOpen { out.append(.connect) }
+            if !isConnected { out.append(.connect) }
         // This device has answered already: nothing is left to do.
         case .answering, .connecting, .active: break
         case .preparing, .calling, .hiddenByOutgoingCall, .ended: out.append(.refused(uuid, .notPossible))
@@ -87,8 +87,8 @@ extension CallClient {
         if calls[index].isAnswered { enqueue(.update(MediaUpdate(hold: isHeld)), of: index) }
     }
 
-    /// Puts all other answered calls on hold: the user talks in one call at a time.
-    mutating func holdOthers(than chosen: Int?, at now: Moment) {
+    /// Puts all answered calls but one on hold, because the user talks in one call at a time; `nil` = all of them.
+    mutating func holdCalls(except chosen: Int?, at now: Moment) {
         for index in calls.indices where index != chosen && calls[index].isAnswered { hold(index, true) }
     }
 

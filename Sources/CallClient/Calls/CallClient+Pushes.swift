@@ -41,7 +41,7 @@ extension CallClient {
         case .attachToExisting(let uuid): attach(push, to: uuid, at: now)
         case .reportThenEnd(let reason): reportThenEnd(push, reason, at: now)
         }
-        if !isSocketOpen { out.append(.connect) }
+        if !isConnected { out.append(.connect) }
     }
 
     private mutating func ring(_ push: IncomingPush, at now: Moment) {
@@ -122,8 +122,8 @@ extension CallClient {
         guard let callID = push.callID, let peer = push.from, !isInvalid, uuid == wished else {
             return
         }
-        // The call is remembered for two reasons: it must not ring when its offer comes over the socket, and a later
-        // push must not use its UUID.
+        // The call is remembered for two reasons: it must not ring when its offer comes over the connection, and a
+        // later push must not use its UUID.
         let index = append(
             uuid,
             callID,

@@ -376,12 +376,12 @@ extension CallClient {
         // A live call's events go to the calling device and, after the answer, to the answering device. So if the event
         // does not name this device as the answering device, this device made the call.
         let answeredHere = event.answeredBy.map { $0 == configuration.device } ?? false
-        let isMade = event.state != .ended && !answeredHere
+        let isOutgoing = event.state != .ended && !answeredHere
         let index = remember(
             envelope.callID,
             epoch: envelope.epoch,
             with: peer,
-            side: isMade ? .caller : .callee,
+            side: isOutgoing ? .caller : .callee,
             endedFor: event.state == .ended ? event.reason ?? .hangup : .failed,
             at: now
         )

@@ -51,7 +51,7 @@ extension CallClient {
         return now + max(.seconds(0), left) + ClientLimits.ringGrace
     }
 
-    /// Handles an offer that begins a call, from the socket or from a log.
+    /// Handles an offer that begins a call, from the connection or from a log.
     mutating func incoming(
         _ offer: IncomingOffer,
         _ envelope: ServerMessage.Envelope,
@@ -128,7 +128,7 @@ extension CallClient {
             out.append(.reportIncoming(calls[index].uuid, calls[index].displayedPeer))
         }
         enqueue(.ringing, of: index)
-        if !isSocketOpen { out.append(.connect) }
+        if !isConnected { out.append(.connect) }
     }
 
     /// Resolves a glare; both devices decide by `Glare.winner(_:_:)`, as the server does.

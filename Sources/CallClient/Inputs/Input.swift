@@ -43,10 +43,10 @@ extension CallClient {
         case mediaFailed(CallUUID)
 
         // From the server.
-        /// A socket is open and the server has sent `welcome`.
-        case socketOpened
-        /// The socket is closed.
-        case socketClosed
+        /// A connection is open and the server has sent `welcome`.
+        case connectionOpened
+        /// The connection is closed.
+        case connectionClosed
         /// A frame arrived; see ``ServerMessage/init(_:)``.
         case received(ServerMessage)
         /// A request for a call's log succeeded or failed; see ``FetchedCall/reply(status:body:)``.

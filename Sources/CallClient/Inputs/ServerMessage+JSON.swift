@@ -27,13 +27,13 @@ extension ServerMessage {
         case "call":
             guard let envelope = Envelope(object), let state = object.text("state").flatMap({ CallState(rawValue: $0) })
             else { return .other }
-            let winner = object.member(named: "answeredBy").flatMap { object.inner($0) }
+            let answeredBy = object.member(named: "answeredBy").flatMap { object.inner($0) }
             return .call(
                 envelope,
                 StateEvent(
                     state,
                     reason: object.text("reason").flatMap { EndReason(rawValue: $0) },
-                    answeredBy: winner?.text("device").flatMap { DeviceID($0) },
+                    answeredBy: answeredBy?.text("device").flatMap { DeviceID($0) },
                     replacedBy: object.text("replacedBy").flatMap { CallID($0) },
                     offerID: object.text("offerId").flatMap { SignalID($0) }
                 )

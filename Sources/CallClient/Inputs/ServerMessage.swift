@@ -4,11 +4,11 @@ public import CallCore
 ///
 /// ```swift
 /// let object = ServerMessage(Array(text.utf8))  // A text frame of the WebSocket
-/// if case .welcome = object { handle(.socketOpened) }
+/// if case .welcome = object { handle(.connectionOpened) }
 /// handle(.received(object))
 /// ```
 public enum ServerMessage: Equatable, Sendable {
-    /// The first message on a socket.
+    /// The first message on a connection.
     case welcome
     /// A signal from the peer.
     case signal(Envelope, Content)
@@ -19,7 +19,7 @@ public enum ServerMessage: Equatable, Sendable {
     /// The server reports an error; the id is that of the signal that it refused, or `nil` when the error names no
     /// signal.
     case error(SignalID?, code: String)
-    /// The server shuts down and closes the socket next; reconnect after this time.
+    /// The server shuts down and closes the connection next; reconnect after this time.
     case draining(Moment.Duration)
     /// An object that concerns no call or is malformed.
     case other

@@ -4,7 +4,7 @@ import JSON
 
 /// A signal on its way to the server, with its content and its bytes for either transport.
 ///
-/// Send ``frame`` over the socket, or ``body`` by REST:
+/// Send ``frame`` over the connection, or ``body`` by REST:
 ///
 /// ```swift
 /// case .send(let signal): socket.send(signal.frame)
@@ -72,7 +72,7 @@ public struct OutgoingSignal: Equatable, Sendable {
         }
     }
 
-    /// The text frame for the socket, as UTF-8 (protocol, section 3).
+    /// The text frame for the connection, as UTF-8 (protocol, section 3).
     public var frame: [UInt8] {
         var json = JSONWriter()
         json.beginObject()

@@ -55,7 +55,7 @@ extension CallClient {
         case closeMedia(CallUUID)
 
         // To the transports.
-        /// Send the signal's ``OutgoingSignal/frame`` over the socket.
+        /// Send the signal's ``OutgoingSignal/frame`` over the connection.
         case send(OutgoingSignal)
         /// Send the signal's ``OutgoingSignal/body`` by `POST /api/calls/signal`; hand in the result as
         /// ``Input/posted(_:_:)``.
@@ -65,7 +65,7 @@ extension CallClient {
         /// The request is `GET /api/calls/signal/{callId}?peer=…`, with `since` and `epoch` if there is a cursor. The
         /// request names the peer because one callId may be in use with several users.
         case fetch(FetchNumber, CallID, peer: UserID, since: Cursor?, Authorization)
-        /// Open a socket, unless one is open or being opened.
+        /// Open a connection, unless one is open or being opened.
         case connect
         /// Get a fresh token, then hand in ``Input/tokenRenewed``.
         case renewToken

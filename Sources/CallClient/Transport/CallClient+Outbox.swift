@@ -50,7 +50,7 @@ extension CallClient {
                 held.insert(outbox[index].call)
                 continue
             }
-            if isSocketOpen, outbox[index].sentAt == nil {
+            if isConnected, outbox[index].sentAt == nil {
                 outbox[index].sentAt = now
                 outbox[index].wasSent = true
                 out.append(.send(outbox[index].signal))
@@ -67,7 +67,7 @@ extension CallClient {
     private mutating func postIfDue(_ index: Int, at now: Moment) {
         let entry = outbox[index]
         guard !entry.isPosting, entry.postAfter == nil else { return }
-        if isSocketOpen, let sentAt = entry.sentAt, now < sentAt + ClientLimits.ackTimeout { return }
+        if isConnected, let sentAt = entry.sentAt, now < sentAt + ClientLimits.ackTimeout { return }
         guard let authorization = authorization(for: entry.signal.kind, of: entry.call) else { return }
         outbox[index].isPosting = true
         outbox[index].wasSent = true
@@ -120,7 +120,7 @@ extension CallClient {
             guard isHead, !entry.isPosting, entry.role == .firstOffer || hasEpoch,
                 authorization(for: entry.signal.kind, of: entry.call) != nil
             else { continue }
-            let timeout = isSocketOpen ? entry.sentAt.map { $0 + ClientLimits.ackTimeout } : nil
+            let timeout = isConnected ? entry.sentAt.map { $0 + ClientLimits.ackTimeout } : nil
             switch (timeout, entry.postAfter) {
             case (let a?, let b?): next = Self.earlier(next, max(a, b))
             case (let one?, nil), (nil, let one?): next = Self.earlier(next, one)

@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// The server's acks and responses to our signals, and the state of socket and token.
+/// The server's acks and responses to our signals, and the state of connection and token.
 extension CallClient {
     mutating func posted(_ id: SignalID, _ result: Result<Ack, RequestFailure>, at now: Moment) {
         if let index = outbox.firstIndex(where: { $0.signal.id == id }) { outbox[index].isPosting = false }
@@ -154,8 +154,8 @@ extension CallClient {
         }
     }
 
-    mutating func socketOpened(at now: Moment) {
-        isSocketOpen = true
+    mutating func connectionOpened(at now: Moment) {
+        isConnected = true
         reconnectAt = nil
         isSkewStale = true
         for index in outbox.indices { outbox[index].sentAt = nil }
@@ -167,21 +167,21 @@ extension CallClient {
         }
     }
 
-    mutating func socketClosed(at now: Moment) {
-        isSocketOpen = false
+    mutating func connectionClosed(at now: Moment) {
+        isConnected = false
         for index in outbox.indices { outbox[index].sentAt = nil }
         fetchLogsOfWithdrawn()
-        if wantsSocket, reconnectAt == nil { out.append(.connect) }
+        if wantsConnection, reconnectAt == nil { out.append(.connect) }
     }
 
     /// Whether there is anything to receive or to send.
-    var wantsSocket: Bool { calls.contains(where: \.isLive) || !outbox.isEmpty }
+    var wantsConnection: Bool { calls.contains(where: \.isLive) || !outbox.isEmpty }
 
-    /// Asks for a socket at the moment from which a server that shut down accepts this device again.
+    /// Asks for a connection at the moment from which a server that shut down accepts this device again.
     mutating func reconnectIfDue(at now: Moment) {
-        guard !isSocketOpen, let at = reconnectAt, now >= at else { return }
+        guard !isConnected, let at = reconnectAt, now >= at else { return }
         reconnectAt = nil
-        if wantsSocket { out.append(.connect) }
+        if wantsConnection { out.append(.connect) }
     }
 
     /// Fetches the log for a withdrawn offer that is no longer on its way: there may be no ack or response that shows

@@ -17,7 +17,7 @@ struct Unacknowledged: Equatable, Sendable {
     /// The number of the call in this core.
     let call: UInt64
     let role: Role
-    /// When the signal was sent on the present socket; `nil` = not yet.
+    /// When the signal was sent on the present connection; `nil` = not yet.
     var sentAt: Moment?
     /// Whether a request that carries the signal is under way.
     var isPosting = false

@@ -15,7 +15,7 @@ extension CallSession {
         public var ringUntil: Moment
         /// The time at which the call was answered.
         public var answeredAt: Moment?
-        /// The time at which media first flowed.
+        /// The time at which the call became active (``CallSession/activeAt``).
         public var activeAt: Moment?
         /// How and when the call ended.
         public var ending: Ending?

@@ -83,7 +83,8 @@ public struct CallSession: Equatable, Sendable {
     public internal(set) var ringUntil: Moment
     /// The time at which the call was answered.
     public internal(set) var answeredAt: Moment?
-    /// The time at which media first flowed.
+    /// The time at which the call became active: at the first `connected` after the answer, or at the answer if the
+    /// answering device had sent `connected` before it.
     public internal(set) var activeAt: Moment?
     /// The hold and mute state of the caller's side.
     public internal(set) var callerMedia = MediaUpdate()

@@ -17,7 +17,8 @@ extension CallSession {
         case renewed(DeviceIdentity, as: DeviceIdentity, Side)
         /// A device received the notice that it is out of the call.
         case endDelivered(DeviceIdentity, Side)
-        /// The callee is in another call, and the policy of this server is to report busy.
+        /// The callee is in another call, and the policy of this server is to report busy; or too many callers ring the
+        /// callee.
         case foundBusy
         /// The call lost a glare: the callee's simultaneous call goes on instead.
         case lostGlare(to: CallID)

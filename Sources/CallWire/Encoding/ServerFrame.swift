@@ -219,9 +219,9 @@ extension JSONWriter {
             name("reason")
             plain(reason.rawValue)
         }
-        if let winner = change.replacedBy {
+        if let replacement = change.replacedBy {
             name("replacedBy")
-            plain(winner.text)
+            plain(replacement.text)
         }
         if let offer = change.offerID {
             name("offerId")

@@ -27,7 +27,7 @@ public struct CallBody: Sendable {
     public var startedAt: Moment
     /// When the callee answered.
     public var answeredAt: Moment?
-    /// When media first flowed, according to the first `connected`.
+    /// When the call became active, by the first `connected` of a device in the answered call.
     public var activeAt: Moment?
     /// When the call ended.
     public var endedAt: Moment?

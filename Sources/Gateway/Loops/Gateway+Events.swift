@@ -49,7 +49,7 @@ extension Gateway {
     /// Handles a connection that was closed because it read too slowly.
     func tooSlow(_ socket: SocketID) {
         if let session = socketIO.bySocket[socket] {
-            handle(.closedBySwitchboard(code: 4408, reason: "too slow"), session)
+            handle(.closedByServer(code: 4408, reason: "too slow"), session)
         } else {
             queueDrops += 1
         }

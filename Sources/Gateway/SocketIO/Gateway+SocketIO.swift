@@ -31,7 +31,7 @@ extension Gateway {
             socketIO.bySocket[socket] = nil
             close(socket, code: code, reason: reason, discardingQueue: code == 4408)
         case .verify(let token): verify(token, for: session)
-        case .join(let identity, let device, let isTrusted): join(session, identity, device, isTrusted: isTrusted)
+        case .join(let identity, let device, let isSelfNamed): join(session, identity, device, isSelfNamed: isSelfNamed)
         case .received(let frame): if session.isJoined { feed(.received(session.id, frame)) }
         case .signOfLife: if session.isJoined { feed(.signOfLife(session.id)) }
         case .ponged(let number): if session.isJoined { feed(.ponged(session.id, number)) }
@@ -66,9 +66,9 @@ extension Gateway {
         _ session: SocketIOSession,
         _ identity: SocketSession.Identity,
         _ device: DeviceID?,
-        isTrusted: Bool
+        isSelfNamed: Bool
     ) {
-        let trusted = Principal(
+        let named = Principal(
             user: identity.user,
             fingerprint: TrustingAuthenticator.fingerprint(of: identity.user),
             // The session has no token that could have been revoked. With the present moment, no earlier revocation
@@ -76,10 +76,10 @@ extension Gateway {
             issuedAt: now,
             userIsInteger: identity.isInteger
         )
-        guard let principal = isTrusted ? trusted : session.principal else { return }
+        guard let principal = isSelfNamed ? named : session.principal else { return }
         // For a client with a token, the connect was counted when the token was verified.
-        if isTrusted, let refusal = router.connects.refusal(of: principal.user, at: now) {
-            handle(.closedBySwitchboard(code: 4429, reason: refusal.message), session)
+        if isSelfNamed, let refusal = router.connects.refusal(of: principal.user, at: now) {
+            handle(.closedByServer(code: 4429, reason: refusal.message), session)
             return
         }
         let device = device ?? session.device ?? principal.device
@@ -114,7 +114,7 @@ extension Gateway {
     /// The switchboard does not know them, so it cannot close them.
     func drainSocketIO() {
         for session in socketIO.bySID.values where !session.isJoined {
-            handle(.closedBySwitchboard(code: 1001, reason: "the server is shutting down; reconnect"), session)
+            handle(.closedByServer(code: 1001, reason: "the server is shutting down; reconnect"), session)
         }
     }
 
@@ -140,7 +140,7 @@ extension Gateway {
 
     private func drop(_ session: SocketIOSession, _ reason: DroppedUnauthenticatedSession) {
         unauthenticatedDropped[reason, default: 0] += 1
-        handle(.closedBySwitchboard(code: 4401, reason: "not authenticated"), session)
+        handle(.closedByServer(code: 4401, reason: "not authenticated"), session)
     }
 
     /// Returns an unpredictable name, in an alphabet that is safe in URLs.

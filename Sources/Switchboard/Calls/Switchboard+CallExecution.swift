@@ -93,7 +93,7 @@ extension Switchboard {
         }
         call.frames.append(frame)
         let isLast = if case .state(let change) = entry.content { change.state == .ended } else { false }
-        countKeptEntries(of: call, newest: entry, frame.count, isLast: isLast)
+        countStoredEntries(of: call, newest: entry, frame.count, isLast: isLast)
         commits.append(.entry(call.number, call.entryRecord(at: call.frames.count - 1)))
     }
 

@@ -32,13 +32,13 @@ extension Switchboard {
     /// Counts a call's uncounted entries towards the quotas of the users that caused them: every few entries, after a
     /// large one, and after the last.
     @inline(__always)
-    mutating func countKeptEntries(of call: Call, newest entry: LogEntry, _ size: Int, isLast: Bool) {
+    mutating func countStoredEntries(of call: Call, newest entry: LogEntry, _ size: Int, isLast: Bool) {
         guard isLast || size > SwitchboardLimits.largeEntry || entry.seq & (SwitchboardLimits.countedEvery - 1) == 0
         else { return }
-        countKeptEntries(of: call, at: entry.at)
+        countStoredEntries(of: call, at: entry.at)
     }
 
-    private mutating func countKeptEntries(of call: Call, at moment: Moment) {
+    private mutating func countStoredEntries(of call: Call, at moment: Moment) {
         var bytes = (caller: call.uncountedBytes, callee: 0)
         call.uncountedBytes = 0
         for index in min(call.countedEntries, call.frames.count)..<call.frames.count {
@@ -55,10 +55,10 @@ extension Switchboard {
     }
 
     /// Counts an event of a call's timeline towards its caller's quota.
-    mutating func countKeptEvent(_ bytes: Int, of call: Call) {
+    mutating func countStoredEvent(_ bytes: Int, of call: Call) {
         call.uncountedBytes += bytes + SwitchboardLimits.rowBytes
         if call.uncountedBytes > SwitchboardLimits.largeEntry || !call.session.isLive {
-            countKeptEntries(of: call, at: turn.now)
+            countStoredEntries(of: call, at: turn.now)
         }
     }
 
@@ -66,7 +66,7 @@ extension Switchboard {
     mutating func quotaRefusal(of user: UserID) -> WireError? {
         guard let seconds = limits.quotas.secondsUntilRefill(of: user, at: turn.now) else { return nil }
         metrics.limited[.keptBytes] += 1
-        var error = WireError(.rateLimited, "at most \(policy.keptBytesPerDay) bytes a day are stored for a user")
+        var error = WireError(.rateLimited, "at most \(policy.storedBytesPerDay) bytes a day are stored for a user")
         error.retryAfterSeconds = seconds
         return error
     }

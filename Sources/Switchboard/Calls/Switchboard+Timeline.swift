@@ -27,7 +27,7 @@ extension Switchboard {
     private mutating func write(_ event: TimelineEvent, to call: Call, isCounted: Bool = false) {
         if !isCounted { call.timeline.countWritten() }
         commits.append(.event(call.number, TimelineRecord(at: turn.now, event: event)))
-        countKeptEvent(event.byteCount, of: call)
+        countStoredEvent(event.byteCount, of: call)
     }
 
     /// Writes how many events a full timeline has omitted, with `more` added to that number.

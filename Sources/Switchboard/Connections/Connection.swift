@@ -30,9 +30,9 @@ final class Connection {
     var pings: UInt64 = 0
     /// The calls whose end was written to the connection, each with the number of the ping whose pong will confirm it.
     var unconfirmedEnds: [(call: CallNumber, side: Side, ping: UInt64)] = []
-    /// Whether presence is still owed to the connection, because the store could not be read for the contacts of its
-    /// user.
-    var hasUnknownPeers = false
+    /// Whether the connection still awaits the presence of its user's contacts, because the store could not be read for
+    /// them.
+    var awaitsContacts = false
     /// Whether the device may have to be notified of ended calls at rest that the store could not read.
     var hasUnreadEnds = false
     /// The texts that were written to the connection, each with the number of the ping whose pong will confirm it.

@@ -37,8 +37,8 @@ extension Switchboard {
 
     /// Asks again for the contacts of a connection's user if the store could not be read before.
     mutating func queryPeersAgain(of connection: Connection) {
-        guard connection.hasUnknownPeers else { return }
-        connection.hasUnknownPeers = false
+        guard connection.awaitsContacts else { return }
+        connection.awaitsContacts = false
         let reply: Contacts.PendingReply =
             connection.isStateless ? .everybody(connection.id) : .watchedPresence(connection.id)
         // Another connection of the user may have asked since then. A second query would discard the known contacts
@@ -67,7 +67,7 @@ extension Switchboard {
 
     private mutating func complete(_ reply: Contacts.PendingReply, of user: UserID, knowing peers: [UserID]?) {
         guard let connection = connections[reply.connection] else { return }
-        if peers == nil { connection.hasUnknownPeers = true }
+        if peers == nil { connection.awaitsContacts = true }
         switch reply {
         case .presence(_, let peer, let signalID): replyToWatch(of: peer, connection, id: signalID)
         case .watchedPresence:

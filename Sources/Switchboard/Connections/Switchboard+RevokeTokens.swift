@@ -19,9 +19,9 @@ extension Switchboard {
         sendWhenDurable(.reply(id, Reply(body: AcceptedBody.tokensRevoked(before: before))))
     }
 
-    mutating func carryOut(_ order: OperatorOrder, as id: OperatorOrderID) {
-        switch order {
-        // A moment in the future (the clock was set back after the operator's order) would lock the user out until
+    mutating func carryOut(_ command: OperatorCommand, as id: OperatorCommandID) {
+        switch command {
+        // A moment in the future (the clock was set back after the operator's command) would lock the user out until
         // then.
         case .revoke(let user, let moment):
             if moment > turn.now + policy.tokenLeeway {

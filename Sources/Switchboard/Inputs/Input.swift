@@ -40,8 +40,8 @@ extension Switchboard {
         case pushed(PushID, PushResult)
 
         // From the operator and from time.
-        /// An operator has given the server an order; ``Output/done(_:)`` follows.
-        case ordered(OperatorOrderID, OperatorOrder)
+        /// An operator has given the server a command; ``Output/done(_:)`` follows.
+        case operatorCommand(OperatorCommandID, OperatorCommand)
         /// The server is to shut down.
         case drain
         /// The wall clock has jumped away from the server's clock, by which the moments of the inputs are given
@@ -75,8 +75,8 @@ extension Switchboard {
         /// From now on refuse the tokens of a user that were issued up to a moment, before requests and connections
         /// with such a token reach the switchboard.
         case revoked(UserID, before: Moment)
-        /// An order was carried out, and is durable.
-        case done(OperatorOrderID)
+        /// An operator's command was carried out, and is durable.
+        case done(OperatorCommandID)
         /// Report something to the operator.
         case note(Note)
         /// Write an event to the audit log.

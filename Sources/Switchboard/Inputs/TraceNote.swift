@@ -38,7 +38,7 @@ extension Switchboard {
         /// A request was refused.
         case refusedRequest(RequestID, WireError)
         /// A query to the store failed.
-        case unanswered(StoreFailure)
+        case queryFailed(StoreFailure)
 
         // Reported with the detail `calls` only.
         /// A signal was received, on a connection or in a request.

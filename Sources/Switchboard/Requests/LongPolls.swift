@@ -6,7 +6,7 @@ import CallWire
 /// share.
 struct LongPolls {
     /// A fetch under way; it may wait for the next entry.
-    struct Poll {
+    struct PendingFetch {
         let call: CallNumber
         let principal: Principal
         let device: DeviceIdentity
@@ -16,25 +16,25 @@ struct LongPolls {
         let iceServers: [UInt8]
     }
 
-    private var polls: [RequestID: Poll] = [:]
+    private var fetches: [RequestID: PendingFetch] = [:]
     /// The bodies built for fetches at one moment: fetches with the same key share one array.
     private var bodies: (at: Moment, built: [FetchKey: [UInt8]])
 
     init(at now: Moment) { bodies = (now, [:]) }
 
-    subscript(id: RequestID) -> Poll? { polls[id] }
+    subscript(id: RequestID) -> PendingFetch? { fetches[id] }
 
     /// The fetches that wait, in the order in which they came.
-    var ids: [RequestID] { polls.keys.sorted { $0.rawValue < $1.rawValue } }
+    var ids: [RequestID] { fetches.keys.sorted { $0.rawValue < $1.rawValue } }
 
     /// Returns the number of a user's fetches that wait for the next entry of a call.
-    func count(of user: UserID, for call: Call) -> Int { call.polls.count { polls[$0]?.principal.user == user } }
+    func count(of user: UserID, for call: Call) -> Int { call.polls.count { fetches[$0]?.principal.user == user } }
 
-    mutating func insert(_ poll: Poll, as id: RequestID) { polls[id] = poll }
+    mutating func insert(_ fetch: PendingFetch, as id: RequestID) { fetches[id] = fetch }
 
-    mutating func remove(_ id: RequestID) -> Poll? { polls.removeValue(forKey: id) }
+    mutating func remove(_ id: RequestID) -> PendingFetch? { fetches.removeValue(forKey: id) }
 
-    mutating func removeAll() { polls.removeAll() }
+    mutating func removeAll() { fetches.removeAll() }
 
     // MARK: Bodies
 
@@ -63,7 +63,7 @@ struct FetchKey: Hashable {
     private let isInteger: Bool
     private let iceServers: [UInt8]
 
-    init(_ poll: LongPolls.Poll, _ call: Call, since: UInt64) {
+    init(_ poll: LongPolls.PendingFetch, _ call: Call, since: UInt64) {
         self.call = call.number
         lastSeq = call.session.lastSeq
         state = call.session.state

@@ -24,7 +24,7 @@ extension Switchboard {
         if side == .callee, case .ringing = call.session.phase {
             note(call, .fetched(device.id))
         }
-        let poll = LongPolls.Poll(
+        let poll = LongPolls.PendingFetch(
             call: call.number,
             principal: principal,
             device: device,

@@ -13,28 +13,28 @@ extension Switchboard {
         }
     }
 
-    func hasNewEntries(for poll: LongPolls.Poll, of call: Call, _ side: Side) -> Bool {
+    func hasNewEntries(for poll: LongPolls.PendingFetch, of call: Call, _ side: Side) -> Bool {
         let since = since(poll, call)
         return call.session.log.reversed().prefix { $0.seq > since }.contains { isShown($0, of: call, to: poll, side) }
     }
 
     /// Whether an entry is shown to the device that fetches.
-    private func isShown(_ entry: LogEntry, of call: Call, to poll: LongPolls.Poll, _ side: Side) -> Bool {
+    private func isShown(_ entry: LogEntry, of call: Call, to poll: LongPolls.PendingFetch, _ side: Side) -> Bool {
         call.session.sees(entry, side: side, device: call.session.actingDevice(for: poll.device, on: side))
     }
 
-    private func since(_ poll: LongPolls.Poll, _ call: Call) -> UInt64 {
+    private func since(_ poll: LongPolls.PendingFetch, _ call: Call) -> UInt64 {
         guard let since = poll.fetch.since else { return 0 }
         return since.epoch == nil || since.epoch == call.session.epoch ? since.seq : 0
     }
 
-    private mutating func completePoll(_ poll: LongPolls.Poll, as id: RequestID) {
+    private mutating func completePoll(_ poll: LongPolls.PendingFetch, as id: RequestID) {
         _ = polls.remove(id)
         respond(poll, as: id)
         detachPoll(poll, id)
     }
 
-    private mutating func detachPoll(_ poll: LongPolls.Poll, _ id: RequestID) {
+    private mutating func detachPoll(_ poll: LongPolls.PendingFetch, _ id: RequestID) {
         guard let call = calls[poll.call] else { return }
         call.polls.removeAll { $0 == id }
         guard let side = call.session.side(of: poll.principal.user) else { return }
@@ -44,7 +44,7 @@ extension Switchboard {
     /// Responds to a fetch with the entries that exist now.
     ///
     /// As on connections, relayed signals are shown before they are durable.
-    mutating func respond(_ poll: LongPolls.Poll, as id: RequestID) {
+    mutating func respond(_ poll: LongPolls.PendingFetch, as id: RequestID) {
         guard let call = calls[poll.call], let side = call.session.side(of: poll.principal.user) else {
             refuse(id, Self.unknownCall)
             return

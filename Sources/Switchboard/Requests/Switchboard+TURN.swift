@@ -9,8 +9,15 @@ extension Switchboard {
             refuse(id, WireError(.notFound, "no TURN server is configured"))
             return
         }
-        let body = TURNCredentialBody(issuer.credential(for: principal.user, at: turn.now))
-        turn.out.append(.reply(id, Reply(body: body.bytes(after: policy.iceServers))))
+        let credential = issuer.credential(for: principal.user, at: turn.now)
+        let body = TURNCredentialBody.bytes(
+            username: credential.username,
+            credential: credential.credential,
+            ttlSeconds: credential.ttlSeconds,
+            urls: credential.urls,
+            after: policy.iceServers
+        )
+        turn.out.append(.reply(id, Reply(body: body)))
     }
 
     /// Returns the ICE servers for a user: a JSON array of WebRTC's `RTCIceServer`.
@@ -19,19 +26,12 @@ extension Switchboard {
     /// credential is valid for longer and for any use of the TURN server.
     func iceServers(for principal: Principal) -> [UInt8] {
         guard let issuer = ports.turnCredentials, principal.scope == nil else { return policy.iceServers }
-        return TURNCredentialBody(issuer.credential(for: principal.user, at: turn.now)).iceServers(
-            after: policy.iceServers
-        )
-    }
-}
-
-extension TURNCredentialBody {
-    fileprivate init(_ credential: TURNCredential) {
-        self.init(
+        let credential = issuer.credential(for: principal.user, at: turn.now)
+        return TURNCredentialBody.iceServers(
             username: credential.username,
             credential: credential.credential,
-            ttlSeconds: credential.ttlSeconds,
-            urls: credential.urls
+            urls: credential.urls,
+            after: policy.iceServers
         )
     }
 }

@@ -28,7 +28,7 @@ struct CallsCommand: ParsableCommand {
     }
 
     private func list() throws(UsageError) -> String {
-        let user = try user.map { name throws(UsageError) in try UserID(orComplaint: name) }
+        let user = try user.map { name throws(UsageError) in try UserID(userOption: name) }
         guard (1...1_000_000).contains(limit) else { throw UsageError("--limit must be a number from 1 to 1000000") }
         let calls: [CallRecord]
         do throws(StoreFailure) {
@@ -80,7 +80,7 @@ struct CallsCommand: ParsableCommand {
 
 extension UserID {
     /// Parses the value of `--user`.
-    init(orComplaint text: String) throws(UsageError) {
+    init(userOption text: String) throws(UsageError) {
         guard let id = UserID(text) else {
             throw UsageError("--user must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
         }

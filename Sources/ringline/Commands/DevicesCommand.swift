@@ -23,7 +23,7 @@ struct DevicesCommand: ParsableCommand {
 
     func run() throws {
         do throws(UsageError) {
-            let user = try UserID(orComplaint: user)
+            let user = try UserID(userOption: user)
             let devices = try Self.devices(of: user, in: data)
             CommandTrace("devices", user).write(in: data)
             print(Self.text(devices, at: Moment(milliseconds: SystemClock.wall())), terminator: "")
@@ -77,7 +77,7 @@ struct DevicesCommand: ParsableCommand {
 
     private static func push(of device: DeviceRecord, at now: Moment) -> String {
         guard let push = device.lastPush else { return "never" }
-        let said = push.status == 0 ? push.reason ?? "no answer" : "\(push.status) \(push.reason ?? "")"
+        let said = push.status == 0 ? push.reason ?? "no response" : "\(push.status) \(push.reason ?? "")"
         return "\(said.trimmingBlanks) (\(push.environment.rawValue)), \(CallsCommand.span(from: push.at, to: now)) ago"
     }
 }

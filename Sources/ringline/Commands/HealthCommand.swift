@@ -68,7 +68,7 @@ struct HealthCheck {
         (address.host.contains(":") ? "[\(address.host)]" : address.host) + ":\(address.port)"
     }
 
-    private var noResponse: UsageError { UsageError("no answer from http://\(addressText)") }
+    private var noResponse: UsageError { UsageError("no response from http://\(addressText)") }
 
     private var nothingListens: UsageError { UsageError("nothing listens on http://\(addressText)") }
 

@@ -34,7 +34,7 @@ struct PushTestCommand: ParsableCommand {
     }
 
     private func push() throws(UsageError) -> Bool {
-        let user = try UserID(orComplaint: user)
+        let user = try UserID(userOption: user)
         let settings = try ServeSettings(try options.source())
         guard settings.apns != nil else {
             throw UsageError("no APNs key is configured: give --apns-key-file, --apns-key-id and --apns-team-id")

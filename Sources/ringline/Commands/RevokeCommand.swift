@@ -24,7 +24,7 @@ struct RevokeCommand: ParsableCommand {
     @Option(help: "The user to log out.") var user: String
     @Option(help: "The server's data folder.") var data = DataFolderSetup.standard
 
-    /// The longest wait for the server, which looks for orders every second and writes to a disk.
+    /// The longest wait for the server, which looks for commands every second and writes to a disk.
     private static let lockWait = Duration.seconds(10)
 
     func run() throws {
@@ -32,11 +32,11 @@ struct RevokeCommand: ParsableCommand {
     }
 
     private func revoke() throws(UsageError) {
-        let user = try UserID(orComplaint: user)
+        let user = try UserID(userOption: user)
         do throws(StoreFailure) { _ = try SQLiteCallStore.reader(folder: data) } catch {
             throw UsageError(error.message)
         }
-        let file = OrderFile(.revoke(user, before: Moment(milliseconds: SystemClock.wall())))
+        let file = CommandFile(.revoke(user, before: Moment(milliseconds: SystemClock.wall())))
         try file.write(to: data)
         let end = ContinuousClock.now + Self.lockWait
         while file.isThere(in: data) {
@@ -48,7 +48,7 @@ struct RevokeCommand: ParsableCommand {
             }
             guard ContinuousClock.now < end else {
                 throw UsageError(
-                    "the server on \(data) has not carried out the order yet; the order stays valid until it does"
+                    "the server on \(data) has not carried out the command yet; the command stays valid until it does"
                 )
             }
             usleep(20_000)

@@ -171,7 +171,7 @@ final class KeySetFetcher: Sendable {
                 let life = response.header("cache-control").flatMap(KeySetSchedule.life(cacheControl:))
                 completion(.success(Fetched(json: response.body, life: life)))
             case .success(let response):
-                completion(.failure(UsageError("the answer was \(response.status) instead of 200")))
+                completion(.failure(UsageError("the response's status was \(response.status) instead of 200")))
             case .failure(let failure): completion(.failure(UsageError(failure.description)))
             }
         }

@@ -111,17 +111,17 @@ struct ServerApplication {
             audit: audit,
             log: log
         )
-        let orderFolder = settings.isInMemory ? nil : OrderFolder(folder: settings.data)
-        let scanOrders = { @Sendable [weak gateway] in
-            orderFolder?.scan(reportingCommands: { audit.record($0, by: $1) }) { gateway?.carryOut($0, done: $1) }
+        let commandFolder = settings.isInMemory ? nil : CommandFolder(folder: settings.data)
+        let scanCommands = { @Sendable [weak gateway] in
+            commandFolder?.scan(reportingCommands: { audit.record($0, by: $1) }) { gateway?.carryOut($0, done: $1) }
         }
-        // Carries out the orders that were left while no server ran, before any client is served.
-        scanOrders()
+        // Carries out the commands that were left while no server ran, before any client is served.
+        scanCommands()
         let tick: SignalWatch.Action = { [clock, weak gateway] in
             for event in clock.takeEvents() { gateway?.take(event) }
             renewal?.reloadIfChanged(serve)
             gateway?.renewTickets()
-            scanOrders()
+            scanCommands()
             keyRenewal.tick()
             keySetFetcher?.tick()
             audit.tick()

@@ -97,7 +97,7 @@ struct ServeSettings {
         policy.whenBusy = try source.choice("busy-policy", of: ["waiting", "busy"]) == "busy" ? .busy : .waiting
         policy.callerName = try source.choice("caller-name", of: ["token", "any"]) == "token" ? .token : .any
         policy.connectsPerMinute = try count("connects-per-minute", source) ?? policy.connectsPerMinute
-        policy.keptBytesPerDay = try count("kept-bytes-per-day", source) ?? policy.keptBytesPerDay
+        policy.storedBytesPerDay = try count("kept-bytes-per-day", source) ?? policy.storedBytesPerDay
         policy.ringsPerPair = try count("rings-per-pair", from: 0, source) ?? policy.ringsPerPair
         policy.ringsPerCallee = try count("rings-per-callee", from: 0, source) ?? policy.ringsPerCallee
         policy.apnsEnvironment = APNsEnvironment(

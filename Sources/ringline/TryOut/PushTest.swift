@@ -51,7 +51,7 @@ struct PushTest {
         case .response(let status, let reason, let since):
             let when = since.map { " since \(Timestamp.text($0))" } ?? ""
             return "\(subject) refused the push with \(status) \(reason ?? "without a reason")\(when)\(hint)"
-        case .unreachable(let why): return "\(subject) gave no answer: \(why)\(hint)"
+        case .unreachable(let why): return "\(subject) gave no response: \(why)\(hint)"
         case .cancelled, .onlyLogged: return "\(subject) was not asked"
         }
     }

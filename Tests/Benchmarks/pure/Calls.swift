@@ -38,7 +38,7 @@ let switchboardOperations: [Operation] = [
         let (caller, callee) = (try bench.open(.caller, 1), try bench.open(.callee, 1))
         let calls = (1...20).map { number in
             let call = Inputs.callName(number)
-            return Course(
+            return CallFrames(
                 offer: Inputs.offer(call, to: 1),
                 answer: Inputs.answer(call),
                 candidates: (1...20).map { Inputs.candidateFrame($0, $0 % 2 == 1 ? .caller : .callee, in: call) },
@@ -63,7 +63,7 @@ let switchboardOperations: [Operation] = [
     },
 ]
 
-private struct Course {
+private struct CallFrames {
     let offer, answer: [UInt8]
     let candidates: [[UInt8]]
     let end: [UInt8]

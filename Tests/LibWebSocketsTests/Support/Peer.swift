@@ -29,10 +29,10 @@ final class Peer {
     let descriptor: Int32
     private var buffer: [UInt8] = []
 
-    /// Connects to a port of 127.0.0.1 from the address 127.0.0.`from`.
+    /// Connects to a port of 127.0.0.1 from the address 127.0.0.`lastByte`.
     ///
     /// A small `receiveBuffer` (SO_RCVBUF) makes the client a slow reader.
-    init(port: Int, receiveBuffer: Int32? = nil, timeoutSeconds: Int = 5, from last: UInt32 = 1) {
+    init(port: Int, receiveBuffer: Int32? = nil, timeoutSeconds: Int = 5, lastByte: UInt32 = 1) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
@@ -41,7 +41,7 @@ final class Peer {
         }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0000 + last).bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0000 + lastByte).bigEndian
         use(&address, bind)
         address.sin_port = in_port_t(port).bigEndian
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian

@@ -35,7 +35,7 @@ struct CommitQueueTests {
         for number in 1...2 {
             queue.append(.uncleanStartsForgotten)
             #expect(!queue.isDurable)
-            queue.wait(.done(OperatorOrderID(rawValue: UInt64(number))), since: Values.now)
+            queue.wait(.done(OperatorCommandID(rawValue: UInt64(number))), since: Values.now)
             queue.flush(at: Values.now, into: &outputs)
         }
         let tickets = batches(outputs).map(\.1)

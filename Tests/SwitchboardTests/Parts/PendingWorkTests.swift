@@ -92,7 +92,7 @@ struct PendingWorkTests {
         var polls = LongPolls(at: Values.now)
         let call = try Values.call()
         for (number, user) in [(2, "11"), (1, "11"), (3, "10")] {
-            let poll = LongPolls.Poll(
+            let poll = LongPolls.PendingFetch(
                 call: call.number,
                 principal: try principal(user),
                 device: try Values.identity("a1"),

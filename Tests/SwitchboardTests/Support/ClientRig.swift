@@ -106,21 +106,21 @@ final class ClientRig {
 
     func open(_ device: Device) throws {
         device.connection = try world.open(device.user, device.name)
-        try feed(device, .socketOpened)
+        try feed(device, .connectionOpened)
         try deliver()
     }
 
     func close(_ device: Device) throws {
         if let connection = device.connection { world.give(.closed(connection)) }
         device.connection = nil
-        try feed(device, .socketClosed)
+        try feed(device, .connectionClosed)
     }
 
     func crash(to state: StoredState, after seconds: Int64 = 2) throws {
         isUp = false
         for device in devices where device.connection != nil {
             device.connection = nil
-            try feed(device, .socketClosed)
+            try feed(device, .connectionClosed)
         }
         world = SwitchboardWorld(stored: state, at: now + .seconds(seconds))
         isUp = true
@@ -134,7 +134,7 @@ final class ClientRig {
         isUp = false
         for device in devices {
             device.connection = nil
-            try feed(device, .socketClosed)
+            try feed(device, .connectionClosed)
         }
         // Only the devices' clocks matter here: the decisions of the old switchboard are discarded.
         try advance(5)

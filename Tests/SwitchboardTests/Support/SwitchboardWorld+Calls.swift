@@ -62,8 +62,8 @@ extension SwitchboardWorld {
     }
 
     /// Hands in APNs' response to a push.
-    func answerPush(_ order: OutgoingPush, _ status: Int, _ reason: String? = nil, at timestamp: Moment? = nil) {
-        give(.pushed(order.id, .response(status: status, reason: reason, timestamp: timestamp)))
+    func respondToPush(_ push: OutgoingPush, _ status: Int, _ reason: String? = nil, at timestamp: Moment? = nil) {
+        give(.pushed(push.id, .response(status: status, reason: reason, timestamp: timestamp)))
     }
 
     func fetch(

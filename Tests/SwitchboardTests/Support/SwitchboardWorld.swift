@@ -37,8 +37,8 @@ final class SwitchboardWorld {
     var holdsCommits = false
     /// Whether the store cannot be read.
     var failsQueries = false
-    /// Whether the store's results are held back until ``answerQueries()``.
-    var holdsAnswers = false
+    /// Whether the store's results are held back until ``deliverResults()``.
+    var holdsResults = false
 
     private(set) var frames: [ConnectionID: [Frame]] = [:]
     private(set) var replies: [RequestID: Reply] = [:]
@@ -52,14 +52,14 @@ final class SwitchboardWorld {
     private(set) var audited: [AuditEvent] = []
     private(set) var traced: [Switchboard.TraceNote] = []
     private(set) var revoked: [UserID: Moment] = [:]
-    private(set) var done: [OperatorOrderID] = []
+    private(set) var done: [OperatorCommandID] = []
     private(set) var queries: [(StoreQuery, StoreQueryID)] = []
     private(set) var verifications: [(ConnectionID, SignalID?, String)] = []
     private(set) var changes: [Change] = []
     private(set) var heldTickets: [Ticket] = []
     private(set) var kept = Kept()
 
-    private var answered = 0
+    private var delivered = 0
     private var lastConnection: UInt64 = 0
     private var lastRequest: UInt64 = 0
 
@@ -190,8 +190,8 @@ final class SwitchboardWorld {
             if !holdsCommits { commit() }
         case .submit(let query, let id):
             queries.append((query, id))
-            if !holdsAnswers { answerQueries() }
-        case .push(let order): pushes.append(order)
+            if !holdsResults { deliverResults() }
+        case .push(let push): pushes.append(push)
         case .cancelPush(let id): cancelled.append(id)
         case .revoked(let user, let moment): revoked[user] = moment
         case .done(let id): done.append(id)
@@ -202,12 +202,12 @@ final class SwitchboardWorld {
     }
 
     /// Hands in the results of the store's open queries.
-    func answerQueries() {
-        let asked = queries[answered...]
-        answered = queries.count
-        for (query, id) in asked {
-            let answer = failsQueries ? .failed(StoreFailure("cannot be read")) : kept.run(query)
-            give(.stored(.queryResult(id, answer)))
+    func deliverResults() {
+        let open = queries[delivered...]
+        delivered = queries.count
+        for (query, id) in open {
+            let result = failsQueries ? .failed(StoreFailure("cannot be read")) : kept.run(query)
+            give(.stored(.queryResult(id, result)))
         }
     }
 

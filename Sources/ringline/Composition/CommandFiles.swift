@@ -3,36 +3,36 @@ import Glibc
 import Switchboard
 import Threads
 
-/// An operator's order to the running server: an empty file in the data folder whose name contains the whole order.
+/// An operator's command to the running server: an empty file in the data folder whose name contains the whole command.
 ///
-/// Access to the folder proves the right to give orders, by the file system's permissions, so no password and no second
-/// interface is needed. While no server runs, the order waits. The file is removed only when the order is durable, so a
-/// crash in between loses no order.
-struct OrderFile: Equatable {
-    let order: Switchboard.OperatorOrder
+/// Access to the folder proves the right to give commands, by the file system's permissions, so no password and no
+/// second interface is needed. While no server runs, the command waits. The file is removed only when the command is
+/// durable, so a crash in between loses no command.
+struct CommandFile: Equatable {
+    let command: Switchboard.OperatorCommand
 
-    init(_ order: Switchboard.OperatorOrder) { self.order = order }
+    init(_ command: Switchboard.OperatorCommand) { self.command = command }
 
     /// Parses a file's name; returns `nil` for the other files of the folder.
     init?(name: String) {
         let parts = name.split(separator: "-", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0] == "revoke", let moment = Int64(parts[1]), let user = UserID(String(parts[2]))
         else { return nil }
-        order = .revoke(user, before: Moment(milliseconds: moment))
+        command = .revoke(user, before: Moment(milliseconds: moment))
     }
 
     /// The file's name: `revoke-<milliseconds>-<user>`.
     ///
     /// Every character of a user's id is allowed in a file's name.
     var name: String {
-        switch order {
+        switch command {
         case .revoke(let user, let moment): "revoke-\(moment.milliseconds)-\(user.text)"
         }
     }
 
-    /// The record of this order for the audit log.
+    /// The record of this command for the audit log.
     var trace: CommandTrace {
-        switch order {
+        switch command {
         case .revoke(let user, let moment): CommandTrace("revoke", user, at: moment)
         }
     }
@@ -51,19 +51,20 @@ struct OrderFile: Equatable {
     func isThere(in folder: String) -> Bool { access("\(folder)/\(name)", F_OK) == 0 }
 }
 
-/// Passes the orders in a data folder to the server, each once, and removes their files; also collects command traces.
-final class OrderFolder: Sendable {
+/// Passes the commands in a data folder to the server, each once, and removes their files; also collects command
+/// traces.
+final class CommandFolder: Sendable {
     private let folder: String
     private let underWay = Monitor<Set<String>>([])
 
     init(folder: String) { self.folder = folder }
 
-    /// Scans the folder; `carryOut` receives each order, and a function to call when the order is durable.
+    /// Scans the folder; `carryOut` receives each command, and a function to call when the command is durable.
     ///
     /// `report` receives each command that was run on the folder, and the id of the system user who ran it.
     func scan(
         reportingCommands report: (CommandTrace, uid_t) -> Void = { _, _ in },
-        _ carryOut: (Switchboard.OperatorOrder, _ done: @escaping @Sendable () -> Void) -> Void
+        _ carryOut: (Switchboard.OperatorCommand, _ done: @escaping @Sendable () -> Void) -> Void
     ) {
         for name in names() {
             if let trace = CommandTrace(name: name) {
@@ -71,9 +72,9 @@ final class OrderFolder: Sendable {
                 unlink("\(folder)/\(name)")
                 continue
             }
-            guard let file = OrderFile(name: name), underWay.withLock({ $0.insert(name).inserted }) else { continue }
+            guard let file = CommandFile(name: name), underWay.withLock({ $0.insert(name).inserted }) else { continue }
             report(file.trace, owner(of: name))
-            carryOut(file.order) { [self] in
+            carryOut(file.command) { [self] in
                 unlink("\(folder)/\(name)")
                 underWay.withLock { _ = $0.remove(name) }
             }

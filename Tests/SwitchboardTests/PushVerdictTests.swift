@@ -6,7 +6,7 @@ import Testing
 @testable import Switchboard
 
 @Suite("The verdict on pushes, and on devices that reacted to them")
-struct ReaderExplanationTests {
+struct PushVerdictTests {
     private func rung(
         _ world: SwitchboardWorld = SwitchboardWorld()
     ) throws -> (world: SwitchboardWorld, caller: ConnectionID, first: OutgoingPush) {
@@ -35,8 +35,8 @@ struct ReaderExplanationTests {
 
     @Test("A device that rang over its connection is reported, even if APNs refused its push")
     func refusedAndRang() throws {
-        let (world, _, order) = try rung()
-        world.answerPush(order, 503, "ServiceUnavailable")
+        let (world, _, push) = try rung()
+        world.respondToPush(push, 503, "ServiceUnavailable")
         world.wait(.milliseconds(100))
         let b = try world.open("10", "b1")
         world.send(b, SwitchboardWorld.plain("ringing", "c-1", id: "r"))
@@ -54,7 +54,7 @@ struct ReaderExplanationTests {
         world.send(b, SwitchboardWorld.plain("ringing", "c-1", id: "r"))
         for _ in 0..<5 { world.pong(b); world.wait(10) }
         let text = try explain("c-1", world)
-        #expect(text.contains("no answer from APNs is recorded; it came back anyway at +0.50 s and rang."), "\(text)")
+        #expect(text.contains("no response from APNs is recorded; it came back anyway at +0.50 s and rang."), "\(text)")
     }
 
     @Test("A push whose result was lost in a crash is not reported as cancelled")
@@ -70,10 +70,10 @@ struct ReaderExplanationTests {
 
     @Test("The verdict says that a push was cancelled because of a revocation, not because the ring ended")
     func cancelledForRevocation() throws {
-        let (world, _, order) = try rung()
+        let (world, _, push) = try rung()
         _ = try world.reply(try principal("10"), .revokeTokens(nil))
-        #expect(world.cancelled == [order.id])
-        world.give(.pushed(order.id, .cancelled))
+        #expect(world.cancelled == [push.id])
+        world.give(.pushed(push.id, .cancelled))
         let text = try explain("c-1", world)
         #expect(text.contains("cancelled before it was sent, because 10 logged out everywhere."), "\(text)")
     }
@@ -104,11 +104,11 @@ struct ReaderExplanationTests {
 
     @Test("A device that fetched the call before and after its push is not reported as missing")
     func fetchedBeforePush() throws {
-        let (world, _, order) = try rung()
-        world.answerPush(order, 503)
+        let (world, _, push) = try rung()
+        world.respondToPush(push, 503)
         _ = try world.fetched(try principal("10"), "c-1", device: "b1")
         world.wait(.milliseconds(300))
-        world.answerPush(try #require(world.takenPushes().first), 200)
+        world.respondToPush(try #require(world.takenPushes().first), 200)
         world.wait(1)
         _ = try world.fetched(try principal("10"), "c-1", device: "b1")
         world.wait(40)

@@ -6,7 +6,7 @@ import JSON
 /// A frame of the server, parsed once for all its readers.
 ///
 /// The same frame goes to several devices, and the checks read it before it is sent and when it arrives.
-final class ReadFrame {
+final class ParsedFrame {
     /// The frame, with its headroom for a transport's header.
     let bytes: [UInt8]
     /// The frame as an object; `nil` when it is not an object.

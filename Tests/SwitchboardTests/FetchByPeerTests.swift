@@ -4,7 +4,7 @@ import Testing
 @testable import Switchboard
 
 @Suite("A fetch that names the peer")
-struct ReaderFetchTests {
+struct FetchByPeerTests {
     @Test("A fetch finds the call that its user knows, even if the blocked peer has used the callId again")
     func fetchBehindHidden() throws {
         let talk = try Talk()

@@ -6,7 +6,7 @@ import Testing
 @testable import Switchboard
 
 @Suite("The push token and the APNs environment of a push")
-struct ReaderRingingTests {
+struct PushEnvironmentTests {
     private func rung(
         _ world: SwitchboardWorld = SwitchboardWorld()
     ) throws -> (world: SwitchboardWorld, caller: ConnectionID, first: OutgoingPush) {
@@ -18,14 +18,14 @@ struct ReaderRingingTests {
 
     @Test("A push token registered between two attempts is not deleted after only one environment has refused it")
     func tokenRegisteredBetweenTries() throws {
-        let (world, _, order) = try rung()
-        world.answerPush(order, 400, "BadDeviceToken")
-        world.answerPush(try #require(world.takenPushes().first), 503)
+        let (world, _, push) = try rung()
+        world.respondToPush(push, 400, "BadDeviceToken")
+        world.respondToPush(try #require(world.takenPushes().first), 503)
         try world.register(try principal("10"), "b1", voip: "c1c1")
         world.wait(1)
         let again = try #require(world.takenPushes().first)
         #expect(again.token == "c1c1")
-        world.answerPush(again, 400, "BadDeviceToken")
+        world.respondToPush(again, 400, "BadDeviceToken")
         #expect(
             try world.reply(try principal("10"), .devices).text.contains("c1c1"),
             "only one environment has refused it"
@@ -35,9 +35,9 @@ struct ReaderRingingTests {
 
     @Test("The result of a push to an earlier push token does not set the environment of the token that replaced it")
     func lateResultOfEarlierToken() throws {
-        let (world, caller, order) = try rung()
+        let (world, caller, push) = try rung()
         try world.register(try principal("10"), "b1", voip: "c1c1", environment: .sandbox)
-        world.answerPush(order, 200)
+        world.respondToPush(push, 200)
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
         #expect(world.takenPushes().map(\.environment) == [.sandbox])
@@ -45,8 +45,8 @@ struct ReaderRingingTests {
 
     @Test("A push is tried again if a proxy responds to it with a 5xx status", arguments: [502, 504, 507])
     func gateway(_ status: Int) throws {
-        let (world, _, order) = try rung()
-        world.answerPush(order, status)
+        let (world, _, push) = try rung()
+        world.respondToPush(push, status)
         world.wait(1)
         #expect(world.takenPushes().count == 1)
     }
@@ -57,17 +57,17 @@ struct ReaderRingingTests {
         try world.register(try principal("10"), "b1", voip: nil, alert: "a1a1")
         let a = try world.open("11", "a1")
         world.send(a, SwitchboardWorld.text(to: "10"))
-        world.answerPush(try #require(world.takenPushes().first), 400, "BadDeviceToken")
+        world.respondToPush(try #require(world.takenPushes().first), 400, "BadDeviceToken")
         let other = try #require(world.takenPushes().first)
         #expect(other.environment == .sandbox)
-        world.answerPush(other, 200)
+        world.respondToPush(other, 200)
         world.send(a, #"{"type":"message","id":"m2","to":"10","body":"y"}"#)
         let second = world.takenPushes()
         #expect(second.map(\.environment) == [.sandbox])
-        for order in second { world.answerPush(order, 400, "BadDeviceToken") }
+        for push in second { world.respondToPush(push, 400, "BadDeviceToken") }
         let last = world.takenPushes()
         #expect(last.map(\.environment) == [.production])
-        for order in last { world.answerPush(order, 400, "BadDeviceToken") }
+        for push in last { world.respondToPush(push, 400, "BadDeviceToken") }
         #expect(world.takenPushes() == [])
         #expect(try world.reply(try principal("10"), .devices).text == "[]")
     }
@@ -82,10 +82,10 @@ struct ReaderRingingTests {
         world.pong(b)
         world.send(a, SwitchboardWorld.plain("end", "c-1", id: "e"))
         world.pong(b)
-        world.answerPush(try #require(world.takenPushes().first), 400, "BadDeviceToken")
+        world.respondToPush(try #require(world.takenPushes().first), 400, "BadDeviceToken")
         let other = try #require(world.takenPushes().first)
         #expect(other.environment == .sandbox && other.topic == "com.example.app")
-        world.answerPush(other, 200)
+        world.respondToPush(other, 200)
         #expect(world.events("push.sent").count == 2 && world.events("push.result").count == 2)
         for _ in 0..<8 { world.wait(10); world.pong(a); world.pong(b) }
         #expect(world.switchboard.calls.count == 0 && world.switchboard.calls.resting.count == 1)

@@ -2,8 +2,8 @@ import CallClient
 import CallCore
 import Testing
 
-@Suite("A VoIP push that the socket contradicts")
-struct ReaderPushTests {
+@Suite("A VoIP push that the connection contradicts")
+struct ContradictedPushTests {
     private func offer(_ at: Moment) -> IncomingOffer {
         IncomingOffer(
             sdp: "v=0 offer",
@@ -15,7 +15,7 @@ struct ReaderPushTests {
         )
     }
 
-    /// Hands in the call's offer as the socket delivers it, with its times by the server's clock.
+    /// Hands in the call's offer as the connection delivers it, with its times by the server's clock.
     private func offered(_ bench: inout ClientBench, at: Moment, id: String = "o1") -> [CallClient.Output] {
         let envelope = ServerMessage.Envelope(
             callID: ClientBench.call("c1"),
@@ -30,29 +30,29 @@ struct ReaderPushTests {
         return bench.take(.received(.signal(envelope, .offer(offer(at)))))
     }
 
-    @Test("A push that seems late because the device's clock is ahead rings when the socket delivers its offer")
+    @Test("A push that seems late because the device's clock is ahead rings when the connection delivers its offer")
     func clockAhead() {
         var bench = ClientBench(isOpen: false)
         let server = bench.now
         // The device's clock is ten minutes ahead, and the core does not know that.
-        bench.wait(.seconds(600))
+        bench.advanceClock(by: .seconds(600))
         let push = ClientBench.push(at: server)
         let first = bench.take(.pushed(push))
         #expect(first.reported.count == 1)
-        bench.wait(.seconds(1))
-        bench.take(.socketOpened)
+        bench.advanceClock(by: .seconds(1))
+        bench.take(.connectionOpened)
         let outputs = offered(&bench, at: server)
         #expect(outputs.reported.count == 1)
         #expect(bench.phase == .ringing)
         #expect(Set(first.reported + outputs.reported).count == 2, "CallKit accepts a UUID only once")
     }
 
-    @Test("A push that is late by the server's clock too does not ring when the socket delivers its offer")
+    @Test("A push that is late by the server's clock too does not ring when the connection delivers its offer")
     func trulyLate() {
         var bench = ClientBench()
         let server = bench.now
         _ = bench.event(.init(.ended, reason: .cancelled), call: "other")
-        bench.wait(.seconds(600))
+        bench.advanceClock(by: .seconds(600))
         bench.take(.pushed(ClientBench.push(at: server)))
         #expect(offered(&bench, at: server).reported == [])
     }
@@ -62,10 +62,10 @@ struct ReaderPushTests {
         var bench = ClientBench()
         _ = offered(&bench, at: bench.now)
         _ = bench.take(.end(ClientBench.uuid(), nil))
-        bench.take(.socketClosed)
-        bench.wait(.seconds(5))
+        bench.take(.connectionClosed)
+        bench.advanceClock(by: .seconds(5))
         let first = bench.take(.pushed(ClientBench.push(at: bench.now)))
-        bench.take(.socketOpened)
+        bench.take(.connectionOpened)
         let second = offered(&bench, at: bench.now, id: "o2")
         #expect(bench.phase == .ringing, "\(first) \(second)")
     }
@@ -85,7 +85,7 @@ struct ReaderPushTests {
         var bench = ClientBench(isOpen: false)
         let offer = try #require(bench.start().compactMap(\.posted).last)
         bench.take(.posted(offer.id, .failure(.unreachable)))
-        bench.take(.socketOpened)
+        bench.take(.connectionOpened)
         _ = bench.event(.init(.ended, reason: .answeredElsewhere))
         #expect(bench.phase == .calling)
         #expect(bench.take(.received(.error(offer.id, code: "already_answered"))).ends == [.failed])

@@ -45,15 +45,19 @@ public struct Faults: OptionSet, Hashable, Sendable {
     /// At a start of the server, its clock may be set wrong by up to 20 s.
     public static let leaps = Faults(rawValue: 1 << 16)
 
+    /// Not a fault, but a policy of the server: it shows a change of a call's course only when the change is durable.
+    public static let withholding = Faults(rawValue: 1 << 17)
+
     /// All faults, each with its name.
     public static let named: [(fault: Faults, name: String)] = [
         (.disconnects, "disconnects"), (.halfOpen, "half-open"), (.offline, "offline"), (.power, "power"),
         (.requests, "requests"), (.pushes, "pushes"), (.crashes, "crashes"), (.store, "store"), (.delays, "delays"),
         (.hostile, "hostile"), (.skew, "skew"), (.settings, "settings"), (.restarts, "restarts"),
         (.outsiders, "strangers"), (.sharedNames, "shared-names"), (.bursts, "bursts"), (.leaps, "leaps"),
+        (.withholding, "withholding"),
     ]
 
-    /// Every fault.
+    /// Every fault, without ``withholding``.
     public static let all = Faults(rawValue: (1 << 17) - 1)
 
     /// The names of the faults, separated by commas.

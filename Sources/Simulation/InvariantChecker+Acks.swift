@@ -39,6 +39,15 @@ struct AckOrder {
 
 /// Checks that an ack waits for its commit.
 extension InvariantChecker {
+    struct Acknowledged {
+        let seq: UInt64
+        let id: String
+        let kind: SignalKind
+        let device: DeviceID
+        let user: UserID
+        let at: Int64
+    }
+
     /// Checks a batch that the server gives to the store.
     ///
     /// Call this after `apply(_:at:)` has handled the same changes: an entry contains only its call's number, and the
@@ -54,7 +63,10 @@ extension InvariantChecker {
         acks.acknowledged.removeAll(keepingCapacity: true)
     }
 
-    mutating func durable(upTo ticket: Ticket) { acks.writing = acks.writing.filter { $0.value > ticket } }
+    mutating func durable(upTo ticket: Ticket) {
+        acks.writing = acks.writing.filter { $0.value > ticket }
+        durability.durable(upTo: ticket)
+    }
 
     /// Checks a frame that the server writes to a device's socket.
     mutating func checkAck(_ frame: ParsedFrame, to device: SimulatedDevice) {

@@ -53,15 +53,6 @@ struct InvariantChecker {
         let device: DeviceID
     }
 
-    struct Acknowledged {
-        let seq: UInt64
-        let id: String
-        let kind: SignalKind
-        let device: DeviceID
-        let user: UserID
-        let at: Int64
-    }
-
     private(set) var violation: (invariant: String, message: String)?
     private(set) var begun = 0
     var coverage = Coverage()
@@ -81,6 +72,7 @@ struct InvariantChecker {
 
     var acknowledgements: [CallName: [Acknowledged]] = [:]
     var acks = AckOrder()
+    var durability = Durability()
     var forgotten: Set<CallName> = []
     /// The callees of calls that a crash lost.
     ///

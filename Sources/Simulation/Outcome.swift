@@ -51,7 +51,7 @@ public struct Statistics: Sendable {
 
 /// A broken invariant, and how to reproduce it.
 public struct Violation: Error, Sendable, CustomStringConvertible {
-    /// The name of the invariant: `I1` … `I11`.
+    /// The name of the invariant: `I1` … `I12`.
     public var invariant: String
     /// The fault, in one sentence.
     public var message: String

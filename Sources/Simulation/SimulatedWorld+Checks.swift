@@ -6,11 +6,13 @@ import Switchboard
 extension SimulatedWorld {
     /// Checks that every device that the callee registered has confirmed the call or was pushed (I6).
     ///
-    /// There is no such check if the callee set do-not-disturb while the call rang.
+    /// There is no such check if the callee set do-not-disturb while the call rang, nor while the store cannot write. A
+    /// server that withholds its decisions pushes a device only after the commits that waited meanwhile.
     func checkDelivery(_ key: CallKey, _ epoch: UInt32, _ number: CallNumber) {
-        guard switchboard != nil, now >= checker.serverSince + 2_600, let call = checker.calls[number],
+        guard switchboard != nil, now >= checker.serverSince + deliveryTime, let call = checker.calls[number],
             call.record.epoch == epoch, call.name.key == key, call.isRinging, call.record.hidden == nil, !isHealed,
-            !storeIsStalled, checker.silencedAt[call.record.callee].map({ $0 < now - 32_000 - longestLeap }) ?? true
+            !storeIsStalled, !faults.contains(.withholding) || storeRecoveredAt < now - deliveryTime,
+            checker.silencedAt[call.record.callee].map({ $0 < now - 32_000 - longestLeap }) ?? true
         else { return }
         for (device, token) in call.targets {
             guard
@@ -24,7 +26,7 @@ extension SimulatedWorld {
             }
             // A socket is still being probed if it was just opened, or if a long replay is in progress.
             let isProbed = links.contains {
-                $0.device == receiver.index && $0.isOpenAtServer && now < max($0.openedAt, $0.pingedAt) + 2_600
+                $0.device == receiver.index && $0.isOpenAtServer && now < max($0.openedAt, $0.pingedAt) + deliveryTime
             }
             if isProbed { continue }
             fail("I6", "\(device.text) did not confirm \(call.name), and got no push")

@@ -56,6 +56,7 @@ extension SimulatedWorld {
         let frame = lastFrame?.bytes == frame ? lastFrame ?? ParsedFrame(frame) : ParsedFrame(frame)
         lastFrame = frame
         checker.sent(frame, to: devices[links[index].device], on: index, at: now)
+        if faults.contains(.withholding) { checker.checkDurable(frame, to: devices[links[index].device].user) }
         guard !links[index].isHalfOpen else { return }
         var at = max(links[index].downUntil, now + latency())
         if let slow = links[index].slow, now < slow.until, !isHealed {

@@ -121,6 +121,9 @@ extension SimulatedWorld {
         }
         if case .fetch(let name, _, _) = requests[index].kind {
             checker.fetched(reply, name, by: devices[requests[index].device])
+            if faults.contains(.withholding) {
+                checker.checkDurable(reply, of: name, to: devices[requests[index].device].user)
+            }
         }
         if case .signal(let signal, _, _) = requests[index].kind {
             checker.checkAck(reply, of: signal, to: devices[requests[index].device])

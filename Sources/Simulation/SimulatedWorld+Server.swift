@@ -66,8 +66,13 @@ extension SimulatedWorld {
             policy.backlogBytes = serverSeed % 2 == 0 ? 24 * 1_024 : 96 * 1_024
             policy.replaySlice = 8 * 1_024
         }
+        policy.withholdsDecisions = faults.contains(.withholding)
         return policy
     }
+
+    /// How long after its beginning a call must have reached the callee's devices (I6), in milliseconds: the time for a
+    /// probe, and for two commits if the server withholds its decisions.
+    var deliveryTime: Int64 { faults.contains(.withholding) ? 4_800 : 2_600 }
 
     /// Passes one input to the switchboard and performs its outputs.
     ///
@@ -160,6 +165,7 @@ extension SimulatedWorld {
                 store.commit(changes, as: ticket)
                 for change in changes { recordChange(change) }
                 checker.queued(changes, as: ticket)
+                checker.durability.queued(changes, as: ticket, calls: checker.calls)
                 if store.writing == 0 { beginWriting() }
             case .submit(.log(let number), let id):
                 // The queued changes are applied before the query.
@@ -169,7 +175,9 @@ extension SimulatedWorld {
                 after(networkDraws.within(1...20), .storeReport(run: run, .queryResult(id, answer)))
             case .submit(_, let id):
                 after(2, .storeReport(run: run, .queryResult(id, .failed(StoreFailure("not simulated")))))
-            case .push(let push): pushRequested(push)
+            case .push(let push):
+                if faults.contains(.withholding) { checker.checkDurable(push) }
+                pushRequested(push)
             case .cancelPush(let id): checker.cancelled(id)
             case .revoked, .done, .audit, .trace: break
             case .note(let note): logNote(note)
@@ -180,7 +188,7 @@ extension SimulatedWorld {
     private func recordChange(_ change: Change) {
         let transition = checker.apply(change, at: now)
         if let begun = transition.begun {
-            for delay in [2_600, 7_000, 14_000, 30_000] as [Int64] {
+            for delay in [deliveryTime, 7_000, 14_000, 30_000] {
                 after(delay, .checkDelivery(begun.key, epoch: begun.epoch, number: begun.number))
             }
         }
@@ -224,6 +232,7 @@ extension SimulatedWorld {
     func recover() {
         guard storeIsStalled else { return }
         storeIsStalled = false
+        storeRecoveredAt = now
         log("store recovers")
         if store.writing == 0 { beginWriting() }
         serve(.stored(.recovered))
@@ -261,6 +270,7 @@ extension SimulatedWorld {
         switchboard = nil
         run += 1
         checker.crashed()
+        checker.durability.crashed()
         for index in links.indices where links[index].isOpenAtDevice {
             links[index].isOpenAtServer = false
             guard !links[index].isHalfOpen, !links[index].isClosing else { continue }

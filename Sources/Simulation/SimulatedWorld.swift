@@ -29,6 +29,8 @@ final class SimulatedWorld {
     var run = 0
     var store = ModelStore()
     var storeIsStalled = false
+    /// The moment at which the store last recovered, in milliseconds.
+    var storeRecoveredAt: Int64 = .min
     var timerAt: Int64?
     var outputs: [Switchboard.Output] = []
     var coreOutputs: [CoreOutput] = []

@@ -52,13 +52,18 @@ public enum Simulation {
     }
 
     /// Returns the faults of a world: some worlds have all faults, most have a random selection, some have none.
+    ///
+    /// In half of the worlds the server withholds its decisions.
     static func faults(for seed: UInt64) -> Faults {
         var generator = SeededGenerator(seed: seed, stream: 20)
-        switch generator.below(10) {
-        case 0: return []
-        case 1, 2, 3: return .all
-        default: return Faults(rawValue: UInt32(truncatingIfNeeded: generator.next())).intersection(.all)
-        }
+        var faults: Faults =
+            switch generator.below(10) {
+            case 0: []
+            case 1, 2, 3: .all
+            default: Faults(rawValue: UInt32(truncatingIfNeeded: generator.next())).intersection(.all)
+            }
+        if generator.below(2) == 0 { faults.insert(.withholding) }
+        return faults
     }
 
     /// Searches for a smaller world that breaks the same invariant: with fewer faults and fewer calls.

@@ -3,57 +3,68 @@ import CallPorts
 import CallWire
 import DequeModule
 
-/// Something that is sent once the changes that it confirms are durable: an ack, a response, or the report that an
-/// operator's command was carried out.
-struct DeferredReply {
+/// An output that waits for a commit: an ack, a response, the report that an operator's command was carried out, or, if
+/// the server withholds its decisions, a push or the response to a fetch.
+struct DeferredOutput {
     /// The content, without its ticket.
     enum Content {
         case frame(ConnectionID, [UInt8])
         case reply(RequestID, Reply)
         case done(OperatorCommandID)
+        /// A push, which is sent only when the record of it is durable.
+        indirect case push(OutgoingPush)
+        /// A push that was cancelled while it waited.
+        case cancelledPush(PushID)
+        /// A fetch of a call that withholds entries. Its response is made when the entries are durable.
+        indirect case fetch(RequestID, LongPolls.PendingFetch)
 
-        /// The output that sends the content.
-        var output: Switchboard.Output {
+        /// The output that sends the content; `nil` = the switchboard has something to do instead.
+        var output: Switchboard.Output? {
             switch self {
             case .frame(let id, let frame): .send(id, frame)
             case .reply(let id, let reply): .reply(id, reply)
             case .done(let id): .done(id)
+            case .push(let push): .push(push)
+            case .cancelledPush, .fetch: nil
             }
         }
     }
 
-    /// The commit that the reply waits for.
+    /// The commit that the output waits for.
     let ticket: Ticket
-    /// When the reply began to wait.
+    /// When the output began to wait.
     let since: Moment
     let content: Content
 }
 
-/// The changes that were not handed to the store yet, the commits under way, and the replies that wait for a commit.
+/// The changes that were not handed to the store yet, the commits under way, and the outputs that wait for a commit.
 ///
 /// Acknowledgements wait for the commit; relaying does not.
 struct CommitQueue {
     private var changes: [Change] = []
     /// The calls whose record must be stored again.
     private var dirty: [Call] = []
-    /// The replies that wait for a commit, oldest first.
-    private var replies = Deque<DeferredReply>()
+    /// The outputs that wait for a commit, oldest first.
+    private var outputs = Deque<DeferredOutput>()
     /// The commits that the store has not confirmed, oldest first, each with the moment at which it was handed over.
     private var underWay = Deque<(ticket: Ticket, at: Moment)>()
     private var lastTicket = Ticket(rawValue: 0)
-    private var committed = Ticket(rawValue: 0)
+    /// The newest commit that is durable.
+    private(set) var committed = Ticket(rawValue: 0)
+    /// The calls that withhold entries, each with the commit that they wait for, oldest first.
+    private var withholdingCalls = Deque<(ticket: Ticket, call: CallNumber)>()
 
     /// Whether anything has changed since the last commit was handed to the store.
     var hasChanges: Bool { !changes.isEmpty || !dirty.isEmpty }
 
-    /// The number of replies that wait.
-    var replyCount: Int { replies.count }
+    /// The number of outputs that wait.
+    var waitingCount: Int { outputs.count }
 
     /// The ticket under which changes made now will be committed.
     private var nextTicket: Ticket { Ticket(rawValue: lastTicket.rawValue + 1) }
 
     /// The ticket of the commit that contains all changes so far.
-    private var ticket: Ticket { hasChanges ? nextTicket : lastTicket }
+    var ticket: Ticket { hasChanges ? nextTicket : lastTicket }
 
     /// Whether all changes so far are durable.
     var isDurable: Bool { ticket <= committed }
@@ -85,36 +96,73 @@ struct CommitQueue {
     }
 
     /// Makes a reply wait until all changes so far are durable.
-    mutating func wait(_ content: DeferredReply.Content, since now: Moment) {
-        replies.append(DeferredReply(ticket: ticket, since: now, content: content))
+    mutating func wait(_ content: DeferredOutput.Content, since now: Moment) {
+        outputs.append(DeferredOutput(ticket: ticket, since: now, content: content))
     }
 
-    /// Records that everything up to a ticket is durable, and sends the replies that waited for it.
-    mutating func confirm(
-        upTo ticket: Ticket,
-        at now: Moment,
-        metrics: inout Metrics,
-        into outputs: inout [Switchboard.Output]
-    ) {
+    /// Records that a call withholds entries until all changes so far are durable.
+    mutating func releaseWhenDurable(_ call: CallNumber) { withholdingCalls.append((ticket, call)) }
+
+    /// Returns the next call whose entries have become durable, and removes it.
+    mutating func takeReleasableCall() -> CallNumber? {
+        guard let first = withholdingCalls.first, first.ticket <= committed else { return nil }
+        return withholdingCalls.removeFirst().call
+    }
+
+    /// Records that everything up to a ticket is durable.
+    mutating func confirm(upTo ticket: Ticket, at now: Moment, metrics: inout Metrics) {
         committed = max(committed, ticket)
         while let first = underWay.first, first.ticket <= ticket {
             underWay.removeFirst()
             metrics.commitMilliseconds.record((now - first.at).milliseconds)
         }
-        while let first = replies.first, first.ticket <= ticket {
-            replies.removeFirst()
-            metrics.ackMilliseconds.record((now - first.since).milliseconds)
-            outputs.append(first.content.output)
-        }
     }
 
-    /// Removes the responses to requests from the waiting replies, and returns these requests, oldest first.
+    /// Sends the outputs whose commits are durable.
+    /// - Returns: The rest of them, oldest first: cancelled pushes and fetches, which the switchboard handles now.
+    mutating func sendDurable(
+        at now: Moment,
+        metrics: inout Metrics,
+        into sent: inout [Switchboard.Output]
+    ) -> [DeferredOutput.Content] {
+        var rest: [DeferredOutput.Content] = []
+        while let first = outputs.first, first.ticket <= committed {
+            outputs.removeFirst()
+            if let output = first.content.output { sent.append(output) } else { rest.append(first.content) }
+            switch first.content {
+            case .frame, .reply, .done: metrics.ackMilliseconds.record((now - first.since).milliseconds)
+            case .push, .cancelledPush, .fetch: break
+            }
+        }
+        return rest
+    }
+
+    /// Cancels a push that has not been sent; returns whether there was one.
+    mutating func cancelPush(_ id: PushID) -> Bool {
+        let index = outputs.firstIndex { if case .push(let push) = $0.content { push.id == id } else { false } }
+        guard let index else { return false }
+        let push = outputs[index]
+        outputs[index] = DeferredOutput(ticket: push.ticket, since: push.since, content: .cancelledPush(id))
+        return true
+    }
+
+    /// Removes the fetch of a client that no longer waits for the response.
+    mutating func removeFetch(_ id: RequestID) {
+        outputs.removeAll { if case .fetch(id, _) = $0.content { true } else { false } }
+    }
+
+    /// Removes the responses to requests from the waiting outputs, and returns these requests, oldest first.
     ///
     /// The changes of these requests may still become durable.
     mutating func takeRequests() -> [RequestID] {
         var requests: [RequestID] = []
-        for reply in replies { if case .reply(let id, _) = reply.content { requests.append(id) } }
-        replies.removeAll { if case .reply = $0.content { true } else { false } }
+        outputs.removeAll { output in
+            switch output.content {
+            case .reply(let id, _), .fetch(let id, _): requests.append(id)
+            case .frame, .done, .push, .cancelledPush: return false
+            }
+            return true
+        }
         return requests
     }
 }

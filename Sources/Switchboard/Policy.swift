@@ -70,6 +70,11 @@ public struct Policy: Sendable {
     /// It is somewhat longer than the longest ring.
     public var crashShadow = Moment.Duration.seconds(180)
 
+    /// Whether a change of a call's course is shown only when it is durable, and a push sent only then.
+    ///
+    /// Several servers that share one database need it: the loser of a take-over shows nothing that was not committed.
+    public var withholdsDecisions = false
+
     /// The default settings.
     public init() {}
 

@@ -4,24 +4,28 @@ import CallWire
 
 /// The outputs that many decisions have in common: responses, refusals, queries to the store, pings and closes.
 extension Switchboard {
-    mutating func refuse(_ id: RequestID, _ error: WireError) {
+    /// Counts and traces a refusal.
+    mutating func countRefusal(_ error: WireError, _ note: @autoclosure () -> TraceNote) {
         metrics.refusals[error.code.rawValue, default: 0] += 1
-        trace(from: .connections, .refusedRequest(id, error))
+        trace(from: .connections, note())
+    }
+
+    mutating func refuse(_ id: RequestID, _ error: WireError) {
+        countRefusal(error, .refusedRequest(id, error))
         turn.out.append(.reply(id, Reply(error)))
     }
 
     mutating func tell(_ error: WireError, id: SignalID?, callID: CallID? = nil, to connection: Connection) {
-        metrics.refusals[error.code.rawValue, default: 0] += 1
-        trace(from: .connections, .refusedFrame(connection.id, callID, error))
+        countRefusal(error, .refusedFrame(connection.id, callID, error))
         turn.out.append(.send(connection.id, ServerFrame.error(error, id: id, callID: callID)))
     }
 
     /// Sends something once all changes so far are durable; immediately if they already are.
     ///
     /// While the store cannot write, a request whose changes are not durable is refused instead of waiting.
-    mutating func sendWhenDurable(_ content: DeferredReply.Content) {
-        if commits.isDurable {
-            turn.out.append(content.output)
+    mutating func sendWhenDurable(_ content: DeferredOutput.Content) {
+        if commits.isDurable, let output = content.output {
+            turn.out.append(output)
         } else if metrics.isStalled, case .reply(let id, _) = content {
             turn.out.append(.reply(id, Self.storeUnavailable))
         } else {

@@ -8,7 +8,12 @@ extension Switchboard {
         switch report {
         case .committed(let ticket):
             if tracesCalls { traceCommitted(upTo: ticket) }
-            commits.confirm(upTo: ticket, at: turn.now, metrics: &metrics, into: &turn.out)
+            commits.confirm(upTo: ticket, at: turn.now, metrics: &metrics)
+            while let number = commits.takeReleasableCall() { release(number) }
+            for content in commits.sendDurable(at: turn.now, metrics: &metrics, into: &turn.out) {
+                if case .fetch(let id, let fetch) = content { respond(fetch, as: id) }
+                if case .cancelledPush(let id) = content { pushed(id, .cancelled) }
+            }
         case .stalled(let failure):
             metrics.isStalled = true
             turn.out.append(.note(.storeStalled(failure.message)))

@@ -175,7 +175,7 @@ struct TimeTests {
         #expect(world.switchboard.timerCount == 1)
         #expect(world.switchboard.limits.calls.count == 0)
         #expect(world.switchboard.calls.endNotices.isEmpty)
-        #expect(world.switchboard.commits.replyCount == 0)
+        #expect(world.switchboard.commits.waitingCount == 0)
     }
 
     @Test("An ended call can be fetched for ten minutes, to the millisecond")

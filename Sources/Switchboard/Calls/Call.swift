@@ -19,6 +19,10 @@ final class Call {
     let isWaiting: Bool
     /// The frames as they are relayed, each at the index of its entry in the log.
     var frames: [[UInt8]] = []
+    /// The entries that are not shown yet.
+    var withheld = WithheldEntries()
+    /// Whether the call rings as soon as its offer is shown.
+    var ringsWhenShown = false
     /// The pushes of the call, by device.
     var pushes: [DeviceID: DevicePush] = [:]
     /// Whether the callee set do-not-disturb while the call rang.

@@ -18,7 +18,10 @@ extension Switchboard {
         let epoch = directory.nextEpoch(of: key, after: older?.session.epoch, at: now)
         // If a device has not yet been notified of the older call's end, the older call stays in memory without its
         // callId until it can no longer be fetched.
-        if let older, !older.session.legs.contains(where: { $0.phase == .endNotDelivered }) { forget(older) }
+        if let older, !hasWithheldEntries(older), !older.session.legs.contains(where: { $0.phase == .endNotDelivered })
+        {
+            forget(older)
+        }
         replaceRinging(from: source.user, to: callee, by: id)
         let hidden = reasonToHide(id, of: source.user, from: callee)
         // To its caller, a call that is hidden because its callId is taken looks like any other call.
@@ -75,7 +78,7 @@ extension Switchboard {
         case .hidden: break
         case .rings:
             for rival in opposingCalls { process(rival, .lostGlare(to: id)) }
-            ring(call)
+            if hasWithheldEntries(call) { call.ringsWhenShown = true } else { ring(call) }
         }
         reschedule(call)
         var result = receipt

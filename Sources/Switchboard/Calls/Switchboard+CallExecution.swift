@@ -52,7 +52,9 @@ extension Switchboard {
             switch output {
             case .append(let entry):
                 append(entry, to: call, relaying: message, from: user)
-                deliver(entry, of: call, notified: &notified)
+                if let frame = call.frames.last, !withholdIfNeeded(entry, of: call) {
+                    show(entry, as: frame, of: call, notified: &notified)
+                }
             case .acknowledge(let seq, let isNew): result = .acknowledged(seq: seq, isNew: isNew)
             case .refuse(let refusal):
                 if tracesCalls { traceRefused(by: call) }
@@ -63,9 +65,7 @@ extension Switchboard {
         }
         // From here on, every entry of the log has its frame, so the responses to polls can be built.
         if !call.polls.isEmpty { respondToPolls(of: call) }
-        for (connection, side) in notified where call.session.hasUndeliveredEnd(to: connection.device, side: side) {
-            connection.awaitEndConfirmation(of: call, side)
-        }
+        awaitEndConfirmations(of: call, by: notified)
         if !call.session.isLive { cleanUpEnded(call) }
         return result
     }
@@ -122,9 +122,16 @@ extension Switchboard {
         return nil
     }
 
-    /// Sends an entry to every connection that it concerns.
-    private mutating func deliver(_ entry: LogEntry, of call: Call, notified: inout [(Connection, Side)]) {
-        guard let frame = call.frames.last else { return }
+    /// Makes the connections that were sent the call's end confirm it.
+    func awaitEndConfirmations(of call: Call, by notified: [(Connection, Side)]) {
+        for (connection, side) in notified where call.session.hasUndeliveredEnd(to: connection.device, side: side) {
+            connection.awaitEndConfirmation(of: call, side)
+        }
+    }
+
+    /// Sends an entry, as its frame, to every connection that it concerns; adds those that were sent the call's end to
+    /// `notified`.
+    mutating func show(_ entry: LogEntry, as frame: [UInt8], of call: Call, notified: inout [(Connection, Side)]) {
         let isEnd = if case .state(let change) = entry.content { change.state == .ended } else { false }
         let isOffer = if case .signal(.offer, .caller, _, _, _) = entry.content { true } else { false }
         for side in Side.allCases where entry.audience.reaches(side) {

@@ -15,7 +15,7 @@ extension Switchboard {
     /// still being sent the call's log or has not confirmed its end.
     mutating func putToRest(_ call: Call, endedAt: Moment) -> Bool {
         guard turn.now >= max(endedAt, call.loadedAt ?? endedAt) + SwitchboardLimits.restsAfter else { return false }
-        guard call.polls.isEmpty, call.openPushes == 0, !isBeingSent(call) else {
+        guard call.polls.isEmpty, call.openPushes == 0, !hasWithheldEntries(call), !isBeingSent(call) else {
             call.loadedAt = turn.now
             return false
         }

@@ -47,7 +47,7 @@ extension Switchboard {
             if let awaited = takeAwaited() {
                 park(.signal(signal, id: id, connection), until: awaited)
             } else {
-                tell(error, id: id, callID: signal.callID, to: connection)
+                refuseSignal(error, id: id, signal.callID, to: connection)
             }
         }
     }

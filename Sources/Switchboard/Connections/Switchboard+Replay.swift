@@ -72,15 +72,22 @@ extension Switchboard {
                 if calls.resting[number] != nil { atRest.append(number) }
                 continue
             }
-            guard let side = call.session.side(of: connection.user),
-                call.session.hasUndeliveredEnd(to: connection.device, side: side),
-                !connection.unconfirmedEnds.contains(where: { $0.call == number })
-            else { continue }
-            tellEnd(of: call, to: connection, side)
-            connection.awaitEndConfirmation(of: call, side)
+            sendEndNotice(of: call, to: connection)
         }
         guard !atRest.isEmpty else { return }
         if loads { park(.endNotices(connection.id), until: atRest) } else { connection.hasUnreadEnds = true }
+    }
+
+    /// Notifies a device that a call has ended, if the device has not been notified yet.
+    ///
+    /// Does nothing while entries of the call are withheld; their release calls this function again.
+    mutating func sendEndNotice(of call: Call, to connection: Connection) {
+        guard let side = call.session.side(of: connection.user), !hasWithheldEntries(call),
+            call.session.hasUndeliveredEnd(to: connection.device, side: side),
+            !connection.unconfirmedEnds.contains(where: { $0.call == call.number })
+        else { return }
+        tellEnd(of: call, to: connection, side)
+        connection.awaitEndConfirmation(of: call, side)
     }
 
     mutating func sync(_ cursors: [CallID: ClientMessage.Cursor], _ connection: Connection, id: SignalID?) {
@@ -146,7 +153,7 @@ extension Switchboard {
                     continue
                 }
                 connection.replays.removeFirst()
-                if isOver { tellEnd(of: call, to: connection, side) }
+                if isOver, !hasWithheldEntries(call) { tellEnd(of: call, to: connection, side) }
                 replayed(call, to: connection, side, isOpening: isOpening)
             }
         }
@@ -161,18 +168,20 @@ extension Switchboard {
 
     /// Handles the end of a log's replay: the device has been sent every entry that concerns it.
     private mutating func replayed(_ call: Call, to connection: Connection, _ side: Side, isOpening: Bool) {
-        if isOpening, side == .callee, case .ringing = call.session.phase {
+        // A connection that has not been sent the offer, because the offer is withheld, is probed when the call rings.
+        if isOpening, side == .callee, !call.ringsWhenShown, case .ringing = call.session.phase {
             note(call, .delivered(connection.device.id))
             probe(connection, for: call)
         }
-        if call.session.hasUndeliveredEnd(to: connection.device, side: side) {
+        if !hasWithheldEntries(call), call.session.hasUndeliveredEnd(to: connection.device, side: side) {
             connection.awaitEndConfirmation(of: call, side)
         }
     }
 
     /// Returns the index of the next entry of a call that is shown to a device.
     private func nextShown(of call: Call, to connection: Connection, _ side: Side, from place: Int) -> Int? {
-        call.session.log[min(place, call.session.log.count)...].firstIndex { entry in
+        let shown = shownCount(of: call)
+        return call.session.log[min(place, shown)..<shown].firstIndex { entry in
             call.session.sees(entry, side: side, device: connection.device)
                 && !(connection.isStateless && isAnswered(entry, in: call, by: side))
         }

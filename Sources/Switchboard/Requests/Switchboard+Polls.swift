@@ -43,10 +43,19 @@ extension Switchboard {
 
     /// Responds to a fetch with the entries that exist now.
     ///
-    /// As on connections, relayed signals are shown before they are durable.
+    /// As on connections, relayed signals are shown before they are durable. But if the call withholds entries, the response
+    /// waits until they are durable.
     mutating func respond(_ poll: LongPolls.PendingFetch, as id: RequestID) {
         guard let call = calls[poll.call], let side = call.session.side(of: poll.principal.user) else {
             refuse(id, Self.unknownCall)
+            return
+        }
+        guard !hasWithheldEntries(call) else {
+            if metrics.isStalled {
+                turn.out.append(.reply(id, Self.storeUnavailable))
+            } else {
+                commits.wait(.fetch(id, poll), since: turn.now)
+            }
             return
         }
         trace(call, .fetched(id))
@@ -84,6 +93,7 @@ extension Switchboard {
     mutating func abandoned(_ id: RequestID) {
         guard let poll = polls.remove(id) else {
             queries.removeFetch(id)
+            if policy.withholdsDecisions { commits.removeFetch(id) }
             return
         }
         detachPoll(poll, id)

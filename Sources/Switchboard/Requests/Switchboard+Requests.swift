@@ -156,7 +156,7 @@ extension Switchboard {
             if let awaited = takeAwaited() {
                 park(.request(id, principal, .signal(message)), until: awaited)
             } else {
-                refuse(id, error)
+                refuseSignal(error, as: id)
             }
         case .success(let receipt):
             notePresence(of: source.device, of: source.user, in: receipt.call)
@@ -182,7 +182,7 @@ extension Switchboard {
             if let awaited = takeAwaited() {
                 park(.request(id, principal, request), until: awaited)
             } else {
-                refuse(id, error)
+                refuseSignal(error, as: id)
             }
         case .success(let receipt): reply(receipt, to: source, as: id)
         }

@@ -81,7 +81,7 @@ extension Switchboard {
             call.openPushes += 1
             note(call, .pushSent(pending.device, pending.purpose, pending.environment))
         }
-        turn.out.append(.push(push))
+        sendPush(push)
     }
 
     /// Sends the notice of a text.
@@ -125,7 +125,7 @@ extension Switchboard {
         onlyNotices: Bool = false
     ) {
         for id in pushes.underWay(to: device, of: user, token: token, onlyNotices: onlyNotices) {
-            turn.out.append(.cancelPush(id))
+            cancelPush(id)
         }
     }
 
@@ -149,7 +149,7 @@ extension Switchboard {
     private mutating func takeBack(_ device: DeviceID, of call: Call) {
         let wasWaiting = call.pushes[device]?.retryAt != nil
         if let id = call.pushes[device]?.cancel() {
-            turn.out.append(.cancelPush(id))
+            cancelPush(id)
         } else if wasWaiting {
             note(call, .pushCancelled(device))
         }

@@ -40,12 +40,14 @@ struct CommitQueueTests {
         }
         let tickets = batches(outputs).map(\.1)
         outputs = []
-        queue.confirm(upTo: tickets[0], at: Values.now + .milliseconds(3), metrics: &metrics, into: &outputs)
+        queue.confirm(upTo: tickets[0], at: Values.now + .milliseconds(3), metrics: &metrics)
+        _ = queue.sendDurable(at: Values.now + .milliseconds(3), metrics: &metrics, into: &outputs)
         #expect(done(outputs) == [1])
         #expect(!queue.isDurable)
-        queue.confirm(upTo: tickets[1], at: Values.now + .milliseconds(4), metrics: &metrics, into: &outputs)
+        queue.confirm(upTo: tickets[1], at: Values.now + .milliseconds(4), metrics: &metrics)
+        _ = queue.sendDurable(at: Values.now + .milliseconds(4), metrics: &metrics, into: &outputs)
         #expect(done(outputs) == [1, 2])
-        #expect(queue.isDurable && queue.replyCount == 0)
+        #expect(queue.isDurable && queue.waitingCount == 0)
         #expect(metrics.ackMilliseconds.sum == 7)
         #expect(metrics.commitMilliseconds.sum == 7)
     }
@@ -59,7 +61,7 @@ struct CommitQueueTests {
         queue.wait(.reply(RequestID(rawValue: 7), Reply(body: [])), since: Values.now)
         let requests = queue.takeRequests()
         #expect(requests == [RequestID(rawValue: 5), RequestID(rawValue: 7)])
-        #expect(queue.replyCount == 1)
+        #expect(queue.waitingCount == 1)
     }
 
     private func done(_ outputs: [Switchboard.Output]) -> [UInt64] {

@@ -1,0 +1,29 @@
+import CallCore
+import CallPorts
+
+/// The release of entries that were withheld until they are durable.
+extension Switchboard {
+    /// Shows the entries that have become durable, to the devices that they concern now.
+    mutating func release(_ number: CallNumber) {
+        guard let call = calls[number], let first = call.withheld.first else { return }
+        call.withheld.release(upTo: commits.committed)
+        var notified: [(Connection, Side)] = []
+        for index in first..<shownCount(of: call) {
+            show(call.session.log[index], as: call.frames[index], of: call, notified: &notified)
+        }
+        awaitEndConfirmations(of: call, by: notified)
+        if call.ringsWhenShown, shownCount(of: call) > 0 {
+            call.ringsWhenShown = false
+            if case .ringing = call.session.phase { ring(call) }
+        }
+        // A device that lost the call may have connected meanwhile. It is told of its own end, which is an older entry.
+        if call.session.legs.contains(where: { $0.phase == .endNotDelivered }) {
+            for side in Side.allCases {
+                for connection in connections.of(call.user(on: side)) where !connection.replays(call.number) {
+                    sendEndNotice(of: call, to: connection)
+                }
+            }
+        }
+        reschedule(call)
+    }
+}

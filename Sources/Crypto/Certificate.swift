@@ -13,19 +13,17 @@ public struct Certificate: Sendable, Equatable {
     ///
     /// Wraps `d2i_X509`, `X509_get0_notBefore`, `X509_get0_notAfter`.
     ///
-    /// - Throws: ``KeyError`` if there is no PEM, something other than a certificate, or a malformed certificate.
+    /// - Throws: ``KeyError`` if there is no PEM, no certificate, or a malformed certificate.
     public init(pem: String) throws(KeyError) {
         self = try withoutErrorQueue { () throws(KeyError) in
             let blocks = try PEM.blocks(of: pem)
             guard !blocks.isEmpty else { throw .notPEM }
-            guard let block = blocks.first(where: { $0.label == "CERTIFICATE" }) else {
-                throw .unsupported("a certificate")
-            }
-            guard let pointer = Self.pointer(block.der) else { throw .invalid }
+            guard let block = blocks.first(where: { $0.label == "CERTIFICATE" }) else { throw .noCertificate }
+            guard let pointer = Self.pointer(block.der) else { throw .invalidCertificate }
             defer { X509_free(pointer) }
             guard let from = Self.seconds(X509_get0_notBefore(pointer)),
                 let until = Self.seconds(X509_get0_notAfter(pointer))
-            else { throw .invalid }
+            else { throw .invalidCertificate }
             return Certificate(notBeforeSeconds: from, notAfterSeconds: until, der: block.der)
         }
     }
@@ -54,7 +52,7 @@ public struct Certificate: Sendable, Equatable {
                 return d2i_AutoPrivateKey(nil, &place, der.count)
             }
             guard let key = KeyHandle(pointer) else { throw .invalid }
-            guard let certificate = Self.pointer(der) else { throw .invalid }
+            guard let certificate = Self.pointer(der) else { throw .invalidCertificate }
             defer { X509_free(certificate) }
             return X509_check_private_key(certificate, key.pointer) == 1
         }

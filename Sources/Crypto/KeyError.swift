@@ -1,4 +1,4 @@
-/// Why a key could not be read, made or used.
+/// Why a key or a certificate could not be read, made or used.
 public enum KeyError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The text contains no PEM block (RFC 7468).
     case notPEM
@@ -16,6 +16,10 @@ public enum KeyError: Error, Sendable, Equatable, CustomStringConvertible {
     case keyLength(Int)
     /// The key is not valid: its encoding is malformed, or its point is not on the curve.
     case invalid
+    /// The text has PEM blocks, but no certificate among them.
+    case noCertificate
+    /// The encoding of the certificate is malformed.
+    case invalidCertificate
     /// OpenSSL failed: out of memory, or no random bytes.
     case failed
 
@@ -30,6 +34,8 @@ public enum KeyError: Error, Sendable, Equatable, CustomStringConvertible {
         case .unsupported(let wanted): "wrong kind of key: it must be \(wanted)"
         case .keyLength(let bits): "the RSA key has \(bits) bits; it must have 2048 to 8192"
         case .invalid: "the key is malformed"
+        case .noCertificate: "it contains no certificate"
+        case .invalidCertificate: "the certificate is malformed"
         case .failed: "OpenSSL could not use the key"
         }
     }

@@ -82,6 +82,16 @@ struct KeyTests {
         for (pem, error) in privateErrors { #expect(throws: error, "\(error)") { try P256SigningKey(pem: pem) } }
     }
 
+    @Test("A text without a certificate and a malformed certificate are refused, and the error says which")
+    func certificates() throws {
+        let keys = try TestKeys.shared.get()
+        let malformed = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"
+        let errors: [(String, KeyError)] = [
+            ("hello", .notPEM), (keys.ecPEM, .noCertificate), (malformed, .invalidCertificate),
+        ]
+        for (pem, error) in errors { #expect(throws: error, "\(error)") { try Certificate(pem: pem) } }
+    }
+
     @Test("Numbers that do not form a key are refused")
     func numbers() throws {
         let keys = try TestKeys.shared.get()

@@ -52,7 +52,7 @@ package final class ClientSocket {
             guard left > 0 else { break }
             if let socket = ClientSocket(to: address, timeoutMilliseconds: left) { return socket }
         }
-        throw Unreachable(description: "nothing listens on \(host), port \(port)")
+        throw Unreachable(description: "\(host) accepts no connection on port \(port)")
     }
 
     /// The time limit on each operation unless another one is given, in milliseconds.

@@ -413,6 +413,16 @@ def test_health_finds_a_server_by_name_and_treats_an_empty_variable_as_unset(ser
     one_clear_line(run("health", environment={"RINGLINE_ADMIN_LISTEN": "none"}), "no admin listener")
 
 
+def test_health_names_the_source_of_a_malformed_address_and_the_reason_of_a_failed_connection(server):
+    one_clear_line(run("health", environment={"RINGLINE_ADMIN_LISTEN": "x"}), "RINGLINE_ADMIN_LISTEN must be", "'x'")
+    one_clear_line(run("health", "--admin", "127.0.0.1:9090"), "--admin must be")
+    server.kill()
+    one_clear_line(run("health", "--admin", server.admin_url), f"cannot connect to {server.admin_url}: ")
+    # No host can have this name, because a label has at most 63 characters.
+    host = "x" * 64
+    one_clear_line(run("health", "--admin", f"http://{host}:9090"), f"cannot resolve {host}")
+
+
 @contextlib.contextmanager
 def listener(response):
     """Listens in place of a Ringline server and handles each connection with `response`; yields the port."""

@@ -3,7 +3,7 @@ import Diagnostics
 import FoundationEssentials
 import PlainText
 
-/// Asks a server on this machine whether it is healthy; for containers, which have no curl.
+/// Asks a server, by default the one on this machine, whether it is healthy; for containers, which have no curl.
 struct HealthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "health",
@@ -23,7 +23,10 @@ struct HealthCommand: ParsableCommand {
             }
             let text = admin ?? "http://\(told ?? "127.0.0.1:9090")"
             guard text.hasPrefix("http://"), let address = ListenAddress(String(text.dropFirst(7).prefix { $0 != "/" }))
-            else { throw UsageError("--admin must be http://HOST:PORT, not '\(text)'") }
+            else {
+                if admin == nil, let told { throw UsageError("RINGLINE_ADMIN_LISTEN must be HOST:PORT, not '\(told)'") }
+                throw UsageError("--admin must be http://HOST:PORT, not '\(text)'")
+            }
             let response = try HealthCheck(address).get(ready ? "/readyz" : "/healthz")
             print(response.body.printable)
             guard response.status == 200 else { throw ExitCode(1) }
@@ -48,8 +51,10 @@ struct HealthCheck {
     func get(_ path: String) throws(UsageError) -> (status: Int, body: String) {
         let end = ContinuousClock.now + Self.limit
         let socket: ClientSocket
-        do { socket = try .connected(host: address.host, port: address.port, until: end) } catch {
-            throw nothingListens
+        do throws(ClientSocket.Unreachable) {
+            socket = try .connected(host: address.host, port: address.port, until: end)
+        } catch {
+            throw UsageError("cannot connect to http://\(addressText): \(error)")
         }
         let request = "GET \(path) HTTP/1.1\r\nHost: \(addressText)\r\nConnection: close\r\n\r\n"
         guard socket.send(Array(request.utf8)) else { throw noResponse }
@@ -69,8 +74,6 @@ struct HealthCheck {
     }
 
     private var noResponse: UsageError { UsageError("no response from http://\(addressText)") }
-
-    private var nothingListens: UsageError { UsageError("nothing listens on http://\(addressText)") }
 
     /// Returns status and body; `nil` while the response is incomplete.
     private static func parse(_ response: [UInt8]) -> (status: Int, body: String)? {

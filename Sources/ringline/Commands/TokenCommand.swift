@@ -32,7 +32,9 @@ struct TokenCommand: ParsableCommand {
             if let device, DeviceID(device) == nil {
                 throw UsageError("--device must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
             }
-            guard let seconds = Self.seconds(ttl) else { throw UsageError("--ttl must be like 90s, 30m, 12h or 7d") }
+            guard let seconds = Self.seconds(ttl) else {
+                throw UsageError("--ttl must be like 90s, 30m, 12h or 7d, and at most 3650d")
+            }
             let secret = try Self.secret(jwtSecretFile, folder: data)
             if jwtSecretFile == nil { CommandTrace("token", id).write(in: data) }
             print(
@@ -61,7 +63,7 @@ struct TokenCommand: ParsableCommand {
         }
     }
 
-    /// The longest time for which a token is valid: ten years, in seconds.
+    /// The longest `--ttl` that this command accepts: ten years, in seconds.
     private static let longestSeconds: Int64 = 3_650 * 86_400
 
     /// Parses a duration, a number followed by `s`, `m`, `h` or `d` (no unit: seconds), and returns its seconds.

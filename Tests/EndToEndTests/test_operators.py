@@ -205,6 +205,18 @@ def test_an_existing_file_is_not_overwritten(server, tmp_path):
     one_clear_line(run("backup", tmp_path / "none" / "copy", "--data", server.data), "none")
 
 
+def test_a_damaged_copy_does_not_appear_under_its_name(server, tmp_path):
+    server.terminate()
+    server.exit_code()
+    database = sqlite3.connect(server.data / "ringline.sqlite", isolation_level=None)
+    database.execute("PRAGMA writable_schema = 1")
+    # The integers of the table `meta` are then of the wrong type, and SQLite copies them nevertheless.
+    database.execute("UPDATE sqlite_schema SET sql = replace(sql, 'INTEGER', 'TEXT') WHERE name = 'meta'")
+    database.close()
+    one_clear_line(run("backup", tmp_path / "copy.sqlite", "--data", server.data), "damaged")
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("copy")] == []
+
+
 def test_every_backup_made_under_load_is_intact(world, tmp_path):
     taro, hanako = world.call("c-1")
     for number in range(5):

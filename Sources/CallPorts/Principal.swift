@@ -57,7 +57,7 @@ public struct Principal: Equatable, Sendable {
     ///
     /// A token without a moment of issue is covered, because it may have been issued at any time.
     @inlinable
-    public func isRevoked(before moment: Moment) -> Bool { issuedAt.map { $0 <= moment } ?? true }
+    public func isRevoked(upTo moment: Moment) -> Bool { issuedAt.map { $0 <= moment } ?? true }
 
     /// Returns the device that a request comes from.
     ///

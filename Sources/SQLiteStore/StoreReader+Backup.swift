@@ -19,7 +19,7 @@ extension StoreReader {
         do throws(SQLiteError) { try file.copy(from: queries.connection) } catch {
             throw StoreFailure("The copy could not be made: \(error.message) (SQLite \(error.extendedCode)).")
         }
-        let errors = try StoreReader(folder: file.path).integrityErrors()
+        let errors = try StoreReader(of: file.path).integrityErrors()
         guard errors.isEmpty else {
             throw StoreFailure("The copy is damaged, so the database may be damaged too: \(errors.prefix(3))")
         }

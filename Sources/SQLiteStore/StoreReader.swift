@@ -11,12 +11,11 @@ import SQLite
 public final class StoreReader {
     let queries: QueryRunner
 
-    /// Opens the database in a data folder for reading.
+    /// Opens the database in a data folder for reading, or a file that is itself a database.
     ///
-    /// If the path is a file, it is opened as the database itself.
     /// - Throws: `StoreFailure` if there is no database, or none that this version can read.
-    public init(folder: String) throws(StoreFailure) {
-        let database = try Self.database(at: folder)
+    public init(of path: String) throws(StoreFailure) {
+        let database = try Self.database(at: path)
         let connection: Connection
         do {
             connection = try Self.connect(to: database)
@@ -124,8 +123,8 @@ extension SQLiteCallStore {
     /// Returns whether a server, or a restoration, holds a data folder at the moment.
     public static func isHeld(folder: String) -> Bool { DataFolder(path: folder).isHeld }
 
-    /// Returns a reader of a data folder.
+    /// Returns a reader of a data folder, or of a database file such as a backup.
     ///
     /// A server may run on the folder at the same time.
-    public static func reader(folder: String) throws(StoreFailure) -> StoreReader { try StoreReader(folder: folder) }
+    public static func reader(of path: String) throws(StoreFailure) -> StoreReader { try StoreReader(of: path) }
 }

@@ -42,6 +42,8 @@ public struct Policy: Sendable {
     /// Calls that a user may begin a minute.
     public var callsPerMinute = 30
     /// Rings a minute of one caller to one callee, on average and in one burst; 0 = unlimited.
+    ///
+    /// Each direction counts separately: calls of the callee to the caller have a limit of their own.
     public var ringsPerPair = 6
     /// Rings a minute of one callee by all callers together; 0 = unlimited.
     public var ringsPerCallee = 30

@@ -105,7 +105,7 @@ struct DamagedTests {
             DROP TABLE copy;
             """
         )
-        let reader = try SQLiteCallStore.reader(folder: folder.path)
+        let reader = try SQLiteCallStore.reader(of: folder.path)
         let call = try #require(try reader.liveCalls(limit: 1).first)
         #expect(call.number == CallNumber(rawValue: 1))
         #expect(try reader.calls(CallSelector(call.id), limit: 1) == [call])
@@ -133,7 +133,7 @@ struct DamagedTests {
     func deletion() throws {
         try fill(folder, isLive: false)
         try damage(folder, "INSERT OR REPLACE INTO meta VALUES ('forgetting_before', \(Int64.max))")
-        #expect(try SQLiteCallStore.reader(folder: folder.path).history(of: try user("10"), limit: 9).count == 1)
+        #expect(try SQLiteCallStore.reader(of: folder.path).history(of: try user("10"), limit: 9).count == 1)
         let store = SQLiteCallStore(folder: folder.path) { _ in }
         #expect(try store.open(at: now).calls.count == 1)
         store.close()
@@ -224,7 +224,7 @@ struct DamagedTests {
 
     /// Reads the damaged database before a server has repaired it, as an operator's command does.
     private func readBeside(_ folder: TemporaryDataFolder, _ context: Comment) throws {
-        let reader = try SQLiteCallStore.reader(folder: folder.path)
+        let reader = try SQLiteCallStore.reader(of: folder.path)
         for call in try reader.history(of: try user("10"), limit: 9) + (try reader.liveCalls(limit: 9)) {
             check(call, context)
             _ = (try reader.timeline(of: call.number), try reader.log(of: call.number))
@@ -278,7 +278,7 @@ struct DamagedTests {
         store.submit(.history(try user("10"), limit: 9, before: nil), as: StoreQueryID(rawValue: 1))
         try reports.wait { $0.contains("answered 1") }
         #expect(reports.now.contains("committed 2"), context)
-        let found = try SQLiteCallStore.reader(folder: folder.path)
+        let found = try SQLiteCallStore.reader(of: folder.path)
         #expect(try found.history(of: try user("10"), limit: 9).first?.number == next.number, context)
     }
 }

@@ -163,7 +163,7 @@ struct SQLiteStoreFailureTests {
         try bytes.write(to: URL(filePath: file))
         let message = try #require(failure(at: folder.path))
         #expect(message.contains(file) && message.contains("newer ringline (schema 9, this one knows 2)"))
-        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: folder.path) }
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(of: folder.path) }
     }
 
     @Test("A full disk stalls the store, which keeps its commits in order and makes them when there is space again")

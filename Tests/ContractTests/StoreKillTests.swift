@@ -32,7 +32,7 @@ struct StoreKillTests {
             #expect(call.record.displayName == "\(kept.count)", "round \(round): a commit was torn")
             #expect(UInt64(kept.count) >= highest, "round \(round): \(highest) was reported, \(kept.count) are kept")
             store.close()
-            let reader = try SQLiteCallStore.reader(folder: folder.path)
+            let reader = try SQLiteCallStore.reader(of: folder.path)
             #expect(try reader.integrityErrors() == [])
             #expect(try reader.timeline(of: call.record.id)?.1.count == kept.count, "round \(round): a commit was torn")
         }

@@ -22,7 +22,7 @@ struct StoreReaderTests {
     }
 
     private func read() throws -> [String]? {
-        let reader = try SQLiteCallStore.reader(folder: folder.path)
+        let reader = try SQLiteCallStore.reader(of: folder.path)
         #expect(try reader.integrityErrors() == [])
         #expect(try reader.history(of: try #require(UserID("10")), limit: 5).count == 1)
         return try reader.timeline(of: try #require(CallID("11-10")))?.1.map(\.event.name)
@@ -31,7 +31,7 @@ struct StoreReaderTests {
     @Test("A reader sees what a running server has committed, and also what the server commits later")
     func live() throws {
         let store = try store(with: "offer")
-        let reader = try SQLiteCallStore.reader(folder: folder.path)
+        let reader = try SQLiteCallStore.reader(of: folder.path)
         let id = try #require(CallID("11-10"))
         #expect(try reader.timeline(of: id)?.1.map(\.event.name) == ["offer"])
         let record = TimelineRecord(at: Moment(milliseconds: 4), event: .other(name: "ended", details: ""))
@@ -61,8 +61,8 @@ struct StoreReaderTests {
 
     @Test("A missing database is reported, and no database is created")
     func none() throws {
-        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: folder.path) }
-        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: folder.path + "/none") }
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(of: folder.path) }
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(of: folder.path + "/none") }
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
     }
 
@@ -76,7 +76,7 @@ struct StoreReaderTests {
         let calls = [try sampleCall(1), ended, try sampleCall(3)]
         store.commit(calls.map { .call($0) }, as: Ticket(rawValue: 1))
         try reports.wait { $0 == ["committed 1"] }
-        let reader = try SQLiteCallStore.reader(folder: folder.path)
+        let reader = try SQLiteCallStore.reader(of: folder.path)
         #expect(try reader.liveCalls(limit: 9).map(\.number.rawValue) == [3, 1])
         #expect(try reader.liveCalls(limit: 1).map(\.number.rawValue) == [3])
         #expect(try reader.bundleIDs(limit: 9) == [])
@@ -87,16 +87,16 @@ struct StoreReaderTests {
     func backUp() throws {
         let store = try store(with: "offer")
         let copy = folder.path + "/copy"
-        try SQLiteCallStore.reader(folder: folder.path).backUp(to: copy)
+        try SQLiteCallStore.reader(of: folder.path).backUp(to: copy)
         let record = TimelineRecord(at: Moment(milliseconds: 4), event: .other(name: "ended", details: ""))
         store.commit([.event(CallNumber(rawValue: 1), record)], as: Ticket(rawValue: 2))
         store.close()
         let id = try #require(CallID("11-10"))
-        let reader = try SQLiteCallStore.reader(folder: copy)
+        let reader = try SQLiteCallStore.reader(of: copy)
         #expect(try reader.integrityErrors() == [])
         #expect(try reader.timeline(of: id)?.1.map(\.event.name) == ["offer"])
         let before = FileManager.default.contents(atPath: copy)
-        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: folder.path).backUp(to: copy) }
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(of: folder.path).backUp(to: copy) }
         #expect(throws: StoreFailure.self) { try reader.backUp(to: folder.path + "/none/copy") }
         #expect(FileManager.default.contents(atPath: copy) == before)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.contains("part") } == [])
@@ -108,7 +108,7 @@ struct StoreReaderTests {
     func restore() throws {
         let store = try store(with: "offer")
         let copy = folder.path + "/copy"
-        try SQLiteCallStore.reader(folder: folder.path).backUp(to: copy)
+        try SQLiteCallStore.reader(of: folder.path).backUp(to: copy)
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.restore(copy, into: folder.path, keeping: "old") }
         store.close()
         // A killed server leaves such a file behind.

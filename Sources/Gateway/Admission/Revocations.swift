@@ -16,6 +16,6 @@ final class Revocations: Sendable {
     /// Returns whether a token is refused, according to this copy.
     func covers(_ principal: Principal) -> Bool {
         guard let moment = moments.withLock({ $0[principal.user] }) else { return false }
-        return principal.isRevoked(before: moment)
+        return principal.isRevoked(upTo: moment)
     }
 }

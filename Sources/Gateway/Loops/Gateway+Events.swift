@@ -18,7 +18,8 @@ extension Gateway {
             feed(.opened(ConnectionID(rawValue: socket.rawValue), admission.principal, device: admission.device))
         case .openedSocketIO(let socket, let handshake): opened(socket, handshake)
         case .received(let socket, let bytes): received(bytes, on: socket)
-        case .ponged(let socket, let number): ponged(number, on: socket)
+        case .ponged(let socket, let number): showedLife(number, on: socket)
+        case .signOfLife(let socket): showedLife(nil, on: socket)
         case .tooSlow(let socket): tooSlow(socket)
         case .closed(let socket, let code): closed(socket, code: code)
         case .requested(let exchange, let request): take(request, exchange)
@@ -37,7 +38,8 @@ extension Gateway {
         }
     }
 
-    func ponged(_ number: UInt64?, on socket: SocketID) {
+    /// Handles a pong to the ping with this number; `nil` means another sign of life.
+    private func showedLife(_ number: UInt64?, on socket: SocketID) {
         if let session = socketIO.bySocket[socket] {
             handle(.socketPonged(number), session)
             return

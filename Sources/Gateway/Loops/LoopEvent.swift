@@ -12,8 +12,10 @@ enum LoopEvent: Sendable {
     case openedSocketIO(SocketID, EngineHandshake)
     /// A complete text message arrived.
     case received(SocketID, [UInt8])
-    /// A pong arrived, with the number of its ping. `nil` means a ping, or a pong that answers no ping of this server.
-    case ponged(SocketID, UInt64?)
+    /// A pong arrived, with the number of its ping.
+    case ponged(SocketID, UInt64)
+    /// A ping arrived, or a pong without the number of a ping of this server.
+    case signOfLife(SocketID)
     /// A connection was closed with 4408, because too much waited for its reader. The connection's end is reported as
     /// well.
     case tooSlow(SocketID)

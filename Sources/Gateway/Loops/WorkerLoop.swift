@@ -125,10 +125,14 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     }
 
     func receivedPong(_ payload: RawSpan, on socket: SocketID) {
-        sendToOwner(.ponged(socket, PingPayload.number(in: payload)))
+        if let number = PingPayload.number(in: payload) {
+            sendToOwner(.ponged(socket, number))
+        } else {
+            sendToOwner(.signOfLife(socket))
+        }
     }
 
-    func receivedPing(on socket: SocketID) { sendToOwner(.ponged(socket, nil)) }
+    func receivedPing(on socket: SocketID) { sendToOwner(.signOfLife(socket)) }
 
     func closed(_ socket: SocketID, code: UInt16?) {
         admitted[socket] = nil

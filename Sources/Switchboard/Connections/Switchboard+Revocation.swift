@@ -14,7 +14,7 @@ extension Switchboard {
     /// a call at rest is checked again when the call has been loaded.
     func isRevoked(_ principal: Principal) -> Bool {
         guard let before = directory.revocation(of: principal.user) else { return false }
-        guard let scope = principal.scope else { return principal.isRevoked(before: before) }
+        guard let scope = principal.scope else { return principal.isRevoked(upTo: before) }
         let call = calls[CallKey(id: scope.call, pair: Pair(principal.user, scope.peer))]
         return call.map { $0.session.epoch == scope.epoch && $0.session.startedAt <= before } ?? false
     }

@@ -32,7 +32,7 @@ struct BackupCommand: ParsableCommand {
     }
 
     private func backUp() throws(StoreFailure) {
-        try SQLiteCallStore.reader(folder: data).backUp(to: file)
+        try SQLiteCallStore.reader(of: data).backUp(to: file)
         CommandTrace("backup").write(in: data)
         var status = stat()
         stat(file, &status)

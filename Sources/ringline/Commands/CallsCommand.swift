@@ -32,7 +32,7 @@ struct CallsCommand: ParsableCommand {
         guard (1...1_000_000).contains(limit) else { throw UsageError("--limit must be a number from 1 to 1000000") }
         let calls: [CallRecord]
         do throws(StoreFailure) {
-            let reader = try SQLiteCallStore.reader(folder: data)
+            let reader = try SQLiteCallStore.reader(of: data)
             calls = try reader.liveCalls(limit: user == nil ? limit : .max).filter { call in
                 user.map { call.caller == $0 || call.callee == $0 } ?? true
             }

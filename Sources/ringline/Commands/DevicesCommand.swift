@@ -36,7 +36,7 @@ struct DevicesCommand: ParsableCommand {
     static func devices(of user: UserID, in data: String) throws(UsageError) -> [DeviceRecord] {
         let devices: [DeviceRecord]
         do throws(StoreFailure) {
-            let reader = try SQLiteCallStore.reader(folder: data)
+            let reader = try SQLiteCallStore.reader(of: data)
             devices = try reader.devices(of: user)
             UsageError.show(reader.takeDamages())
         } catch {

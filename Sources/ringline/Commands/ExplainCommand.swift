@@ -41,7 +41,7 @@ struct ExplainCommand: ParsableCommand {
             users.append(id)
         }
         do throws(StoreFailure) {
-            let reader = try SQLiteCallStore.reader(folder: data)
+            let reader = try SQLiteCallStore.reader(of: data)
             let namesakes = try reader.calls(CallSelector(id, of: users), limit: CallsUnderSameID.limit)
             // The call of the given epoch needs a query of its own: `namesakes` has only the newest calls of the
             // callId, and this call may be older.

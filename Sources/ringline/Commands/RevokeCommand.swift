@@ -33,7 +33,7 @@ struct RevokeCommand: ParsableCommand {
 
     private func revoke() throws(UsageError) {
         let user = try UserID(userOption: user)
-        do throws(StoreFailure) { _ = try SQLiteCallStore.reader(folder: data) } catch {
+        do throws(StoreFailure) { _ = try SQLiteCallStore.reader(of: data) } catch {
             throw UsageError(error.message)
         }
         let file = CommandFile(.revoke(user, before: Moment(milliseconds: SystemClock.wall())))

@@ -78,7 +78,7 @@ extension Doctor {
     private func database() -> Finding? {
         guard access("\(settings.data)/ringline.sqlite", F_OK) == 0 else { return nil }
         do throws(StoreFailure) {
-            _ = try SQLiteCallStore.reader(folder: settings.data).bundleIDs(limit: 1)
+            _ = try SQLiteCallStore.reader(of: settings.data).bundleIDs(limit: 1)
             return .ok("database", "it can be read")
         } catch {
             return error.message.contains("older ringline")
@@ -91,6 +91,6 @@ extension Doctor {
     func registeredBundles() -> [String] {
         guard !settings.isInMemory else { return [] }
         // A problem with the database has a finding of its own.
-        return (try? SQLiteCallStore.reader(folder: settings.data).bundleIDs(limit: 8)) ?? []
+        return (try? SQLiteCallStore.reader(of: settings.data).bundleIDs(limit: 8)) ?? []
     }
 }

@@ -24,8 +24,8 @@ public struct Claims: Sendable, Equatable {
     public var issuedAtSeconds: Int64?
     /// The fingerprint of the token: of its `jti`, or of its text if it has no `jti`.
     ///
-    /// One token stands for one device: if the token names no device, the fingerprint forms the device's id (protocol,
-    /// section 1.3).
+    /// If neither the token nor the client names a device, the fingerprint forms the device's id in requests and
+    /// Socket.IO sessions (protocol, section 1.3).
     public var fingerprint: TokenFingerprint
 
     /// Creates claims without checking them, for tests and for users who are authenticated by other means than a token.

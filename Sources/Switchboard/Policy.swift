@@ -25,9 +25,9 @@ public struct Policy: Sendable {
     public var callerName = CallerName.any
     /// The APNs environment for devices that do not report theirs; `nil` = found out by trial.
     public var apnsEnvironment: APNsEnvironment?
-    /// Signals that a connection may send a second, on average.
+    /// Frames that a connection, and requests that a user, may send a second, on average; an `end` does not count.
     public var signalsPerSecond = 50
-    /// Signals that a connection may send in one burst.
+    /// Frames that a connection, and requests that a user, may send in one burst; an `end` does not count.
     public var signalBurst = 200
     /// Ends without effect that a user may send a second, on average.
     public var endsPerSecond = 50
@@ -49,7 +49,10 @@ public struct Policy: Sendable {
     public var ringsPerCallee = 30
     /// Callers that may ring one callee at the same time; further callers are told that the callee is busy.
     public var callersPerCallee = 5
-    /// Unconfirmed bytes to a connection above which signals and texts to it are refused: a quarter of its queue.
+    /// Unconfirmed bytes to a connection above which candidates, updates, digits, infos and texts to it are refused: a
+    /// quarter of its queue.
+    ///
+    /// Those of up to 1 KiB are refused above twice as many bytes.
     public var backlogBytes = 256 * 1_024
     /// Bytes of a replay that are sent before the connection must confirm them; most calls fit in one slice.
     public var replaySlice = 32 * 1_024
@@ -63,7 +66,9 @@ public struct Policy: Sendable {
     public var refusedFrames = 1_000
     /// Frames in a row that are not JSON after which a connection is closed.
     public var badFrames = 10
-    /// The ICE servers that clients are sent: a JSON array as bytes.
+    /// The STUN servers that clients are sent: a JSON array of `RTCIceServer`, as bytes.
+    ///
+    /// A user's TURN server, which needs a credential, is appended.
     public var iceServers = Array("[]".utf8)
     /// The longest time that a long poll waits.
     public var longestPoll = Moment.Duration.seconds(30)

@@ -6,8 +6,8 @@ import SocketIO
 import Switchboard
 
 extension RequestRouter {
-    /// The result of those checks of a request for which no call is needed: either the response, or the checked
-    /// request.
+    /// The result of the checks that a loop can make without the switchboard: a response to send at once, or the
+    /// checked request.
     enum Routing {
         case response(HTTPResponse)
         case request(Request)

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// `GET /api/turn-cred`, and the ICE servers in all responses that contain them.
+/// `GET /api/turn-cred`, and the ICE servers in `welcome` and in the responses that contain them.
 extension Switchboard {
     mutating func turnCredential(of principal: Principal, as id: RequestID) {
         guard let issuer = ports.turnCredentials else {

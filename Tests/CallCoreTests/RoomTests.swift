@@ -52,7 +52,7 @@ struct RoomTests {
         #expect(throws: Room.Refusal.malformed) { try Room(name, for: try user("11")) }
     }
 
-    @Test("A name that is longer than two ids of the greatest length is malformed")
+    @Test("A pair's name longer than two ids of the greatest length, and a group's name longer than one, are malformed")
     func tooLong() throws {
         let long = String(repeating: "x", count: 128)
         #expect(try peer("p2p:\(long)-\(long)", long) == long)

@@ -64,7 +64,7 @@ struct DoctorTests {
         #expect(Rating.clock(1_000, apple: nil, isTrusted: false, .sandbox) == nil)
     }
 
-    @Test("The refusal `BadDeviceToken` is rated ok for the doctor's probe; other refusals are warnings or errors")
+    @Test("`BadDeviceToken` and, without a topic, `MissingTopic` are rated ok; other refusals are warnings or errors")
     func apns() {
         func grade(_ status: Int, _ reason: String?, topic: String? = "a.voip") -> Finding.Grade {
             Rating.push(.response(status: status, reason: reason, timestamp: nil), .sandbox, topic: topic).grade
@@ -179,7 +179,7 @@ struct STUNMessageTests {
     }
 
     @Test(
-        "The URL of a TURN server gives its host, port and transport",
+        "The URL of a TURN server gives the host, port and transport of the probe, which uses TCP instead of DTLS",
         arguments: [
             ("turn:a.example", "a.example", 3_478, false, false),
             ("turn:a.example:1?transport=udp", "a.example", 1, false, false),

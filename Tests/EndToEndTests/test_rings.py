@@ -73,7 +73,7 @@ def test_the_sixth_caller_at_once_is_told_busy(world):
     assert "state" not in callers[5].ring(hanako, "c5-again")
 
 
-def test_a_newer_call_of_the_same_pair_replaces_the_ringing_one(world):
+def test_a_newer_call_of_the_same_caller_to_the_same_callee_replaces_the_ringing_one(world):
     taro, hanako = world.connect("11"), world.connect("10")
     taro.ring(hanako, "c-1")
     hanako.expect(type="offer", callId="c-1")

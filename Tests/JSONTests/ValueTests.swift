@@ -76,7 +76,7 @@ struct ValueTests {
         #expect(throws: JSONFault.syntax) { try parse(#"{"\uD800":1}"#) }
     }
 
-    @Test("A number keeps its digits, and is an integer only if it is written as an integer")
+    @Test("A number is a non-negative integer only if it is written as one, without a sign, and fits into `Int64`")
     func numbers() throws {
         for (text, integer, double) in [
             ("0", 0, 0), ("9223372036854775807", .max, 0x1p63), ("9223372036854775808", nil, 0x1p63), ("-0", nil, -0.0),

@@ -64,7 +64,7 @@ final class SwitchboardBench {
     }
 }
 
-/// Issues a constant text that is as long as a real capability.
+/// Issues a constant text of 127 characters, as long as a real capability for the ids of `Inputs`.
 private struct Capabilities: CapabilityIssuer {
     func capability(
         call: CallID,
@@ -75,7 +75,7 @@ private struct Capabilities: CapabilityIssuer {
         until: Moment
     ) -> String { Self.text }
 
-    private static let text = String(repeating: "x", count: 300)
+    private static let text = String(repeating: "x", count: 127)
 }
 
 /// A generator of the same numbers in every run (Knuth's MMIX generator).

@@ -10,15 +10,15 @@ SWIFT_PACKAGES=(git ca-certificates binutils gcc libc6-dev libstdc++-12-dev pkg-
 
 # The C libraries that Ringline uses, with their headers.
 # shellcheck disable=SC2034
-BUILD_PACKAGES=(libwebsockets-dev libuv1-dev libssl-dev libsqlite3-dev libcurl4-openssl-dev)
+BUILD_PACKAGES=(libwebsockets-dev libuv1-dev libssl-dev libsqlite3-dev libcurl4-openssl-dev libpq-dev)
 
 # The packages that the running server needs. libwebsockets-evlib-uv is opened at run time, so ldd does not list it.
 # shellcheck disable=SC2034
-RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0 libcurl4 libcap2 ca-certificates)
+RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0 libcurl4 libpq5 libcap2 ca-certificates)
 
 # The packages that the tests need in addition.
 # shellcheck disable=SC2034
-TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind)
+TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind postgresql)
 
 # The packages that Deploy/test needs, such as systemd and the libraries that nginx is linked with. Then the packages
 # that build images without a docker engine, and the packages that run a docker engine.

@@ -9,7 +9,7 @@ struct ImportTests {
         "Foundation", "FoundationEssentials", "Glibc", "Synchronization", "Dispatch",
     ]
 
-    private static let adapters: Set<String> = ["SQLiteStore", "MemoryStore", "ApplePush", "Gateway"]
+    private static let adapters: Set<String> = ["SQLiteStore", "PostgresStore", "MemoryStore", "ApplePush", "Gateway"]
 
     @Test("A module imports exactly its dependencies in Package.swift; a pure module imports nothing of the system")
     func importsAreTheDependencies() {

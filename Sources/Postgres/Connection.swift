@@ -1,0 +1,174 @@
+import CPostgres
+import Glibc
+
+/// A connection to one PostgreSQL database (`PGconn`), with its prepared statements.
+///
+/// A connection is not `Sendable`: one thread at a time uses it, and blocks in `poll` while it waits for the server.
+/// The connection stays in libpq's pipeline mode, so that statements that are sent together need one round trip. It is
+/// closed when the last reference to it is released.
+public final class Connection {
+    let pointer: OpaquePointer
+    /// The names of the statements that the server has prepared for this connection.
+    var prepared: Set<String> = []
+    /// The steps that were sent together last; `nil` when all their results have been received.
+    var sentSteps: SentSteps?
+
+    /// Connects; waits for each host at most as long as `connect_timeout` in the settings says.
+    public init(_ settings: ConnectionSettings) throws(PostgresError) {
+        var keywords = settings.options.map { UnsafePointer(strdup($0.keyword)) }
+        var values = settings.options.map { UnsafePointer(strdup($0.value)) }
+        keywords.append(nil)
+        values.append(nil)
+        let opened = PQconnectdbParams(keywords, values, 0)
+        for text in keywords + values { free(UnsafeMutablePointer(mutating: text)) }
+        guard let opened else { throw Self.lost("connect", "out of memory") }
+        guard PQstatus(opened) == CONNECTION_OK else {
+            let message = Self.oneLine(PQerrorMessage(opened))
+            PQfinish(opened)
+            throw PostgresError(state: Self.state(ofConnectionMessage: message), message: message, statement: "connect")
+        }
+        // By default libpq prints the server's notices to stderr.
+        PQsetNoticeProcessor(opened, { _, _ in }, nil)
+        pointer = opened
+        guard PQsetnonblocking(opened, 1) == 0, PQenterPipelineMode(opened) == 1 else {
+            throw lost("connect")
+        }
+    }
+
+    deinit { PQfinish(pointer) }
+
+    /// The version of the server, such as 150018 for 15.18.
+    public var serverVersion: Int { Int(PQserverVersion(pointer)) }
+
+    /// The id of the server's process that serves this connection.
+    public var backend: Int64 { Int64(PQbackendPID(pointer)) }
+
+    /// Whether the connection is known to be lost.
+    public var isLost: Bool { PQstatus(pointer) != CONNECTION_OK }
+
+    /// Returns a setting that is in force for this connection, such as `server_encoding`; `nil` if it is not among
+    /// those that the server reports without being asked (`PQparameterStatus`).
+    public func reportedSetting(_ name: String) -> String? {
+        PQparameterStatus(pointer, name).map { String(cString: $0) }
+    }
+
+    /// Runs SQL that may consist of several statements, without parameters; rows are dropped.
+    ///
+    /// The statements run in the transaction that is open, or else in a new one. After a failure, a transaction that
+    /// was open before stays open, and the server refuses further statements in it.
+    public func execute(_ sql: SQL) throws(PostgresError) {
+        guard PQexitPipelineMode(pointer) == 1 else { throw lost(sql.name) }
+        guard PQsendQuery(pointer, sql.text) == 1 else { throw lost(sql.name) }
+        var failure: PostgresError?
+        while let result = try nextResult(sql.name, until: nil, orWhen: nil).result {
+            failure = failure ?? error(of: result, in: sql.name)
+            PQclear(result)
+        }
+        guard PQenterPipelineMode(pointer) == 1 else { throw lost(sql.name) }
+        if let failure { throw failure }
+    }
+
+    /// Runs one statement and returns its rows.
+    public func run(_ sql: SQL, _ parameters: Parameters = Parameters()) throws(PostgresError) -> Rows {
+        guard let rows = try run([Step(sql, parameters)]).last else { throw lost(sql.name) }
+        return rows
+    }
+
+    /// Runs steps in one round trip, and returns the rows of each.
+    ///
+    /// After a failure the server skips the steps that follow, and an open transaction is rolled back.
+    @discardableResult
+    public func run(_ steps: [Step]) throws(PostgresError) -> [Rows] {
+        try send(steps)
+        while true { if let rows = try receive() { return rows } }
+    }
+
+    // MARK: Waiting
+
+    /// Waits for the next result of libpq.
+    /// - Returns: The result, which the caller must clear; `nil` after the last result of a statement. If `isLate` is
+    ///   true, the deadline passed or `wakeUp` was signalled before a result came.
+    func nextResult(
+        _ statement: String,
+        until deadline: ContinuousClock.Instant?,
+        orWhen wakeUp: WakeUp?
+    ) throws(PostgresError) -> (result: OpaquePointer?, isLate: Bool) {
+        while true {
+            let unsent = PQflush(pointer)
+            guard unsent >= 0 else { throw lost(statement) }
+            if PQisBusy(pointer) == 0 { return (PQgetResult(pointer), false) }
+            guard try waitForServer(statement, alsoToWrite: unsent == 1, until: deadline, orWhen: wakeUp) else {
+                return (nil, true)
+            }
+            guard PQconsumeInput(pointer) == 1 else { throw lost(statement) }
+        }
+    }
+
+    /// Waits until bytes from the server can be read or, with `alsoToWrite`, more bytes can be sent.
+    /// - Returns: `false` if the deadline passed or `wakeUp` was signalled before.
+    private func waitForServer(
+        _ statement: String,
+        alsoToWrite: Bool,
+        until deadline: ContinuousClock.Instant?,
+        orWhen wakeUp: WakeUp?
+    ) throws(PostgresError) -> Bool {
+        let events = Int16(POLLIN) | (alsoToWrite ? Int16(POLLOUT) : 0)
+        var polled = [
+            pollfd(fd: PQsocket(pointer), events: events, revents: 0),
+            // `poll` ignores a negative descriptor.
+            pollfd(fd: wakeUp?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+        ]
+        while true {
+            let ready = poll(&polled, 2, milliseconds(until: deadline))
+            if polled[0].revents != 0 { return true }
+            if ready > 0 || ready == 0 { return false }
+            guard errno == EINTR else { throw lost(statement) }
+        }
+    }
+
+    // MARK: Errors
+
+    /// Returns the error of a result; `nil` if it succeeded.
+    func error(of result: OpaquePointer, in statement: String) -> PostgresError? {
+        switch PQresultStatus(result) {
+        case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_SINGLE_TUPLE, PGRES_EMPTY_QUERY, PGRES_PIPELINE_SYNC: return nil
+        default:
+            // The result for a lost connection has no SQLSTATE.
+            let state = cpostgres_sqlstate(result).map { PostgresError.State(rawValue: String(cString: $0)) }
+            let message = cpostgres_message(result) ?? UnsafePointer(PQresultErrorMessage(result))
+            return PostgresError(state: state ?? .connection, message: Self.oneLine(message), statement: statement)
+        }
+    }
+
+    /// Returns an error with libpq's last message, for a lost connection or a call that libpq has refused.
+    func lost(_ statement: String) -> PostgresError { Self.lost(statement, Self.oneLine(PQerrorMessage(pointer))) }
+
+    private static func lost(_ statement: String, _ message: String) -> PostgresError {
+        PostgresError(state: .connection, message: message, statement: statement)
+    }
+
+    private static func oneLine(_ text: UnsafePointer<CChar>?) -> String {
+        let lines = text.map { String(cString: $0) } ?? ""
+        return lines.split { $0.isNewline }.map { $0.drop { $0 == "\t" } }.joined(separator: " ")
+    }
+
+    private static func oneLine(_ text: UnsafeMutablePointer<CChar>?) -> String {
+        oneLine(text.map { UnsafePointer($0) })
+    }
+
+    /// Derives the state from the message of an attempt to connect that failed, because libpq does not provide the
+    /// server's code for it.
+    ///
+    /// An unknown message, such as one in another language, gives ``PostgresError/State/connection``.
+    private static func state(ofConnectionMessage message: String) -> PostgresError.State {
+        func has(_ words: String) -> Bool { message.contains(words) }
+        if has("password authentication failed") || has("no password supplied") { return .invalidPassword }
+        if has("database \"") && has("does not exist") { return .unknownDatabase }
+        if has("role \"") && has("does not exist") || has("pg_hba.conf") || has("authentication failed") {
+            return .invalidAuthorization
+        }
+        if has("session is read-only") || has("server is in hot standby mode") { return .readOnly }
+        if has("too many clients") || has("remaining connection slots") { return .tooManyConnections }
+        return .connection
+    }
+}

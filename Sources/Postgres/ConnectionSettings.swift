@@ -1,0 +1,110 @@
+import CPostgres
+
+/// The server, the database and the way to connect, from a URL such as `postgres://user@host:5432/db?sslmode=require`.
+///
+/// libpq parses the URL, so several hosts, `service`, `sslmode` and libpq's other parameters have their usual meaning.
+/// For a parameter that neither the URL nor `defaults` contains, libpq uses its environment variable, such as `PGHOST`
+/// or `PGPASSFILE`.
+public struct ConnectionSettings: Equatable, Sendable {
+    /// A parameter of libpq and its value.
+    struct Option: Equatable, Sendable {
+        let keyword: String
+        var value: String
+    }
+
+    /// The parameters; each keyword occurs once.
+    private(set) var options: [Option]
+
+    /// The reason why a text cannot be parsed; the reason does not quote the text, which may contain a password.
+    public struct Invalid: Error, Equatable, Sendable {
+        /// The reason in a few words.
+        public let reason: String
+
+        /// Creates an error with this reason.
+        public init(reason: String) { self.reason = reason }
+    }
+
+    /// Parses a URL or a libpq connection string.
+    /// - Parameters:
+    ///   - url: The URL, or a connection string such as `host=db dbname=calls`.
+    ///   - password: The password, which replaces one in `url`; `nil` = that one, if there is one.
+    /// - Throws: ``Invalid``.
+    public init(url: String, password: String? = nil) throws(Invalid) {
+        guard !url.utf8.contains(0) else { throw Invalid(reason: "it contains a zero byte") }
+        guard url.hasPrefix("postgres://") || url.hasPrefix("postgresql://") || url.contains("=") else {
+            throw Invalid(reason: "it does not begin with postgres://")
+        }
+        var message: UnsafeMutablePointer<CChar>?
+        guard let parsed = PQconninfoParse(url, &message) else {
+            // libpq's message may quote the whole text.
+            PQfreemem(message)
+            throw Invalid(reason: "it must have the form postgres://user@host:port/database?parameter=value")
+        }
+        defer { PQconninfoFree(parsed) }
+        var given: [Option] = []
+        var next = parsed
+        while let keyword = next.pointee.keyword {
+            if let value = next.pointee.val {
+                given.append(Option(keyword: String(cString: keyword), value: String(cString: value)))
+            }
+            next += 1
+        }
+        options = Self.defaults.filter { preset in !given.contains { $0.keyword == preset.keyword } } + given
+        if let password { self = with(password: password) }
+    }
+
+    /// Returns the same settings with another password.
+    public func with(password: String) -> Self {
+        var copy = self
+        copy.options.removeAll { $0.keyword == "password" }
+        copy.options.append(Option(keyword: "password", value: password))
+        return copy
+    }
+
+    /// The values of parameters that the URL does not contain; they go before libpq's environment variables.
+    ///
+    /// The first five give up a host after some seconds: while connecting, on an idle connection (keep-alives), and
+    /// when the host does not acknowledge the bytes that were sent to it (`tcp_user_timeout`, in milliseconds).
+    private static let defaults = [
+        Option(keyword: "connect_timeout", value: "3"),
+        Option(keyword: "keepalives_idle", value: "5"),
+        Option(keyword: "keepalives_interval", value: "3"),
+        Option(keyword: "keepalives_count", value: "3"),
+        Option(keyword: "tcp_user_timeout", value: "14000"),
+        Option(keyword: "fallback_application_name", value: "ringline"),
+        // With several hosts, standbys are skipped.
+        Option(keyword: "target_session_attrs", value: "read-write"),
+        Option(keyword: "client_encoding", value: "UTF8"),
+    ]
+
+    private func value(_ keyword: String) -> String? { options.first { $0.keyword == keyword }?.value }
+
+    /// The server and the database, without user and password: `postgres://host:5432/db`.
+    public var shown: String {
+        let hosts = (value("host") ?? value("hostaddr") ?? "").split(separator: ",", omittingEmptySubsequences: false)
+        let ports = (value("port") ?? "").split(separator: ",", omittingEmptySubsequences: false)
+        let servers = hosts.enumerated().map { index, host in
+            let port = ports.count == hosts.count ? ports[index] : ports.first ?? ""
+            return String(host) + (port.isEmpty ? "" : ":\(port)")
+        }
+        return "postgres://\(servers.joined(separator: ","))/\(value("dbname") ?? value("user") ?? "")"
+    }
+
+    /// Whether a password is among the parameters.
+    public var hasPassword: Bool { value("password") != nil }
+    /// The user; `nil` = libpq chooses one (`PGUSER`, or else the name of the process's user).
+    public var user: String? { value("user") }
+    /// The database, or else the user, after whom libpq names the database by default; `nil` if neither is given.
+    public var database: String? { value("dbname") ?? value("user") }
+    /// The hosts, separated by commas; `nil` = libpq chooses one (`PGHOST`, or else the local socket).
+    public var host: String? { value("host") }
+
+    /// The same settings, but with a connection to a standby accepted as well.
+    public var acceptingStandbys: Self {
+        var copy = self
+        for index in copy.options.indices where copy.options[index].keyword == "target_session_attrs" {
+            copy.options[index].value = "any"
+        }
+        return copy
+    }
+}

@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import RecordCoding
 import SQLite
 
 /// Writes changes into the tables, with statements that are compiled once.

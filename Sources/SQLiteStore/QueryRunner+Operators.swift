@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import RecordCoding
 import SQLite
 
 /// The queries that only operators ask.

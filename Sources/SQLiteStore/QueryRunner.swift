@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import RecordCoding
 import SQLite
 
 /// Runs queries on a connection, and reads everything that a start of the server needs.

@@ -1,4 +1,5 @@
 import CallPorts
+import RecordCoding
 import SQLite
 import Threads
 

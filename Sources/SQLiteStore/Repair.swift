@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import RecordCoding
 import SQLite
 
 /// Repairs, at each opening, the impossible values that cannot just be ignored when they are read.
@@ -38,7 +39,7 @@ struct Repair {
             let value = try found.step() ? found.int64(0) : nil
             found.reset()
             guard let value, !range.contains(value) else { continue }
-            damages.note(DamagedValue(table: "meta", column: "value", row: name, remedy: .replaced))
+            damages.record(DamagedValue(table: "meta", column: "value", row: name, remedy: .replaced))
             switch name {
             case "forgetting_before":
                 // With a damaged value, the whole history might be deleted.
@@ -103,7 +104,7 @@ struct Repair {
             "SELECT user FROM revocation WHERE before NOT BETWEEN \(range.lowerBound) AND \(range.upperBound)"
         )
         while try found.step() {
-            damages.note(
+            damages.record(
                 DamagedValue(table: "revocation", column: "before", row: found.text(0), remedy: .replaced)
             )
         }
@@ -134,7 +135,7 @@ struct Repair {
             var rows: [Int64] = []
             while try found.step() { rows.append(found.int64(0)) }
             for row in rows {
-                damages.note(DamagedValue(table: table, column: column, row: "\(row)", remedy: remedy))
+                damages.record(DamagedValue(table: table, column: column, row: "\(row)", remedy: remedy))
                 try mend(row)
             }
         }

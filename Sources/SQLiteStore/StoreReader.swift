@@ -1,6 +1,7 @@
 public import CallCore
 public import CallPorts
 import Glibc
+import RecordCoding
 import SQLite
 
 /// Reads a data folder, whether its server runs or not, or a backup of one; for `ringline explain` and similar

@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import RecordCoding
 import SQLite
 
 /// The database while it is open for writing, on the writer's thread.

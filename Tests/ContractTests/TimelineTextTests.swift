@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import Testing
 
-@testable import SQLiteStore
+@testable import RecordCoding
 
 @Suite("The text of a timeline's event")
 struct TimelineTextTests {

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
-import SQLiteStore
+import RecordCoding
 import Testing
 
 @testable import CallTrace

@@ -1,15 +1,15 @@
-import CallCore
+package import CallCore
 import CallPorts
 import JSON
 
 /// The legs of a call as the JSON text of one column.
 ///
 /// The legs change with their call and are never queried without the call.
-enum LegText {
+package enum LegText {
     /// Returns the text of these legs.
     ///
     /// `[{"device":"iphone-a","mark":"ff","caller":true,"phase":"active"}]`
-    static func encode(_ legs: [Leg]) -> String {
+    package static func encode(_ legs: [Leg]) -> String {
         guard !legs.isEmpty else { return "[]" }
         var json = JSONWriter(capacity: 128 * legs.count)
         json.beginArray()
@@ -30,7 +30,7 @@ enum LegText {
     }
 
     /// Returns the legs in a text that ``encode(_:)`` wrote; `nil` for any other text.
-    static func decode(_ text: String) -> [Leg]? {
+    package static func decode(_ text: String) -> [Leg]? {
         if text == "[]" { return [] }
         let bytes = Array(text.utf8)
         // The kind of the JSON error is not needed: the calling code reports which call is damaged.

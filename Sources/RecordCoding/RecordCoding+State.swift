@@ -1,5 +1,5 @@
 import CallCore
-import CallPorts
+package import CallPorts
 import CallWire
 import JSON
 
@@ -10,7 +10,7 @@ import JSON
 /// they come again.
 extension CallRecord {
     /// The text of the column.
-    var stateText: String {
+    package var stateText: String {
         var json = JSONWriter()
         json.beginObject()
         if let answeringDevice = session.answeringDevice {
@@ -57,7 +57,7 @@ extension CallRecord {
     }
 
     /// Returns the call with the parts that the column's text contains; `nil` when the text is not a JSON object.
-    func with(stateText text: String) -> CallRecord? {
+    package func with(stateText text: String) -> CallRecord? {
         guard let object = try? JSONObject(Array(text.utf8)) else { return nil }  // the parser's error is of no use
         var record = self
         for member in object.members {

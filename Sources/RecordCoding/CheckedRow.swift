@@ -1,16 +1,15 @@
 import CallCore
 import CallPorts
-import SQLite
 
 /// A row whose values are checked before any code computes with them.
 ///
 /// All integers that have a range, and all words, are read through this type, except the counters in `meta`, which
-/// ``Repair`` checks.
+/// each store checks when it is opened.
 ///
 /// An impossible moment or count is replaced by the nearest possible one. A row is left out if a number, an id or a
 /// word that it needs is unusable. Both cases are recorded in `damages`.
-struct CheckedRow {
-    let row: Statement
+struct CheckedRow<Row: StoredRow> {
+    let row: Row
     let table: String
     /// The columns that identify a row.
     let key: [Int32]
@@ -33,14 +32,14 @@ struct CheckedRow {
     func number(_ column: Int32, in range: ClosedRange<Int64> = StorableRange.numbers) -> Int64? {
         let value = row.int64(column)
         if range.contains(value) { return value }
-        note(column, .leftOut)
+        recordDamage(column, .leftOut)
         return nil
     }
 
     /// Returns a column as a value without which the row is useless; `nil` if it cannot be parsed.
     func value<Value>(_ column: Int32, _ parse: (String) -> Value?) -> Value? {
         if let value = parse(row.text(column)) { return value }
-        note(column, .leftOut)
+        recordDamage(column, .leftOut)
         return nil
     }
 
@@ -58,13 +57,13 @@ struct CheckedRow {
 
     private func replacing(_ value: Int64, at column: Int32, by range: ClosedRange<Int64>) -> Int64 {
         if range.contains(value) { return value }
-        note(column, .replaced)
+        recordDamage(column, .replaced)
         return min(max(value, range.lowerBound), range.upperBound)
     }
 
-    private func note(_ column: Int32, _ remedy: DamagedValue.Remedy) {
+    private func recordDamage(_ column: Int32, _ remedy: DamagedValue.Remedy) {
         // A damaged key may be long; its beginning is enough to identify the row.
         let name = key.map { String(row.text($0).prefix(128)) }.joined(separator: " ")
-        damages.note(DamagedValue(table: table, column: row.columnName(column), row: name, remedy: remedy))
+        damages.record(DamagedValue(table: table, column: row.columnName(column), row: name, remedy: remedy))
     }
 }

@@ -1,27 +1,36 @@
-import CallCore
+package import CallCore
 import CallPorts
 
 // The text of typed values in the database. The text must not change, because databases of older versions contain it.
 
 /// The columns of a log entry that hold its content and its audience.
-struct EntryColumns: Equatable {
+package struct EntryColumns: Equatable {
     /// The kind of the signal, such as `offer` or `ice`; `call` for a change of state.
-    var kind: String
+    package var kind: String
     /// The device that sent the signal, or that answered the call; `nil` = the server itself.
-    var sender: DeviceIdentity?
+    package var sender: DeviceIdentity?
     /// The sender's side, or for a change of state the state and its reason; after that, the audience.
-    var audience: String
+    package var audience: String
     /// For a signal: the `id` that its sender gave it.
     ///
     /// For a change of state: the callId of the call that replaces this one, or the `id` of the offer.
-    var signalID: String?
+    package var signalID: String?
     /// A digest that distinguishes descriptions; 0 where there is no description.
-    var digest: UInt64
+    package var digest: UInt64
+
+    /// Creates columns from their values, such as those of a row.
+    package init(kind: String, sender: DeviceIdentity?, audience: String, signalID: String?, digest: UInt64) {
+        self.kind = kind
+        self.sender = sender
+        self.audience = audience
+        self.signalID = signalID
+        self.digest = digest
+    }
 }
 
 extension EntryColumns {
     /// The columns of an entry.
-    init(_ entry: LogEntry) {
+    package init(_ entry: LogEntry) {
         switch entry.content {
         case .signal(let kind, let side, let device, let id, let digest):
             self.init(
@@ -43,7 +52,7 @@ extension EntryColumns {
     }
 
     /// Returns the entry with this `seq` and moment; `nil` when the columns are inconsistent.
-    func entry(seq: UInt64, at moment: Moment) -> LogEntry? {
+    package func entry(seq: UInt64, at moment: Moment) -> LogEntry? {
         let parts = self.audience.split(separator: ">", maxSplits: 1)
         guard parts.count == 2, let audience = LogEntry.Audience(kept: parts[1]) else { return nil }
         if let kind = SignalKind(rawValue: kind), let side = Side(rawValue: String(parts[0])), let sender {

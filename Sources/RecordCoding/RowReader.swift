@@ -1,20 +1,23 @@
-import CallCore
-import CallPorts
-import SQLite
+package import CallCore
+package import CallPorts
 
 /// Creates records from rows.
 ///
-/// A row that cannot be read gives `nil` and is recorded in ``damages``.
-struct RowReader {
-    let damages: DamageLog
+/// A row that cannot be read gives `nil` and is recorded in the `DamageLog`.
+package struct RowReader {
+    private let damages: DamageLog
 
-    static let callColumns = """
+    /// Creates a reader that records impossible values in a log.
+    package init(damages: DamageLog) { self.damages = damages }
+
+    /// The columns of a call, in the order in which ``call(_:)`` reads them.
+    package static let callColumns = """
         number, id, epoch, room, caller, callee, display_name, has_video, started_at, ring_until, answered_at, \
         active_at, ended_at, reason, replaced_by, hidden, legs, state
         """
 
     /// Returns the call in a row of ``callColumns``.
-    func call(_ statement: Statement) -> CallRecord? {
+    package func call(_ statement: some StoredRow) -> CallRecord? {
         let row = CheckedRow(row: statement, table: "call", key: [0], damages: damages)
         guard let number = row.number(0), let id = row.value(1, CallID.init),
             let epoch = row.number(2, in: StorableRange.epochs), let caller = row.value(4, UserID.init),
@@ -44,10 +47,11 @@ struct RowReader {
         return row.value(17) { record.with(stateText: $0) }
     }
 
-    static let entryColumns = "call, seq, at, kind, device, mark, audience, signal_id, digest, object"
+    /// The columns of an entry, in the order in which ``entry(_:)`` reads them.
+    package static let entryColumns = "call, seq, at, kind, device, mark, audience, signal_id, digest, object"
 
     /// Returns the entry in a row of ``entryColumns``.
-    func entry(_ statement: Statement) -> EntryRecord? {
+    package func entry(_ statement: some StoredRow) -> EntryRecord? {
         let row = CheckedRow(row: statement, table: "entry", key: [0, 1], damages: damages)
         guard let seq = row.number(1), let device = row.word(4, DeviceID.init) else { return nil }
         let fingerprint = TokenFingerprint(rawValue: UInt64(bitPattern: statement.int64(5)))
@@ -63,10 +67,11 @@ struct RowReader {
         return EntryRecord(entry, object: statement.bytes(9)[...])
     }
 
-    static let eventColumns = "at, event, details, call"
+    /// The columns of an event, in the order in which ``event(_:)`` reads them.
+    package static let eventColumns = "at, event, details, call"
 
     /// Returns the event in a row of ``eventColumns``.
-    func event(_ statement: Statement) -> TimelineRecord {
+    package func event(_ statement: some StoredRow) -> TimelineRecord {
         let row = CheckedRow(row: statement, table: "event", key: [3, 1], damages: damages)
         return TimelineRecord(
             at: row.moment(0),
@@ -74,14 +79,17 @@ struct RowReader {
         )
     }
 
-    static let deviceColumns = """
-        user, id, is_named, platform, bundle_id, voip_token, voip_token_at, alert_token, alert_token_at, fcm_token, \
+    /// The columns of a device, in the order in which ``device(_:)`` reads them.
+    ///
+    /// `user` is quoted because it is a reserved word of PostgreSQL.
+    package static let deviceColumns = """
+        "user", id, is_named, platform, bundle_id, voip_token, voip_token_at, alert_token, alert_token_at, fcm_token, \
         environment, working_environment, created_at, seen_at, unanswered_pushes, push_at, push_status, push_reason, \
         push_environment, push_hint
         """
 
     /// Returns the device in a row of ``deviceColumns``.
-    func device(_ statement: Statement) -> DeviceRecord? {
+    package func device(_ statement: some StoredRow) -> DeviceRecord? {
         let row = CheckedRow(row: statement, table: "device", key: [0, 1], damages: damages)
         guard let user = row.value(0, UserID.init), let id = row.value(1, DeviceID.init),
             let environment = row.word(10, APNsEnvironment.init(rawValue:)),
@@ -118,27 +126,27 @@ struct RowReader {
     }
 
     /// Returns the block in a row `by, blocked, at`.
-    func block(_ statement: Statement) -> BlockRecord? {
+    package func block(_ statement: some StoredRow) -> BlockRecord? {
         let row = CheckedRow(row: statement, table: "block", key: [0, 1], damages: damages)
         guard let by = row.value(0, UserID.init), let blocked = row.value(1, UserID.init) else { return nil }
         return BlockRecord(by: by, blocked: blocked, at: row.moment(2))
     }
 
     /// Returns the user and the end of do-not-disturb in a row `user, until`.
-    func doNotDisturb(_ statement: Statement) -> (UserID, Moment)? {
+    package func doNotDisturb(_ statement: some StoredRow) -> (UserID, Moment)? {
         let row = CheckedRow(row: statement, table: "do_not_disturb", key: [0], damages: damages)
         return row.value(0, UserID.init).map { ($0, row.moment(1, in: StorableRange.untils)) }
     }
 
     /// Returns the user and the time in a row `user, before`: the user's tokens that were issued up to this time are
     /// refused.
-    func revocation(_ statement: Statement) -> (UserID, Moment)? {
+    package func revocation(_ statement: some StoredRow) -> (UserID, Moment)? {
         let row = CheckedRow(row: statement, table: "revocation", key: [0], damages: damages)
         return row.value(0, UserID.init).map { ($0, row.moment(1)) }
     }
 
     /// Returns the key and the epoch in a row `id, caller, callee, epoch`.
-    func epoch(_ statement: Statement) -> (CallKey, UInt32)? {
+    package func epoch(_ statement: some StoredRow) -> (CallKey, UInt32)? {
         let row = CheckedRow(row: statement, table: "call", key: [0], damages: damages)
         guard let id = row.value(0, CallID.init), let caller = row.value(1, UserID.init),
             let callee = row.value(2, UserID.init), let epoch = row.number(3, in: StorableRange.epochs)

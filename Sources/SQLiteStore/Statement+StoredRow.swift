@@ -1,0 +1,5 @@
+import RecordCoding
+import SQLite
+
+/// A statement stands for its current row.
+extension Statement: StoredRow {}

@@ -1,12 +1,12 @@
 import CallCore
-import CallPorts
+package import CallPorts
 import Threads
 
 /// The test bench of a case: it opens stores one after another at one place, and collects their reports.
 final class StoreBench {
     private let storage: any StoreContract.Storage
     private var store: (any CallStore)?
-    private(set) var reports = Reports()
+    private(set) var reports = StoreReports()
     private var lastTicket: UInt64 = 0
     private var lastQuery: UInt64 = 0
 
@@ -17,7 +17,7 @@ final class StoreBench {
     /// Tickets start again at 1, as in a new process.
     @discardableResult
     func open() throws -> StoredState {
-        let reports = Reports()
+        let reports = StoreReports()
         self.reports = reports
         lastTicket = 0
         let store = storage.makeStore { reports.add($0) }
@@ -105,19 +105,29 @@ final class StoreBench {
 }
 
 /// The reports of a store so far.
-final class Reports: Sendable {
-    struct Found: Sendable {
-        var committed: [Ticket] = []
-        var results: [StoreQueryID: StoreResult] = [:]
+package final class StoreReports: Sendable {
+    /// The contents of the reports.
+    package struct Found: Sendable {
+        /// The tickets up to which commits were reported as durable, in order.
+        package var committed: [Ticket] = []
+        /// The results of queries.
+        package var results: [StoreQueryID: StoreResult] = [:]
         /// Queries whose results were reported more than once.
-        var repeated: [StoreQueryID] = []
-        /// The reports in order: `"committed 1"`, `"answered 1"`, `"stalled"`, `"damaged"`, `"recovered"`.
-        var reported: [String] = []
+        package var repeated: [StoreQueryID] = []
+        /// The messages of stalls, depositions and failed queries, in order.
+        package var failures: [String] = []
+        /// The reports in order, such as `committed 1`, `answered 1`, `failed 2`, `stalled`, `recovered`, `deposed`,
+        /// `behind 3 0` (resent and lost commits), and `damaged call.ended_at`.
+        package var reported: [String] = []
     }
 
     private let found = Monitor(Found())
 
-    func add(_ report: StoreReport) { found.withLock { Self.add(report, to: &$0) } }
+    /// Creates an empty collection.
+    package init() {}
+
+    /// Adds a report; from any thread.
+    package func add(_ report: StoreReport) { found.withLock { Self.add(report, to: &$0) } }
 
     private static func add(_ report: StoreReport, to found: inout Found) {
         switch report {
@@ -127,23 +137,37 @@ final class Reports: Sendable {
         case .queryResult(let id, let result):
             if found.results[id] != nil { found.repeated.append(id) }
             found.results[id] = result
-            found.reported.append("answered \(id.rawValue)")
-        case .stalled: found.reported.append("stalled")
-        case .damaged: found.reported.append("damaged")
+            if case .failed(let failure) = result {
+                found.reported.append("failed \(id.rawValue)")
+                found.failures.append(failure.message)
+            } else {
+                found.reported.append("answered \(id.rawValue)")
+            }
+        case .stalled(let failure):
+            found.reported.append("stalled")
+            found.failures.append(failure.message)
+        case .damaged(let damage): found.reported.append("damaged \(damage.table).\(damage.column)")
         case .recovered: found.reported.append("recovered")
+        case .deposed(let failure):
+            found.reported.append("deposed")
+            found.failures.append(failure.message)
+        case .behind(let resent, let lost): found.reported.append("behind \(resent) \(lost)")
         }
     }
 
     /// All reports so far.
-    var now: Found { found.withLock { $0 } }
+    package var now: Found { found.withLock { $0 } }
 
     /// Waits until a condition holds, for at most 20 seconds.
     @discardableResult
-    func wait(_ what: String, until isSo: (Found) -> Bool) throws -> Found {
+    package func wait(_ what: String, until isSo: (Found) -> Bool) throws -> Found {
         if let found = found.wait(until: .now + .seconds(20), for: { isSo($0) ? $0 : nil }) { return found }
         let last = now.reported.suffix(5).joined(separator: ", ")
         throw StoreContract.Violation(description: "waited in vain for: \(what); last reports: \(last)")
     }
+
+    /// Waits until a condition on ``Found/reported`` holds, for at most 20 seconds.
+    package func wait(until isSo: ([String]) -> Bool) throws { try wait("a report") { isSo($0.reported) } }
 }
 
 /// Throws a violation unless both values are equal.

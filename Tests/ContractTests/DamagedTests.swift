@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallTesting
 import Foundation
 import SQLite
 import SQLiteStore
@@ -164,7 +165,7 @@ struct DamagedTests {
             store.submit(.history(try user("10"), limit: 9, before: nil), as: StoreQueryID(rawValue: number))
         }
         try reports.wait { $0.contains("answered 3") }
-        #expect(reports.now.count { $0 == "damaged call.started_at" } == 1)
+        #expect(reports.now.reported.count { $0 == "damaged call.started_at" } == 1)
         store.close()
     }
 
@@ -277,7 +278,7 @@ struct DamagedTests {
         store.commit([.call(next), .uncleanStartsForgotten], as: Ticket(rawValue: 2))
         store.submit(.history(try user("10"), limit: 9, before: nil), as: StoreQueryID(rawValue: 1))
         try reports.wait { $0.contains("answered 1") }
-        #expect(reports.now.contains("committed 2"), context)
+        #expect(reports.now.reported.contains("committed 2"), context)
         let found = try SQLiteCallStore.reader(of: folder.path)
         #expect(try found.history(of: try user("10"), limit: 9).first?.number == next.number, context)
     }

@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallTesting
 import Foundation
 import Glibc
 import SQLiteStore
@@ -196,15 +197,15 @@ struct SQLiteStoreFailureTests {
         store.submit(.history(try sampleCall(1).caller, limit: 1, before: nil), as: StoreQueryID(rawValue: 1))
         // While the store is stalled, a query fails immediately and does not wait for the disk.
         try reports.wait { $0.last == "failed 1" }
-        #expect(reports.failures.last?.contains("No space is left") == true)
-        #expect(reports.failures.last?.contains(folder.path) == true)
+        #expect(reports.now.failures.last?.contains("No space is left") == true)
+        #expect(reports.now.failures.last?.contains(folder.path) == true)
         faults.pageLimit = nil
         try reports.wait { $0.last == "committed 3" }
         store.submit(.history(try sampleCall(1).caller, limit: 1, before: nil), as: StoreQueryID(rawValue: 2))
         try reports.wait { $0.last == "answered 2" }
         store.close()
         #expect(
-            reports.now.filter { $0 != "committed 2" } == [
+            reports.now.reported.filter { $0 != "committed 2" } == [
                 "committed 1", "stalled", "failed 1", "recovered", "committed 3", "answered 2",
             ]
         )
@@ -225,7 +226,7 @@ struct SQLiteStoreFailureTests {
         store.commit([.call(call)], as: Ticket(rawValue: 1))
         try reports.wait { $0 == ["stalled"] }
         store.close()
-        #expect(reports.now == ["stalled"])
+        #expect(reports.now.reported == ["stalled"])
         let state = try SQLiteCallStore(folder: folder.path) { _ in }.open(at: Moment(milliseconds: 0))
         #expect(state.uncleanStarts == 1)
         #expect(state.calls.isEmpty)
@@ -246,38 +247,4 @@ func sampleCall(_ number: Int64) throws -> CallRecord {
         startedAt: Moment(milliseconds: 1),
         ringUntil: Moment(milliseconds: 2)
     )
-}
-
-/// The reports of a store, in order.
-final class StoreReports: Sendable {
-    private let told = Monitor<(words: [String], failures: [String])>(([], []))
-
-    var now: [String] { told.withLock { $0.words } }
-    var failures: [String] { told.withLock { $0.failures } }
-
-    func add(_ report: StoreReport) {
-        told.withLock { told in
-            switch report {
-            case .committed(let ticket): told.words.append("committed \(ticket.rawValue)")
-            case .stalled(let failure):
-                told.words.append("stalled")
-                told.failures.append(failure.message)
-            case .recovered: told.words.append("recovered")
-            case .damaged(let damage): told.words.append("damaged \(damage.table).\(damage.column)")
-            case .queryResult(let id, .failed(let failure)):
-                told.words.append("failed \(id.rawValue)")
-                told.failures.append(failure.message)
-            case .queryResult(let id, _): told.words.append("answered \(id.rawValue)")
-            }
-        }
-    }
-
-    func wait(until isSo: ([String]) -> Bool) throws {
-        for _ in 0..<10_000 {
-            if isSo(now) { return }
-            usleep(2_000)
-        }
-        Issue.record("waited in vain; reported so far: \(now)")
-        throw StoreFailure("timeout")
-    }
 }

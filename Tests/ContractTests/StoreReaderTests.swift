@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallTesting
 import Foundation
 import Glibc
 import SQLiteStore

@@ -55,7 +55,7 @@ let testing: [Target] = [
     tests(
         "SwitchboardTests",
         [
-            "Switchboard", "CallTrace", "CallPorts", "SQLiteStore", "CallCore", "CallWire", "CallClient", "JSON",
+            "Switchboard", "CallTrace", "CallPorts", "RecordCoding", "CallCore", "CallWire", "CallClient", "JSON",
             "SeededRandom",
         ]
     ),
@@ -66,7 +66,13 @@ let testing: [Target] = [
     tests("SQLiteTests", ["SQLite"]),
     tests(
         "ContractTests",
-        ["SQLiteStore", "SQLite", "MemoryStore", "CallPorts", "CallTesting", "CallCore", "Threads"]
+        [
+            "SQLiteStore", "SQLite", "RecordCoding", "MemoryStore", "CallPorts", "CallTesting", "CallCore", "Threads",
+        ]
+    ),
+    tests(
+        "PostgresStoreTests",
+        ["PostgresStore", "Postgres", "CallPorts", "CallTesting", "CallCore", "Threads"]
     ),
     tests(
         "ApplePushTests",
@@ -114,7 +120,13 @@ let benchmarks: [Target] =
             dependencies: ["Switchboard", "CallPorts", "SocketIO", "CallCore", "CallWire", "JSON"],
             path: "Tests/Benchmarks/pure",
             swiftSettings: house
-        )
+        ),
+        .executableTarget(
+            name: "store-benchmarks",
+            dependencies: ["PostgresStore", "Postgres", "SQLiteStore", "CallPorts", "CallCore", "Threads"],
+            path: "Tests/Benchmarks/store",
+            swiftSettings: house
+        ),
     ]
 
 /// The code that reads untrusted bytes, for libFuzzer.
@@ -169,9 +181,13 @@ let package = Package(
         library("Threads"),
 
         // Storage.
+        library("RecordCoding", ["Threads", "CallPorts", "CallWire", "CallCore", "JSON"]),
         system("CSQLite", apt: "libsqlite3-dev"),
         library("SQLite", ["CSQLite"]),
-        library("SQLiteStore", ["SQLite", "Threads", "CallPorts", "CallWire", "CallCore", "JSON"]),
+        library("SQLiteStore", ["RecordCoding", "SQLite", "Threads", "CallPorts", "CallCore"]),
+        system("CPostgres", apt: "libpq-dev"),
+        library("Postgres", ["CPostgres"]),
+        library("PostgresStore", ["RecordCoding", "Postgres", "Threads", "CallPorts", "CallCore", deques]),
         library("MemoryStore", ["CallPorts", "CallCore"], pure),
 
         // Pushes.
@@ -196,7 +212,8 @@ let package = Package(
         .executableTarget(
             name: "ringline",
             dependencies: [
-                "Gateway", "Identity", "SQLiteStore", "MemoryStore", "ApplePush", "Switchboard", "CallTrace",
+                "Gateway", "Identity", "SQLiteStore", "PostgresStore", "Postgres", "MemoryStore", "ApplePush",
+                "Switchboard", "CallTrace",
                 "CallPorts",
                 "CallCore", "CallWire",
                 "LibWebSockets", "Threads", "OutboundHTTP", "Diagnostics",

@@ -37,6 +37,12 @@ public enum StoreReport: Sendable {
     case stalled(StoreFailure)
     /// Writing works again.
     case recovered
+    /// Another server has taken over the database. This server's changes are no longer written, and it must end.
+    case deposed(StoreFailure)
+    /// The database had lost commits that it had confirmed, because a standby without them has taken over.
+    ///
+    /// The store has sent `resent` of them again, which are durable now; it no longer had the `lost` older ones.
+    case behind(resent: Int, lost: Int)
     /// An invalid value was read.
     indirect case damaged(DamagedValue)
     /// The result of a query.

@@ -135,8 +135,17 @@ public final class Gateway: @unchecked Sendable {
 
     /// Handles a report of the store; from any thread.
     public func take(_ report: StoreReport) {
-        server?.post { [self] in feed(.stored(report)) }
+        server?.post { [self] in
+            feed(.stored(report))
+            if case .deposed(let failure) = report {
+                storeFailure = failure
+                drain()
+            }
+        }
     }
+
+    /// The failure for which the server ended: another server has taken over the database; `nil` if there was none.
+    public private(set) var storeFailure: StoreFailure?
 
     /// Handles an event of the wall clock; from any thread.
     package func take(_ event: ServerTime.Event) {
@@ -344,6 +353,11 @@ public final class Gateway: @unchecked Sendable {
             )
         case .storeStalled(let why): log.error("the store cannot write", [.error(UntrustedText(why))])
         case .storeRecovered: log.notice("the store can write again")
+        case .storeBehind(let resent, let lost):
+            log.error(
+                "the database had lost commits that it had confirmed; see Troubleshooting",
+                [.error(about: OperatorText("\(resent) were sent again, \(lost) are lost"))]
+            )
         case .oddClock(let age):
             log.warning(
                 "the clock is far from the newest call or device; no history is deleted for an hour",

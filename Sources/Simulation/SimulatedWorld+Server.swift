@@ -200,7 +200,7 @@ extension SimulatedWorld {
         case .began(let id, let epoch): log("server: call \(id.text)/\(epoch) begins")
         case .ended(let id, let epoch, let reason): log("server: call \(id.text)/\(epoch) ended, \(reason.rawValue)")
         case .unreadable(let number): fail("I4", "call number \(number.rawValue) was stored and cannot be read")
-        case .pushFailed, .storeStalled, .storeRecovered, .oddClock, .damaged: break
+        case .pushFailed, .storeStalled, .storeRecovered, .storeBehind, .oddClock, .damaged: break
         }
     }
 

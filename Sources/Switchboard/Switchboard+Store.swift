@@ -21,6 +21,12 @@ extension Switchboard {
         case .recovered:
             metrics.isStalled = false
             turn.out.append(.note(.storeRecovered))
+        case .deposed(let failure):
+            // The gateway ends the server. Until then, the server is stalled, so it acknowledges nothing.
+            metrics.isStalled = true
+            turn.out.append(.note(.storeStalled(failure.message)))
+            refuseWaitingRequests()
+        case .behind(let resent, let lost): turn.out.append(.note(.storeBehind(resent: resent, lost: lost)))
         case .damaged(let damage): noteDamage(damage)
         case .queryResult(let id, let result):
             if case .failed(let failure) = result { trace(from: .connections, .queryFailed(failure)) }

@@ -141,4 +141,23 @@ struct StalledStoreTests {
         #expect(talk.world.takeFrames(of: talk.caller).types == ["ack"])
         #expect(talk.world.notes.suffix(2) == [.storeStalled("disk full"), .storeRecovered])
     }
+
+    @Test("After another server has taken over the database, a server acknowledges nothing more")
+    func deposed() throws {
+        let talk = try stalled()
+        talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
+        let before = talk.world.request(try principal("11"), .block(try user("12")))
+        talk.clear()
+        talk.world.give(.stored(.deposed(StoreFailure("taken over"))))
+        #expect(talk.world.replies[before]?.status == 503)
+        #expect(!talk.world.takeFrames(of: talk.caller).types.contains("ack"))
+        #expect(talk.world.notes.last == .storeStalled("taken over"))
+    }
+
+    @Test("The numbers of commits that the database had lost are reported for the log")
+    func behind() throws {
+        let talk = try stalled()
+        talk.world.give(.stored(.behind(resent: 3, lost: 1)))
+        #expect(talk.world.notes.last == .storeBehind(resent: 3, lost: 1))
+    }
 }

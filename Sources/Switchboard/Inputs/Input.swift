@@ -97,6 +97,8 @@ extension Switchboard {
         case storeStalled(String)
         /// The store can write again.
         case storeRecovered
+        /// The database had lost commits that it had confirmed: `resent` of them were sent again, `lost` are gone.
+        case storeBehind(resent: Int, lost: Int)
         /// The store contains an invalid value.
         indirect case damaged(DamagedValue)
         /// The record of a stored call is inconsistent; the call was left out.

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 import JSON
-import SQLiteStore
+import RecordCoding
 import SeededRandom
 import Testing
 

@@ -1,0 +1,73 @@
+import CallPorts
+import Postgres
+
+extension Connection {
+    /// The purpose of a connection, on which its timeouts depend.
+    enum Purpose {
+        /// Commits. PostgreSQL must never cancel one: if a commit is cancelled while it waits for the standby, its
+        /// changes are visible although a fail-over may lose them. So the timeouts of statements and of idle
+        /// transactions are off, whatever the role's settings are.
+        case commits
+        /// Queries, each of which may take 10 s.
+        case queries
+    }
+
+    /// Connects, checks that the store can use the server and the database, and makes the settings on which it relies.
+    /// - Throws: `StoreFailure`, which explains to the operator why there is no usable connection.
+    static func open(_ options: StoreOptions, for purpose: Purpose) throws(StoreFailure) -> Connection {
+        do throws(PostgresError) {
+            let connection = try Connection(options.settings)
+            if let reason = connection.reasonToRefuse(options) {
+                throw PostgresError(state: .refused, message: reason, statement: "")
+            }
+            try connection.execute(SQL("session settings", settings(options, purpose)))
+            return connection
+        } catch  where error.state == .refused {
+            throw StoreFailure(error.message)
+        } catch {
+            throw StoreFailure(error, options)
+        }
+    }
+
+    /// Returns why the store cannot use the server or the database; `nil` if it can.
+    private func reasonToRefuse(_ options: StoreOptions) -> String? {
+        if serverVersion < 130_000 {
+            let version = "\(serverVersion / 10_000).\(serverVersion % 10_000)"
+            return "The database \(options.settings.shown) is PostgreSQL \(version); ringline needs 13 or later."
+        }
+        if let encoding = reportedSetting("server_encoding"), encoding != "UTF8" {
+            return """
+                The database \(options.settings.shown) has the encoding \(encoding); create one with \
+                createdb --encoding=UTF8 --template=template0.
+                """
+        }
+        return nil
+    }
+
+    /// Returns the SQL that makes the settings of a connection.
+    private static func settings(_ options: StoreOptions, _ purpose: Purpose) -> String {
+        let timeouts =
+            switch purpose {
+            case .commits: "SET statement_timeout = 0; SET lock_timeout = '2s'"
+            case .queries: "SET statement_timeout = '10s'; SET default_transaction_read_only = on"
+            }
+        // With `off`, a crash of the database could lose confirmed commits; with `local`, a fail-over to a synchronous
+        // standby could. Every other value stays.
+        return """
+            SET search_path TO \(options.quotedSchema); \(timeouts);
+            SET idle_in_transaction_session_timeout = 0; SET default_transaction_isolation = 'read committed';
+            SET jit = off;
+            SELECT set_config('synchronous_commit', 'on', false)
+            WHERE current_setting('synchronous_commit') IN ('off', 'local')
+            """
+    }
+}
+
+extension PostgresError.State {
+    /// PostgreSQL was reached, but the store cannot use it.
+    fileprivate static let refused = Self(rawValue: "RLUNF")
+    /// The fence has failed because another server owns the database.
+    static let deposed = Self(rawValue: "RL001")
+    /// The fence has failed because the ticket is committed already.
+    static let repeated = Self(rawValue: "RL002")
+}

@@ -1,0 +1,360 @@
+import CallPorts
+import Postgres
+
+/// The store after it has claimed the database, on the writer's thread: it commits, and renews the lease.
+///
+/// After its connection was lost, it reads from the database which commits are durable, and sends the others again.
+final class Owner {
+    private let options: StoreOptions
+    private let ownership: Ownership
+    private let claim: Ownership.Claim
+    private let queries: QueryThread
+    private let queue: WriterQueue
+    private let report: @Sendable (StoreReport) -> Void
+
+    /// The connection; `nil` after it was lost, while it is unknown whether the last transaction was committed.
+    private var connection: Connection?
+    /// The newest ticket that was reported as durable.
+    private var reported: UInt64 = 0
+    private var recentCommits: RecentCommits
+    private var retention = Retention()
+    /// When the lease must be renewed at the latest.
+    private var renewAt: ContinuousClock.Instant
+    /// Whether a stall was reported, and no recovery since.
+    private var isStalled = false
+
+    /// The result of ``save(_:before:)``.
+    private enum Outcome {
+        /// All commits are durable.
+        case done
+        /// The store was dropped, or it was closed and a last attempt has failed.
+        case givenUp
+        /// Another server owns the database.
+        case deposed
+    }
+
+    /// The reason why an attempt to commit ended without success.
+    private enum AttemptFailure: Error {
+        /// A further attempt may succeed.
+        case failed(StoreFailure)
+        /// The store was dropped, or it was closed and the database does not respond.
+        case givenUp
+        /// Another server owns the database.
+        case deposed(StoreFailure)
+    }
+
+    init(
+        _ options: StoreOptions,
+        _ ownership: Ownership,
+        _ claim: Ownership.Claim,
+        _ connection: Connection,
+        _ queries: QueryThread,
+        _ queue: WriterQueue,
+        _ report: @escaping @Sendable (StoreReport) -> Void
+    ) {
+        self.options = options
+        self.ownership = ownership
+        self.claim = claim
+        self.connection = connection
+        self.queries = queries
+        self.queue = queue
+        self.report = report
+        recentCommits = RecentCommits(limit: options.recentCommitsLimit)
+        renewAt = .now + Self.renewalInterval(options)
+    }
+
+    private static func renewalInterval(_ options: StoreOptions) -> Duration {
+        .milliseconds(options.leaseMilliseconds / 3)
+    }
+
+    /// Serves the queue until the store is closed or dropped.
+    func serve() {
+        while true {
+            var taken = queue.takeAll(until: retention.isUnfinished ? .now : renewAt)
+            guard !taken.isAbandoned else { return }
+            var outcome = Outcome.done
+            if !taken.commits.isEmpty || retention.isUnfinished || .now >= renewAt {
+                outcome = save(taken.commits, before: &taken.queries)
+            }
+            switch outcome {
+            case .done: queries.put(taken.queries)
+            case .givenUp: return
+            case .deposed: return refuseEverything()
+            }
+            if taken.isClosing { return release() }
+        }
+    }
+
+    /// Releases the database.
+    ///
+    /// If this fails, the lease runs out, and the next start counts an unclean start, which is the safe side.
+    private func release() {
+        guard let connection else { return }
+        _ = try? ownership.release(claim, on: connection)  // see above: a failure is harmless
+    }
+
+    /// Fails all queries and drops all commits until the store is closed or dropped, because another server owns the
+    /// database.
+    private func refuseEverything() {
+        let failure = deposition
+        while true {
+            var taken = queue.takeAll(until: .now + .seconds(3_600))
+            refuse(&taken.queries, failure)
+            if taken.isClosing || taken.isAbandoned { return }
+        }
+    }
+
+    private var deposition: StoreFailure {
+        StoreFailure(
+            """
+            Another ringline has taken over the database \(options.settings.shown), so this one ends. This one was cut \
+            off from the database, or did not renew its lease in time. Servers that run at the same time need a \
+            database each.
+            """
+        )
+    }
+
+    // MARK: Saving
+
+    /// Makes all these commits durable, with as many attempts as that takes.
+    ///
+    /// If the store stalls meanwhile, the `queries`, which were queued with the commits, fail and are removed.
+    private func save(
+        _ commits: [WriterQueue.Commit],
+        before queries: inout [WriterQueue.SubmittedQuery]
+    ) -> Outcome {
+        var pending = commits[...]
+        var pauseMilliseconds: Int64 = 50
+        var hasReconnected = connection == nil
+        while true {
+            do throws(AttemptFailure) {
+                try attempt(&pending, &queries)
+                return .done
+            } catch {
+                switch error {
+                case .givenUp: return .givenUp
+                case .deposed(let failure):
+                    report(.deposed(failure))
+                    refuse(&queries, failure)
+                    return .deposed
+                case .failed(let failure):
+                    // A single lost connection is no stall: a server that has only restarted can be reached at once.
+                    if connection == nil, !hasReconnected {
+                        hasReconnected = true
+                        continue
+                    }
+                    let wasClosing = queue.isClosing
+                    stall(failure, &queries)
+                    guard !wasClosing, pause(pauseMilliseconds, failure) else { return .givenUp }
+                    pauseMilliseconds = min(pauseMilliseconds * 2, 1_000)
+                }
+            }
+        }
+    }
+
+    /// Commits everything in `pending`, in transactions of a limited size.
+    ///
+    /// Removes from `pending` what is durable, also if a later transaction fails.
+    private func attempt(
+        _ pending: inout ArraySlice<WriterQueue.Commit>,
+        _ queries: inout [WriterQueue.SubmittedQuery]
+    ) throws(AttemptFailure) {
+        if connection == nil { try resume(&pending, &queries) }
+        repeat {
+            try transaction(Self.nextPart(of: pending), &pending, &queries)
+        } while !pending.isEmpty
+    }
+
+    /// The estimated size in bytes from which a transaction takes no further commit.
+    private static let transactionBytes = 8 << 20
+
+    /// Returns the first commits, as many as go into one transaction.
+    ///
+    /// After a lost connection, the same commits must go into the transaction again, because the fence recognizes it by
+    /// the ticket of its last commit.
+    private static func nextPart(of pending: ArraySlice<WriterQueue.Commit>) -> ArraySlice<WriterQueue.Commit> {
+        var weight = 0
+        return pending.prefix { commit in
+            defer { weight += commit.weight }
+            return weight < transactionBytes
+        }
+    }
+
+    /// Commits the first commits of `pending` in one transaction, and removes them from `pending`.
+    private func transaction(
+        _ part: ArraySlice<WriterQueue.Commit>,
+        _ pending: inout ArraySlice<WriterQueue.Commit>,
+        _ queries: inout [WriterQueue.SubmittedQuery]
+    ) throws(AttemptFailure) {
+        var batch = ChangeBatch()
+        for commit in part { for change in commit.changes { batch.append(change) } }
+        var steps = [Connection.Step(Ownership.begin), ownership.fence(claim, ticket: part.last?.ticket.rawValue)]
+        steps += batch.finish()
+        if batch.asksToForget { retention.begin() }
+        let forgets = retention.isUnfinished
+        if forgets { steps += Retention.steps }
+        steps.append(Connection.Step(Ownership.commit))
+        let rows = try commit(steps, &queries)
+        if forgets { retention.committed(rows[steps.count - 2]) }
+        confirm(part, &pending)
+    }
+
+    /// Sends a transaction and waits for its results, however long that takes: a commit is never cancelled.
+    ///
+    /// After `stallMilliseconds` without a result, reports a stall and fails the queries.
+    private func commit(
+        _ steps: [Connection.Step],
+        _ queries: inout [WriterQueue.SubmittedQuery]
+    ) throws(AttemptFailure) -> [Rows] {
+        guard let connection else { throw .failed(StoreFailure("There is no connection.")) }
+        do {
+            try connection.send(steps)
+            renewAt = .now + Self.renewalInterval(options)
+            var deadline = ContinuousClock.now + .milliseconds(options.stallMilliseconds)
+            while true {
+                if let rows = try connection.receive(until: deadline, orWhen: queue.urgent) { return rows }
+                queue.urgent.clear()
+                let isLate = ContinuousClock.now >= deadline
+                if queue.isAbandoned || isLate && queue.isClosing && isStalled {
+                    self.connection = nil
+                    throw AttemptFailure.givenUp
+                }
+                if isLate {
+                    deadline = .now + .milliseconds(options.stallMilliseconds)
+                    stall(unconfirmed, &queries)
+                }
+                if isStalled { refuseQueued(unconfirmed) }
+            }
+        } catch let error as PostgresError {
+            throw attemptFailure(after: error)
+        } catch let failure as AttemptFailure {
+            throw failure
+        } catch { throw .failed(StoreFailure("\(error)")) }
+    }
+
+    private var unconfirmed: StoreFailure {
+        StoreFailure(
+            """
+            The database \(options.settings.shown) has not confirmed a commit for \(options.stallMilliseconds) ms; \
+            it may wait for its standby, for a lock or for its disk, or the network may be cut.
+            """
+        )
+    }
+
+    /// Returns the reason for a failed transaction, and drops the connection if it can no longer be used.
+    private func attemptFailure(after error: PostgresError) -> AttemptFailure {
+        switch error.state {
+        case .deposed: return .deposed(deposition)
+        // The same commits were sent on an earlier connection, and have become durable after `resume` had read the
+        // ticket. On the next connection, `resume` finds them.
+        case .repeated: connection = nil
+        default: if error.endsConnection || connection?.isLost == true { connection = nil }
+        }
+        return .failed(StoreFailure(error, options))
+    }
+
+    /// Reports the commits `part`, which are durable now, and removes them from the beginning of `pending`.
+    private func confirm(
+        _ part: ArraySlice<WriterQueue.Commit>,
+        _ pending: inout ArraySlice<WriterQueue.Commit>
+    ) {
+        if isStalled { report(.recovered) }
+        isStalled = false
+        pending = pending.dropFirst(part.count)
+        guard let last = part.last?.ticket else { return }
+        let now = ContinuousClock.now
+        for commit in part { recentCommits.append(commit, at: now) }
+        reported = last.rawValue
+        report(.committed(upTo: last))
+    }
+
+    // MARK: After a lost connection
+
+    /// Connects again, and reads from the database which commits are durable.
+    ///
+    /// Removes these from `pending`. If the database has lost commits that were reported as durable, sends them again.
+    private func resume(
+        _ pending: inout ArraySlice<WriterQueue.Commit>,
+        _ queries: inout [WriterQueue.SubmittedQuery]
+    ) throws(AttemptFailure) {
+        let opened: Connection
+        let found: UInt64?
+        do {
+            opened = try Connection.open(options, for: .commits)
+            found = try ownership.resume(claim, on: opened)
+        } catch let error as PostgresError {
+            throw .failed(StoreFailure(error, options))
+        } catch let failure as StoreFailure {
+            throw .failed(failure)
+        } catch { throw .failed(StoreFailure("\(error)")) }
+        guard let found else { throw .deposed(deposition) }
+        connection = opened
+        let durable = pending.prefix { $0.ticket.rawValue <= found }
+        if !durable.isEmpty { confirm(durable, &pending) }
+        if found < reported { try resendLost(after: found, &queries) }
+    }
+
+    /// Sends again the commits after the ticket `found`, which were reported as durable, and which the database has
+    /// lost in a fail-over.
+    private func resendLost(
+        after found: UInt64,
+        _ queries: inout [WriterQueue.SubmittedQuery]
+    ) throws(AttemptFailure) {
+        let (reported, resent) = (reported, recentCommits.commits(after: found))
+        // A deletion of history may be among what was lost.
+        retention.begin()
+        var pending = resent[...]
+        while !pending.isEmpty {
+            let part = Self.nextPart(of: pending)
+            var batch = ChangeBatch()
+            for commit in part { for change in commit.changes { batch.append(change) } }
+            let begin = [Connection.Step(Ownership.begin), ownership.fence(claim, ticket: part.last?.ticket.rawValue)]
+            // After a failure the connection is dropped, so that the next attempt reads the newest ticket again.
+            do throws(AttemptFailure) {
+                _ = try commit(begin + batch.finish() + [Connection.Step(Ownership.commit)], &queries)
+            } catch {
+                connection = nil
+                throw error
+            }
+            pending = pending.dropFirst(part.count)
+        }
+        report(.behind(resent: resent.count, lost: max(0, Int(reported - found) - resent.count)))
+    }
+
+    // MARK: Stalls
+
+    /// Reports, once in a stall, that nothing can be written, and fails the queries.
+    private func stall(_ failure: StoreFailure, _ queries: inout [WriterQueue.SubmittedQuery]) {
+        if !isStalled { report(.stalled(failure)) }
+        isStalled = true
+        // A query must see the changes that were queued before it, and these cannot be written.
+        refuse(&queries, failure)
+    }
+
+    /// Reports the queries as failed, and removes them.
+    private func refuse(_ queries: inout [WriterQueue.SubmittedQuery], _ failure: StoreFailure) {
+        for submitted in queries { report(.queryResult(submitted.id, .failed(failure))) }
+        queries = []
+    }
+
+    /// Takes the queries out of the queue, and reports them as failed.
+    private func refuseQueued(_ failure: StoreFailure) {
+        var queued = queue.takeQueries()
+        refuse(&queued, failure)
+    }
+
+    /// Waits before the next attempt, and fails the queries that arrive meanwhile.
+    ///
+    /// The wait ends early if the store is closed.
+    /// - Returns: `false` if the store was dropped.
+    private func pause(_ milliseconds: Int64, _ failure: StoreFailure) -> Bool {
+        let end = ContinuousClock.now + .milliseconds(milliseconds)
+        while ContinuousClock.now < end {
+            refuseQueued(failure)
+            if queue.isAbandoned { return false }
+            if queue.isClosing { return true }
+            queue.urgent.wait(until: end)
+        }
+        return true
+    }
+}

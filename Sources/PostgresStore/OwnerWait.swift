@@ -1,0 +1,27 @@
+/// How to wait while another server still owns the database.
+///
+/// In a rolling restart, the next server starts before the last one has released the database.
+public struct OwnerWait: Sendable {
+    /// The maximum time to wait for an owner that renews its lease, in milliseconds.
+    ///
+    /// A lease that nobody renews, as after a crash of its owner, is always waited for until it ends.
+    public var milliseconds: Int64
+    /// Called once, before the wait begins, with the machine of the server that owns the database
+    /// (``StoreOptions/node``).
+    public var waits: @Sendable (_ holder: String) -> Void
+    /// Called during the wait; `true` ends the wait as if its time were over.
+    public var isOver: @Sendable () -> Bool
+
+    /// Creates the rules from all their parts.
+    ///
+    /// By default, only a lease that nobody renews is waited for.
+    public init(
+        milliseconds: Int64 = 0,
+        waits: @escaping @Sendable (_ holder: String) -> Void = { _ in },
+        isOver: @escaping @Sendable () -> Bool = { false }
+    ) {
+        self.milliseconds = milliseconds
+        self.waits = waits
+        self.isOver = isOver
+    }
+}

@@ -1,0 +1,287 @@
+import CallPorts
+import Glibc
+import Postgres
+
+/// The ownership of the database: the row of the table `owner`, and the statements that check and change it.
+///
+/// A claim raises the epoch in that row, and each transaction of the owner first checks the epoch (the fence). So a
+/// former owner writes nothing, whatever any clock says. The lease only decides when a server may claim.
+struct Ownership {
+    /// The claim that this server has won.
+    struct Claim: Equatable {
+        let epoch: Int64
+        /// A random number that distinguishes two claims of one epoch.
+        ///
+        /// If a fail-over loses a claim, another server may claim the same epoch on the new primary.
+        let nonce: Int64
+    }
+
+    /// The row `owner`, as it was read before a claim.
+    private struct OwnerRow {
+        let epoch: Int64
+        /// The newest ticket that the owner has committed; 0 = none.
+        let ticket: Int64
+        let isReleased: Bool
+        let node: String
+        /// How long the lease still lasts, in milliseconds; 0 = it has run out.
+        let leaseLeft: Int64
+        /// The end of the lease, in microseconds since 1970 by the database's clock; a renewal changes it.
+        let leaseEnd: Int64
+        /// Whether the owner's connection is still open.
+        let isConnected: Bool
+    }
+
+    /// How long a claim waits for a lock on the row, in milliseconds, before the owner's connection is closed.
+    static let lockMilliseconds: Int64 = 200
+
+    /// The lease is longer by this factor until the first commit, because a large state takes time to read.
+    private static let loadingFactor: Int64 = 20
+
+    let options: StoreOptions
+
+    // MARK: Claiming
+
+    /// Claims the database as soon as no server owns it or the owner's lease has run out, and waits until the claim is
+    /// durable.
+    ///
+    /// No data may be read before this function returns, because the previous owner may commit until then.
+    ///
+    /// `isAbandoned` returns whether the store was dropped, which ends the wait.
+    /// - Returns: The claim, and the number of earlier claims without a release, as stored, so it may be an impossible
+    ///   value.
+    func claim(
+        on connection: Connection,
+        unless isAbandoned: () -> Bool
+    ) throws(StoreFailure) -> (claim: Claim, uncleanStarts: Int64) {
+        do throws(PostgresError) {
+            let nonce = Int64.random(in: .min ... .max)
+            let start = ContinuousClock.now
+            var first: OwnerRow?
+            while true {
+                guard let row = try readRow(on: connection) else {
+                    throw PostgresError(
+                        state: .unknownTable,
+                        message: "the row of the table owner is missing",
+                        statement: Self.read.name
+                    )
+                }
+                if mayBeClaimed(row) {
+                    if let won = try attempt(row, nonce, on: connection) { return won }
+                    continue
+                }
+                if first == nil { options.ownerWait.waits(row.node) }
+                first = first ?? row
+                // A lease that nobody renews ends soon. If the owner renews it, the operator's limit on the wait
+                // counts.
+                let isRenewed = first?.leaseEnd != row.leaseEnd
+                let waited = ContinuousClock.now - start
+                let isOver = isRenewed && waited >= .milliseconds(options.ownerWait.milliseconds)
+                if isOver || options.ownerWait.isOver() || isAbandoned() { throw Self.inUse(by: row) }
+                usleep(UInt32(min(row.leaseLeft + 1, 50) * 1_000))
+            }
+        } catch  where error.state == Self.inUse {
+            throw StoreFailure(
+                """
+                The database \(options.settings.shown) is in use by another ringline, on \(error.message); stop that \
+                ringline, or use another database.
+                """
+            )
+        } catch { throw StoreFailure(error, options) }
+    }
+
+    /// Another server owns the database.
+    private static let inUse = PostgresError.State(rawValue: "RLUSE")
+
+    private static func inUse(by row: OwnerRow) -> PostgresError {
+        PostgresError(state: inUse, message: row.node, statement: "claim")
+    }
+
+    private func readRow(on connection: Connection) throws(PostgresError) -> OwnerRow? {
+        guard let row = try connection.run(Self.read).first else { return nil }
+        return OwnerRow(
+            epoch: row.int64(0),
+            ticket: row.int64(1),
+            isReleased: row.int64(2) != 0,
+            node: row.text(3),
+            leaseLeft: row.int64(4),
+            leaseEnd: row.int64(5),
+            isConnected: row.int64(6) != 0
+        )
+    }
+
+    /// Returns whether the database may be claimed.
+    ///
+    /// A server that was killed and starts again on the same machine need not wait for the lease of its previous run:
+    /// the connection of that run is closed.
+    private func mayBeClaimed(_ row: OwnerRow) -> Bool {
+        row.isReleased || row.leaseLeft == 0 || !row.isConnected && row.node == options.node
+    }
+
+    /// Raises the epoch, unless the row has changed since it was read.
+    /// - Returns: `nil` if the row has changed: another server has claimed, or the owner has committed.
+    private func attempt(
+        _ found: OwnerRow,
+        _ nonce: Int64,
+        on connection: Connection
+    ) throws(PostgresError) -> (claim: Claim, uncleanStarts: Int64)? {
+        let parameters = options.parameters {
+            for number in [
+                found.epoch, found.ticket, found.leaseEnd, nonce, Self.loadingFactor * options.leaseMilliseconds,
+            ] { $0.add(number) }
+            $0.add(options.node)
+            $0.add(Int64(getpid()))
+        }
+        let row = try locking(on: connection, Connection.Step(Self.claim, parameters)).first
+        return row.map { (Claim(epoch: $0.int64(0), nonce: nonce), $0.int64(1)) }
+    }
+
+    /// Runs a statement that locks the row, in a transaction.
+    ///
+    /// If the lock is not free after 200 ms, the connection that the row names is closed, because it probably holds the
+    /// lock: it belongs to an owner that is frozen, or to this server before it connected again, and a commit on it may
+    /// wait for a standby.
+    private func locking(on connection: Connection, _ step: Connection.Step) throws(PostgresError) -> Rows {
+        for _ in 0..<20 {
+            do {
+                return try connection.run([Connection.Step(Self.begin), Connection.Step(Self.limit), step, Self.end])[2]
+            } catch  where error.state == .lockNotAvailable { _ = try connection.run(Self.evict) }
+        }
+        throw PostgresError(state: .lockNotAvailable, message: "the row stays locked", statement: step.name)
+    }
+
+    // MARK: Owning
+
+    /// Returns the fence: the first statement of each transaction of the owner, which also renews the lease.
+    ///
+    /// It fails with ``PostgresError/State/deposed`` if another server owns the database, and with
+    /// ``PostgresError/State/repeated`` if `ticket` is committed already. `ticket` is the newest of the transaction;
+    /// `nil` = the transaction contains no commit.
+    func fence(_ claim: Claim, ticket: UInt64?) -> Connection.Step {
+        fence(claim, ticket, leaseMilliseconds: options.leaseMilliseconds)
+    }
+
+    /// Returns the fence of a transaction before the first commit, after which the state may still have to be read.
+    func fenceWhileLoading(_ claim: Claim) -> Connection.Step {
+        fence(claim, nil, leaseMilliseconds: Self.loadingFactor * options.leaseMilliseconds)
+    }
+
+    private func fence(_ claim: Claim, _ ticket: UInt64?, leaseMilliseconds: Int64) -> Connection.Step {
+        let parameters = options.parameters {
+            $0.add(claim.epoch)
+            $0.add(claim.nonce)
+            $0.add(ticket.map { Int64($0) })
+            $0.add(leaseMilliseconds)
+        }
+        return Connection.Step(Self.fence, parameters)
+    }
+
+    /// Enters the owner's new connection into the row, and reads the newest ticket.
+    ///
+    /// As this writes, its commit waits for the synchronous standby, if there is one. All earlier commits are then
+    /// durable as well, so the ticket may be reported as durable.
+    /// - Returns: The newest ticket that is committed, 0 = none; `nil` if another server owns the database.
+    func resume(_ claim: Claim, on connection: Connection) throws(PostgresError) -> UInt64? {
+        let parameters = options.parameters {
+            for number in [claim.epoch, claim.nonce, options.leaseMilliseconds] { $0.add(number) }
+        }
+        if let row = try locking(on: connection, Connection.Step(Self.resume, parameters)).first {
+            return UInt64(max(0, row.int64(0)))
+        }
+        // A standby that has taken over may lack even the claim. If no other server has claimed since, it is made
+        // again.
+        let again = options.parameters {
+            for number in [claim.epoch, claim.nonce, options.leaseMilliseconds] { $0.add(number) }
+            $0.add(options.node)
+            $0.add(Int64(getpid()))
+        }
+        return try locking(on: connection, Connection.Step(Self.reclaim, again)).first == nil ? nil : 0
+    }
+
+    /// Releases the database, so that the next server claims it at once and counts no unclean start.
+    func release(_ claim: Claim, on connection: Connection) throws(PostgresError) {
+        let parameters = options.parameters { for number in [claim.epoch, claim.nonce] { $0.add(number) } }
+        try connection.run([Connection.Step(Self.release, parameters)])
+    }
+
+    static let begin = SQL("begin", "BEGIN")
+    static let commit = SQL("commit", "COMMIT")
+    private static let end = Connection.Step(commit)
+    private static let limit = SQL("limit the wait", "SET LOCAL lock_timeout = \(lockMilliseconds)")
+
+    private static let read = SQL(
+        "read owner",
+        """
+        SELECT epoch, ticket, released, node,
+            greatest(0, ceil(extract(epoch FROM until - clock_timestamp()) * 1000))::bigint,
+            (extract(epoch FROM until) * 1000000)::bigint,
+            EXISTS (SELECT FROM pg_stat_activity a
+                WHERE a.pid = o.backend AND coalesce(a.backend_start, o.backend_start) = o.backend_start)
+        FROM owner o WHERE slot = 0
+        """
+    )
+
+    /// The assignments that enter the connection on which they run into the row.
+    private static let ownConnection = """
+        backend = pg_backend_pid(),
+            backend_start = (SELECT a.backend_start FROM pg_stat_activity a WHERE a.pid = pg_backend_pid())
+        """
+
+    private static let claim = SQL(
+        "claim",
+        """
+        WITH claimed AS (
+            UPDATE owner SET epoch = epoch + 1, claim = $4, ticket = 0, released = false,
+                until = clock_timestamp() + $5 * interval '1 ms', node = $6, process = $7, \(ownConnection)
+            WHERE slot = 0 AND epoch = $1 AND ticket = $2 AND (extract(epoch FROM until) * 1000000)::bigint = $3
+            RETURNING epoch
+        ), counted AS (
+            UPDATE meta SET value = least(greatest(value, 0), \(StorableRange.counts.upperBound)) + 1
+            WHERE name = 'crashes' AND EXISTS (SELECT FROM claimed)
+        )
+        SELECT epoch, (SELECT value FROM meta WHERE name = 'crashes') FROM claimed
+        """
+    )
+
+    private static let evict = SQL(
+        "end the owner's connection",
+        """
+        SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a, owner o
+        WHERE o.slot = 0 AND a.pid = o.backend AND a.backend_start = o.backend_start AND a.pid <> pg_backend_pid()
+        """
+    )
+
+    private static let fence = SQL("fence", "SELECT fence($1, $2, $3, $4)")
+
+    private static let resume = SQL(
+        "resume",
+        """
+        UPDATE owner SET until = clock_timestamp() + $3 * interval '1 ms', \(ownConnection)
+        WHERE slot = 0 AND epoch = $1 AND claim = $2 RETURNING ticket
+        """
+    )
+
+    private static let reclaim = SQL(
+        "claim again",
+        """
+        WITH claimed AS (
+            UPDATE owner SET epoch = $1, claim = $2, ticket = 0, released = false,
+                until = clock_timestamp() + $3 * interval '1 ms', node = $4, process = $5, \(ownConnection)
+            WHERE slot = 0 AND epoch < $1 RETURNING epoch
+        ), counted AS (
+            UPDATE meta SET value = value + 1 WHERE name = 'crashes' AND EXISTS (SELECT FROM claimed)
+        )
+        SELECT epoch FROM claimed
+        """
+    )
+
+    private static let release = SQL(
+        "release",
+        """
+        WITH freed AS (
+            UPDATE owner SET released = true, until = clock_timestamp() WHERE slot = 0 AND epoch = $1 AND claim = $2
+            RETURNING epoch
+        )
+        UPDATE meta SET value = greatest(0, value - 1) WHERE name = 'crashes' AND EXISTS (SELECT FROM freed)
+        """
+    )
+}

@@ -1,0 +1,58 @@
+public import CallCore
+public import CallPorts
+
+/// A store that keeps calls, devices and blocks in a PostgreSQL database.
+///
+/// One thread of the store writes. A commit that it reports as durable survives a crash of the database's machine; with
+/// a synchronous standby, it also survives the loss of that machine. A second thread runs queries. One Ringline server
+/// at a time owns the database; Decision 0017 describes how.
+public final class PostgresCallStore: CallStore {
+    private let writer: Writer
+
+    /// Creates a store in a database.
+    ///
+    /// The store does not connect before ``open(at:)``.
+    /// - Parameters:
+    ///   - options: The database, and how the store uses it.
+    ///   - report: Called with the results of commits and queries, on the store's threads. `report` must not wait for
+    ///     the store, nor release its last reference.
+    public init(_ options: StoreOptions, report: @escaping @Sendable (StoreReport) -> Void) {
+        writer = Writer(options: options, report: report)
+    }
+
+    /// Stops without committing what is queued, and without releasing the database: the lease runs out.
+    deinit {
+        writer.queue.abandon()
+        writer.joinIfStarted()
+    }
+
+    /// Claims the database and opens the store; see `CallStore.open(at:)`.
+    ///
+    /// While another server owns the database, this waits as ``StoreOptions/ownerWait`` says.
+    public func open(at now: Moment) throws(StoreFailure) -> StoredState { try writer.start(at: now) }
+
+    /// Queues changes; see `CallStore.commit(_:as:)`.
+    ///
+    /// Changes that are queued after ``close()`` are lost.
+    /// - Returns: Always `false`: the commit is reported later, because the database takes time.
+    @discardableResult
+    public func commit(_ changes: [Change], as ticket: Ticket) -> Bool {
+        writer.queue.put(WriterQueue.Commit(changes: changes, ticket: ticket))
+        return false
+    }
+
+    /// Queues a query; see `CallStore.submit(_:as:)`.
+    ///
+    /// While the store is stalled, the query fails.
+    public func submit(_ query: StoreQuery, as id: StoreQueryID) {
+        writer.queue.put(WriterQueue.SubmittedQuery(query: query, id: id))
+    }
+
+    /// Commits what is queued, and releases the database so that another server can claim it at once.
+    ///
+    /// A stalled store tries once more to commit, and then gives up.
+    public func close() {
+        writer.queue.close()
+        writer.joinIfStarted()
+    }
+}

@@ -1,0 +1,153 @@
+import CallCore
+import CallPorts
+import Postgres
+import RecordCoding
+
+/// Runs queries on a connection.
+struct QueryRunner {
+    let connection: Connection
+    /// The log in which impossible values are recorded.
+    let damages: DamageLog
+
+    private var reader: RowReader { RowReader(damages: damages) }
+
+    /// Returns the result of a query.
+    func run(_ query: StoreQuery) throws(PostgresError) -> StoreResult {
+        switch query {
+        case .history(let user, let limit, let before):
+            return .history(try history(of: user, limit: limit, before: before))
+        case .timeline(let choice):
+            guard let call = try calls(choice, limit: 1).first else { return .timeline(nil, []) }
+            return .timeline(call, try events(of: call.number))
+        case .peers(let user, let limit): return .peers(try peers(of: user, limit: limit))
+        case .log(let number): return .log(try stored(number))
+        }
+    }
+
+    /// Returns a user's calls as caller or callee, newest first, at most `limit`, with numbers below `before`.
+    private func history(
+        of user: UserID,
+        limit: Int,
+        before: CallNumber?
+    ) throws(PostgresError) -> [CallRecord] {
+        guard limit > 0, before?.rawValue != .min else { return [] }
+        var parameters = Parameters()
+        parameters.add(user.text)
+        // The highest number to return. Impossible numbers, which would come before all others, are above it.
+        parameters.add(min(before?.rawValue ?? .max, StorableRange.numbers.upperBound + 1) - 1)
+        parameters.add(Int64(limit))
+        return try read(Self.history, parameters) { reader.call($0) }
+    }
+
+    /// Returns the users with whom a user has had a call, the user of the newest call first.
+    private func peers(of user: UserID, limit: Int) throws(PostgresError) -> [UserID] {
+        var parameters = Parameters()
+        parameters.add(user.text)
+        parameters.add(Int64(limit))
+        return try read(Self.peers, parameters) { UserID($0.text(0)) }
+    }
+
+    /// Returns the calls that match, newest first.
+    private func calls(_ choice: CallSelector, limit: Int) throws(PostgresError) -> [CallRecord] {
+        var parameters = Parameters()
+        parameters.add(choice.id.text)
+        parameters.add(choice.users.first?.text)
+        parameters.add(choice.users.last?.text)
+        parameters.add(choice.epoch.map { Int64($0) })
+        parameters.add(Int64(limit))
+        parameters.add(choice.viewer?.text)
+        return try read(Self.named, parameters) { reader.call($0) }
+    }
+
+    /// Returns a call with its log; `nil` if there is no such call, or if its log was deleted.
+    private func stored(_ number: CallNumber) throws(PostgresError) -> StoredCall? {
+        guard let record = try read(Self.call, Self.of(number), { reader.call($0) }).first else { return nil }
+        return StoredCall(record: record, entries: try read(Self.entries, Self.of(number)) { reader.entry($0) })
+    }
+
+    /// Returns the timeline of a call, in the order of its events.
+    private func events(of number: CallNumber) throws(PostgresError) -> [TimelineRecord] {
+        try read(Self.events, Self.of(number)) { reader.event($0) }
+    }
+
+    private static func of(_ number: CallNumber) -> Parameters {
+        var parameters = Parameters()
+        parameters.add(number.rawValue)
+        return parameters
+    }
+
+    private func read<Value>(
+        _ sql: SQL,
+        _ parameters: Parameters,
+        _ make: (Rows.Row) -> Value?
+    ) throws(PostgresError) -> [Value] {
+        let rows = try connection.run(sql, parameters)
+        return (0..<rows.count).compactMap { make(rows[$0]) }
+    }
+
+    /// A condition that excludes the calls that are being deleted; see ``Retention``.
+    static let isNotForgotten = """
+        (ended_at IS NULL OR ended_at >= coalesce(
+            (SELECT value FROM meta WHERE name = 'forgetting_before' AND value <= \(StorableRange.moments.upperBound)),
+            ended_at))
+        """
+
+    /// A condition that excludes impossible numbers, which would come before all others.
+    private static let isPossible = "number <= \(StorableRange.numbers.upperBound)"
+
+    /// Reads the indexes of callers and of callees backwards, each no further than the limit.
+    ///
+    /// The part for callers returns a call of a user to themselves, so the part for callees leaves it out.
+    private static let history = SQL(
+        "history",
+        """
+        (SELECT \(RowReader.callColumns) FROM call
+            WHERE caller = $1 AND number <= $2 AND \(isNotForgotten) ORDER BY number DESC LIMIT $3)
+        UNION ALL
+        (SELECT \(RowReader.callColumns) FROM call
+            WHERE callee = $1 AND caller <> $1 AND number <= $2 AND \(isNotForgotten) ORDER BY number DESC LIMIT $3)
+        ORDER BY number DESC LIMIT $3
+        """
+    )
+
+    private static let peers = SQL(
+        "peers",
+        """
+        SELECT peer FROM (
+            (SELECT callee AS peer, number FROM call
+                WHERE caller = $1 AND callee <> $1 AND \(isPossible) AND \(isNotForgotten)
+                ORDER BY number DESC LIMIT $2)
+            UNION ALL
+            (SELECT caller AS peer, number FROM call
+                WHERE callee = $1 AND caller <> $1 AND \(isPossible) AND \(isNotForgotten)
+                ORDER BY number DESC LIMIT $2)) AS found
+        GROUP BY peer ORDER BY max(number) DESC
+        """
+    )
+
+    private static let named = SQL(
+        "calls of a name",
+        """
+        SELECT \(RowReader.callColumns) FROM call
+        WHERE id = $1 AND ($2 IS NULL OR caller = $2 OR callee = $2) AND ($3 IS NULL OR caller = $3 OR callee = $3)
+            AND ($4 IS NULL OR epoch = $4) AND \(isPossible) AND \(isNotForgotten)
+            AND ($6 IS NULL OR caller = $6 OR callee = $6 AND (hidden IS NULL OR hidden NOT IN ('block', 'name_taken')))
+        ORDER BY number DESC LIMIT $5
+        """
+    )
+
+    private static let events = SQL(
+        "events",
+        "SELECT \(RowReader.eventColumns) FROM event WHERE call = $1 ORDER BY position"
+    )
+
+    private static let call = SQL(
+        "call with log",
+        "SELECT \(RowReader.callColumns) FROM call WHERE number = $1 AND log_kept AND \(isNotForgotten)"
+    )
+
+    private static let entries = SQL(
+        "entries",
+        "SELECT \(RowReader.entryColumns) FROM entry WHERE call = $1 ORDER BY seq"
+    )
+}

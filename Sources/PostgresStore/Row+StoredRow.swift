@@ -1,0 +1,5 @@
+import Postgres
+import RecordCoding
+
+/// A row of a statement's result, from which `RowReader` reads a record.
+extension Rows.Row: StoredRow {}

@@ -1,0 +1,236 @@
+import CallPorts
+import Postgres
+
+/// The tables, as migrations from version to version.
+///
+/// A released migration is never changed; a new one is added. A migration must be additive: a server of the previous
+/// version may still run queries on the tables when a new server has migrated them.
+///
+/// Moments are milliseconds since 1970. Unsigned numbers (seq, digest, token fingerprint) are stored as the `Int64` of
+/// the same bits. PostgreSQL's `text` cannot contain U+0000, so a text that clients choose freely is stored as `bytea`;
+/// psql shows it with `convert_from(room, 'UTF8')`. Ids are compared by bytes (`COLLATE "C"`), whatever the database's
+/// language is.
+enum Schema {
+    /// The version of the schema after all migrations.
+    static var version: Int64 { Int64(migrations.count) }
+
+    static let migrations = [version1]
+
+    /// The key of the advisory lock under which an empty database is set up ("ringline" in ASCII).
+    static let lock = Int64(bitPattern: 0x7269_6E67_6C69_6E65)
+
+    private static let version1 = SQL(
+        "schema 1",
+        """
+        CREATE TABLE schema_version (version bigint NOT NULL);
+        INSERT INTO schema_version VALUES (1);
+
+        -- One row: the Ringline server that owns the database. Every commit updates it, and PostgreSQL writes a new
+        -- version of the row each time. fillfactor leaves room for these versions on one page, where PostgreSQL removes
+        -- the old ones without a vacuum (HOT).
+        CREATE TABLE owner (
+            slot          bigint      PRIMARY KEY,    -- always 0
+            epoch         bigint      NOT NULL,       -- grows by one with each claim
+            claim         bigint      NOT NULL,       -- random: distinguishes two claims of one epoch after a fail-over
+            ticket        bigint      NOT NULL,       -- of the newest commit in this epoch; 0 = none
+            until         timestamptz NOT NULL,       -- the end of the lease
+            released      boolean     NOT NULL,       -- whether the owner has released the database
+            node          text        NOT NULL,       -- the owner's machine
+            process       bigint      NOT NULL,       -- the owner's process id
+            backend       bigint      NOT NULL,       -- PostgreSQL's process for the owner's connection
+            backend_start timestamptz NOT NULL
+        ) WITH (fillfactor = 10);
+        INSERT INTO owner VALUES (0, 0, 0, 0, to_timestamp(0), true, '', 0, 0, to_timestamp(0));
+
+        -- The first statement of each transaction of the owner: records the ticket and renews the lease. It fails if
+        -- the caller is not the owner, or if the ticket is not above the last one; without a ticket (NULL), only the
+        -- lease is renewed. The row stays locked until the transaction ends, so that a claim waits for the end.
+        CREATE FUNCTION fence(of_epoch bigint, of_claim bigint, new_ticket bigint, lease_milliseconds bigint)
+        RETURNS void LANGUAGE plpgsql AS $fence$
+        BEGIN
+            UPDATE owner SET ticket = coalesce(new_ticket, ticket),
+                until = clock_timestamp() + lease_milliseconds * interval '1 ms'
+            WHERE slot = 0 AND epoch = of_epoch AND claim = of_claim AND (ticket < new_ticket OR new_ticket IS NULL);
+            IF FOUND THEN RETURN; END IF;
+            IF EXISTS (SELECT FROM owner WHERE slot = 0 AND epoch = of_epoch AND claim = of_claim) THEN
+                RAISE EXCEPTION 'ticket % is committed already', new_ticket USING ERRCODE = 'RL002';
+            END IF;
+            RAISE EXCEPTION 'another server owns the calls; epoch % is over', of_epoch USING ERRCODE = 'RL001';
+        END
+        $fence$;
+
+        -- A call's row changes about five times. fillfactor leaves room for a new version of it on the same page.
+        CREATE TABLE call (
+            number       bigint  PRIMARY KEY,
+            id           text    COLLATE "C" NOT NULL,
+            epoch        bigint  NOT NULL,
+            room         bytea   NOT NULL,
+            caller       text    COLLATE "C" NOT NULL,
+            callee       text    COLLATE "C" NOT NULL,
+            display_name bytea,
+            has_video    boolean NOT NULL,
+            started_at   bigint  NOT NULL,
+            ring_until   bigint  NOT NULL,
+            answered_at  bigint,
+            active_at    bigint,
+            ended_at     bigint,
+            reason       text,
+            replaced_by  text,
+            hidden       text,
+            legs         bytea   NOT NULL,            -- JSON: [{"device","mark","caller","phase"}]
+            state        bytea   NOT NULL,            -- JSON: the rest of the call's state
+            log_kept     boolean NOT NULL DEFAULT true
+        ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+        CREATE INDEX call_by_id     ON call (id, number);
+        CREATE INDEX call_by_caller ON call (caller, number);
+        CREATE INDEX call_by_callee ON call (callee, number);
+        CREATE INDEX call_by_end    ON call (ended_at) WHERE ended_at IS NOT NULL;
+        CREATE INDEX call_with_log  ON call (number)   WHERE log_kept;
+
+        -- The log of a call. A row is never changed, and is deleted ten minutes after its call has ended. With
+        -- partitions by time, the server would have to create and drop them, under locks that stop its commits, and a
+        -- call that lasts for hours would keep its partition from being dropped. So rows are deleted one by one. To use
+        -- their space again soon, autovacuum runs after 5,000 deleted rows plus 1 % of the table. It runs without its
+        -- usual pauses, because with them the table would grow under load.
+        CREATE TABLE entry (
+            call       bigint NOT NULL,
+            seq        bigint NOT NULL,
+            at         bigint NOT NULL,
+            kind       text   NOT NULL,
+            device     text,                          -- the sender's device; NULL = the server
+            mark       bigint,                        -- the fingerprint of the sender's token
+            audience   text   NOT NULL,
+            signal_id  bytea,
+            digest     bigint NOT NULL,
+            object     bytea  NOT NULL,               -- one JSON object, UTF-8
+            PRIMARY KEY (call, seq)
+        ) WITH (
+            autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0,
+            autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_analyze_scale_factor = 0.1,
+            toast.autovacuum_vacuum_threshold = 5000, toast.autovacuum_vacuum_scale_factor = 0.01,
+            toast.autovacuum_vacuum_cost_delay = 0
+        );
+
+        CREATE TABLE event (
+            position bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,   -- grows over all calls
+            call     bigint NOT NULL,
+            at       bigint NOT NULL,
+            event    text   NOT NULL,
+            details  bytea  NOT NULL                  -- members of a JSON object, without the braces
+        );
+        CREATE INDEX event_by_call ON event (call, position);
+
+        CREATE TABLE device (
+            "user"              text    COLLATE "C" NOT NULL,
+            id                  text    COLLATE "C" NOT NULL,
+            is_named            boolean NOT NULL,
+            platform            bytea   NOT NULL,
+            bundle_id           bytea   NOT NULL,
+            voip_token          bytea,
+            voip_token_at       bigint,
+            alert_token         bytea,
+            alert_token_at      bigint,
+            fcm_token           bytea,
+            environment         text,
+            working_environment text,
+            created_at          bigint  NOT NULL,
+            seen_at             bigint  NOT NULL,
+            unanswered_pushes   bigint  NOT NULL,
+            push_at             bigint,               -- of the last push; NULL = there was none
+            push_status         bigint,
+            push_reason         bytea,
+            push_environment    text,
+            push_hint           bytea,
+            PRIMARY KEY ("user", id)
+        ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
+
+        CREATE TABLE block (
+            by      text   COLLATE "C" NOT NULL,
+            blocked text   COLLATE "C" NOT NULL,
+            at      bigint NOT NULL,
+            PRIMARY KEY (by, blocked)
+        );
+
+        CREATE TABLE do_not_disturb (
+            "user" text   COLLATE "C" PRIMARY KEY,
+            until  bigint NOT NULL
+        );
+
+        CREATE TABLE revocation (
+            "user" text   COLLATE "C" PRIMARY KEY,
+            before bigint NOT NULL
+        );
+
+        CREATE TABLE meta (
+            name  text   PRIMARY KEY,
+            value bigint NOT NULL
+        );
+        INSERT INTO meta VALUES
+            ('crashes', 0),           -- the number of claims without a release, since the last reset of this counter
+            ('last_call_number', 0);  -- the highest number of a deleted call; stored calls have theirs in call
+        -- A third row, 'forgetting_before', exists while history is being deleted: no query returns calls that ended
+        -- before this moment.
+        """
+    )
+
+    /// Creates the schema and the tables of version 1 if they are missing, and checks the version of the schema.
+    /// - Returns: The version of the schema.
+    /// - Throws: `StoreFailure`, also if a newer Ringline has written the database.
+    static func prepare(_ connection: Connection, _ options: StoreOptions) throws(StoreFailure) -> Int64 {
+        let found: Int64
+        do throws(PostgresError) { found = try setUp(connection, options) } catch { throw StoreFailure(error, options) }
+        guard found <= version else {
+            throw StoreFailure(
+                """
+                The database \(options.settings.shown) was written by a newer ringline (schema \(found), this one \
+                knows \(version)); run that version, or restore a backup made before it.
+                """
+            )
+        }
+        return found
+    }
+
+    private static func setUp(_ connection: Connection, _ options: StoreOptions) throws(PostgresError) -> Int64 {
+        if let found = try versionFound(connection, options) { return found }
+        // If several servers start at the same time, one sets the schema up, and the others wait.
+        try connection.execute(SQL("set up", "BEGIN; SELECT pg_advisory_xact_lock(\(lock))"))
+        if try !hasSchema(connection, options) {
+            try connection.execute(SQL("create schema", "CREATE SCHEMA \(options.quotedSchema)"))
+        }
+        if try versionFound(connection, options) == nil { try connection.execute(version1) }
+        try connection.execute(SQL("set up", "COMMIT"))
+        return try versionFound(connection, options) ?? 0
+    }
+
+    /// Runs the migrations after the version `found`, each in a transaction whose first statement is the fence.
+    ///
+    /// Only the owner migrates, so that no server writes while the schema changes.
+    static func migrate(
+        _ connection: Connection,
+        from found: Int64,
+        after fence: Connection.Step
+    ) throws(PostgresError) {
+        for next in found..<version {
+            try connection.run([Connection.Step(Ownership.begin), fence])
+            try connection.execute(migrations[Int(next)])
+            try connection.execute(SQL("migrate", "UPDATE schema_version SET version = \(next + 1); COMMIT"))
+        }
+    }
+
+    private static func hasSchema(_ connection: Connection, _ options: StoreOptions) throws(PostgresError) -> Bool {
+        try connection.run(exists, options.parameters { $0.add(options.quotedSchema) }).first?.isNull(0) == false
+    }
+
+    /// Returns the version of the schema; `nil` if its tables are missing.
+    static func versionFound(_ connection: Connection, _ options: StoreOptions) throws(PostgresError) -> Int64? {
+        let name = options.quotedSchema + ".schema_version"
+        guard try connection.run(existsTable, options.parameters { $0.add(name) }).first?.isNull(0) == false else {
+            return nil
+        }
+        return try connection.run(readVersion).first?.int64(0)
+    }
+
+    private static let exists = SQL("find schema", "SELECT to_regnamespace($1)::text")
+    private static let existsTable = SQL("find tables", "SELECT to_regclass($1)::text")
+    private static let readVersion = SQL("read version", "SELECT version FROM schema_version")
+}

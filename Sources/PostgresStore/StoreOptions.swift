@@ -1,0 +1,50 @@
+import Glibc
+public import Postgres
+
+/// The database of a store, and how the store uses it.
+public struct StoreOptions: Sendable {
+    /// The settings of the connections, with the server and the database.
+    public var settings: ConnectionSettings
+    /// The schema with the store's tables; the store creates it if it is missing.
+    ///
+    /// It separates these tables from the tables of an app in the same database.
+    public var schema = "ringline"
+    /// The name of this machine, which other servers show to the operator; by default its host name.
+    public var node: String
+    /// How `open(at:)` waits while another server owns the database.
+    public var ownerWait = OwnerWait()
+    /// How long the lease lasts after the last transaction of the owner, in milliseconds.
+    ///
+    /// An owner without traffic renews the lease after a third of this time. The lease only decides when another server
+    /// may claim the database. The fence in each transaction ensures that a former owner writes nothing.
+    public var leaseMilliseconds: Int64 = 3_000
+    /// How long a transaction may take before the store reports a stall, in milliseconds.
+    ///
+    /// If the database cannot be reached, the store reports the stall after the first failed attempt to connect again.
+    var stallMilliseconds: Int64 = 3_000
+    /// The limit on the confirmed commits that are kept in memory, in case a fail-over loses them.
+    var recentCommitsLimit = RecentCommits.Limit(milliseconds: 300_000, bytes: 128 << 20)
+
+    /// Creates options for a database, with default values for everything else.
+    public init(_ settings: ConnectionSettings) {
+        self.settings = settings
+        var name = [CChar](repeating: 0, count: 256)
+        // If the call fails, `node` stays empty.
+        gethostname(&name, name.count - 1)
+        node = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+extension StoreOptions {
+    /// The schema's name as a quoted identifier of SQL.
+    var quotedSchema: String {
+        "\"\(schema.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
+    }
+
+    /// Returns the parameters that `body` adds to an empty list.
+    func parameters(_ body: (inout Parameters) -> Void) -> Parameters {
+        var parameters = Parameters()
+        body(&parameters)
+        return parameters
+    }
+}

@@ -1,0 +1,61 @@
+import CallPorts
+import CallTesting
+import Postgres
+import Testing
+
+@testable import PostgresStore
+
+@Suite("The PostgreSQL store")
+struct PostgresStoreContractTests {
+    @Test("The PostgreSQL store meets the contract of every store", arguments: StoreContract.cases)
+    func calls(_ promise: StoreContract.Case) throws { try promise.run(at: try TemporarySchema()) }
+
+    @Test(
+        "The PostgreSQL store meets the contract of a store whose database one server at a time owns",
+        .timeLimit(.minutes(2)),
+        arguments: OwnershipContract.cases
+    )
+    func ownership(_ promise: OwnershipContract.Case) throws { try promise.run(at: try ProxiedSchema()) }
+}
+
+/// A schema that only one case uses; each machine reaches PostgreSQL through a proxy of its own, which causes faults.
+private final class ProxiedSchema: OwnershipContract.Storage {
+    /// So long that an owner on a busy machine still renews its lease in time.
+    let leaseMilliseconds: Int64 = 1_000
+
+    private let schema: TemporarySchema
+    private let server: PostgresServer
+    private var proxies: [String: FaultyProxy] = [:]
+
+    init() throws {
+        server = try PostgresServer.running()
+        schema = try TemporarySchema()
+        for node in ["a", "b", "c"] { proxies[node] = try FaultyProxy(to: server.port) }
+    }
+
+    deinit { for proxy in proxies.values { proxy.end() } }
+
+    func makeStore(node: String, report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
+        var options = schema.options
+        options.node = node
+        options.stallMilliseconds = 500
+        options.leaseMilliseconds = leaseMilliseconds
+        do { options.settings = try server.settings(port: proxies[node]?.port) } catch { Issue.record(error) }
+        return PostgresCallStore(options, report: report)
+    }
+
+    func cause(_ fault: OwnershipContract.Fault, at node: String) { proxies[node]?.cause(fault) }
+
+    func forget(after ticket: UInt64) throws {
+        // Each commit of the case adds one event, so an event's position is the ticket of its commit.
+        try schema.execute(
+            """
+            BEGIN;
+            DELETE FROM event WHERE position > \(ticket);
+            UPDATE owner SET ticket = \(ticket);
+            SELECT pg_terminate_backend(backend::integer) FROM owner;
+            COMMIT
+            """
+        )
+    }
+}

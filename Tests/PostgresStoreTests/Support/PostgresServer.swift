@@ -1,0 +1,92 @@
+import CallPorts
+import CallTesting
+import Foundation
+import Postgres
+import PostgresStore
+import Testing
+import Threads
+
+/// A temporary PostgreSQL server, which all tests of a process share.
+final class PostgresServer: Sendable {
+    struct Failure: Error {
+        let reason: String
+    }
+
+    /// The server, which starts when a test first uses it, or the error with which the start failed.
+    private static let shared = Result { try PostgresServer() }
+
+    /// The port on 127.0.0.1.
+    let port: UInt16
+    /// The standard input of the script that runs the server.
+    ///
+    /// The pipe closes when this process ends, and then the script ends the server.
+    private let lifeline = Pipe()
+    private static let schemas = Monitor(0)
+
+    private init() throws {
+        port = try freePort()
+        let folder = NSTemporaryDirectory() + "ringline-postgres-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        let process = Process()
+        process.executableURL = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "postgres")
+        process.arguments = [folder, "\(port)"]
+        process.standardInput = lifeline
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        guard String(decoding: output.fileHandleForReading.availableData, as: UTF8.self).hasPrefix("ready") else {
+            throw Failure(reason: "PostgreSQL does not start; is the package postgresql installed?")
+        }
+    }
+
+    /// Returns the running server.
+    static func running() throws -> PostgresServer { try shared.get() }
+
+    /// Returns the settings for a connection to a database of the server.
+    ///
+    /// `name` becomes the `application_name` of the connections, so that a test can have PostgreSQL close its own.
+    func settings(
+        port: UInt16? = nil,
+        user: String = "ring",
+        database: String = "postgres",
+        name: String = "test"
+    ) throws -> ConnectionSettings {
+        let address = "postgres://\(user)@127.0.0.1:\(port ?? self.port)/\(database)"
+        return try ConnectionSettings(url: "\(address)?sslmode=disable&gssencmode=disable&application_name=\(name)")
+    }
+
+    /// Returns options for a store in a schema that no other test uses.
+    func options() throws -> StoreOptions {
+        let number = Self.schemas.withLock { number in
+            number += 1
+            return number
+        }
+        let name = "case_\(ProcessInfo.processInfo.processIdentifier)_\(number)"
+        var options = StoreOptions(try settings(name: name))
+        options.schema = name
+        options.leaseMilliseconds = 300
+        return options
+    }
+}
+
+/// A schema of the tests' server that no other test uses.
+final class TemporarySchema: StoreContract.Storage {
+    let options: StoreOptions
+
+    init() throws { options = try PostgresServer.running().options() }
+
+    func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
+        PostgresCallStore(options, report: report)
+    }
+
+    /// Returns a connection that finds the tables of the schema.
+    func connection() throws -> Connection {
+        let connection = try Connection(options.settings)
+        try connection.execute(SQL("set schema", "SET search_path TO \(options.schema)"))
+        return connection
+    }
+
+    /// Runs SQL on a new connection that finds the tables of the schema.
+    func execute(_ sql: String) throws { try connection().execute(SQL("test", sql)) }
+}

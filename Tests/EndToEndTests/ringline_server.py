@@ -1,5 +1,6 @@
 """The real server, started on port 0 with a new data folder and stopped by its process id."""
 
+import hashlib
 import os
 import pathlib
 import queue
@@ -21,6 +22,21 @@ LAUNCHER = shlex.split(os.environ.get("RINGLINE_LAUNCHER", ""))
 # With `RINGLINE_TRACE_LOGS=FOLDER` every server that no test gives a level logs at `trace`, into that folder. Afterwards
 # secrets_in_logs.py looks there for what no log may contain. Tests/run does that.
 TRACE_LOGS = os.environ.get("RINGLINE_TRACE_LOGS")
+# With `RINGLINE_STORE_SERVER=postgres://ring@127.0.0.1:5432` every server with a data folder keeps its calls in a database
+# on that PostgreSQL server. Each data folder has its own database. The script Tests/postgres starts such a server.
+STORE_SERVER = os.environ.get("RINGLINE_STORE_SERVER")
+
+
+def database(data: pathlib.Path) -> str:
+    """Returns the URL of the database that belongs to a data folder; creates the database if it is missing."""
+    name = "e2e_" + hashlib.sha256(str(data).encode()).hexdigest()[:16]
+    made = subprocess.run(
+        ["psql", "-q", "-d", f"{STORE_SERVER}/postgres", "-c", f"CREATE DATABASE {name} TEMPLATE template0"],
+        capture_output=True,
+        text=True,
+    )
+    assert made.returncode == 0 or "already exists" in made.stderr, made.stderr
+    return f"{STORE_SERVER}/{name}"
 
 
 def free_port() -> int:
@@ -69,6 +85,8 @@ class Server:
             folder.mkdir(parents=True, exist_ok=True)
         self.error_path = folder / name
         command = [*self.launcher, str(binary()), "serve", "--data", str(self.data)]
+        if STORE_SERVER and not {"--store", "--data"} & set(self.options) and str(self.data) != ":memory:":
+            command += ["--store", database(self.data)]
         if "--listen" not in self.options:
             command += ["--listen", "127.0.0.1:0"]
         # Rings are unlimited, except in tests that set a limit.

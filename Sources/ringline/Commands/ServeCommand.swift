@@ -10,6 +10,8 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Self.help("listen")) var listen: String?
     @Option(help: Self.help("admin-listen")) var adminListen: String?
     @Option(help: Self.help("data")) var data: String?
+    @Option(help: Self.help("store")) var store: String?
+    @Option(help: Self.help("store-password-file")) var storePasswordFile: String?
     @Option(help: Self.help("wait-for-data")) var waitForData: String?
     @Option(help: Self.help("jwt-secret-file")) var jwtSecretFile: String?
     @Option(help: Self.help("jwt-public-key-file")) var jwtPublicKeyFile: String?
@@ -61,7 +63,8 @@ struct ServeOptions: ParsableArguments {
     /// The flags given on the command line, by the name of their setting.
     var flags: [String: [String]] {
         let single: [String: String?] = [
-            "listen": listen, "admin-listen": adminListen, "data": data, "wait-for-data": waitForData,
+            "listen": listen, "admin-listen": adminListen, "data": data, "store": store,
+            "store-password-file": storePasswordFile, "wait-for-data": waitForData,
             "jwt-secret-file": jwtSecretFile,
             "jwt-public-key-file": jwtPublicKeyFile, "jwks-file": jwksFile, "jwks-url": jwksUrl,
             "jwks-ca-file": jwksCaFile,

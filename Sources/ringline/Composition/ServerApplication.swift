@@ -9,6 +9,8 @@ import Glibc
 import Identity
 import LibWebSockets
 import MemoryStore
+import Postgres
+import PostgresStore
 import SQLiteStore
 import ServerLog
 import Threads
@@ -59,7 +61,7 @@ struct ServerApplication {
         keySetFetcher?.tick()
         defer { keySetFetcher?.shutdown() }
         let gateway = Gateway(configuration: configuration, authenticator: keys.authenticator, log: log)
-        let store = makeStore(log) { [weak gateway] report in gateway?.take(report) }
+        let store = try makeStore(log) { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
         do {
             try gateway.open(store: store, push: push, capabilities: keys.capabilities, turnCredentials: coturn)
@@ -140,6 +142,7 @@ struct ServerApplication {
         watch.start(on: actions, everySecond: tick) { [weak gateway] in gateway?.drain() }
         gateway.run()
         (push as? APNsSender)?.shutdown()
+        if let failure = gateway.storeFailure { throw UsageError(failure.message) }
         log.notice("stopped")
     }
 
@@ -183,8 +186,12 @@ struct ServerApplication {
         return configuration
     }
 
-    private func makeStore(_ log: ServerLog, report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
+    private func makeStore(
+        _ log: ServerLog,
+        report: @escaping @Sendable (StoreReport) -> Void
+    ) throws(UsageError) -> any CallStore {
         guard !settings.isInMemory else { return MemoryCallStore(report: report) }
+        if let database = settings.store { return try makeStore(in: database, log, report: report) }
         let lockWait = LockWait(
             milliseconds: settings.waitsForData,
             waits: { holder in
@@ -196,6 +203,27 @@ struct ServerApplication {
             isOver: { SignalWatch.hasPending }
         )
         return SQLiteCallStore(folder: settings.data, lockWait: lockWait, report: report)
+    }
+
+    private func makeStore(
+        in database: ConnectionSettings,
+        _ log: ServerLog,
+        report: @escaping @Sendable (StoreReport) -> Void
+    ) throws(UsageError) -> any CallStore {
+        var options = StoreOptions(database)
+        if let file = settings.storePasswordFile {
+            let password = String(decoding: try Keys.read(file, for: "store-password-file"), as: UTF8.self)
+            options.settings = database.with(password: password)
+        }
+        let shown = database.shown
+        options.ownerWait = OwnerWait(
+            milliseconds: settings.waitsForData,
+            waits: { _ in
+                log.notice("waiting for the database, which another ringline owns", [.data(OperatorText(shown))])
+            },
+            isOver: { SignalWatch.hasPending }
+        )
+        return PostgresCallStore(options, report: report)
     }
 
     private func pushSender(

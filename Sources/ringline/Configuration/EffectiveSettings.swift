@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Identity
+import Postgres
 
 extension SettingsSource {
     /// The kinds of sources that a setting's value can come from.
@@ -39,7 +40,15 @@ extension SettingsSource {
     }
 
     private static func shown(_ value: String, of setting: Setting) -> String {
+        // The URL may contain a password, although it must not.
+        if setting.name == "store" { return shownStore(value) }
         guard setting.holdsSecret else { return value }
         return FileManager.default.fileExists(atPath: value) ? value : "\(SecretFile.shown(value)) (no such file)"
+    }
+
+    private static func shownStore(_ url: String) -> String {
+        do throws(ConnectionSettings.Invalid) { return try ConnectionSettings(url: url).shown } catch {
+            return "(\(error.reason))"
+        }
     }
 }

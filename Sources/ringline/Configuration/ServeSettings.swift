@@ -4,6 +4,7 @@ import CallWire
 import Gateway
 import JSON
 import LibWebSockets
+import Postgres
 import Switchboard
 
 /// The settings of `ringline serve`, read and checked.
@@ -11,7 +12,11 @@ struct ServeSettings {
     let listen: ListenAddress
     let admin: ListenAddress?
     let data: String
-    /// The longest wait for another server to release the data folder, in milliseconds.
+    /// The PostgreSQL database; `nil` = the SQLite database in the data folder.
+    let store: ConnectionSettings?
+    /// The file with the password for the PostgreSQL database.
+    let storePasswordFile: String?
+    /// The longest wait for another server to release the data folder or the database, in milliseconds.
     let waitsForData: Int64
     let jwtSecretFile: String?
     let jwtPublicKeyFile: String?
@@ -62,6 +67,8 @@ struct ServeSettings {
         admin = try source.value("admin-listen") == "none" ? nil : source.address("admin-listen")
         data = try source.value("data") ?? "./data"
         guard !data.isEmpty else { throw UsageError("\(source.origin(of: "data")): must name a folder") }
+        storePasswordFile = try source.value("store-password-file")
+        store = try Self.store(source, inMemory: data == ":memory:", storePasswordFile)
         waitsForData = try source.value("wait-for-data") == "0" ? 0 : source.milliseconds("wait-for-data")
         jwtSecretFile = try source.value("jwt-secret-file")
         jwtPublicKeyFile = try source.value("jwt-public-key-file")
@@ -86,7 +93,33 @@ struct ServeSettings {
         logsJSON = try source.choice("log-format", of: ["text", "json"]) == "json"
         auditLog = try source.value("audit-log")
         warnings = source.unknownVariables()
-        policy = try Self.policy(source)
+        var policy = try Self.policy(source)
+        // Another server may take the database over, and refuse what this one has decided.
+        policy.withholdsDecisions = store != nil
+        self.policy = policy
+    }
+
+    private static func store(
+        _ source: SettingsSource,
+        inMemory: Bool,
+        _ passwordFile: String?
+    ) throws(UsageError) -> ConnectionSettings? {
+        guard let url = try source.value("store") else {
+            guard passwordFile == nil else { throw UsageError("--store-password-file needs --store") }
+            return nil
+        }
+        let origin = source.origin(of: "store")
+        guard !inMemory else { throw UsageError("\(origin): cannot be used with --data :memory:, which keeps nothing") }
+        do throws(ConnectionSettings.Invalid) {
+            let settings = try ConnectionSettings(url: url)
+            // Other users of the machine can see the options of a process, and containers show its environment.
+            guard !settings.hasPassword else {
+                throw ConnectionSettings.Invalid(reason: "it contains a password; use --store-password-file")
+            }
+            return settings
+        } catch {
+            throw UsageError("\(origin): cannot be used: \(error.reason)")
+        }
     }
 
     private static func policy(_ source: SettingsSource) throws(UsageError) -> Policy {

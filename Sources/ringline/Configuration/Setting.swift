@@ -15,7 +15,9 @@ struct Setting: Sendable {
     /// In the environment and the file, its values are separated by commas.
     var isRepeatable = false
     /// Whether the setting's value is the path of a file that holds a secret.
-    var holdsSecret: Bool { ["jwt-secret-file", "apns-key-file", "tls-key", "turn-secret-file"].contains(name) }
+    var holdsSecret: Bool {
+        ["jwt-secret-file", "apns-key-file", "tls-key", "turn-secret-file", "store-password-file"].contains(name)
+    }
 
     /// The name of the environment variable: `RINGLINE_LISTEN`.
     var variable: String { "RINGLINE_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined() }
@@ -41,11 +43,24 @@ struct Setting: Sendable {
             meaning: "The folder for calls, devices and generated keys; :memory: keeps nothing."
         ),
         Setting(
+            name: "store",
+            placeholder: "URL",
+            fallback: nil,
+            meaning:
+                "The PostgreSQL database for calls and devices, postgres://user@host/database; by default they are in the data folder."
+        ),
+        Setting(
+            name: "store-password-file",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning: "The password of the user in --store; one newline at the end is stripped."
+        ),
+        Setting(
             name: "wait-for-data",
             placeholder: "SECONDS",
             fallback: "15",
             meaning:
-                "How long to wait for a data folder that another ringline still uses, as in a rolling restart; 0 = do not wait."
+                "How long to wait for a data folder or a database that another ringline still uses, as in a rolling restart; 0 = do not wait."
         ),
         Setting(
             name: "jwt-secret-file",

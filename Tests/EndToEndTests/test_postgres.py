@@ -1,0 +1,156 @@
+"""Servers that keep their calls in PostgreSQL (`--store`): crashes, lost connections, and the ownership of the database."""
+
+import pathlib
+import re
+import socket
+import subprocess
+import tempfile
+import uuid
+
+import pytest
+from ringline_server import ROOT
+
+
+class Database:
+    """A temporary PostgreSQL server; the script Tests/postgres ends it when this process ends."""
+
+    def __init__(self, folder: pathlib.Path):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.folder, self.address = folder, f"postgres://ring@127.0.0.1:{port}"
+        self.process = subprocess.Popen(
+            [ROOT / "Tests/postgres", folder, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout.readline() == "ready\n", "is the package postgresql installed?"
+
+    def sql(self, command: str, database="postgres") -> str:
+        arguments = ["psql", "-qAt", "-v", "ON_ERROR_STOP=1", "-d", f"{self.address}/{database}", "-c", command]
+        return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout.strip()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(30)
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def database():
+    # Not in pytest's folder, which the system's user of PostgreSQL cannot enter. Tests/postgres deletes the folder.
+    database = Database(pathlib.Path(tempfile.mkdtemp(prefix="ringline-postgres-")))
+    yield database
+    database.end()
+
+
+@pytest.fixture
+def store(database):
+    """The URL of a new, empty database."""
+    name = "t" + uuid.uuid4().hex
+    database.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+    return f"{database.address}/{name}"
+
+
+def database_name(store: str) -> str:
+    return store.rsplit("/", 1)[1]
+
+
+def seqs(rest, call_id: str) -> list[int]:
+    """Returns the `seq` of each signal in the log of a call."""
+    return [signal["seq"] for signal in rest.log(call_id)["signals"]]
+
+
+def ended(server) -> int:
+    """Returns the exit code of a server that was expected to end; the fixture then does not report it as crashed."""
+    code = server.exit_code()
+    server.process = None
+    return code
+
+
+def test_after_a_kill_a_call_goes_on_with_its_log_and_a_higher_seq(make_server, make_world, store):
+    server = make_server("--store", store, "--wait-for-data", 0)
+    world = make_world(server)
+    world.call("c-1")
+    known = seqs(world.rest("11"), "c-1")
+    for _ in range(3):
+        server.kill()
+        server.start()
+        world = make_world(server)
+        caller = world.connect("11", "phone-11")
+        found = seqs(world.rest("11"), "c-1")
+        assert found[: len(known)] == known
+        assert caller.ask(type="ice", callId="c-1", candidate={"candidate": "x"})["seq"] > max(known)
+        known = seqs(world.rest("11"), "c-1")
+    assert "did not shut down cleanly" in server.errors()
+
+
+def test_a_clean_stop_is_not_counted_as_a_crash(make_server, make_world, store):
+    server = make_server("--store", store)
+    make_world(server).call("c-1")
+    for _ in range(2):
+        server.terminate()
+        assert server.exit_code() == 0
+        server.start()
+        assert "did not shut down cleanly" not in server.errors()
+
+
+def test_if_postgresql_closes_the_connections_no_signal_is_lost(make_server, make_world, store, database):
+    server = make_server("--store", store)
+    world = make_world(server)
+    caller, _ = world.call("c-1")
+    for number in range(10):
+        database.sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            f" WHERE datname = '{database_name(store)}' AND pid <> pg_backend_pid()"
+        )
+        caller.ask(type="ice", callId="c-1", candidate={"candidate": f"x{number}"})
+    candidates = [s["candidate"]["candidate"] for s in world.rest("10").log("c-1")["signals"] if s["type"] == "ice"]
+    assert candidates == [f"x{number}" for number in range(10)]
+    assert "cannot write" not in server.errors()
+
+
+def test_a_second_server_is_refused_and_names_the_owners_machine(make_server, store):
+    make_server("--store", store)
+    second = make_server("--store", store, "--wait-for-data", 0, start=False)
+    with pytest.raises(AssertionError, match="in use by another ringline, on " + re.escape(socket.gethostname())):
+        second.start()
+    assert ended(second) == 1
+
+
+def test_a_server_whose_database_another_has_claimed_stores_nothing_more_and_ends_with_an_error(
+    make_server, make_world, store, database
+):
+    server = make_server("--store", store)
+    caller, _ = make_world(server).call("c-1")
+    database.sql("UPDATE ringline.owner SET epoch = epoch + 1", database_name(store))
+    caller.send(type="ice", callId="c-1", candidate={"candidate": "late"})
+    assert ended(server) == 1
+    assert "has taken over the database" in server.errors()
+    condition = "convert_from(object, 'UTF8') LIKE '%late%'"
+    found = database.sql(f"SELECT count(*) FROM ringline.entry WHERE {condition}", database_name(store))
+    assert found == "0"
+
+
+def test_in_a_rolling_restart_the_next_server_waits_for_the_release_of_the_database(make_server, store):
+    first = make_server("--store", store)
+    second = make_server("--store", store, start=False)
+    first.terminate()
+    second.start()
+    assert first.exit_code() == 0
+    assert "did not shut down cleanly" not in second.errors()
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--store", "mysql://u:hunter2@h/x"], "does not begin with postgres://"),
+        (["--store", "postgres://u:hunter2@h/x"], "--store-password-file"),
+        (["--store", "postgres://u@h/x", "--data", ":memory:"], ":memory:"),
+        (["--store-password-file", "/dev/null"], "needs --store"),
+        (["--store", "postgres://u@127.0.0.1:1/x"], "cannot be reached"),
+    ],
+)
+def test_an_unusable_store_is_explained_without_its_password(make_server, options, words):
+    server = make_server(*options, start=False)
+    with pytest.raises(AssertionError, match=re.escape(words)) as failure:
+        server.start()
+    assert ended(server) == 1
+    assert "hunter2" not in str(failure.value)

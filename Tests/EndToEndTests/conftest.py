@@ -5,6 +5,7 @@ import pathlib
 import sys
 
 import httpx
+import postgres_server
 import pytest
 import recording
 import wall_clock
@@ -17,8 +18,18 @@ from tokens import mint
 def pytest_configure(config):
     if not binary().exists():
         raise pytest.UsageError(f"{binary()} is not there: swift build -c release --product ringline")
+    if postgres_server.STORE not in ("sqlite", "postgres"):
+        raise pytest.UsageError(f"RINGLINE_TEST_STORE is {postgres_server.STORE}: it may be sqlite or postgres")
     if recording.FOLDER is not None:
         record_http()
+
+
+def pytest_report_header():
+    return f"store: {postgres_server.STORE}"
+
+
+def pytest_sessionfinish():
+    postgres_server.end()
 
 
 def record_http():
@@ -59,6 +70,7 @@ def make_server(tmp_path):
         if not server.alive() and server.process.returncode not in (0, -9):
             crashed.append(f"code {server.process.returncode}: {server.errors()[-2000:]}")
         server.kill()
+    postgres_server.drop(server.data for server in servers)
     assert not crashed, crashed
 
 

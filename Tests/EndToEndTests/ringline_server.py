@@ -1,6 +1,5 @@
-"""The real server, started on port 0 with a new data folder and stopped by its process id."""
+"""The real server, started on port 0 with a new data folder (and database) and stopped by its process id."""
 
-import hashlib
 import os
 import pathlib
 import queue
@@ -8,11 +7,15 @@ import re
 import shlex
 import signal
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
 
 import httpx
+import postgres_server
+import pytest
+from postgres_server import ON_POSTGRES
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # `RINGLINE_LAUNCHER` is put before the server's command. For example, `valgrind -q --undef-value-errors=no
@@ -22,21 +25,8 @@ LAUNCHER = shlex.split(os.environ.get("RINGLINE_LAUNCHER", ""))
 # With `RINGLINE_TRACE_LOGS=FOLDER` every server that no test gives a level logs at `trace`, into that folder. Afterwards
 # secrets_in_logs.py looks there for what no log may contain. Tests/run does that.
 TRACE_LOGS = os.environ.get("RINGLINE_TRACE_LOGS")
-# With `RINGLINE_STORE_SERVER=postgres://ring@127.0.0.1:5432` every server with a data folder keeps its calls in a database
-# on that PostgreSQL server. Each data folder has its own database. The script Tests/postgres starts such a server.
-STORE_SERVER = os.environ.get("RINGLINE_STORE_SERVER")
-
-
-def database(data: pathlib.Path) -> str:
-    """Returns the URL of the database that belongs to a data folder; creates the database if it is missing."""
-    name = "e2e_" + hashlib.sha256(str(data).encode()).hexdigest()[:16]
-    made = subprocess.run(
-        ["psql", "-q", "-d", f"{STORE_SERVER}/postgres", "-c", f"CREATE DATABASE {name} TEMPLATE template0"],
-        capture_output=True,
-        text=True,
-    )
-    assert made.returncode == 0 or "already exists" in made.stderr, made.stderr
-    return f"{STORE_SERVER}/{name}"
+# Whether `calls`, `devices`, `explain`, `doctor` and `push-test` take `--store`.
+COMMANDS_TAKE_STORE = False
 
 
 def free_port() -> int:
@@ -85,8 +75,8 @@ class Server:
             folder.mkdir(parents=True, exist_ok=True)
         self.error_path = folder / name
         command = [*self.launcher, str(binary()), "serve", "--data", str(self.data)]
-        if STORE_SERVER and not {"--store", "--data"} & set(self.options) and str(self.data) != ":memory:":
-            command += ["--store", database(self.data)]
+        if self.has_database:
+            command += ["--store", self.database_url]
         if "--listen" not in self.options:
             command += ["--listen", "127.0.0.1:0"]
         # Rings are unlimited, except in tests that set a limit.
@@ -142,6 +132,46 @@ class Server:
     @property
     def pid(self) -> int:
         return self.process.pid
+
+    @property
+    def has_database(self) -> bool:
+        """Whether the calls are in PostgreSQL, in the database that belongs to the data folder."""
+        told = any(option.startswith(("--store", "--data")) for option in self.options)
+        return ON_POSTGRES and not told and str(self.data) != ":memory:"
+
+    @property
+    def database(self) -> str:
+        return postgres_server.running().database(self.data)
+
+    @property
+    def database_url(self) -> str:
+        return postgres_server.running().url(self.database)
+
+    @property
+    def store_options(self) -> list[str]:
+        """The options with which a command of an operator finds this server's calls."""
+        if not self.has_database:
+            return ["--data", str(self.data)]
+        if not COMMANDS_TAKE_STORE:
+            pytest.skip("the commands of operators cannot read PostgreSQL yet")
+        return ["--store", self.database_url]
+
+    def rows(self, query: str) -> list[tuple]:
+        """Returns the rows of a query to the store; over PostgreSQL all values are text."""
+        if self.has_database:
+            lines = postgres_server.running().sql(f"SET search_path TO ringline; {query}", database=self.database)
+            return [tuple(line.split("\t")) for line in lines.splitlines()]
+        with sqlite3.connect(f"file:{self.data}/ringline.sqlite?mode=ro", uri=True) as database:
+            return database.execute(query).fetchall()
+
+    def execute(self, statement: str):
+        """Changes the store behind the server's back."""
+        if self.has_database:
+            postgres_server.running().sql(f"SET search_path TO ringline; {statement}", database=self.database)
+            return
+        with sqlite3.connect(self.data / "ringline.sqlite") as database:
+            database.execute(statement)
+        database.close()
 
     @property
     def secret(self) -> bytes:

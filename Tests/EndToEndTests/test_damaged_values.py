@@ -12,8 +12,11 @@ import httpx
 import pytest
 import samples
 from conftest import World
+from postgres_server import sqlite_only
 from test_command_line import run
 from test_push import register
+
+pytestmark = sqlite_only("see PostgresDamageTests")
 
 COLUMNS = {
     "call": "number epoch has_video started_at ring_until answered_at active_at ended_at log_kept".split(),

@@ -17,8 +17,11 @@ import httpx
 import pytest
 import samples
 from connection import Refused
+from postgres_server import sqlite_only
 from waiting import eventually
 from websockets.exceptions import ConnectionClosed
+
+pytestmark = sqlite_only("the disk is PostgreSQL's; see PostgresStoreFailureTests")
 
 SETTINGS = int(os.environ.get("RINGLINE_DISK_FAULTS", "8"))
 CALLS = ["pwrite", "fdatasync", "fsync", "ftruncate", "pread"]

@@ -29,7 +29,7 @@ def jwt(tmp_path):
 
 def doctor(tmp_path, *options, code=None, **more) -> dict[str, tuple[str, str]]:
     """Runs `ringline doctor`; returns its findings by subject: (grade, text)."""
-    if "--data" not in options:
+    if not {"--data", "--store"} & {str(each) for each in options}:
         options += ("--data", tmp_path / "doctors-data")
     result = run("doctor", *options, **more)
     findings = {}
@@ -150,7 +150,7 @@ def test_apns_is_asked_about_every_registered_app(push_world, tmp_path):
     world, fake = push_world
     register(world, number=1, bundle="com.example.one", deviceId="d-1")
     fake.config(knownOnly=True)
-    found = doctor(tmp_path, "--data", world.server.data, "--bundle", "com.example.two", *push_options(fake), code=0)
+    found = doctor(tmp_path, *world.server.store_options, "--bundle", "com.example.two", *push_options(fake), code=0)
     assert found["APNs key"][0] == found["database"][0] == "ok"
     for app in ("one", "two"):
         assert found[f"APNs sandbox, topic com.example.{app}.voip"] == ("ok", "accepts the provider token")

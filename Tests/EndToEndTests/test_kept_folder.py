@@ -10,7 +10,10 @@ import kept_folder
 import pytest
 import samples
 from kept_folder import FOLDER, description
+from postgres_server import sqlite_only
 from wall_clock import WallClock
+
+pytestmark = sqlite_only("the folder was written by SQLite")
 
 TOLD = json.loads((FOLDER / "answers.json").read_text())
 

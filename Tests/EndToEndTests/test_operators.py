@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 from conftest import push_options
+from postgres_server import sqlite_only
 from ringline_server import binary, clean_environment
 from test_command_line import one_clear_line, run
 from test_push import pushed, register, token
@@ -28,7 +29,7 @@ def wait_for(world, *arguments, holds, seconds=8):
 
     def is_shown() -> bool:
         nonlocal result
-        result = run(*arguments, "--data", world.server.data)
+        result = run(*arguments, *world.server.store_options)
         return holds in result.stdout
 
     eventually(is_shown, seconds, lambda: result.stdout + result.stderr)
@@ -56,18 +57,19 @@ def test_live_calls_are_listed_with_their_users_and_states(world):
     assert found["c-1"][1:6] == ["1", "11", "10", "audio", "answered"]
     assert "phone-11" in found["c-1"][7] and "phone-10" in found["c-1"][7]
     assert found["c-2"][1:6] == ["1", "21", "20", "audio", "ringing"]
-    assert [row[0] for row in rows(run("calls", "--user", "10", "--data", world.server.data))] == ["c-1"]
-    assert [row[0] for row in rows(run("calls", "--limit", 1, "--data", world.server.data))] == ["c-2"], (
+    assert [row[0] for row in rows(run("calls", "--user", "10", *world.server.store_options))] == ["c-1"]
+    assert [row[0] for row in rows(run("calls", "--limit", 1, *world.server.store_options))] == ["c-2"], (
         "only the newest call is listed"
     )
     taro.ask(type="end", callId="c-1")
-    eventually(lambda: "c-1" not in run("calls", "--data", world.server.data).stdout)
+    eventually(lambda: "c-1" not in run("calls", *world.server.store_options).stdout)
 
 
 def test_without_calls_a_line_says_that_there_are_none(server):
-    assert run("calls", "--data", server.data).stdout == "No live calls.\n"
+    assert run("calls", *server.store_options).stdout == "No live calls.\n"
 
 
+@sqlite_only("the folder is the only place of the calls")
 def test_the_data_folder_may_come_from_the_environment(server, tmp_path):
     result = run("calls", environment={"RINGLINE_DATA": str(server.data)}, cwd=tmp_path)
     assert result.stdout == "No live calls.\n", result.stderr
@@ -98,15 +100,15 @@ def test_devices_are_listed_with_the_results_of_their_pushes(push_world):
 
 
 def test_a_user_without_devices_is_reported_in_one_line(server):
-    one_clear_line(run("devices", "--user", "10", "--data", server.data), "10")
-    one_clear_line(run("devices", "--user", "a b", "--data", server.data), "--user")
+    one_clear_line(run("devices", "--user", "10", *server.store_options), "10")
+    one_clear_line(run("devices", "--user", "a b", *server.store_options), "--user")
 
 
 # A test push
 
 
 def push_test(world, fake, *more, user="10"):
-    return run("push-test", "--user", user, "--data", world.server.data, *push_options(fake), *more)
+    return run("push-test", "--user", user, *world.server.store_options, *push_options(fake), *more)
 
 
 def test_a_test_push_is_a_real_voip_push(push_world):
@@ -166,13 +168,14 @@ def test_a_test_push_that_cannot_be_sent_is_reported_in_one_line(push_world):
     one_clear_line(push_test(world, fake), "no registered device")
     register(world, deviceId="iphone-h")
     one_clear_line(push_test(world, fake, "--device", "other"), "other")
-    one_clear_line(run("push-test", "--user", "10", "--data", world.server.data), "--apns-key-file")
+    one_clear_line(run("push-test", "--user", "10", *world.server.store_options), "--apns-key-file")
     assert fake.pushes(token(1)) == []
 
 
 # Back-ups
 
 
+@sqlite_only("PostgreSQL has pg_dump and pg_restore")
 def test_a_copy_made_during_calls_can_be_read_and_restored(world, make_server, make_world, tmp_path):
     taro, hanako = world.call("c-1")
     register(world, user="10", deviceId="iphone-h")
@@ -197,6 +200,7 @@ def test_a_copy_made_during_calls_can_be_read_and_restored(world, make_server, m
     assert other.rest("10").log("c-1")["offer"]["sdp"]
 
 
+@sqlite_only("PostgreSQL has pg_dump and pg_restore")
 def test_an_existing_file_is_not_overwritten(server, tmp_path):
     copy = tmp_path / "copy.sqlite"
     copy.write_text("precious")
@@ -205,6 +209,7 @@ def test_an_existing_file_is_not_overwritten(server, tmp_path):
     one_clear_line(run("backup", tmp_path / "none" / "copy", "--data", server.data), "none")
 
 
+@sqlite_only("PostgreSQL has pg_dump and pg_restore")
 def test_a_damaged_copy_does_not_appear_under_its_name(server, tmp_path):
     server.terminate()
     server.exit_code()
@@ -217,6 +222,7 @@ def test_a_damaged_copy_does_not_appear_under_its_name(server, tmp_path):
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith("copy")] == []
 
 
+@sqlite_only("PostgreSQL has pg_dump and pg_restore")
 def test_every_backup_made_under_load_is_intact(world, tmp_path):
     taro, hanako = world.call("c-1")
     for number in range(5):
@@ -232,6 +238,7 @@ def test_every_backup_made_under_load_is_intact(world, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["kill", "terminate"])
+@sqlite_only("PostgreSQL has pg_dump and pg_restore")
 def test_restore_replaces_the_database_and_keeps_the_old_one(world, tmp_path, how):
     """After a kill there is a -wal file, which belongs to the replaced database only."""
     server = world.server
@@ -257,6 +264,7 @@ def test_restore_replaces_the_database_and_keeps_the_old_one(world, tmp_path, ho
     assert world.rest("20").get("/api/calls/signal/c-2").status_code == 404
 
 
+@sqlite_only("PostgreSQL has pg_dump and pg_restore")
 def test_restore_refuses_a_running_server_and_a_file_that_is_not_a_backup(world, tmp_path):
     data = world.server.data
     copy, text, other = tmp_path / "copy.sqlite", tmp_path / "text", tmp_path / "other.sqlite"
@@ -302,6 +310,7 @@ int unlink(const char *path) { change(path); return NEXT(unlink)(path); }
 """
 
 
+@sqlite_only("PostgreSQL has pg_dump and pg_restore")
 def test_a_crash_during_restore_leaves_the_old_or_the_new_database_complete(world, tmp_path):
     library = tmp_path / "death.so"
     (tmp_path / "death.c").write_text(DEATH)
@@ -329,6 +338,7 @@ def test_a_crash_during_restore_leaves_the_old_or_the_new_database_complete(worl
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@sqlite_only("PostgreSQL has pg_dump and pg_restore")
 def test_a_folder_that_root_creates_in_a_restore_belongs_to_the_parents_owner(server, tmp_path):
     copy, above, roots = tmp_path / "copy.sqlite", tmp_path / "above", tmp_path / "roots"
     assert run("backup", copy, "--data", server.data).returncode == 0
@@ -344,6 +354,7 @@ def test_a_folder_that_root_creates_in_a_restore_belongs_to_the_parents_owner(se
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@sqlite_only("PostgreSQL has pg_dump and pg_restore")
 def test_files_restored_by_root_belong_to_the_server(server, tmp_path):
     copy, folder = tmp_path / "copy.sqlite", tmp_path / "other"
     assert run("backup", copy, "--data", server.data).returncode == 0

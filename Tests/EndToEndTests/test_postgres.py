@@ -1,44 +1,17 @@
 """Servers that keep their calls in PostgreSQL (`--store`): crashes, lost connections, and the ownership of the database."""
 
-import pathlib
 import re
 import socket
-import subprocess
-import tempfile
 import uuid
 
+import postgres_server
 import pytest
-from ringline_server import ROOT
+from postgres_server import PostgresServer
 
 
-class Database:
-    """A temporary PostgreSQL server; the script Tests/postgres ends it when this process ends."""
-
-    def __init__(self, folder: pathlib.Path):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        self.folder, self.address = folder, f"postgres://ring@127.0.0.1:{port}"
-        self.process = subprocess.Popen(
-            [ROOT / "Tests/postgres", folder, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout.readline() == "ready\n", "is the package postgresql installed?"
-
-    def sql(self, command: str, database="postgres") -> str:
-        arguments = ["psql", "-qAt", "-v", "ON_ERROR_STOP=1", "-d", f"{self.address}/{database}", "-c", command]
-        return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout.strip()
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait(30)
-        self.process.stdout.close()
-
-
-@pytest.fixture(scope="module")
-def database():
-    # Not in pytest's folder, which the system's user of PostgreSQL cannot enter. Tests/postgres deletes the folder.
-    database = Database(pathlib.Path(tempfile.mkdtemp(prefix="ringline-postgres-")))
-    yield database
-    database.end()
+@pytest.fixture
+def database() -> PostgresServer:
+    return postgres_server.running()
 
 
 @pytest.fixture
@@ -46,7 +19,7 @@ def store(database):
     """The URL of a new, empty database."""
     name = "t" + uuid.uuid4().hex
     database.sql(f"CREATE DATABASE {name} TEMPLATE template0")
-    return f"{database.address}/{name}"
+    return database.url(name)
 
 
 def database_name(store: str) -> str:
@@ -120,12 +93,12 @@ def test_a_server_whose_database_another_has_claimed_stores_nothing_more_and_end
 ):
     server = make_server("--store", store)
     caller, _ = make_world(server).call("c-1")
-    database.sql("UPDATE ringline.owner SET epoch = epoch + 1", database_name(store))
+    database.sql("UPDATE ringline.owner SET epoch = epoch + 1", database=database_name(store))
     caller.send(type="ice", callId="c-1", candidate={"candidate": "late"})
     assert ended(server) == 1
     assert "has taken over the database" in server.errors()
     condition = "convert_from(object, 'UTF8') LIKE '%late%'"
-    found = database.sql(f"SELECT count(*) FROM ringline.entry WHERE {condition}", database_name(store))
+    found = database.sql(f"SELECT count(*) FROM ringline.entry WHERE {condition}", database=database_name(store))
     assert found == "0"
 
 

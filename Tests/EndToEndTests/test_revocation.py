@@ -6,6 +6,7 @@ import time
 
 import pytest
 from connection import Connection
+from postgres_server import sqlite_only
 from rest import code
 from test_auth import upgrade_status
 from test_command_line import one_clear_line, run
@@ -113,13 +114,14 @@ def test_a_live_call_ends_for_the_peer_as_disconnected(make_server, make_world):
     taro, _ = world.call("c-1")
     log_out(world.rest("10"))
     assert taro.expect(type="call", state="ended")["reason"] == "disconnected"
-    result = run("explain", "c-1", "--data", world.server.data)
+    result = run("explain", "c-1", *world.server.store_options)
     assert "10 logged out everywhere at +" in result.stdout, result.stdout
 
 
 # By the operator
 
 
+@sqlite_only("ringline revoke looks for the database in the folder")
 def test_the_operator_revokes_tokens_while_the_server_runs(world):
     old = world.token("10")
     connection = world.connect("10")
@@ -133,6 +135,7 @@ def test_the_operator_revokes_tokens_while_the_server_runs(world):
     assert upgrade_status(world.server.ws_url, old) == 401
 
 
+@sqlite_only("ringline revoke looks for the database in the folder")
 def test_the_operator_revokes_tokens_while_no_server_runs(world):
     old = world.token("10")
     world.server.terminate()
@@ -143,6 +146,7 @@ def test_the_operator_revokes_tokens_while_no_server_runs(world):
     assert upgrade_status(world.server.ws_url, old) == 401
 
 
+@sqlite_only("ringline revoke looks for the database in the folder")
 def test_a_command_that_the_server_does_not_carry_out_is_reported(world):
     os.kill(world.server.pid, signal.SIGSTOP)
     try:

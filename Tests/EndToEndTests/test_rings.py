@@ -37,7 +37,7 @@ def test_thirty_rings_of_one_pair_are_limited_and_so_are_their_pushes(apns, make
     world.server.exit_code()
     last = taken[-1]["callId"]
     told = subprocess.run(
-        [binary(), "explain", last, "--data", world.server.data], capture_output=True, text=True, check=True
+        [binary(), "explain", last, *world.server.store_options], capture_output=True, text=True, check=True
     ).stdout
     assert "more rings were refused" in told and "--rings-per-pair" in told
 

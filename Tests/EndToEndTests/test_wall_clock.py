@@ -1,7 +1,6 @@
 """The machine's wall clock leaps: clients stay connected, nothing is deleted, and log and metrics report it."""
 
 import itertools
-import sqlite3
 import time
 
 import pytest
@@ -60,8 +59,7 @@ def test_a_leap_is_counted_and_logged_and_the_log_says_when_it_is_over(make_serv
 
 
 def kept_calls(server) -> list[tuple]:
-    with sqlite3.connect(f"file:{server.data}/ringline.sqlite?mode=ro", uri=True) as database:
-        return database.execute("SELECT id FROM call ORDER BY number").fetchall()
+    return server.rows("SELECT id FROM call ORDER BY number")
 
 
 def test_a_wall_clock_40_days_ahead_for_little_more_than_a_second_deletes_no_history(make_server, make_world, clock):

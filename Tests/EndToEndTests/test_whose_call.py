@@ -46,7 +46,7 @@ def test_a_third_party_sees_an_ordinary_unanswered_ring(make_server, make_world)
     assert {each["event"] for each in events} == {"offer", "ended"}
     assert 'ringline_calls_hidden_total{reason="name_taken"} 1\n' in world.server.metrics_text()
     wait_for(world, "c-1", "ended: unanswered")
-    command = [binary(), "explain", "c-1", "--data", world.server.data, "--user", "66"]
+    command = [binary(), "explain", "c-1", *world.server.store_options, "--user", "66"]
     said = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment()).stdout
     assert "was in a call with this callId with another user" in said
 

@@ -1,0 +1,93 @@
+"""PostgreSQL for the tests: one throw-away server for each process of pytest, with a database for each data folder."""
+
+import functools
+import hashlib
+import os
+import pathlib
+import socket
+import subprocess
+import tempfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# With `RINGLINE_TEST_STORE=postgres` every server that has a data folder keeps its calls in a database of its own.
+STORE = os.environ.get("RINGLINE_TEST_STORE", "sqlite")
+ON_POSTGRES = STORE == "postgres"
+
+
+def sqlite_only(reason: str):
+    """Returns the mark of a test, or of a module, that is about SQLite itself and not about the server's calls."""
+    return pytest.mark.skipif(ON_POSTGRES, reason=f"SQLite only: {reason}")
+
+
+def psql() -> pathlib.Path:
+    """Returns the path of the program itself: Debian's /usr/bin/psql is a script that takes longer than the query."""
+    return sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/psql"))[-1]
+
+
+class PostgresServer:
+    """A throw-away PostgreSQL server; Tests/postgres ends it with this process."""
+
+    def __init__(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        # PostgreSQL's own user must be able to reach the folder; Tests/postgres removes it.
+        folder = tempfile.mkdtemp(prefix="ringline-postgres-")
+        self.address = f"postgres://ring@127.0.0.1:{port}"
+        self.databases: dict[pathlib.Path, str] = {}
+        # No test ends the machine, so nothing needs to reach the disk. Databases are then made and dropped in 0.1 s.
+        self.process = subprocess.Popen(
+            [ROOT / "Tests/postgres", folder, str(port), "fsync=off", "full_page_writes=off"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout.readline() == "ready\n", "is the package postgresql installed?"
+
+    def sql(self, *commands: str, database="postgres") -> str:
+        """Runs commands, each in a transaction of its own; returns the rows as psql prints them, with tabs."""
+        options = ["-XqAt", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-d", f"{self.address}/{database}"]
+        options += [word for command in commands for word in ("-c", command)]
+        result = subprocess.run([psql(), *options], capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        return result.stdout.rstrip("\n")
+
+    def url(self, name: str) -> str:
+        return f"{self.address}/{name}"
+
+    def database(self, data: pathlib.Path) -> str:
+        """Returns the name of the database that belongs to a data folder; creates it at the first use."""
+        if data not in self.databases:
+            name = "e2e_" + hashlib.sha256(str(data).encode()).hexdigest()[:16]
+            self.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+            self.databases[data] = name
+        return self.databases[data]
+
+    def drop(self, folders):
+        names = [self.databases.pop(data) for data in set(folders) if data in self.databases]
+        if names:
+            self.sql(*[f"DROP DATABASE {name} WITH (FORCE)" for name in names])
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(30)
+        self.process.stdout.close()
+
+
+@functools.cache
+def running() -> PostgresServer:
+    """Returns this process's server, which starts at its first use; `end` ends it."""
+    return PostgresServer()
+
+
+def drop(folders):
+    """Drops the databases that belong to these data folders."""
+    if running.cache_info().currsize:
+        running().drop(folders)
+
+
+def end():
+    if running.cache_info().currsize:
+        running().end()
+        running.cache_clear()

@@ -213,6 +213,9 @@ def targets(medians):
         heap = medians.get("allocations", name, "loop_allocations_per_message")
         add(f"allocations per message on the loop ({name})", heap, 2.1, "")
         add(f"an idle TLS session ({name})", secure / 1024 if secure is not None else None, 30, "KiB")
+    postgres = "ringline-postgres"
+    add("CPU per message, PostgreSQL, to SQLite", medians.ratio("throughput", postgres, sqlite, message), 1.15, "×")
+    add("ack p99 at 10,000 msg/s, PostgreSQL, to SQLite", medians.ratio("rate-10000", postgres, sqlite, "ack_us", "p99"), 2.0, "×")
     ack = medians.get("rate-10000", sqlite, "ack_us", "p99")
     add("ack p99 at 10,000 msg/s, SQLite", ack / 1000 if ack is not None else None, 10.0, "ms")
     sizes = sorted(int(s.split("-")[1]) for s in medians.scenarios if s.startswith("growth-") and "idle" not in s)

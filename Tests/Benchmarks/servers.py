@@ -4,6 +4,7 @@ import os
 import re
 import selectors
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -27,6 +28,8 @@ NAMES = {
     "node-ws": ("a plain Node `ws` relay", "plain"),
     "ringline-memory": ("Ringline, `--data :memory:`", "ringline"),
     "ringline-sqlite": ("Ringline, SQLite", "ringline"),
+    # This takes part only if --servers names it.
+    "ringline-postgres": ("Ringline, PostgreSQL", "ringline"),
     # These take part only in the scenarios `loops-…`, or if --servers names them.
     "ringline-memory-2": ("Ringline, `--data :memory:`, 2 loops", "ringline"),
     "ringline-sqlite-2": ("Ringline, SQLite, 2 loops", "ringline"),
@@ -79,6 +82,25 @@ def node_is_there():
         return False
 
 
+class PostgresServer:
+    """A temporary PostgreSQL server, which Tests/postgres ends with this process. It writes to the disk as by default."""
+
+    def __init__(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        # PostgreSQL's own user must be able to reach the folder; Tests/postgres removes it.
+        command = [ROOT / "Tests" / "postgres", tempfile.mkdtemp(prefix="ringline-postgres-"), str(port)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        if self.process.stdout.readline() != b"ready\n":
+            raise RuntimeError("PostgreSQL did not start; is the package postgresql installed?")
+        self.url = f"postgres://ring@127.0.0.1:{port}/postgres"
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(30)
+        self.process.stdout.close()
+
+
 class Server:
     """A server on a free port of 127.0.0.1; a context manager that ends it."""
 
@@ -88,6 +110,7 @@ class Server:
         self.allocations = self.folder / "allocations" if counts_allocations else None
         self.secret = self.folder / "secret"
         self.secret.write_text(os.urandom(24).hex())
+        self.postgres = PostgresServer() if name == "ringline-postgres" else None
         self.start()
 
     def start(self):
@@ -109,6 +132,7 @@ class Server:
             data = ":memory:" if name.startswith("ringline-memory") else self.folder / "data"
             command = [self.ringline, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]
             command += ["--data", data, "--jwt-secret-file", self.secret, *self.extra]
+            command += ["--store", self.postgres.url] if self.postgres else []
             # Each pair calls as often as it can, so there must be no limit on rings.
             command += ["--rings-per-pair", "0", "--rings-per-callee", "0"]
             command += ["--loops", "2"] if name.endswith("-2") else []
@@ -169,6 +193,8 @@ class Server:
             self.process.wait()
         self.process.stdout.close()
         self.log.close()
+        if self.postgres:
+            self.postgres.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self):

@@ -100,10 +100,12 @@ public struct ConnectionSettings: Equatable, Sendable {
     public var host: String? { value("host") }
 
     /// The same settings, but with a connection to a standby accepted as well.
+    ///
+    /// A demand other than that for the primary, such as `prefer-standby`, stays.
     public var acceptingStandbys: Self {
         var copy = self
         for index in copy.options.indices where copy.options[index].keyword == "target_session_attrs" {
-            copy.options[index].value = "any"
+            if copy.options[index].value == "read-write" { copy.options[index].value = "any" }
         }
         return copy
     }

@@ -45,6 +45,8 @@ public struct PostgresError: Error, Equatable, Sendable {
         public static let readOnly = State(rawValue: "25006")
         /// A lock was not obtained within `lock_timeout`.
         public static let lockNotAvailable = State(rawValue: "55P03")
+        /// A statement took longer than `statement_timeout`, or somebody cancelled it.
+        public static let cancelled = State(rawValue: "57014")
         /// The disk of the server is full.
         public static let diskFull = State(rawValue: "53100")
         /// The server has too many connections.

@@ -8,8 +8,10 @@ extension Connection {
         /// changes are visible although a fail-over may lose them. So the timeouts of statements and of idle
         /// transactions are off, whatever the role's settings are.
         case commits
-        /// Queries, each of which may take 10 s.
+        /// Queries of a server, each of which may take 10 s.
         case queries
+        /// Queries of an operator's command, also to a standby; each may take 60 s.
+        case operators
     }
 
     /// Connects, checks that the store can use the server and the database, and makes the settings on which it relies.
@@ -50,6 +52,7 @@ extension Connection {
             switch purpose {
             case .commits: "SET statement_timeout = 0; SET lock_timeout = '2s'"
             case .queries: "SET statement_timeout = '10s'; SET default_transaction_read_only = on"
+            case .operators: "SET statement_timeout = '60s'; SET default_transaction_read_only = on"
             }
         // With `off`, a crash of the database could lose confirmed commits; with `local`, a fail-over to a synchronous
         // standby could. Every other value stays.

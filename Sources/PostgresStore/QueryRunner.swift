@@ -9,7 +9,7 @@ struct QueryRunner {
     /// The log in which impossible values are recorded.
     let damages: DamageLog
 
-    private var reader: RowReader { RowReader(damages: damages) }
+    var reader: RowReader { RowReader(damages: damages) }
 
     /// Returns the result of a query.
     func run(_ query: StoreQuery) throws(PostgresError) -> StoreResult {
@@ -25,7 +25,7 @@ struct QueryRunner {
     }
 
     /// Returns a user's calls as caller or callee, newest first, at most `limit`, with numbers below `before`.
-    private func history(
+    func history(
         of user: UserID,
         limit: Int,
         before: CallNumber?
@@ -48,7 +48,7 @@ struct QueryRunner {
     }
 
     /// Returns the calls that match, newest first.
-    private func calls(_ choice: CallSelector, limit: Int) throws(PostgresError) -> [CallRecord] {
+    func calls(_ choice: CallSelector, limit: Int) throws(PostgresError) -> [CallRecord] {
         var parameters = Parameters()
         parameters.add(choice.id.text)
         parameters.add(choice.users.first?.text)
@@ -62,11 +62,16 @@ struct QueryRunner {
     /// Returns a call with its log; `nil` if there is no such call, or if its log was deleted.
     private func stored(_ number: CallNumber) throws(PostgresError) -> StoredCall? {
         guard let record = try read(Self.call, Self.of(number), { reader.call($0) }).first else { return nil }
-        return StoredCall(record: record, entries: try read(Self.entries, Self.of(number)) { reader.entry($0) })
+        return StoredCall(record: record, entries: try log(of: number))
+    }
+
+    /// Returns the stored log of a call.
+    func log(of number: CallNumber) throws(PostgresError) -> [EntryRecord] {
+        try read(Self.entries, Self.of(number)) { reader.entry($0) }
     }
 
     /// Returns the timeline of a call, in the order of its events.
-    private func events(of number: CallNumber) throws(PostgresError) -> [TimelineRecord] {
+    func events(of number: CallNumber) throws(PostgresError) -> [TimelineRecord] {
         try read(Self.events, Self.of(number)) { reader.event($0) }
     }
 
@@ -76,7 +81,7 @@ struct QueryRunner {
         return parameters
     }
 
-    private func read<Value>(
+    func read<Value>(
         _ sql: SQL,
         _ parameters: Parameters,
         _ make: (Rows.Row) -> Value?
@@ -85,16 +90,6 @@ struct QueryRunner {
         return (0..<rows.count).compactMap { make(rows[$0]) }
     }
 
-    /// A condition that excludes the calls that are being deleted; see ``Retention``.
-    static let isNotForgotten = """
-        (ended_at IS NULL OR ended_at >= coalesce(
-            (SELECT value FROM meta WHERE name = 'forgetting_before' AND value <= \(StorableRange.moments.upperBound)),
-            ended_at))
-        """
-
-    /// A condition that excludes impossible numbers, which would come before all others.
-    private static let isPossible = "number <= \(StorableRange.numbers.upperBound)"
-
     /// Reads the indexes of callers and of callees backwards, each no further than the limit.
     ///
     /// The part for callers returns a call of a user to themselves, so the part for callees leaves it out.
@@ -102,10 +97,10 @@ struct QueryRunner {
         "history",
         """
         (SELECT \(RowReader.callColumns) FROM call
-            WHERE caller = $1 AND number <= $2 AND \(isNotForgotten) ORDER BY number DESC LIMIT $3)
+            WHERE caller = $1 AND number <= $2 AND \(CallCondition.isNotForgotten) ORDER BY number DESC LIMIT $3)
         UNION ALL
         (SELECT \(RowReader.callColumns) FROM call
-            WHERE callee = $1 AND caller <> $1 AND number <= $2 AND \(isNotForgotten) ORDER BY number DESC LIMIT $3)
+            WHERE callee = $1 AND caller <> $1 AND number <= $2 AND \(CallCondition.isNotForgotten) ORDER BY number DESC LIMIT $3)
         ORDER BY number DESC LIMIT $3
         """
     )
@@ -115,11 +110,11 @@ struct QueryRunner {
         """
         SELECT peer FROM (
             (SELECT callee AS peer, number FROM call
-                WHERE caller = $1 AND callee <> $1 AND \(isPossible) AND \(isNotForgotten)
+                WHERE caller = $1 AND callee <> $1 AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
                 ORDER BY number DESC LIMIT $2)
             UNION ALL
             (SELECT caller AS peer, number FROM call
-                WHERE callee = $1 AND caller <> $1 AND \(isPossible) AND \(isNotForgotten)
+                WHERE callee = $1 AND caller <> $1 AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
                 ORDER BY number DESC LIMIT $2)) AS found
         GROUP BY peer ORDER BY max(number) DESC
         """
@@ -130,7 +125,7 @@ struct QueryRunner {
         """
         SELECT \(RowReader.callColumns) FROM call
         WHERE id = $1 AND ($2 IS NULL OR caller = $2 OR callee = $2) AND ($3 IS NULL OR caller = $3 OR callee = $3)
-            AND ($4 IS NULL OR epoch = $4) AND \(isPossible) AND \(isNotForgotten)
+            AND ($4 IS NULL OR epoch = $4) AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
             AND ($6 IS NULL OR caller = $6 OR callee = $6 AND (hidden IS NULL OR hidden NOT IN ('block', 'name_taken')))
         ORDER BY number DESC LIMIT $5
         """
@@ -143,7 +138,7 @@ struct QueryRunner {
 
     private static let call = SQL(
         "call with log",
-        "SELECT \(RowReader.callColumns) FROM call WHERE number = $1 AND log_kept AND \(isNotForgotten)"
+        "SELECT \(RowReader.callColumns) FROM call WHERE number = $1 AND log_kept AND \(CallCondition.isNotForgotten)"
     )
 
     private static let entries = SQL(

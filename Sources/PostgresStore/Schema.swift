@@ -179,15 +179,40 @@ enum Schema {
     static func prepare(_ connection: Connection, _ options: StoreOptions) throws(StoreFailure) -> Int64 {
         let found: Int64
         do throws(PostgresError) { found = try setUp(connection, options) } catch { throw StoreFailure(error, options) }
-        guard found <= version else {
+        try requireKnown(found, options)
+        return found
+    }
+
+    /// Checks that a database has the schema of this version, without changing it.
+    static func requireReadable(_ connection: Connection, _ options: StoreOptions) throws(StoreFailure) {
+        let found: Int64?
+        do throws(PostgresError) { found = try versionFound(connection, options) } catch {
+            throw StoreFailure(error, options)
+        }
+        guard let found else {
+            throw StoreFailure(
+                "No tables of ringline in the database \(options.settings.shown): name the database of a server that has run."
+            )
+        }
+        try requireKnown(found, options)
+        guard found == version else {
             throw StoreFailure(
                 """
-                The database \(options.settings.shown) was written by a newer ringline (schema \(found), this one \
-                knows \(version)); run that version, or restore a backup made before it.
+                The database \(options.settings.shown) was written by an older ringline; start the server once to \
+                update it.
                 """
             )
         }
-        return found
+    }
+
+    private static func requireKnown(_ found: Int64, _ options: StoreOptions) throws(StoreFailure) {
+        guard found > version else { return }
+        throw StoreFailure(
+            """
+            The database \(options.settings.shown) was written by a newer ringline (schema \(found), this one \
+            knows \(version)); run that version, or restore a backup made before it.
+            """
+        )
     }
 
     private static func setUp(_ connection: Connection, _ options: StoreOptions) throws(PostgresError) -> Int64 {

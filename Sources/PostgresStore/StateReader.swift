@@ -54,14 +54,14 @@ struct StateReader {
 
     private static let calls = SQL(
         "calls with log",
-        "SELECT \(RowReader.callColumns) FROM call WHERE log_kept AND \(QueryRunner.isNotForgotten) ORDER BY number"
+        "SELECT \(RowReader.callColumns) FROM call WHERE log_kept AND \(CallCondition.isNotForgotten) ORDER BY number"
     )
 
     private static let entries = SQL(
         "entries of all calls",
         """
         SELECT \(RowReader.entryColumns) FROM entry
-        WHERE call IN (SELECT number FROM call WHERE log_kept AND \(QueryRunner.isNotForgotten)) ORDER BY call, seq
+        WHERE call IN (SELECT number FROM call WHERE log_kept AND \(CallCondition.isNotForgotten)) ORDER BY call, seq
         """
     )
 

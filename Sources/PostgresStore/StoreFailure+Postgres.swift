@@ -36,6 +36,8 @@ extension StoreFailure {
             case .diskFull: "The disk of the database \(database) is full; free some space on it."
             case .lockNotAvailable:
                 "Another session holds a lock in the database \(database); end that session."
+            case .cancelled:
+                "The database \(database) has not answered a query in time; it is busy, or somebody cancelled the query."
             case .connection where error.message.contains("could not translate host name"):
                 "The host of the database \(database) cannot be resolved; check its name, and the DNS."
             case .connection:

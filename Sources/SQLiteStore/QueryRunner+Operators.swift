@@ -36,7 +36,7 @@ extension QueryRunner {
         "live calls",
         """
         SELECT \(RowReader.callColumns) FROM call
-        WHERE log_kept = 1 AND ended_at IS NULL AND \(isPossible) ORDER BY number DESC LIMIT ?1
+        WHERE log_kept = 1 AND ended_at IS NULL AND \(CallCondition.isPossible) ORDER BY number DESC LIMIT ?1
         """
     )
 }

@@ -131,16 +131,6 @@ struct QueryRunner {
         } catch { throw StoreFailure("The database \(database) cannot be read: \(error).") }
     }
 
-    /// Excludes the calls whose deletion has begun.
-    private static let isNotForgotten = """
-        (ended_at IS NULL OR ended_at >= coalesce(
-            (SELECT value FROM meta WHERE name = 'forgetting_before' AND value <= \(StorableRange.moments.upperBound)),
-            ended_at))
-        """
-
-    /// Excludes impossible numbers, which would come before all others.
-    static let isPossible = "number <= \(StorableRange.numbers.upperBound)"
-
     /// Reads two indexes, each backwards and no further than the limit.
     ///
     /// A user's call to themself is found by the first index only.
@@ -149,11 +139,11 @@ struct QueryRunner {
         """
         SELECT * FROM (
             SELECT \(RowReader.callColumns) FROM call
-            WHERE caller = ?1 AND number <= ?2 AND \(isNotForgotten) ORDER BY number DESC LIMIT ?3)
+            WHERE caller = ?1 AND number <= ?2 AND \(CallCondition.isNotForgotten) ORDER BY number DESC LIMIT ?3)
         UNION ALL
         SELECT * FROM (
             SELECT \(RowReader.callColumns) FROM call
-            WHERE callee = ?1 AND caller <> ?1 AND number <= ?2 AND \(isNotForgotten) ORDER BY number DESC LIMIT ?3)
+            WHERE callee = ?1 AND caller <> ?1 AND number <= ?2 AND \(CallCondition.isNotForgotten) ORDER BY number DESC LIMIT ?3)
         ORDER BY number DESC LIMIT ?3
         """
     )
@@ -164,12 +154,12 @@ struct QueryRunner {
         SELECT peer, max(number) AS newest FROM (
             SELECT * FROM (
                 SELECT callee AS peer, number FROM call
-                WHERE caller = ?1 AND callee <> ?1 AND \(isPossible) AND \(isNotForgotten)
+                WHERE caller = ?1 AND callee <> ?1 AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
                 ORDER BY number DESC LIMIT ?2)
             UNION ALL
             SELECT * FROM (
                 SELECT caller AS peer, number FROM call
-                WHERE callee = ?1 AND caller <> ?1 AND \(isPossible) AND \(isNotForgotten)
+                WHERE callee = ?1 AND caller <> ?1 AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
                 ORDER BY number DESC LIMIT ?2))
         GROUP BY peer ORDER BY newest DESC
         """
@@ -180,7 +170,7 @@ struct QueryRunner {
         """
         SELECT \(RowReader.callColumns) FROM call
         WHERE id = ?1 AND (?2 IS NULL OR caller = ?2 OR callee = ?2) AND (?3 IS NULL OR caller = ?3 OR callee = ?3)
-            AND (?4 IS NULL OR epoch = ?4) AND \(isPossible) AND \(isNotForgotten)
+            AND (?4 IS NULL OR epoch = ?4) AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
             AND (?6 IS NULL OR caller = ?6 OR callee = ?6 AND (hidden IS NULL OR hidden NOT IN ('block', 'name_taken')))
         ORDER BY number DESC LIMIT ?5
         """
@@ -193,19 +183,24 @@ struct QueryRunner {
 
     private static let call = SQL(
         "call with log",
-        "SELECT \(RowReader.callColumns) FROM call WHERE number = ?1 AND log_kept = 1 AND \(isNotForgotten)"
+        "SELECT \(RowReader.callColumns) FROM call WHERE number = ?1 AND log_kept = 1 AND \(CallCondition.isNotForgotten)"
     )
 
     /// Excludes calls whose deletion has begun.
     private static let calls = SQL(
         "calls with log",
-        "SELECT \(RowReader.callColumns) FROM call WHERE log_kept = 1 AND \(isNotForgotten) ORDER BY number"
+        "SELECT \(RowReader.callColumns) FROM call WHERE log_kept = 1 AND \(CallCondition.isNotForgotten) ORDER BY number"
     )
 
-    private static let entries = SQL(
+    static let entries = SQL(
         "entries",
         "SELECT \(RowReader.entryColumns) FROM entry WHERE call = ?1 ORDER BY seq"
     )
+
+    static let devices = SQL("devices", "SELECT \(RowReader.deviceColumns) FROM device ORDER BY user, id")
+    static let blocks = SQL("blocks", "SELECT by, blocked, at FROM block ORDER BY by, blocked")
+    static let doNotDisturb = SQL("do not disturb", "SELECT user, until FROM do_not_disturb")
+    static let revocations = SQL("revocations", "SELECT user, before FROM revocation")
 
     private static let lastNumber = SQL(
         "last call number",
@@ -247,21 +242,17 @@ struct QueryRunner {
                 while try entries.step() { if let entry = reader.entry(entries) { call.entries.append(entry) } }
                 state.calls.append(call)
             }
-            let devices = try connection.statement(
-                SQL("devices", "SELECT \(RowReader.deviceColumns) FROM device ORDER BY user, id")
-            )
+            let devices = try connection.statement(Self.devices)
             while try devices.step() { if let device = reader.device(devices) { state.devices.append(device) } }
-            let blocks = try connection.statement(
-                SQL("blocks", "SELECT by, blocked, at FROM block ORDER BY by, blocked")
-            )
+            let blocks = try connection.statement(Self.blocks)
             while try blocks.step() {
                 if let block = reader.block(blocks) { state.blocks.append(block) }
             }
-            let quiet = try connection.statement(SQL("do not disturb", "SELECT user, until FROM do_not_disturb"))
+            let quiet = try connection.statement(Self.doNotDisturb)
             while try quiet.step() {
                 if let (user, until) = reader.doNotDisturb(quiet) { state.doNotDisturb[user] = until }
             }
-            let revocations = try connection.statement(SQL("revocations", "SELECT user, before FROM revocation"))
+            let revocations = try connection.statement(Self.revocations)
             while try revocations.step() {
                 if let (user, moment) = reader.revocation(revocations) { state.revocations[user] = moment }
             }

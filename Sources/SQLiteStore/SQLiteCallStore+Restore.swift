@@ -13,7 +13,7 @@ extension SQLiteCallStore {
     /// the owner of the folder above it.
     ///
     /// - Parameters:
-    ///   - backup: A file that `StoreReader.backUp(to:)` wrote, of this version or an older one. It is not changed.
+    ///   - backup: A file that `DataFolderReader.backUp(to:)` wrote, of this version or an older one. It is not changed.
     ///   - folder: The data folder. It is created if it is missing.
     ///   - name: The new name, in the folder, of an existing database.
     /// - Returns: Whether there was a database.
@@ -52,7 +52,7 @@ private struct Restoration {
     /// Copies the backup, including the data in its `-wal`, and checks that all of it can be read.
     private func copy(to file: borrowing AtomicFile) throws(StoreFailure) {
         do {
-            let connection = try StoreReader.connect(to: backup)
+            let connection = try DataFolderReader.connect(to: backup)
             guard try Schema.migrations.versionFound(in: connection) > 0 else {
                 throw StoreFailure("The file \(backup) is a database, but not one of ringline's.")
             }

@@ -4,7 +4,7 @@ public import CallPorts
 /// A store that keeps calls, devices and blocks in one SQLite database, `ringline.sqlite`, in a data folder.
 ///
 /// One thread of the store writes. A commit that it reports as durable survives a power cut (WAL, `synchronous=FULL`).
-/// A second thread runs queries. One server at a time holds the folder; ``StoreReader`` can read it without holding it.
+/// A second thread runs queries. One server at a time holds the folder; ``DataFolderReader`` can read it without holding it.
 public final class SQLiteCallStore: CallStore {
     private let writer: Writer
 

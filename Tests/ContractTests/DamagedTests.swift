@@ -134,7 +134,8 @@ struct DamagedTests {
     func deletion() throws {
         try fill(folder, isLive: false)
         try damage(folder, "INSERT OR REPLACE INTO meta VALUES ('forgetting_before', \(Int64.max))")
-        #expect(try SQLiteCallStore.reader(of: folder.path).history(of: try user("10"), limit: 9).count == 1)
+        let reader = try SQLiteCallStore.reader(of: folder.path)
+        #expect(try reader.history(of: try user("10"), limit: 9, before: nil).count == 1)
         let store = SQLiteCallStore(folder: folder.path) { _ in }
         #expect(try store.open(at: now).calls.count == 1)
         store.close()
@@ -226,7 +227,7 @@ struct DamagedTests {
     /// Reads the damaged database before a server has repaired it, as an operator's command does.
     private func readBeside(_ folder: TemporaryDataFolder, _ context: Comment) throws {
         let reader = try SQLiteCallStore.reader(of: folder.path)
-        for call in try reader.history(of: try user("10"), limit: 9) + (try reader.liveCalls(limit: 9)) {
+        for call in try reader.history(of: try user("10"), limit: 9, before: nil) + (try reader.liveCalls(limit: 9)) {
             check(call, context)
             _ = (try reader.timeline(of: call.number), try reader.log(of: call.number))
         }
@@ -280,6 +281,6 @@ struct DamagedTests {
         try reports.wait { $0.contains("answered 1") }
         #expect(reports.now.reported.contains("committed 2"), context)
         let found = try SQLiteCallStore.reader(of: folder.path)
-        #expect(try found.history(of: try user("10"), limit: 9).first?.number == next.number, context)
+        #expect(try found.history(of: try user("10"), limit: 9, before: nil).first?.number == next.number, context)
     }
 }

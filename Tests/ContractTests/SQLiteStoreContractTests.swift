@@ -1,6 +1,7 @@
 import CallPorts
 import CallTesting
 import Foundation
+import SQLite
 import SQLiteStore
 import Testing
 
@@ -8,6 +9,9 @@ import Testing
 struct SQLiteStoreContractTests {
     @Test("The SQLite store meets the contract of a call store", arguments: StoreContract.cases)
     func inFolder(_ promise: StoreContract.Case) throws { try promise.run(at: try TemporaryDataFolder()) }
+
+    @Test("The reader of a data folder meets the contract of a reader", arguments: ReaderContract.cases)
+    func reader(_ promise: ReaderContract.Case) throws { try promise.run(at: try TemporaryDataFolder()) }
 }
 
 /// A data folder that is removed when the object is released.
@@ -27,4 +31,16 @@ final class TemporaryDataFolder: StoreContract.Storage {
     func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
         SQLiteCallStore(folder: path, report: report)
     }
+}
+
+extension TemporaryDataFolder: ReaderContract.Storage {
+    var version: Int { 2 }
+
+    func makeReader() throws -> any StoreReader { try SQLiteCallStore.reader(of: path) }
+
+    func execute(_ sql: String) throws {
+        try Connection(.file(path: path + "/ringline.sqlite", .readWrite)).execute(SQL("test", sql))
+    }
+
+    func setVersion(_ version: Int) throws { try execute("PRAGMA user_version = \(version)") }
 }

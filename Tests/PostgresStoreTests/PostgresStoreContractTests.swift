@@ -10,6 +10,9 @@ struct PostgresStoreContractTests {
     @Test("The PostgreSQL store meets the contract of every store", arguments: StoreContract.cases)
     func calls(_ promise: StoreContract.Case) throws { try promise.run(at: try TemporarySchema()) }
 
+    @Test("The reader of a database meets the contract of a reader", arguments: ReaderContract.cases)
+    func reader(_ promise: ReaderContract.Case) throws { try promise.run(at: try TemporarySchema()) }
+
     @Test(
         "The PostgreSQL store meets the contract of a store whose database one server at a time owns",
         .timeLimit(.minutes(2)),

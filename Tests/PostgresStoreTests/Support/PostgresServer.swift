@@ -90,3 +90,11 @@ final class TemporarySchema: StoreContract.Storage {
     /// Runs SQL on a new connection that finds the tables of the schema.
     func execute(_ sql: String) throws { try connection().execute(SQL("test", sql)) }
 }
+
+extension TemporarySchema: ReaderContract.Storage {
+    var version: Int { 1 }
+
+    func makeReader() throws -> any StoreReader { try DatabaseReader(options) }
+
+    func setVersion(_ version: Int) throws { try execute("UPDATE schema_version SET version = \(version)") }
+}

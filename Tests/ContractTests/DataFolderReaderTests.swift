@@ -7,7 +7,7 @@ import SQLiteStore
 import Testing
 
 @Suite("Reading the data folder while a server may run on it")
-struct StoreReaderTests {
+struct DataFolderReaderTests {
     private let folder: TemporaryDataFolder
 
     init() throws { folder = try TemporaryDataFolder() }
@@ -25,22 +25,8 @@ struct StoreReaderTests {
     private func read() throws -> [String]? {
         let reader = try SQLiteCallStore.reader(of: folder.path)
         #expect(try reader.integrityErrors() == [])
-        #expect(try reader.history(of: try #require(UserID("10")), limit: 5).count == 1)
+        #expect(try reader.history(of: try #require(UserID("10")), limit: 5, before: nil).count == 1)
         return try reader.timeline(of: try #require(CallID("11-10")))?.1.map(\.event.name)
-    }
-
-    @Test("A reader sees what a running server has committed, and also what the server commits later")
-    func live() throws {
-        let store = try store(with: "offer")
-        let reader = try SQLiteCallStore.reader(of: folder.path)
-        let id = try #require(CallID("11-10"))
-        #expect(try reader.timeline(of: id)?.1.map(\.event.name) == ["offer"])
-        let record = TimelineRecord(at: Moment(milliseconds: 4), event: .other(name: "ended", details: ""))
-        store.commit([.event(CallNumber(rawValue: 1), record)], as: Ticket(rawValue: 2))
-        store.close()
-        #expect(try reader.timeline(of: id)?.1.map(\.event.name) == ["offer", "ended"])
-        let outsider = try #require(UserID("12"))
-        #expect(try reader.timeline(of: id, user: outsider) == nil)
     }
 
     @Test("A reader works after a clean stop, when there is no -wal")
@@ -65,23 +51,6 @@ struct StoreReaderTests {
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(of: folder.path) }
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(of: folder.path + "/none") }
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
-    }
-
-    @Test("Calls that have not ended are listed newest first, and without devices there are no bundle ids")
-    func operators() throws {
-        let reports = StoreReports()
-        let store = SQLiteCallStore(folder: folder.path) { reports.add($0) }
-        _ = try store.open(at: Moment(milliseconds: 0))
-        var ended = try sampleCall(2)
-        ended.session.ending = CallSession.Ending(reason: .hangup, at: Moment(milliseconds: 5))
-        let calls = [try sampleCall(1), ended, try sampleCall(3)]
-        store.commit(calls.map { .call($0) }, as: Ticket(rawValue: 1))
-        try reports.wait { $0 == ["committed 1"] }
-        let reader = try SQLiteCallStore.reader(of: folder.path)
-        #expect(try reader.liveCalls(limit: 9).map(\.number.rawValue) == [3, 1])
-        #expect(try reader.liveCalls(limit: 1).map(\.number.rawValue) == [3])
-        #expect(try reader.bundleIDs(limit: 9) == [])
-        store.close()
     }
 
     @Test("A backup of a database in use can be read like the database, and never overwrites a file")
@@ -123,7 +92,7 @@ struct StoreReaderTests {
     }
 }
 
-extension StoreReader {
+extension DataFolderReader {
     /// Returns the newest call under a callId, and its timeline.
     func timeline(of id: CallID, user: UserID? = nil) throws -> (CallRecord, [TimelineRecord])? {
         let choice = CallSelector(id, of: user.map { [$0] } ?? [])

@@ -9,17 +9,21 @@ import SQLite
 ///
 /// A reader does not lock the data folder, and writes no row. Use it from one thread only. It can also read a folder in
 /// which this process may not write, if the server was stopped in good order.
-public final class StoreReader {
+public final class DataFolderReader: StoreReader {
     let queries: QueryRunner
 
     /// Opens the database in a data folder for reading, or a file that is itself a database.
     ///
     /// - Throws: `StoreFailure` if there is no database, or none that this version can read.
-    public init(of path: String) throws(StoreFailure) {
+    public convenience init(of path: String) throws(StoreFailure) {
+        try self.init(of: path) { database throws(SQLiteError) in try Self.connect(to: database) }
+    }
+
+    init(of path: String, connect: (String) throws(SQLiteError) -> Connection) throws(StoreFailure) {
         let database = try Self.database(at: path)
         let connection: Connection
         do {
-            connection = try Self.connect(to: database)
+            connection = try connect(database)
         } catch { throw StoreFailure(error, database: database) }
         do {
             let found = try Schema.migrations.versionFound(in: connection)
@@ -46,40 +50,36 @@ public final class StoreReader {
         return folder.database
     }
 
-    /// Returns the calls that have not ended, newest first, as of the last commit.
+    /// Returns the calls that have not ended; see `StoreReader.liveCalls(limit:)`.
     public func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try queries.liveCalls(limit: limit) }
 
-    /// Returns a user's calls; see `StoreQuery.history(_:limit:before:)`.
-    public func history(of user: UserID, limit: Int, before: CallNumber? = nil) throws(StoreFailure) -> [CallRecord] {
+    /// Returns a user's calls; see `StoreReader.history(of:limit:before:)`.
+    public func history(of user: UserID, limit: Int, before: CallNumber?) throws(StoreFailure) -> [CallRecord] {
         try queries.history(of: user, limit: limit, before: before)
     }
 
-    /// Returns the stored calls that a selector chooses, newest first, `limit` at most.
+    /// Returns the calls that a selector chooses; see `StoreReader.calls(_:limit:)`.
     public func calls(_ choice: CallSelector, limit: Int) throws(StoreFailure) -> [CallRecord] {
         try queries.calls(choice, limit: limit)
     }
 
-    /// Returns the timeline of a call, oldest event first.
+    /// Returns the timeline of a call; see `StoreReader.timeline(of:)`.
     public func timeline(of number: CallNumber) throws(StoreFailure) -> [TimelineRecord] {
         try queries.events(of: number)
     }
 
-    /// Returns the stored log of a call.
-    ///
-    /// The log is empty once the call can no longer be fetched; the call's timeline is still there.
+    /// Returns the stored log of a call; see `StoreReader.log(of:)`.
     public func log(of number: CallNumber) throws(StoreFailure) -> [EntryRecord] {
         try queries.log(of: number)
     }
 
-    /// Returns a user's registered devices.
+    /// Returns a user's registered devices; see `StoreReader.devices(of:)`.
     public func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] { try queries.devices(of: user) }
 
-    /// Returns the bundle ids of the apps on all registered devices, `limit` at most.
+    /// Returns the bundle ids of the apps on all registered devices; see `StoreReader.bundleIDs(limit:)`.
     public func bundleIDs(limit: Int) throws(StoreFailure) -> [String] { try queries.bundleIDs(limit: limit) }
 
-    /// Returns the impossible values that were read so far and were replaced or left out.
-    ///
-    /// Each value is returned once.
+    /// Returns the invalid values that were read so far; see `StoreReader.takeDamages()`.
     public func takeDamages() -> [DamagedValue] { queries.damages.take() }
 
     /// Returns what SQLite finds wrong with the database (`PRAGMA integrity_check`); empty if it is intact.
@@ -105,11 +105,21 @@ public final class StoreReader {
             try connection.pragma("schema_version")
             return connection
         } catch {
-            var log = stat()
-            let hasLog = stat(database + "-wal", &log) == 0 && log.st_size > 0
-            guard error.code == .cannotOpen || error.code == .readOnly, !hasLog else { throw error }
+            guard error.code == .cannotOpen || error.code == .readOnly, !hasLog(database) else { throw error }
             return try Connection(.file(path: database, .immutable))
         }
+    }
+
+    /// Opens a database to which nobody can write meanwhile; no file is created or changed, except that the `-shm` of
+    /// a killed server may be.
+    static func connect(toUnused database: String) throws(SQLiteError) -> Connection {
+        hasLog(database) ? try connect(to: database) : try Connection(.file(path: database, .immutable))
+    }
+
+    /// Returns whether a `-wal` holds data.
+    private static func hasLog(_ database: String) -> Bool {
+        var log = stat()
+        return stat(database + "-wal", &log) == 0 && log.st_size > 0
     }
 }
 
@@ -127,5 +137,7 @@ extension SQLiteCallStore {
     /// Returns a reader of a data folder, or of a database file such as a backup.
     ///
     /// A server may run on the folder at the same time.
-    public static func reader(of path: String) throws(StoreFailure) -> StoreReader { try StoreReader(of: path) }
+    public static func reader(of path: String) throws(StoreFailure) -> DataFolderReader {
+        try DataFolderReader(of: path)
+    }
 }

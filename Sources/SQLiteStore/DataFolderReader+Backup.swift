@@ -2,7 +2,7 @@ public import CallPorts
 import Glibc
 import SQLite
 
-extension StoreReader {
+extension DataFolderReader {
     /// Copies the database, as it is at one moment, into a new file; its server may go on running (`VACUUM INTO`).
     ///
     /// The copy receives its name only when it is checked and all of it is on the disk. Only the owner of the copy can
@@ -19,7 +19,7 @@ extension StoreReader {
         do throws(SQLiteError) { try file.copy(from: queries.connection) } catch {
             throw StoreFailure("The copy could not be made: \(error.message) (SQLite \(error.extendedCode)).")
         }
-        let errors = try StoreReader(of: file.path).integrityErrors()
+        let errors = try DataFolderReader(of: file.path).integrityErrors()
         guard errors.isEmpty else {
             throw StoreFailure("The copy is damaged, so the database may be damaged too: \(errors.prefix(3))")
         }

@@ -21,17 +21,18 @@ struct BackupCommand: ParsableCommand {
     )
 
     @Argument(help: "The file to create.") var file: String
-    @Option(help: "The server's data folder.") var data = DataFolderSetup.standard
+    @Option(help: "The server's data folder (default: the variable RINGLINE_DATA, else ./data).") var data: String?
 
     func run() throws {
         do throws(UsageError) {
-            do throws(StoreFailure) { try backUp() } catch { throw UsageError(error.message) }
+            let data = try DataFolderSetup.holdingDatabase(data)
+            do throws(StoreFailure) { try backUp(data) } catch { throw UsageError(error.message) }
         } catch {
             throw error.shown()
         }
     }
 
-    private func backUp() throws(StoreFailure) {
+    private func backUp(_ data: String) throws(StoreFailure) {
         try SQLiteCallStore.reader(of: data).backUp(to: file)
         CommandTrace("backup").write(in: data)
         var status = stat()

@@ -1,7 +1,6 @@
 import ArgumentParser
 import CallCore
 import CallPorts
-import SQLiteStore
 import Threads
 
 /// Lists the calls that are ringing or answered at the moment.
@@ -10,16 +9,18 @@ struct CallsCommand: ParsableCommand {
         commandName: "calls",
         abstract: "List the live calls with their users, states and devices.",
         discussion: """
-            Reads the data folder, as of the last commit, whether its server runs or not. For a server that was killed it \
-            lists the calls that the next start resumes. 'ringline explain CALLID' tells more about one call.
+            Reads the data folder or the database, as of the last commit, whether its server runs or not. For a server \
+            that was killed it lists the calls that the next start resumes. 'ringline explain CALLID' tells more about one \
+            call.
 
             Examples:
               ringline calls --data /var/lib/ringline
+              ringline calls --store postgres://ringline@db.internal/ringline
               ringline calls --user 10
             """
     )
 
-    @Option(help: "The server's data folder, or a backup.") var data = DataFolderSetup.standard
+    @OptionGroup var records: RecordsOptions
     @Option(help: "List only the calls of this user.") var user: String?
     @Option(help: "The most calls to list, newest first.") var limit = 1_000
 
@@ -30,15 +31,16 @@ struct CallsCommand: ParsableCommand {
     private func list() throws(UsageError) -> String {
         let user = try user.map { name throws(UsageError) in try UserID(userOption: name) }
         guard (1...1_000_000).contains(limit) else { throw UsageError("--limit must be a number from 1 to 1000000") }
+        let place = try records.place()
+        let reader = try place.open().reader
         let calls: [CallRecord]
         do throws(StoreFailure) {
-            let reader = try SQLiteCallStore.reader(of: data)
             calls = try reader.liveCalls(limit: user == nil ? limit : .max).filter { call in
                 user.map { call.caller == $0 || call.callee == $0 } ?? true
             }
             UsageError.show(reader.takeDamages())
         } catch { throw UsageError(error.message) }
-        CommandTrace("calls", user).write(in: data)
+        place.leave(CommandTrace("calls", user))
         guard !calls.isEmpty else { return "No live calls.\n" }
         return Self.table(calls.prefix(limit), at: Moment(milliseconds: SystemClock.wall()))
     }

@@ -2,7 +2,6 @@ import ArgumentParser
 import CallCore
 import CallPorts
 import PlainText
-import SQLiteStore
 import Threads
 
 /// Lists a user's registered devices, and the results of their last pushes.
@@ -11,39 +10,42 @@ struct DevicesCommand: ParsableCommand {
         commandName: "devices",
         abstract: "List a user's registered devices and the results of their last pushes.",
         discussion: """
-            Reads the data folder, as of the last commit, whether its server runs or not. It shows only the beginning of \
-            each token. Exits with 1 if the user has no device.
+            Reads the data folder or the database, as of the last commit, whether its server runs or not. It shows only \
+            the beginning of each token. Exits with 1 if the user has no device.
 
             Example: ringline devices --user 10 --data /var/lib/ringline
             """
     )
 
     @Option(help: "The user whose devices to list.") var user: String
-    @Option(help: "The server's data folder, or a backup.") var data = DataFolderSetup.standard
+    @OptionGroup var records: RecordsOptions
 
     func run() throws {
         do throws(UsageError) {
             let user = try UserID(userOption: user)
-            let devices = try Self.devices(of: user, in: data)
-            CommandTrace("devices", user).write(in: data)
+            let place = try records.place()
+            let devices = try Self.devices(of: user, in: place)
+            place.leave(CommandTrace("devices", user))
             print(Self.text(devices, at: Moment(milliseconds: SystemClock.wall())), terminator: "")
         } catch {
             throw error.shown()
         }
     }
 
-    /// Returns the user's devices from a data folder; throws if the user has none.
-    static func devices(of user: UserID, in data: String) throws(UsageError) -> [DeviceRecord] {
+    /// Returns the user's stored devices; throws if the user has none.
+    static func devices(of user: UserID, in place: RecordsPlace) throws(UsageError) -> [DeviceRecord] {
+        let reader = try place.open().reader
         let devices: [DeviceRecord]
         do throws(StoreFailure) {
-            let reader = try SQLiteCallStore.reader(of: data)
             devices = try reader.devices(of: user)
             UsageError.show(reader.takeDamages())
         } catch {
             throw UsageError(error.message)
         }
         guard !devices.isEmpty else {
-            throw UsageError("\(user.text) has no registered device in \(data): the app must PUT /api/me/devices")
+            throw UsageError(
+                "\(user.text) has no registered device in \(place.shown): the app must PUT /api/me/devices"
+            )
         }
         return devices
     }

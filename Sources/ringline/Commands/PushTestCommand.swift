@@ -11,9 +11,9 @@ struct PushTestCommand: ParsableCommand {
         commandName: "push-test",
         abstract: "Send a real VoIP push to a user's devices and print APNs' answer in words.",
         discussion: """
-            Takes the devices from the data folder, whether its server runs or not, and the APNs key from the options of \
+            Takes the devices from the data folder or the database, whether its server runs or not, and the APNs key from the options of \
             'ringline serve', its variables or its file. The device shows a call from "Ringline test" that does not exist: the app \
-            finds no such call at the server and ends it. Changes nothing in the data folder.
+            finds no such call at the server and ends it. Changes nothing that is stored.
 
             Exits with 0 if APNs took a push for at least one device.
 
@@ -42,15 +42,15 @@ struct PushTestCommand: ParsableCommand {
         guard !settings.isInMemory else {
             throw UsageError("--data :memory: has no devices: name the server's data folder")
         }
-        let devices = try DevicesCommand.devices(of: user, in: settings.data).filter {
+        let devices = try DevicesCommand.devices(of: user, in: RecordsPlace(settings)).filter {
             device == nil || $0.id.text == device
         }
         CommandTrace("push-test", user).write(in: settings.data)
         guard !devices.isEmpty else { throw UsageError("\(user.text) has no device \(device ?? "")") }
         let sender = try TestPusher(try ServerApplication(settings).apnsConfiguration())
         defer { sender.shutdown() }
-        // The folder has devices, so a server has run there and made the key. If the key cannot be read, the push has
-        // no capability.
+        // The server of these devices has made the key. If the key cannot be read, because this machine has not that
+        // server's data folder for instance, the push has no capability.
         let key = try? SecretFile.read("\(settings.data)/\(ServerKeys.fileName)")
         var isTaken = false
         for device in devices {

@@ -21,13 +21,15 @@ struct RestoreCommand: ParsableCommand {
     )
 
     @Argument(help: "A file that 'ringline backup' has made.") var file: String
-    @Option(help: "The server's data folder.") var data = DataFolderSetup.standard
+    @Option(help: "The server's data folder (default: the variable RINGLINE_DATA, else ./data).") var data: String?
 
     func run() throws {
-        do throws(UsageError) { try restore() } catch { throw error.shown() }
+        do throws(UsageError) { try restore(into: try DataFolderSetup.holdingDatabase(data)) } catch {
+            throw error.shown()
+        }
     }
 
-    private func restore() throws(UsageError) {
+    private func restore(into data: String) throws(UsageError) {
         guard data != ":memory:" else { throw UsageError("--data: :memory: keeps nothing; name a folder") }
         let now = Timestamp.text(Moment(milliseconds: SystemClock.wall()))
         // Colons in file names are a problem for `scp` and other tools.
@@ -37,14 +39,14 @@ struct RestoreCommand: ParsableCommand {
             print("\(data)/ringline.sqlite: restored from \(file)")
             CommandTrace("restore").write(in: data, isForTheNextStart: true)
             if wasThere { print("\(data)/\(name): the previous database") }
-            if belongsToRoot {
+            if Self.belongsToRoot(data) {
                 print("\(data): belongs to root; if the server runs as another user, run: chown -R USER \(data)")
             }
         } catch { throw UsageError(error.message) }
     }
 
     /// Whether this process runs as root and has given the files to root, because the folder belongs to root.
-    private var belongsToRoot: Bool {
+    private static func belongsToRoot(_ data: String) -> Bool {
         var status = stat()
         return geteuid() == 0 && stat(data, &status) == 0 && status.st_uid == 0
     }

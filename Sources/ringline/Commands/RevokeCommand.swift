@@ -1,8 +1,8 @@
 import ArgumentParser
 import CallCore
 import CallPorts
+import CallTrace
 import Glibc
-import SQLiteStore
 import Switchboard
 import Threads
 
@@ -17,12 +17,15 @@ struct RevokeCommand: ParsableCommand {
             they register again. This holds over restarts. If a server runs, the command waits until it has done so; \
             otherwise the next start does it. POST /api/logout-all has the same effect.
 
+            The command goes through the data folder, also to a server with --store; --store tells whether that server runs.
+
             Example: ringline revoke --user 10 --data /var/lib/ringline
             """
     )
 
     @Option(help: "The user to log out.") var user: String
     @Option(help: "The server's data folder.") var data = DataFolderSetup.standard
+    @OptionGroup var database: DatabaseOptions
 
     /// The longest wait for the server, which looks for commands every second and writes to a disk.
     private static let lockWait = Duration.seconds(10)
@@ -33,14 +36,17 @@ struct RevokeCommand: ParsableCommand {
 
     private func revoke() throws(UsageError) {
         let user = try UserID(userOption: user)
-        do throws(StoreFailure) { _ = try SQLiteCallStore.reader(of: data) } catch {
-            throw UsageError(error.message)
-        }
+        let source = database.source()
+        let place: RecordsPlace =
+            if let settings = try source.database() {
+                .database(settings, passwordFile: try source.value("store-password-file"))
+            } else { .folder(data) }
+        let records = try place.open()
         let file = CommandFile(.revoke(user, before: Moment(milliseconds: SystemClock.wall())))
         try file.write(to: data)
         let end = ContinuousClock.now + Self.lockWait
         while file.isThere(in: data) {
-            guard SQLiteCallStore.isHeld(folder: data) else {
+            guard isServed(records) else {
                 print(
                     "no server runs on \(data): \(user.text) will be logged out by its next start, before it serves any client"
                 )
@@ -54,5 +60,13 @@ struct RevokeCommand: ParsableCommand {
             usleep(20_000)
         }
         print("\(user.text) is logged out everywhere")
+    }
+
+    /// Whether a server is running that will look for commands.
+    private func isServed(_ records: Records) -> Bool {
+        do throws(StoreFailure) { return try records.origin().source == .server } catch {
+            // A database that cannot be reached at the moment says nothing about the server.
+            return true
+        }
     }
 }

@@ -9,6 +9,23 @@ enum DataFolderSetup {
         return told.isEmpty ? "./data" : told
     }
 
+    /// The folder of a command that handles the database in it: the option's value, or else the default.
+    ///
+    /// Without the option, a variable that names a PostgreSQL database is an error: the database in the folder, if
+    /// there is one, is not the one that the server uses.
+    static func holdingDatabase(
+        _ option: String?,
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(UsageError) -> String {
+        if let option { return option }
+        guard environment["RINGLINE_STORE"]?.isEmpty ?? true else {
+            throw UsageError(
+                "RINGLINE_STORE names a database, whose backups are PostgreSQL's own (pg_dump); --data names a folder"
+            )
+        }
+        return standard
+    }
+
     /// Makes sure that the folder exists; a new one is accessible to its owner only.
     static func prepare(_ path: String) throws(UsageError) {
         var isFolder = false

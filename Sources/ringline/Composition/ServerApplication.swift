@@ -210,11 +210,7 @@ struct ServerApplication {
         _ log: ServerLog,
         report: @escaping @Sendable (StoreReport) -> Void
     ) throws(UsageError) -> any CallStore {
-        var options = StoreOptions(database)
-        if let file = settings.storePasswordFile {
-            let password = String(decoding: try Keys.read(file, for: "store-password-file"), as: UTF8.self)
-            options.settings = database.with(password: password)
-        }
+        var options = try StoreOptions(database, passwordFile: settings.storePasswordFile)
         let shown = database.shown
         options.ownerWait = OwnerWait(
             milliseconds: settings.waitsForData,

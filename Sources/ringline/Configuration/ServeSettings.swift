@@ -68,7 +68,10 @@ struct ServeSettings {
         data = try source.value("data") ?? "./data"
         guard !data.isEmpty else { throw UsageError("\(source.origin(of: "data")): must name a folder") }
         storePasswordFile = try source.value("store-password-file")
-        store = try Self.store(source, inMemory: data == ":memory:", storePasswordFile)
+        store = try source.database()
+        guard store == nil || data != ":memory:" else {
+            throw UsageError("\(source.origin(of: "store")): cannot be used with --data :memory:, which keeps nothing")
+        }
         waitsForData = try source.value("wait-for-data") == "0" ? 0 : source.milliseconds("wait-for-data")
         jwtSecretFile = try source.value("jwt-secret-file")
         jwtPublicKeyFile = try source.value("jwt-public-key-file")
@@ -97,29 +100,6 @@ struct ServeSettings {
         // Another server may take the database over, and refuse what this one has decided.
         policy.withholdsDecisions = store != nil
         self.policy = policy
-    }
-
-    private static func store(
-        _ source: SettingsSource,
-        inMemory: Bool,
-        _ passwordFile: String?
-    ) throws(UsageError) -> ConnectionSettings? {
-        guard let url = try source.value("store") else {
-            guard passwordFile == nil else { throw UsageError("--store-password-file needs --store") }
-            return nil
-        }
-        let origin = source.origin(of: "store")
-        guard !inMemory else { throw UsageError("\(origin): cannot be used with --data :memory:, which keeps nothing") }
-        do throws(ConnectionSettings.Invalid) {
-            let settings = try ConnectionSettings(url: url)
-            // Other users of the machine can see the options of a process, and containers show its environment.
-            guard !settings.hasPassword else {
-                throw ConnectionSettings.Invalid(reason: "it contains a password; use --store-password-file")
-            }
-            return settings
-        } catch {
-            throw UsageError("\(origin): cannot be used: \(error.reason)")
-        }
     }
 
     private static func policy(_ source: SettingsSource) throws(UsageError) -> Policy {

@@ -53,8 +53,10 @@ package enum Rating {
         return .ok(subject, "matches its key and is valid until \(date(until))")
     }
 
-    /// Rates a kind of file system for a database that relies on working locks and a working `fsync`.
-    package static func fileSystem(_ kind: String?, _ path: String) -> Finding {
+    /// Rates a kind of file system for a data folder.
+    ///
+    /// With `holdsDatabase` it is for a database that relies on working locks and a working `fsync`.
+    package static func fileSystem(_ kind: String?, _ path: String, holdsDatabase: Bool = true) -> Finding {
         let subject = "data folder"
         guard let kind else {
             let fix = "check with findmnt that it is on a local disk"
@@ -63,7 +65,7 @@ package enum Rating {
         let network = [
             "nfs", "cifs", "smb", "fuse", "9p", "ceph", "afs", "glusterfs", "lustre", "gfs", "ocfs", "vboxsf",
         ]
-        if network.contains(where: { kind.hasPrefix($0) }) {
+        if holdsDatabase, network.contains(where: { kind.hasPrefix($0) }) {
             return .error(
                 subject,
                 "\(path) is on \(kind), where SQLite's locks and write-ahead log are unreliable",

@@ -18,16 +18,23 @@ struct Repair {
 
     /// Repairs the values in one transaction, whose first statement is the fence.
     func run(after fence: Connection.Step) throws(PostgresError) {
-        var steps = [Connection.Step(Ownership.begin), fence]
+        var steps = [Connection.Step(Ownership.begin), fence] + (try find())
+        steps.append(Connection.Step(Self.mendEndings, moment))
+        steps.append(Connection.Step(Self.mendRevocations, moment))
+        steps.append(Connection.Step(Ownership.commit))
+        try connection.run(steps)
+    }
+
+    /// Notes the values, and changes nothing.
+    /// - Returns: The statements that repair the counters.
+    func find() throws(PostgresError) -> [Connection.Step] {
+        var steps: [Connection.Step] = []
         try findCounters(&steps)
         try find("call", "ended_at", outside: StorableRange.moments, named: "number", .replaced)
         try find("revocation", "before", outside: StorableRange.moments, named: #""user""#, .replaced)
         // These rows stay in the database, but no call record is created from them.
         try find("call", "number", outside: StorableRange.numbers, named: "number", .leftOut)
-        steps.append(Connection.Step(Self.mendEndings, moment))
-        steps.append(Connection.Step(Self.mendRevocations, moment))
-        steps.append(Connection.Step(Ownership.commit))
-        try connection.run(steps)
+        return steps
     }
 
     private var moment: Parameters {

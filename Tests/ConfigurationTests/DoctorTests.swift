@@ -34,6 +34,52 @@ struct DoctorTests {
         #expect((finding.grade == .ok) == (finding.fix == nil))
     }
 
+    @Test("Each setting of a database that may lose commits is found", arguments: [true, false], [true, false])
+    func databaseDisk(syncsToDisk: Bool, writesFullPages: Bool) {
+        let found = Rating.durability(syncsToDisk: syncsToDisk, writesFullPages: writesFullPages)
+        #expect(found.contains { $0.grade == .error && $0.text.contains("fsync is off") } == !syncsToDisk)
+        #expect(found.contains { $0.grade == .warning && $0.text.contains("full_page_writes") } == !writesFullPages)
+        #expect(found.contains { $0.grade == .ok } == (syncsToDisk && writesFullPages))
+    }
+
+    @Test(
+        "Without a synchronous standby, or with one that need not write, a fail-over loses commits",
+        arguments: [
+            ("on", "", Finding.Grade.warning), ("remote_apply", "", .warning), ("remote_write", "b", .warning),
+            ("on", "b", .ok), ("remote_apply", "ANY 1 (b, c)", .ok), ("local", "b", .ok), ("off", "b", .ok),
+        ]
+    )
+    func databaseStandby(commit: String, standbys: String, grade: Finding.Grade) {
+        let found = Rating.replication(commit: commit, standbys: standbys)
+        #expect(found.grade == grade && (standbys.isEmpty || found.text.contains(standbys)))
+        #expect(found.text.contains("raises") == (["local", "off"].contains(commit) && grade == .ok))
+    }
+
+    @Test(
+        "A database's clock that differs by a second is a warning",
+        arguments: [(0, .ok), (999, .ok), (-999, .ok), (1_000, .warning), (-1_000, .warning)]
+            as [(Int64, Finding.Grade)]
+    )
+    func databaseClock(ahead: Int64, grade: Finding.Grade) {
+        let found = Rating.clock(ofDatabase: ahead)
+        #expect(found.grade == grade)
+        #expect(found.text.contains("1.0 s behind") == (ahead == -1_000))
+    }
+
+    @Test("PostgreSQL before version 13 is an error")
+    func databaseVersion() {
+        #expect(Rating.database(version: 130_000, "x").grade == .ok)
+        #expect(Rating.database(version: 120_022, "x").grade == .error)
+        #expect(Rating.database(version: 150_018, "x").text == "PostgreSQL 15.18 at x")
+    }
+
+    @Test("A network file system is no error if the database is not on it")
+    func networkFileSystem() {
+        #expect(Rating.fileSystem("nfs4", "/data").grade == .error)
+        #expect(Rating.fileSystem("nfs4", "/data", holdsDatabase: false).grade == .ok)
+        #expect(Rating.fileSystem("tmpfs", "/data", holdsDatabase: false).grade == .warning)
+    }
+
     @Test(
         "A file system that is unsafe for a database is an error, and a doubtful file system is a warning",
         arguments: [

@@ -35,7 +35,9 @@ extension Doctor {
             let why = String(cString: strerror(obstacle)).lowercased()
             return [.error(subject, "\(settings.data) cannot be written: \(why)", fix: fix)]
         }
-        return [Rating.fileSystem(MountTable().kind(of: path), path), database()].compactMap { $0 }
+        let holdsDatabase = settings.store == nil
+        let fileSystem = Rating.fileSystem(MountTable().kind(of: path), path, holdsDatabase: holdsDatabase)
+        return [fileSystem, holdsDatabase ? folderDatabase() : nil].compactMap { $0 }
     }
 
     private func missingFolder(_ subject: String) -> Finding {
@@ -53,7 +55,9 @@ extension Doctor {
         }
         // If the file system is unsuitable, that is reported although the folder does not exist yet. A suitable one is
         // reported only once the folder exists.
-        let there = FileAccess.realPath(parent).map { Rating.fileSystem(MountTable().kind(of: $0), path) }
+        let there = FileAccess.realPath(parent).map {
+            Rating.fileSystem(MountTable().kind(of: $0), path, holdsDatabase: settings.store == nil)
+        }
         guard let there, there.grade != .ok else {
             return .ok(subject, "\(path) does not exist yet, but can be created")
         }
@@ -75,7 +79,7 @@ extension Doctor {
         return .ok("audit log", "\(path) can be \(isThere ? "appended to" : "created")")
     }
 
-    private func database() -> Finding? {
+    private func folderDatabase() -> Finding? {
         guard access("\(settings.data)/ringline.sqlite", F_OK) == 0 else { return nil }
         do throws(StoreFailure) {
             _ = try SQLiteCallStore.reader(of: settings.data).bundleIDs(limit: 1)
@@ -90,7 +94,7 @@ extension Doctor {
     /// Returns the bundle ids of the registered devices.
     func registeredBundles() -> [String] {
         guard !settings.isInMemory else { return [] }
-        // A problem with the database has a finding of its own.
-        return (try? SQLiteCallStore.reader(of: settings.data).bundleIDs(limit: 8)) ?? []
+        // A problem with the records has a finding of its own.
+        return (try? RecordsPlace(settings).open().reader.bundleIDs(limit: 8)) ?? []
     }
 }

@@ -12,6 +12,7 @@ extension Doctor {
         let named: [(String, String?)] = [
             ("--jwt-secret-file", settings.jwtSecretFile), ("--apns-key-file", settings.apns?.keyFile),
             ("--tls-key", settings.tls?.keyPath), ("--turn-secret-file", settings.turn?.secretFile),
+            ("--store-password-file", settings.storePasswordFile),
         ]
         let made = [ServerKeys.fileName, DevelopmentKey.fileName].map { ("", "\(settings.data)/\($0)") }
         let files = named.compactMap { name, path in path.map { (name, $0) } } + (settings.isInMemory ? [] : made)

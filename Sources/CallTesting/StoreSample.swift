@@ -1,0 +1,37 @@
+public import CallCore
+public import CallPorts
+
+/// Records of every kind, for tests that bring a store's contents into another place.
+public enum StoreSample {
+    /// The changes that write the records, in order.
+    ///
+    /// There are a live call and an ended one with their logs, and two of which only the history is left: the numbers
+    /// 1 to 4.
+    public static let changes: [Change] = {
+        var waiting = Sample.call(2, "other", from: Sample.carol)
+        waiting.isWaiting = true
+        var changes: [Change] = [
+            .call(Sample.call(1, endedAt: 3_000)), .event(Sample.number(1), Sample.event("offer")),
+            .call(waiting), .entry(waiting.number, Sample.entry(1)),
+            .event(waiting.number, Sample.event("offer", #""device":"a\u0000 太郎""#)),
+            .entry(waiting.number, Sample.entry(.max >> 2)),
+            .event(Sample.number(1), Sample.event("ended", #""reason":"hangup""#)),
+            .call(Sample.call(3, endedAt: 4_000)), .logForgotten(Sample.number(1)), .logForgotten(Sample.number(3)),
+            .call(Sample.fullCall(4)), .entry(Sample.number(4), EntryRecord(Sample.entry(1).entry, object: large)),
+        ]
+        for user in [Sample.alice, Sample.bob] {
+            for id in ["a", "b"] { changes.append(.device(Sample.fullDevice(user, id))) }
+        }
+        changes.append(.blocked(Sample.alice, by: Sample.bob, at: Sample.moment(7)))
+        changes.append(.doNotDisturb(Sample.carol, until: Sample.lastMoment))
+        changes.append(.revoked(Sample.alice, before: Sample.moment(8)))
+        return changes
+    }()
+
+    /// The numbers of the calls.
+    public static let numbers = (1...4 as ClosedRange<Int64>).map(CallNumber.init(rawValue:))
+    /// A user of all calls.
+    public static let user = Sample.bob
+
+    private static let large = Sample.largeObject()[...]
+}

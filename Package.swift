@@ -72,7 +72,9 @@ let testing: [Target] = [
     ),
     tests(
         "PostgresStoreTests",
-        ["PostgresStore", "Postgres", "CallPorts", "CallTesting", "CallCore", "Threads"]
+        [
+            "PostgresStore", "Postgres", "SQLiteStore", "SQLite", "CallPorts", "CallTesting", "CallCore", "Threads",
+        ]
     ),
     tests(
         "ApplePushTests",

@@ -39,6 +39,22 @@ struct DataFolder: Sendable {
         return lock
     }
 
+    /// Keeps servers out of the folder until the lock is released, without changing a file.
+    /// - Returns: The lock; `nil` if no server has ever run on the folder, as on a copy of another one.
+    func keepServersOut() throws(StoreFailure) -> Lock? {
+        let file = Glibc.open(lockFile, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else {
+            let why = errno
+            guard why != ENOENT else { return nil }
+            throw StoreFailure("The lock file \(lockFile) cannot be opened: \(reason(why)).")
+        }
+        guard flock(file, LOCK_SH | LOCK_NB) == 0 else {
+            defer { Glibc.close(file) }
+            throw refusal(errno, file)
+        }
+        return Lock(file: file)
+    }
+
     /// Whether a server, or a restoration, holds the folder at the moment.
     var isHeld: Bool {
         let file = Glibc.open(lockFile, O_RDONLY | O_CLOEXEC)
@@ -131,20 +147,25 @@ struct DataFolder: Sendable {
         }
         let why = lock(file, lockWait)
         guard why == 0 else {
-            let holder = holder(of: file).map { " (process \($0))" } ?? ""
-            Glibc.close(file)
-            guard why == EWOULDBLOCK else {
-                throw StoreFailure("The lock file \(lockFile) cannot be locked: \(reason(why)).")
-            }
-            throw StoreFailure(
-                "The data folder \(path) is in use by another ringline\(holder); stop that one, or use another folder."
-            )
+            defer { Glibc.close(file) }
+            throw refusal(why, file)
         }
         // The process id is only for the error text above. The server can run even if the id cannot be written.
         let digits = Array(String(getpid()).utf8)
         _ = ftruncate(file, 0)
         _ = pwrite(file, digits, digits.count, 0)
         return Lock(file: file)
+    }
+
+    /// Returns the failure to lock the lock file.
+    private func refusal(_ why: Int32, _ file: Int32) -> StoreFailure {
+        guard why == EWOULDBLOCK else {
+            return StoreFailure("The lock file \(lockFile) cannot be locked: \(reason(why)).")
+        }
+        let holder = holder(of: file).map { " (process \($0))" } ?? ""
+        return StoreFailure(
+            "The data folder \(path) is in use by another ringline\(holder); stop that one, or use another folder."
+        )
     }
 
     /// Takes the lock and returns 0, or returns the `errno`.

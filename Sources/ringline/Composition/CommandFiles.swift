@@ -81,6 +81,9 @@ final class CommandFolder: Sendable {
         }
     }
 
+    /// The number of commands that wait for a server.
+    var waitingCommands: Int { names().count { CommandFile(name: $0) != nil } }
+
     private func owner(of name: String) -> uid_t {
         var status = stat()
         return lstat("\(folder)/\(name)", &status) == 0 ? status.st_uid : uid_t.max

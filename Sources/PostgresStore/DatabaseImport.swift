@@ -1,0 +1,136 @@
+import CallCore
+public import CallPorts
+import Postgres
+import RecordCoding
+
+/// Brings the contents of another store into an empty database, all or nothing.
+public struct DatabaseImport {
+    /// See `StoredState.uncleanStarts`, of the other store.
+    public let uncleanStarts: Int
+    /// The highest call number that the other store has ever used.
+    public let lastCallNumber: Int64
+    /// Passes the records to a closure, as changes in an order in which they can be committed.
+    public typealias Source = ((Change) throws(StoreFailure) -> Void) throws(StoreFailure) -> Void
+
+    /// An import with the counters that guard numbers after a crash.
+    public init(uncleanStarts: Int, lastCallNumber: Int64) {
+        self.uncleanStarts = uncleanStarts
+        self.lastCallNumber = lastCallNumber
+    }
+
+    /// The lease, in milliseconds: with it, the claim lasts ten minutes.
+    ///
+    /// The row stays locked during the transaction, so nobody can renew the lease.
+    private static let leaseMilliseconds: Int64 = 30_000
+
+    /// Claims a database, brings everything in with one transaction, and releases the database.
+    /// - Parameters:
+    ///   - options: The database.
+    ///   - source: Is called once, within the transaction.
+    /// - Throws: `StoreFailure` if the database cannot be claimed or is not empty, or the failure of `source`. Nothing
+    ///   was brought in then, unless the message says that this is not known.
+    public func run(into options: StoreOptions, from source: Source) throws(StoreFailure) {
+        var options = options
+        options.leaseMilliseconds = Self.leaseMilliseconds
+        let connection = try Connection.open(options, for: .commits)
+        let ownership = Ownership(options: options)
+        let version = try Schema.prepare(connection, options)
+        let (claim, _) = try ownership.claim(on: connection) { false }
+        let fence = ownership.fence(claim, ticket: nil)
+        // If the release fails, the lease runs out by itself. A server on this machine does not wait for that.
+        defer { _ = try? ownership.release(claim, on: connection) }
+        do throws(PostgresError) { try Schema.migrate(connection, from: version, after: fence) } catch {
+            throw StoreFailure(error, options)
+        }
+        do throws(StoreFailure) {
+            try fill(connection, options, after: fence, source)
+        } catch {
+            // The transaction ended already if a statement of it failed.
+            _ = try? connection.run(SQL("end import", "ROLLBACK"))
+            throw error
+        }
+    }
+
+    private func fill(
+        _ connection: Connection,
+        _ options: StoreOptions,
+        after fence: Connection.Step,
+        _ source: Source
+    ) throws(StoreFailure) {
+        do throws(PostgresError) {
+            let rows = try connection.run([Connection.Step(Ownership.begin), fence, Connection.Step(Self.contents)])
+            if let kind = rows[2].first?.text(0), !kind.isEmpty {
+                throw PostgresError(state: Self.notEmpty, message: kind, statement: "")
+            }
+        } catch  where error.state == Self.notEmpty {
+            throw StoreFailure(
+                """
+                The database \(options.settings.shown) has \(error.message) already, and nothing was brought in; name \
+                an empty database.
+                """
+            )
+        } catch { throw StoreFailure(error, options) }
+        var pending: [Change] = []
+        try source { change throws(StoreFailure) in
+            pending.append(change)
+            if pending.count == Self.batchSize { try Self.write(&pending, connection, options) }
+        }
+        try Self.write(&pending, connection, options)
+        do throws(PostgresError) {
+            let starts = options.parameters { $0.add(Int64(uncleanStarts)) }
+            let last = options.parameters { $0.add(lastCallNumber) }
+            try connection.run([Connection.Step(Self.addStarts, starts), Connection.Step(Self.raiseNumber, last)])
+        } catch { throw StoreFailure(error, options) }
+        do throws(PostgresError) { _ = try connection.run(Ownership.commit) } catch {
+            let failure = StoreFailure(error, options)
+            guard error.endsConnection else { throw failure }
+            throw StoreFailure(
+                """
+                It is not known whether everything was brought in; run the same command again: if everything was, it \
+                says that the database has calls or devices already. \(failure.message)
+                """
+            )
+        }
+    }
+
+    private static func write(
+        _ changes: inout [Change],
+        _ connection: Connection,
+        _ options: StoreOptions
+    ) throws(StoreFailure) {
+        var batch = ChangeBatch()
+        for change in changes { batch.append(change) }
+        changes.removeAll(keepingCapacity: true)
+        let steps = batch.finish()
+        guard !steps.isEmpty else { return }
+        do throws(PostgresError) { try connection.run(steps) } catch { throw StoreFailure(error, options) }
+    }
+
+    /// The number of changes that are sent together.
+    private static let batchSize = 2_000
+
+    private static let notEmpty = PostgresError.State(rawValue: "RLFUL")
+
+    /// The kind of records that the database has already; empty if it has none.
+    private static let contents = SQL(
+        "contents",
+        """
+        SELECT CASE
+            WHEN EXISTS (SELECT FROM call) THEN 'calls' WHEN EXISTS (SELECT FROM device) THEN 'devices'
+            WHEN EXISTS (SELECT FROM block) THEN 'blocks' WHEN EXISTS (SELECT FROM revocation) THEN 'revocations'
+            WHEN EXISTS (SELECT FROM do_not_disturb) THEN 'users with do-not-disturb' ELSE '' END
+        """
+    )
+
+    /// The claim of the import itself is counted too, until the release.
+    private static let addStarts = SQL(
+        "add unclean starts",
+        """
+        UPDATE meta SET value = least(value + $1, \(StorableRange.counts.upperBound)) WHERE name = 'crashes'
+        """
+    )
+    private static let raiseNumber = SQL(
+        "raise the last number",
+        "UPDATE meta SET value = greatest(value, $1) WHERE name = 'last_call_number'"
+    )
+}

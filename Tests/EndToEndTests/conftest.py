@@ -10,6 +10,7 @@ import pytest
 import recording
 import wall_clock
 from connection import Connection
+from postgres_server import database, store  # noqa: F401 - fixtures
 from rest import Rest
 from ringline_server import Server, binary
 from tokens import mint

@@ -7,6 +7,7 @@ import pathlib
 import socket
 import subprocess
 import tempfile
+import uuid
 
 import pytest
 
@@ -29,16 +30,15 @@ def psql() -> pathlib.Path:
 class PostgresServer:
     """A throw-away PostgreSQL server; Tests/postgres ends it with this process."""
 
-    def __init__(self):
+    def __init__(self, *settings: str):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         # PostgreSQL's own user must be able to reach the folder; Tests/postgres removes it.
         folder = tempfile.mkdtemp(prefix="ringline-postgres-")
         self.address = f"postgres://ring@127.0.0.1:{port}"
         self.databases: dict[pathlib.Path, str] = {}
-        # No test ends the machine, so nothing needs to reach the disk. Databases are then made and dropped in 0.1 s.
         self.process = subprocess.Popen(
-            [ROOT / "Tests/postgres", folder, str(port), "fsync=off", "full_page_writes=off"],
+            [ROOT / "Tests/postgres", folder, str(port), *settings],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -64,6 +64,12 @@ class PostgresServer:
             self.databases[data] = name
         return self.databases[data]
 
+    def new_database(self) -> str:
+        """Creates a database that belongs to no data folder, and returns its URL."""
+        name = "t" + uuid.uuid4().hex
+        self.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+        return self.url(name)
+
     def drop(self, folders):
         names = [self.databases.pop(data) for data in set(folders) if data in self.databases]
         if names:
@@ -78,7 +84,8 @@ class PostgresServer:
 @functools.cache
 def running() -> PostgresServer:
     """Returns this process's server, which starts at its first use; `end` ends it."""
-    return PostgresServer()
+    # No test ends the machine, so nothing needs to reach the disk. Databases are then made and dropped in 0.1 s.
+    return PostgresServer("fsync=off", "full_page_writes=off")
 
 
 def drop(folders):
@@ -91,3 +98,18 @@ def end():
     if running.cache_info().currsize:
         running().end()
         running.cache_clear()
+
+
+@pytest.fixture
+def database() -> PostgresServer:
+    return running()
+
+
+@pytest.fixture
+def store(database) -> str:
+    """The URL of a new, empty database."""
+    return database.new_database()
+
+
+def database_name(store: str) -> str:
+    return store.rsplit("/", 1)[1]

@@ -2,28 +2,9 @@
 
 import re
 import socket
-import uuid
 
-import postgres_server
 import pytest
-from postgres_server import PostgresServer
-
-
-@pytest.fixture
-def database() -> PostgresServer:
-    return postgres_server.running()
-
-
-@pytest.fixture
-def store(database):
-    """The URL of a new, empty database."""
-    name = "t" + uuid.uuid4().hex
-    database.sql(f"CREATE DATABASE {name} TEMPLATE template0")
-    return database.url(name)
-
-
-def database_name(store: str) -> str:
-    return store.rsplit("/", 1)[1]
+from postgres_server import database_name
 
 
 def seqs(rest, call_id: str) -> list[int]:

@@ -11,7 +11,7 @@ import Testing
 struct ServeOptionTests {
     private func options() -> Set<String> {
         var names: Set<String> = []
-        for word in ServeCommand.helpMessage(columns: 200).split(whereSeparator: { " []<>\n,|".contains($0) })
+        for word in ServeCommand.helpMessage(columns: 200).split(whereSeparator: { " []<>\n,;|".contains($0) })
         where word.hasPrefix("--") { names.insert(String(word.dropFirst(2))) }
         return names.subtracting(["config", "help", "version"])
     }

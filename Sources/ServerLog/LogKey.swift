@@ -71,6 +71,7 @@ public enum LogKey: String, CaseIterable, Sendable {
     case logLevel = "log.level"
     case logDropped = "log.dropped"
     case clockAhead = "clock.ahead"
+    case databaseOwner = "database.owner"
     case databaseTable = "database.table"
     case databaseColumn = "database.column"
     case databaseRow = "database.row"

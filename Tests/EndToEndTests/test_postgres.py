@@ -92,6 +92,16 @@ def test_in_a_rolling_restart_the_next_server_waits_for_the_release_of_the_datab
     assert "did not shut down cleanly" not in second.errors()
 
 
+def test_a_server_that_waits_for_the_database_logs_the_owners_machine(make_server, store):
+    make_server("--store", store)
+    second = make_server("--store", store, "--wait-for-data", 1, start=False)
+    with pytest.raises(AssertionError, match="in use by another ringline"):
+        second.start()
+    assert ended(second) == 1
+    waiting = next(line for line in second.errors().splitlines() if "waiting for the database" in line)
+    assert f"database.owner={socket.gethostname()}" in waiting
+
+
 @pytest.mark.parametrize(
     "options, words",
     [

@@ -214,8 +214,11 @@ struct ServerApplication {
         let shown = database.shown
         options.ownerWait = OwnerWait(
             milliseconds: settings.waitsForData,
-            waits: { _ in
-                log.notice("waiting for the database, which another ringline owns", [.data(OperatorText(shown))])
+            waits: { owner in
+                log.notice(
+                    "waiting for the database, which another ringline owns",
+                    [.data(OperatorText(shown)), .databaseOwner(UntrustedText(owner))]
+                )
             },
             isOver: { SignalWatch.hasPending }
         )

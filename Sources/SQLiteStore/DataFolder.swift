@@ -16,10 +16,15 @@ struct DataFolder: Sendable {
     ///
     /// Before the folder is locked, nothing in it is touched except the lock file.
     func take(_ lockWait: LockWait) throws(StoreFailure) -> Lock {
-        try prepare()
-        let lock = try lock(lockWait)
+        let lock = try takeWithoutDatabase(lockWait)
         try makeDatabaseFile()
         return lock
+    }
+
+    /// Locks the folder for this process, whose database is elsewhere.
+    func takeWithoutDatabase(_ lockWait: LockWait) throws(StoreFailure) -> Lock {
+        try prepare()
+        return try lock(lockWait)
     }
 
     /// Locks the folder for changes to its files while no server runs.

@@ -53,6 +53,19 @@ struct SQLiteStoreFailureTests {
         #expect(failure(at: folder.path) == nil)
     }
 
+    @Test("A server with its calls elsewhere keeps other servers out of its folder, and creates no database there")
+    func lockWithoutDatabase() throws {
+        do {
+            let lock = try DataFolderLock(folder: folder.path)
+            #expect(SQLiteCallStore.isHeld(folder: folder.path))
+            #expect(throws: StoreFailure.self) { try DataFolderLock(folder: folder.path) }
+            #expect(try #require(failure(at: folder.path)).contains("in use by another ringline (process \(getpid()))"))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["ringline.lock"])
+            withExtendedLifetime(lock) {}
+        }
+        #expect(failure(at: folder.path) == nil)
+    }
+
     @Test("A store waits for a folder until its holder releases it, and reports the holder once")
     func lockWait() throws {
         let first = SQLiteCallStore(folder: folder.path) { _ in }

@@ -14,7 +14,6 @@ import jwt
 import pytest
 import samples
 from conftest import push_options
-from postgres_server import sqlite_only
 from ringline_server import binary, clean_environment
 
 
@@ -186,7 +185,6 @@ def test_a_data_folder_that_is_a_file_is_reported_in_one_line_that_names_it(tmp_
     one_clear_line(serve(tmp_path, "--data", file), str(file))
 
 
-@sqlite_only("it is the folder that is locked")
 def test_a_second_server_on_the_same_data_is_refused(server, tmp_path):
     one_clear_line(serve(tmp_path, "--data", server.data, "--wait-for-data", "0"), str(server.data))
     assert server.alive()

@@ -5,6 +5,8 @@ import socket
 
 import pytest
 from postgres_server import database_name
+from test_command_line import one_clear_line, run, serve
+from waiting import eventually
 
 
 def seqs(rest, call_id: str) -> list[int]:
@@ -100,6 +102,34 @@ def test_a_server_that_waits_for_the_database_logs_the_owners_machine(make_serve
     assert ended(second) == 1
     waiting = next(line for line in second.errors().splitlines() if "waiting for the database" in line)
     assert f"database.owner={socket.gethostname()}" in waiting
+
+
+@pytest.mark.parametrize("has_database", [True, False])
+def test_no_second_server_starts_on_the_data_folder(make_server, store, database, tmp_path, has_database):
+    server = make_server("--store", store)
+    options = ["--store", database.new_database()] if has_database else []
+    result = serve(tmp_path, "--data", server.data, "--wait-for-data", "0", *options)
+    one_clear_line(result, f"{server.data} is in use by another ringline (process {server.pid})")
+    assert not (server.data / "ringline.sqlite").exists()
+    server.kill()
+    server.start()
+
+
+def test_in_a_rolling_restart_on_one_data_folder_the_next_server_waits_for_it(make_server, store):
+    first = make_server("--store", store)
+    second = make_server("--store", store, data=first.data, start=False)
+    first.terminate()
+    second.start()
+    assert first.exit_code() == 0
+    assert "did not shut down cleanly" not in second.errors()
+
+
+def test_a_command_on_the_data_folder_is_in_the_audit_log(make_server, store, tmp_path):
+    path = tmp_path / "audit.jsonl"
+    server = make_server("--store", store, "--audit-log", path)
+    assert run("token", "--user", "10", "--data", server.data).returncode == 0
+    eventually(lambda: '"command":"token"' in path.read_text())
+    assert not list(server.data.glob("ran-*"))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from collections import Counter
 import httpx
 import pytest
 import samples
-from postgres_server import ON_POSTGRES
 from prometheus_client.parser import text_string_to_metric_families
 from ringline_server import free_port
 from tokens import mint
@@ -171,7 +170,7 @@ async def restart(old, new, new_url: str) -> list[Client]:
     starting = asyncio.create_task(asyncio.to_thread(new.start))
     await asyncio.to_thread(eventually, lambda: waits(new) or starting.done(), 10)
     assert not starting.done(), new.errors()
-    assert ("another ringline owns" if ON_POSTGRES else f"process={old.pid}") in new.errors()
+    assert f"process={old.pid}" in new.errors()
     began = time.monotonic()
     old.terminate()
     await starting

@@ -3,6 +3,7 @@ import CallCore
 import CallPorts
 import CallTrace
 import Glibc
+import SQLiteStore
 import Switchboard
 import Threads
 
@@ -63,7 +64,10 @@ struct RevokeCommand: ParsableCommand {
     }
 
     /// Whether a server is running that will look for commands.
+    ///
+    /// A server that stands still keeps its folder locked, although its lease in a database runs out.
     private func isServed(_ records: Records) -> Bool {
+        guard !SQLiteCallStore.isHeld(folder: data) else { return true }
         do throws(StoreFailure) { return try records.origin().source == .server } catch {
             // A database that cannot be reached at the moment says nothing about the server.
             return true

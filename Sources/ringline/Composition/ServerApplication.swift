@@ -63,7 +63,12 @@ struct ServerApplication {
         let gateway = Gateway(configuration: configuration, authenticator: keys.authenticator, log: log)
         let store = try makeStore(log) { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
+        var folderLock: DataFolderLock?
+        defer { withExtendedLifetime(folderLock) {} }
         do {
+            if settings.store != nil {
+                folderLock = try DataFolderLock(folder: settings.data, lockWait: lockWait(log))
+            }
             try gateway.open(store: store, push: push, capabilities: keys.capabilities, turnCredentials: coturn)
         } catch let failure as StoreFailure {
             guard !SignalWatch.hasPending else {
@@ -192,7 +197,11 @@ struct ServerApplication {
     ) throws(UsageError) -> any CallStore {
         guard !settings.isInMemory else { return MemoryCallStore(report: report) }
         if let database = settings.store { return try makeStore(in: database, log, report: report) }
-        let lockWait = LockWait(
+        return SQLiteCallStore(folder: settings.data, lockWait: lockWait(log), report: report)
+    }
+
+    private func lockWait(_ log: ServerLog) -> LockWait {
+        LockWait(
             milliseconds: settings.waitsForData,
             waits: { holder in
                 log.notice(
@@ -202,7 +211,6 @@ struct ServerApplication {
             },
             isOver: { SignalWatch.hasPending }
         )
-        return SQLiteCallStore(folder: settings.data, lockWait: lockWait, report: report)
     }
 
     private func makeStore(

@@ -14,7 +14,6 @@ import time
 
 import httpx
 import postgres_server
-import pytest
 from postgres_server import ON_POSTGRES
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -25,8 +24,6 @@ LAUNCHER = shlex.split(os.environ.get("RINGLINE_LAUNCHER", ""))
 # With `RINGLINE_TRACE_LOGS=FOLDER` every server that no test gives a level logs at `trace`, into that folder. Afterwards
 # secrets_in_logs.py looks there for what no log may contain. Tests/run does that.
 TRACE_LOGS = os.environ.get("RINGLINE_TRACE_LOGS")
-# Whether `calls`, `devices`, `explain`, `doctor` and `push-test` take `--store`.
-COMMANDS_TAKE_STORE = False
 
 
 def free_port() -> int:
@@ -74,9 +71,7 @@ class Server:
             folder, name = pathlib.Path(TRACE_LOGS), f"{os.environ.get('PYTEST_XDIST_WORKER', 'gw')}.{folder.name}.{name}"
             folder.mkdir(parents=True, exist_ok=True)
         self.error_path = folder / name
-        command = [*self.launcher, str(binary()), "serve", "--data", str(self.data)]
-        if self.has_database:
-            command += ["--store", self.database_url]
+        command = [*self.launcher, str(binary()), "serve", *self.folder_options]
         if "--listen" not in self.options:
             command += ["--listen", "127.0.0.1:0"]
         # Rings are unlimited, except in tests that set a limit.
@@ -150,11 +145,12 @@ class Server:
     @property
     def store_options(self) -> list[str]:
         """The options with which a command of an operator finds this server's calls."""
-        if not self.has_database:
-            return ["--data", str(self.data)]
-        if not COMMANDS_TAKE_STORE:
-            pytest.skip("the commands of operators cannot read PostgreSQL yet")
-        return ["--store", self.database_url]
+        return ["--store", self.database_url] if self.has_database else ["--data", str(self.data)]
+
+    @property
+    def folder_options(self) -> list[str]:
+        """The options of a command that also needs the data folder: they are those of the server itself."""
+        return ["--data", str(self.data), *(["--store", self.database_url] if self.has_database else [])]
 
     def rows(self, query: str) -> list[tuple]:
         """Returns the rows of a query to the store; over PostgreSQL all values are text."""

@@ -13,6 +13,7 @@ from conftest import push_options
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from postgres_server import ON_POSTGRES
 from test_command_line import certificate, run  # noqa: F401 - a fixture
 from test_push import register
 from test_turn import coturn, secret_file, turn_server  # noqa: F401 - fixtures
@@ -29,7 +30,7 @@ def jwt(tmp_path):
 
 def doctor(tmp_path, *options, code=None, **more) -> dict[str, tuple[str, str]]:
     """Runs `ringline doctor`; returns its findings by subject: (grade, text)."""
-    if not {"--data", "--store"} & {str(each) for each in options}:
+    if "--data" not in options:
         options += ("--data", tmp_path / "doctors-data")
     result = run("doctor", *options, **more)
     findings = {}
@@ -150,7 +151,9 @@ def test_apns_is_asked_about_every_registered_app(push_world, tmp_path):
     world, fake = push_world
     register(world, number=1, bundle="com.example.one", deviceId="d-1")
     fake.config(knownOnly=True)
-    found = doctor(tmp_path, *world.server.store_options, "--bundle", "com.example.two", *push_options(fake), code=0)
+    # The PostgreSQL server of the tests does not sync to the disk, which is an error.
+    code = 1 if ON_POSTGRES else 0
+    found = doctor(tmp_path, *world.server.folder_options, "--bundle", "com.example.two", *push_options(fake), code=code)
     assert found["APNs key"][0] == found["database"][0] == "ok"
     for app in ("one", "two"):
         assert found[f"APNs sandbox, topic com.example.{app}.voip"] == ("ok", "accepts the provider token")

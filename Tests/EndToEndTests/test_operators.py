@@ -108,7 +108,7 @@ def test_a_user_without_devices_is_reported_in_one_line(server):
 
 
 def push_test(world, fake, *more, user="10"):
-    return run("push-test", "--user", user, *world.server.store_options, *push_options(fake), *more)
+    return run("push-test", "--user", user, *world.server.folder_options, *push_options(fake), *more)
 
 
 def test_a_test_push_is_a_real_voip_push(push_world):
@@ -168,7 +168,7 @@ def test_a_test_push_that_cannot_be_sent_is_reported_in_one_line(push_world):
     one_clear_line(push_test(world, fake), "no registered device")
     register(world, deviceId="iphone-h")
     one_clear_line(push_test(world, fake, "--device", "other"), "other")
-    one_clear_line(run("push-test", "--user", "10", *world.server.store_options), "--apns-key-file")
+    one_clear_line(run("push-test", "--user", "10", *world.server.folder_options), "--apns-key-file")
     assert fake.pushes(token(1)) == []
 
 

@@ -6,7 +6,6 @@ import time
 
 import pytest
 from connection import Connection
-from postgres_server import sqlite_only
 from rest import code
 from test_auth import upgrade_status
 from test_command_line import one_clear_line, run
@@ -121,11 +120,10 @@ def test_a_live_call_ends_for_the_peer_as_disconnected(make_server, make_world):
 # By the operator
 
 
-@sqlite_only("ringline revoke looks for the database in the folder")
 def test_the_operator_revokes_tokens_while_the_server_runs(world):
     old = world.token("10")
     connection = world.connect("10")
-    result = run("revoke", "--user", "10", "--data", world.server.data)
+    result = run("revoke", "--user", "10", *world.server.folder_options)
     assert (result.returncode, result.stdout) == (0, "10 is logged out everywhere\n"), result.stderr
     assert connection.close_code() == 4401
     assert upgrade_status(world.server.ws_url, old) == 401
@@ -135,22 +133,20 @@ def test_the_operator_revokes_tokens_while_the_server_runs(world):
     assert upgrade_status(world.server.ws_url, old) == 401
 
 
-@sqlite_only("ringline revoke looks for the database in the folder")
 def test_the_operator_revokes_tokens_while_no_server_runs(world):
     old = world.token("10")
     world.server.terminate()
     assert world.server.exit_code() == 0
-    result = run("revoke", "--user", "10", "--data", world.server.data)
+    result = run("revoke", "--user", "10", *world.server.folder_options)
     assert result.returncode == 0 and result.stdout.startswith("no server runs on "), result
     world.server.start()
     assert upgrade_status(world.server.ws_url, old) == 401
 
 
-@sqlite_only("ringline revoke looks for the database in the folder")
 def test_a_command_that_the_server_does_not_carry_out_is_reported(world):
     os.kill(world.server.pid, signal.SIGSTOP)
     try:
-        result = run("revoke", "--user", "10", "--data", world.server.data, seconds=30)
+        result = run("revoke", "--user", "10", *world.server.folder_options, seconds=30)
     finally:
         os.kill(world.server.pid, signal.SIGCONT)
     assert result.returncode == 1
@@ -159,7 +155,7 @@ def test_a_command_that_the_server_does_not_carry_out_is_reported(world):
 
 @pytest.mark.parametrize("user", ["", "a b", "../x", "a" * 129])
 def test_an_invalid_user_id_is_refused(world, user):
-    result = run("revoke", "--user", user, "--data", world.server.data)
+    result = run("revoke", "--user", user, *world.server.folder_options)
     assert result.returncode != 0
     one_clear_line(result, "--user")
 

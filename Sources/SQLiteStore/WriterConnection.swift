@@ -77,11 +77,11 @@ final class WriterConnection {
     func serve(_ queue: WriterQueue) {
         var isClosing = false
         while !isClosing {
-            let work = queue.takeAll(waiting: !retention.isUnfinished)
+            var work = queue.takeAll(waiting: !retention.isUnfinished)
             guard !work.isAbandoned else { return release() }
             isClosing = work.isClosing
             if !work.commits.isEmpty || retention.isUnfinished {
-                guard commit(work.commits, before: work.queries, queue) else { return release() }
+                guard commit(work.commits, before: &work.queries, queue) else { return release() }
             }
             runQueries(work.queries)
         }
@@ -106,10 +106,12 @@ final class WriterConnection {
     // MARK: Saving
 
     /// Commits all changes in one transaction, and tries again until the transaction succeeds.
+    ///
+    /// If the store stalls, the `queries`, which were queued with the commits, fail and are removed.
     /// - Returns: `false` if the store is closed or dropped and the commit still fails.
     private func commit(
         _ commits: [WriterQueue.Commit],
-        before queries: [WriterQueue.SubmittedQuery],
+        before queries: inout [WriterQueue.SubmittedQuery],
         _ queue: WriterQueue
     ) -> Bool {
         var pauseSeconds = 0.05
@@ -126,6 +128,7 @@ final class WriterConnection {
                     report(.stalled(failure))
                     // A query must see the changes that were queued before it, and these cannot be written.
                     refuse(queries, failure)
+                    queries = []
                 }
                 let wasClosing = queue.isClosing
                 isStalled = true

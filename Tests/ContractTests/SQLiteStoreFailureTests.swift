@@ -227,6 +227,39 @@ struct SQLiteStoreFailureTests {
         #expect(state.uncleanStarts == 0)
     }
 
+    @Test("A query that has failed in a stall gets no second result after the stall")
+    func failedOnce() throws {
+        let faults = Faults()
+        let reports = StoreReports()
+        let mayGoOn = Monitor(false)
+        let store = SQLiteCallStore(folder: folder.path, faults: faults) { report in
+            reports.add(report)
+            if case .committed(Ticket(rawValue: 1)) = report { mayGoOn.wait { $0 ? () : nil } }
+        }
+        _ = try store.open(at: Moment(milliseconds: 0))
+        let user = try sampleCall(1).caller
+        store.commit([.call(try sampleCall(1))], as: Ticket(rawValue: 1))
+        try reports.wait { $0 == ["committed 1"] }
+        // While the writer reports the first commit, it takes nothing. So it takes the second commit together with the
+        // query.
+        faults.pageLimit = 1
+        var call = try sampleCall(2)
+        call.displayName = String(repeating: "x", count: 100_000)
+        store.commit([.call(call)], as: Ticket(rawValue: 2))
+        store.submit(.history(user, limit: 1, before: nil), as: StoreQueryID(rawValue: 1))
+        mayGoOn.withLock { $0 = true }
+        try reports.wait { $0.contains("failed 1") }
+        faults.pageLimit = nil
+        try reports.wait { $0.contains("committed 2") }
+        // Queries run in order, so a second result of the first one would come before this.
+        store.submit(.history(user, limit: 1, before: nil), as: StoreQueryID(rawValue: 2))
+        try reports.wait { $0.contains("answered 2") }
+        store.close()
+        #expect(reports.now.repeated.isEmpty)
+        let expected = ["committed 1", "stalled", "failed 1", "recovered", "committed 2", "answered 2"]
+        #expect(reports.now.reported == expected)
+    }
+
     @Test("A store that is closed while the disk is full loses its pending commits, and the next start counts a crash")
     func closingWhileFull() throws {
         let faults = Faults()

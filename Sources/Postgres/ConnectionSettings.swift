@@ -34,6 +34,9 @@ public struct ConnectionSettings: Equatable, Sendable {
         guard url.hasPrefix("postgres://") || url.hasPrefix("postgresql://") || url.contains("=") else {
             throw Invalid(reason: "it does not begin with postgres://")
         }
+        guard !Self.hasAmbiguousPassword(url) else {
+            throw Invalid(reason: "in a user name, a password or a database name, write %2F for / and %40 for @")
+        }
         var message: UnsafeMutablePointer<CChar>?
         guard let parsed = PQconninfoParse(url, &message) else {
             // libpq's message may quote the whole text.
@@ -50,7 +53,27 @@ public struct ConnectionSettings: Equatable, Sendable {
             next += 1
         }
         options = Self.defaults.filter { preset in !given.contains { $0.keyword == preset.keyword } } + given
+        try checkPorts()
         if let password { self = with(password: password) }
+    }
+
+    /// Returns whether a URL contains an `@` that is neither escaped nor the one after the user and the password.
+    ///
+    /// libpq ends the user and the password at the first `@` or `/`. If a password contains one of them, libpq takes
+    /// the rest of the password for the host, the port or the database, which are shown in messages.
+    private static func hasAmbiguousPassword(_ url: String) -> Bool {
+        guard url.hasPrefix("postgres://") || url.hasPrefix("postgresql://") else { return false }
+        let address = url.drop { $0 != "/" }.dropFirst(2)
+        let end = address.firstIndex { $0 == "@" || $0 == "/" } ?? address.endIndex
+        let rest = end < address.endIndex && address[end] == "@" ? address[end...].dropFirst() : address
+        return rest.prefix { $0 != "?" }.contains("@")
+    }
+
+    /// Throws unless each port is a number; the reason does not quote the port, which may be a part of a password.
+    private func checkPorts() throws(Invalid) {
+        for port in (value("port") ?? "").split(separator: ",") where UInt16(port) == nil || UInt16(port) == 0 {
+            throw Invalid(reason: "a port is not a number from 1 to 65535; in a password, write %2F for /")
+        }
     }
 
     /// Returns the same settings with another password.
@@ -90,8 +113,8 @@ public struct ConnectionSettings: Equatable, Sendable {
         return "postgres://\(servers.joined(separator: ","))/\(value("dbname") ?? value("user") ?? "")"
     }
 
-    /// Whether a password is among the parameters.
-    public var hasPassword: Bool { value("password") != nil }
+    /// Whether a password is among the parameters: the user's, or the one of a TLS key (`sslpassword`).
+    public var hasPassword: Bool { value("password") != nil || value("sslpassword") != nil }
     /// The user; `nil` = libpq chooses one (`PGUSER`, or else the name of the process's user).
     public var user: String? { value("user") }
     /// The database, or else the user, after whom libpq names the database by default; `nil` if neither is given.

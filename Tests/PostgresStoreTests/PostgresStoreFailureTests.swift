@@ -258,6 +258,9 @@ struct ConnectionSettingsTests {
         "An invalid one is refused without being quoted",
         arguments: [
             "postgres://u:secret@[::1/x", "mysql://u:secret@h/x", "postgres://u:secret@h/x?secret=1", "secret", "",
+            // libpq takes the part of a password before the first slash for the port, and the rest for the database.
+            "postgres://u:secret/more@h/x", "postgres://u:7/secret@h/x", "postgres://u:7/secret@h",
+            "postgres://u:my@secret@h/x", "host=h port=secret", "postgres://h:1,i:secret/x", "postgres://h:65536/x",
         ]
     )
     func invalid(_ url: String) {
@@ -265,5 +268,18 @@ struct ConnectionSettingsTests {
             _ = try ConnectionSettings(url: url)
             Issue.record("\(url) was accepted")
         } catch { #expect(!error.reason.contains("secret")) }
+    }
+
+    @Test("Escaped characters and a password after which no slash comes are accepted")
+    func escaped() throws {
+        let settings = try ConnectionSettings(url: "postgres://u:a%2Fb%40c@h:1/x%40y?application_name=a@b")
+        #expect(settings.shown == "postgres://h:1/x@y" && settings.hasPassword)
+        #expect(try ConnectionSettings(url: "postgres://h,i:2/x").shown == "postgres://h,i:2/x")
+    }
+
+    @Test("The password of a TLS key is a password as well")
+    func passwordOfKey() throws {
+        #expect(try ConnectionSettings(url: "postgres://u@h/x?sslpassword=y").hasPassword)
+        #expect(try !ConnectionSettings(url: "postgres://u@h/x?sslmode=require").hasPassword)
     }
 }

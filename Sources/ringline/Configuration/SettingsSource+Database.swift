@@ -13,7 +13,9 @@ extension SettingsSource {
             let settings = try ConnectionSettings(url: url)
             // Other users of the machine can see the options of a process, and containers show its environment.
             guard !settings.hasPassword else {
-                throw ConnectionSettings.Invalid(reason: "it contains a password; use --store-password-file")
+                throw ConnectionSettings.Invalid(
+                    reason: "it contains a password; use --store-password-file, and for TLS a key without one"
+                )
             }
             return settings
         } catch {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CallCore
 import CallPorts
+import Foundation
 import LibWebSockets
 import Switchboard
 import Testing
@@ -56,6 +57,21 @@ struct ServeOptionTests {
 struct ServeSettingsTests {
     private func settings(_ file: [String: String] = [:]) throws -> ServeSettings {
         try ServeSettings(SettingsSource(file: file))
+    }
+
+    @Test("A password file that is empty, not UTF-8 or has a zero byte is refused under the name of its setting")
+    func passwordFile() throws {
+        let path = "\(NSTemporaryDirectory())ringline-password-\(getpid())"
+        defer { unlink(path) }
+        for bytes in [[], [0x0A], [0x70, 0xFF], [0x70, 0x00, 0x71]] as [[UInt8]] {
+            try Data(bytes).write(to: URL(filePath: path))
+            do throws(UsageError) {
+                _ = try Keys.text(path, for: "store-password-file")
+                Issue.record("\(bytes) was accepted")
+            } catch { #expect("\(error)".contains("--store-password-file: \(path) ")) }
+        }
+        try Data("pass w\u{F6}rd\n".utf8).write(to: URL(filePath: path))
+        #expect(try Keys.text(path, for: "store-password-file") == "pass w\u{F6}rd")
     }
 
     @Test("Settings that are not given have the documented defaults, and the policy has the protocol's defaults")

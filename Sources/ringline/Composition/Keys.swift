@@ -74,6 +74,16 @@ struct Keys {
         }
     }
 
+    /// Reads a secret that is text, such as a password; the error names the setting.
+    static func text(_ path: String, for setting: String) throws(UsageError) -> String {
+        let bytes = try read(path, for: setting)
+        // libpq would take a zero byte for the end of the text.
+        guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
+            throw UsageError("--\(setting): \(path) contains a zero byte or is not UTF-8")
+        }
+        return text
+    }
+
     /// Reads a secret of which every byte counts; `warn` is called if the secret looks odd.
     static func secret(_ path: String, for setting: String, warn: (String) -> Void) throws(UsageError) -> [UInt8] {
         let bytes = try read(path, for: setting)

@@ -96,7 +96,7 @@ extension StoreOptions {
     init(_ settings: ConnectionSettings, passwordFile: String?) throws(UsageError) {
         var settings = settings
         if let passwordFile {
-            let password = String(decoding: try Keys.read(passwordFile, for: "store-password-file"), as: UTF8.self)
+            let password = try Keys.text(passwordFile, for: "store-password-file")
             settings = settings.with(password: password)
         }
         self.init(settings)

@@ -29,6 +29,7 @@ extension Gateway {
                 .init(
                     version: configuration.version,
                     connections: connections,
+                    commitsUnderWay: switchboard.commitsUnderWay,
                     certificateExpiry: configuration.certificateExpiry(),
                     queueDrops: queueDrops,
                     connectsRefused: router.connects.refused,

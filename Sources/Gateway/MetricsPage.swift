@@ -10,6 +10,8 @@ struct MetricsPage {
     struct ServerFigures {
         let version: String
         let connections: Int
+        /// The number of commits that are not durable yet.
+        let commitsUnderWay: Int
         /// When the served certificate expires, in seconds since 1970; `nil` without TLS.
         let certificateExpiry: Int64?
         /// The number of connections that were closed because they read too slowly.
@@ -54,6 +56,7 @@ struct MetricsPage {
             metrics.commitMilliseconds
         )
         gauge("ringline_store_stalled", "1 while the store cannot write.", metrics.isStalled ? 1 : 0)
+        gauge("ringline_store_commits_waiting", "Commits that are not durable yet.", surroundings.commitsUnderWay)
         counters(
             "ringline_database_damages_total",
             "Invalid values in the database that were replaced or left out.",

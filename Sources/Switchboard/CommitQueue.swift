@@ -60,6 +60,9 @@ struct CommitQueue {
     /// The number of outputs that wait.
     var waitingCount: Int { outputs.count }
 
+    /// The number of commits that the store has not confirmed.
+    var commitsUnderWay: Int { underWay.count }
+
     /// The ticket under which changes made now will be committed.
     private var nextTicket: Ticket { Ticket(rawValue: lastTicket.rawValue + 1) }
 

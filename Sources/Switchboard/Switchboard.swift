@@ -65,6 +65,9 @@ public struct Switchboard: ~Copyable {
     /// The next moment at which ``Input/deadlineReached`` is due.
     public var deadline: Moment? { timers.min?.at }
 
+    /// The number of commits that were handed to the store and are not durable yet.
+    public var commitsUnderWay: Int { commits.commitsUnderWay }
+
     /// The number of open connections.
     public var connectionCount: Int { connections.count }
 

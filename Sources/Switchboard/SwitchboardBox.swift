@@ -32,6 +32,9 @@ public final class SwitchboardBox {
     /// See ``Switchboard/metrics``.
     public var metrics: Metrics { switchboard.metrics }
 
+    /// See ``Switchboard/commitsUnderWay``.
+    public var commitsUnderWay: Int { switchboard.commitsUnderWay }
+
     /// See ``Switchboard/countCalls()``.
     public func countCalls() -> [CallState: Int] { switchboard.countCalls() }
 

@@ -40,7 +40,9 @@ struct CommitQueueTests {
         }
         let tickets = batches(outputs).map(\.1)
         outputs = []
+        #expect(queue.commitsUnderWay == 2)
         queue.confirm(upTo: tickets[0], at: Values.now + .milliseconds(3), metrics: &metrics)
+        #expect(queue.commitsUnderWay == 1)
         _ = queue.sendDurable(at: Values.now + .milliseconds(3), metrics: &metrics, into: &outputs)
         #expect(done(outputs) == [1])
         #expect(!queue.isDurable)

@@ -41,11 +41,12 @@ extension Connection {
         }
     }
 
-    /// Sends steps without waiting for their results; ``receive(until:orWhen:)`` waits for them.
+    /// Sends steps without waiting for their results; ``receive()`` waits for them.
     ///
     /// A statement is prepared when the connection uses it for the first time, in the same round trip.
     /// - Precondition: The results of the steps that were sent before have been received.
     public func send(_ steps: [Step]) throws(PostgresError) {
+        try checkUsable(steps.first?.name ?? "send")
         precondition(sentSteps == nil, "the results of the steps that were sent before were not received")
         var sent = SentSteps()
         var preparing: Set<String> = []
@@ -63,24 +64,16 @@ extension Connection {
         }
         guard PQpipelineSync(pointer) == 1 else { throw lost("sync") }
         sentSteps = sent
+        sentAt = .now
         guard PQflush(pointer) >= 0 else { throw lost("flush") }
     }
 
-    /// Waits for the results of the steps that were sent.
-    /// - Parameters:
-    ///   - deadline: The end of the wait; `nil` = wait until the connection is lost.
-    ///   - wakeUp: Ends the wait when it is signalled.
-    /// - Returns: The rows of each step; `nil` if the deadline has passed or `wakeUp` was signalled. The steps are not
-    ///   cancelled then: call this function again to wait for their results.
+    /// Waits for the results of the steps that were sent, as long as ``responseWait`` says.
+    /// - Returns: The rows of each step.
     /// - Throws: The first failure. If the connection is not lost, an open transaction has been rolled back.
-    public func receive(
-        until deadline: ContinuousClock.Instant? = nil,
-        orWhen wakeUp: WakeUp? = nil
-    ) throws(PostgresError) -> [Rows]? {
+    public func receive() throws(PostgresError) -> [Rows] {
         while var current = sentSteps {
-            let (result, isLate) = try nextResult(current.name, until: deadline, orWhen: wakeUp)
-            if isLate { return nil }
-            guard let result else {
+            guard let result = try nextResult(current.name) else {
                 guard !isLost else { throw current.failure ?? lost(current.name) }
                 current.next += 1
                 sentSteps = current
@@ -104,17 +97,21 @@ extension Connection {
         _ parameters: Parameters = Parameters(),
         _ body: (Rows.Row) -> Void
     ) throws(PostgresError) {
+        try checkUsable(sql.name)
         precondition(sentSteps == nil, "the results of the steps that were sent before were not received")
         if !prepared.contains(sql.name) { try prepare(sql, parameters) }
+        sentAt = .now
         guard sendPrepared(Step(sql, parameters)), PQpipelineSync(pointer) == 1, PQsetSingleRowMode(pointer) == 1 else {
             throw lost(sql.name)
         }
         var failure: PostgresError?
         while true {
-            guard let result = try nextResult(sql.name, until: nil, orWhen: nil).result else {
+            guard let result = try nextResult(sql.name) else {
                 if isLost { throw failure ?? lost(sql.name) }
                 continue
             }
+            // Each row is a response of its own.
+            sentAt = .now
             switch PQresultStatus(result) {
             case PGRES_SINGLE_TUPLE: if let row = Rows(result).first { body(row) }
             case PGRES_PIPELINE_SYNC:
@@ -133,7 +130,8 @@ extension Connection {
         guard PQsendPrepare(pointer, sql.name, sql.text, Int32(types.count), types) == 1, PQpipelineSync(pointer) == 1
         else { throw lost(sql.name) }
         sentSteps = SentSteps(parts: [.prepare(sql.name)])
-        while try receive() == nil {}
+        sentAt = .now
+        _ = try receive()
     }
 
     private func sendPrepared(_ step: Step) -> Bool {

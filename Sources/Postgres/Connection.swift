@@ -12,6 +12,13 @@ public final class Connection {
     var prepared: Set<String> = []
     /// The steps that were sent together last; `nil` when all their results have been received.
     var sentSteps: SentSteps?
+    /// Decides, while the connection waits for a response, whether it goes on waiting; `nil` = it does until the
+    /// connection is lost.
+    public var responseWait: ResponseWait?
+    /// When the request was sent whose response is awaited.
+    var sentAt = ContinuousClock.now
+    /// Whether ``responseWait`` has ended a wait.
+    private var isGivenUp = false
 
     /// Connects; waits for each host at most as long as `connect_timeout` in the settings says.
     public init(_ settings: ConnectionSettings) throws(PostgresError) {
@@ -43,8 +50,15 @@ public final class Connection {
     /// The id of the server's process that serves this connection.
     public var backend: Int64 { Int64(PQbackendPID(pointer)) }
 
-    /// Whether the connection is known to be lost.
-    public var isLost: Bool { PQstatus(pointer) != CONNECTION_OK }
+    /// Whether the connection is known to be lost, or ``responseWait`` has ended a wait, so that it cannot be used.
+    public var isLost: Bool { isGivenUp || PQstatus(pointer) != CONNECTION_OK }
+
+    /// Throws if ``responseWait`` has ended a wait: the response may still arrive, so nothing more can be sent.
+    func checkUsable(_ statement: String) throws(PostgresError) { if isGivenUp { throw givenUp(statement) } }
+
+    private func givenUp(_ statement: String) -> PostgresError {
+        PostgresError(state: .givenUp, message: "the wait for the response was ended", statement: statement)
+    }
 
     /// Returns a setting that is in force for this connection, such as `server_encoding`; `nil` if it is not among
     /// those that the server reports without being asked (`PQparameterStatus`).
@@ -57,10 +71,12 @@ public final class Connection {
     /// The statements run in the transaction that is open, or else in a new one. After a failure, a transaction that
     /// was open before stays open, and the server refuses further statements in it.
     public func execute(_ sql: SQL) throws(PostgresError) {
+        try checkUsable(sql.name)
         guard PQexitPipelineMode(pointer) == 1 else { throw lost(sql.name) }
+        sentAt = .now
         guard PQsendQuery(pointer, sql.text) == 1 else { throw lost(sql.name) }
         var failure: PostgresError?
-        while let result = try nextResult(sql.name, until: nil, orWhen: nil).result {
+        while let result = try nextResult(sql.name) {
             failure = failure ?? error(of: result, in: sql.name)
             PQclear(result)
         }
@@ -80,49 +96,41 @@ public final class Connection {
     @discardableResult
     public func run(_ steps: [Step]) throws(PostgresError) -> [Rows] {
         try send(steps)
-        while true { if let rows = try receive() { return rows } }
+        return try receive()
     }
 
     // MARK: Waiting
 
-    /// Waits for the next result of libpq.
-    /// - Returns: The result, which the caller must clear; `nil` after the last result of a statement. If `isLate` is
-    ///   true, the deadline passed or `wakeUp` was signalled before a result came.
-    func nextResult(
-        _ statement: String,
-        until deadline: ContinuousClock.Instant?,
-        orWhen wakeUp: WakeUp?
-    ) throws(PostgresError) -> (result: OpaquePointer?, isLate: Bool) {
+    /// Waits for the next result of libpq, as long as ``responseWait`` says.
+    /// - Returns: The result, which the caller must clear; `nil` after the last result of a statement.
+    func nextResult(_ statement: String) throws(PostgresError) -> OpaquePointer? {
         while true {
             let unsent = PQflush(pointer)
             guard unsent >= 0 else { throw lost(statement) }
-            if PQisBusy(pointer) == 0 { return (PQgetResult(pointer), false) }
-            guard try waitForServer(statement, alsoToWrite: unsent == 1, until: deadline, orWhen: wakeUp) else {
-                return (nil, true)
-            }
+            if PQisBusy(pointer) == 0 { return PQgetResult(pointer) }
+            try waitForServer(statement, alsoToWrite: unsent == 1)
             guard PQconsumeInput(pointer) == 1 else { throw lost(statement) }
         }
     }
 
     /// Waits until bytes from the server can be read or, with `alsoToWrite`, more bytes can be sent.
-    /// - Returns: `false` if the deadline passed or `wakeUp` was signalled before.
-    private func waitForServer(
-        _ statement: String,
-        alsoToWrite: Bool,
-        until deadline: ContinuousClock.Instant?,
-        orWhen wakeUp: WakeUp?
-    ) throws(PostgresError) -> Bool {
+    private func waitForServer(_ statement: String, alsoToWrite: Bool) throws(PostgresError) {
         let events = Int16(POLLIN) | (alsoToWrite ? Int16(POLLOUT) : 0)
         var polled = [
             pollfd(fd: PQsocket(pointer), events: events, revents: 0),
             // `poll` ignores a negative descriptor.
-            pollfd(fd: wakeUp?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: responseWait?.wakeUp.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
         ]
         while true {
-            let ready = poll(&polled, 2, milliseconds(until: deadline))
-            if polled[0].revents != 0 { return true }
-            if ready > 0 || ready == 0 { return false }
-            guard errno == EINTR else { throw lost(statement) }
+            let ready = poll(&polled, 2, responseWait == nil ? -1 : ResponseWait.intervalMilliseconds)
+            if polled[0].revents != 0 { return }
+            guard ready >= 0 || errno == EINTR else { throw lost(statement) }
+            guard let responseWait else { continue }
+            responseWait.wakeUp.clear()
+            guard responseWait.goesOn(statement, .now - sentAt) else {
+                isGivenUp = true
+                throw givenUp(statement)
+            }
         }
     }
 

@@ -33,6 +33,8 @@ public struct PostgresError: Error, Equatable, Sendable {
 
         /// The connection failed, and the server has sent no code.
         public static let connection = State(rawValue: "08000")
+        /// The wait for a response was ended (``ResponseWait``), so the connection can no longer be used.
+        public static let givenUp = State(rawValue: "08RLW")
         /// The password is wrong or missing.
         public static let invalidPassword = State(rawValue: "28P01")
         /// The role may not connect (`pg_hba.conf`) or does not exist, or its authentication failed in another way.

@@ -15,10 +15,17 @@ extension Connection {
     }
 
     /// Connects, checks that the store can use the server and the database, and makes the settings on which it relies.
+    ///
+    /// `wait` says how the connection waits for responses, also for those to these settings.
     /// - Throws: `StoreFailure`, which explains to the operator why there is no usable connection.
-    static func open(_ options: StoreOptions, for purpose: Purpose) throws(StoreFailure) -> Connection {
+    static func open(
+        _ options: StoreOptions,
+        for purpose: Purpose,
+        waiting wait: ResponseWait? = nil
+    ) throws(StoreFailure) -> Connection {
         do throws(PostgresError) {
             let connection = try Connection(options.settings)
+            connection.responseWait = wait
             if let reason = connection.reasonToRefuse(options) {
                 throw PostgresError(state: .refused, message: reason, statement: "")
             }

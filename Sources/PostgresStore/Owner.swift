@@ -22,8 +22,16 @@ final class Owner {
     private var renewAt: ContinuousClock.Instant
     /// Whether a stall was reported, and no recovery since.
     private var isStalled = false
+    /// The queries that were taken from the queue and must see the commits that are being saved; they fail in a stall.
+    private var heldQueries: [WriterQueue.SubmittedQuery] = []
+    /// When a store that is closed while it is stalled gives up, if the database does not respond before.
+    private var givesUpAt: ContinuousClock.Instant?
+    /// Whether a wait for the database was ended because the store was dropped, or closed while it is stalled.
+    private var hasGivenUp = false
+    /// Whether the store only releases the database any more.
+    private var isReleasing = false
 
-    /// The result of ``save(_:before:)``.
+    /// The result of ``save(_:)``.
     private enum Outcome {
         /// All commits are durable.
         case done
@@ -37,8 +45,8 @@ final class Owner {
     private enum AttemptFailure: Error {
         /// A further attempt may succeed.
         case failed(StoreFailure)
-        /// The store was dropped, or it was closed and the database does not respond.
-        case givenUp
+        /// The database already had a commit when it was sent, so the newest ticket must be read again.
+        case repeated(StoreFailure)
         /// Another server owns the database.
         case deposed(StoreFailure)
     }
@@ -61,6 +69,7 @@ final class Owner {
         self.report = report
         recentCommits = RecentCommits(limit: options.recentCommitsLimit)
         renewAt = .now + Self.renewalInterval(options)
+        connection.responseWait = responseWait
     }
 
     private static func renewalInterval(_ options: StoreOptions) -> Duration {
@@ -70,14 +79,15 @@ final class Owner {
     /// Serves the queue until the store is closed or dropped.
     func serve() {
         while true {
-            var taken = queue.takeAll(until: retention.isUnfinished ? .now : renewAt)
+            let taken = queue.takeAll(until: retention.isUnfinished ? .now : renewAt)
             guard !taken.isAbandoned else { return }
+            heldQueries = taken.queries
             var outcome = Outcome.done
-            if !taken.commits.isEmpty || retention.isUnfinished || .now >= renewAt {
-                outcome = save(taken.commits, before: &taken.queries)
-            }
+            if !taken.commits.isEmpty || retention.isUnfinished || .now >= renewAt { outcome = save(taken.commits) }
             switch outcome {
-            case .done: queries.put(taken.queries)
+            case .done:
+                queries.put(heldQueries)
+                heldQueries = []
             case .givenUp: return
             case .deposed: return refuseEverything()
             }
@@ -87,9 +97,11 @@ final class Owner {
 
     /// Releases the database.
     ///
-    /// If this fails, the lease runs out, and the next start counts an unclean start, which is the safe side.
+    /// If this fails, or takes longer than `stallMilliseconds`, the lease runs out, and the next start counts an
+    /// unclean start, which is the safe side.
     private func release() {
         guard let connection else { return }
+        isReleasing = true
         _ = try? ownership.release(claim, on: connection)  // see above: a failure is harmless
     }
 
@@ -98,8 +110,8 @@ final class Owner {
     private func refuseEverything() {
         let failure = deposition
         while true {
-            var taken = queue.takeAll(until: .now + .seconds(3_600))
-            refuse(&taken.queries, failure)
+            let taken = queue.takeAll(until: .now + .seconds(3_600))
+            refuse(taken.queries, failure)
             if taken.isClosing || taken.isAbandoned { return }
         }
     }
@@ -118,36 +130,44 @@ final class Owner {
 
     /// Makes all these commits durable, with as many attempts as that takes.
     ///
-    /// If the store stalls meanwhile, the `queries`, which were queued with the commits, fail and are removed.
-    private func save(
-        _ commits: [WriterQueue.Commit],
-        before queries: inout [WriterQueue.SubmittedQuery]
-    ) -> Outcome {
+    /// If the store stalls meanwhile, ``heldQueries`` fail and are removed. No failure is taken for permanent: commits
+    /// must be durable in order, and a commit that was left out would be missing after the next start, although the
+    /// calls have gone on with it.
+    private func save(_ commits: [WriterQueue.Commit]) -> Outcome {
         var pending = commits[...]
         var pauseMilliseconds: Int64 = 50
         var hasReconnected = connection == nil
+        var hasReread = false
         while true {
             do throws(AttemptFailure) {
-                try attempt(&pending, &queries)
+                try attempt(&pending)
                 return .done
             } catch {
+                guard !hasGivenUp else { return .givenUp }
+                let reason: StoreFailure
                 switch error {
-                case .givenUp: return .givenUp
                 case .deposed(let failure):
                     report(.deposed(failure))
-                    refuse(&queries, failure)
+                    refuseHeld(failure)
                     return .deposed
+                case .repeated(let failure):
+                    if !hasReread {
+                        hasReread = true
+                        continue
+                    }
+                    reason = failure
                 case .failed(let failure):
                     // A single lost connection is no stall: a server that has only restarted can be reached at once.
                     if connection == nil, !hasReconnected {
                         hasReconnected = true
                         continue
                     }
-                    let wasClosing = queue.isClosing
-                    stall(failure, &queries)
-                    guard !wasClosing, pause(pauseMilliseconds, failure) else { return .givenUp }
-                    pauseMilliseconds = min(pauseMilliseconds * 2, 1_000)
+                    reason = failure
                 }
+                let wasClosing = queue.isClosing
+                stall(reason)
+                guard !wasClosing, pause(pauseMilliseconds, reason) else { return .givenUp }
+                pauseMilliseconds = min(pauseMilliseconds * 2, 1_000)
             }
         }
     }
@@ -155,13 +175,10 @@ final class Owner {
     /// Commits everything in `pending`, in transactions of a limited size.
     ///
     /// Removes from `pending` what is durable, also if a later transaction fails.
-    private func attempt(
-        _ pending: inout ArraySlice<WriterQueue.Commit>,
-        _ queries: inout [WriterQueue.SubmittedQuery]
-    ) throws(AttemptFailure) {
-        if connection == nil { try resume(&pending, &queries) }
+    private func attempt(_ pending: inout ArraySlice<WriterQueue.Commit>) throws(AttemptFailure) {
+        if connection == nil { try resume(&pending) }
         repeat {
-            try transaction(Self.nextPart(of: pending), &pending, &queries)
+            try transaction(Self.nextPart(of: pending), &pending)
         } while !pending.isEmpty
     }
 
@@ -183,8 +200,7 @@ final class Owner {
     /// Commits the first commits of `pending` in one transaction, and removes them from `pending`.
     private func transaction(
         _ part: ArraySlice<WriterQueue.Commit>,
-        _ pending: inout ArraySlice<WriterQueue.Commit>,
-        _ queries: inout [WriterQueue.SubmittedQuery]
+        _ pending: inout ArraySlice<WriterQueue.Commit>
     ) throws(AttemptFailure) {
         var batch = ChangeBatch()
         for commit in part { for change in commit.changes { batch.append(change) } }
@@ -194,51 +210,19 @@ final class Owner {
         let forgets = retention.isUnfinished
         if forgets { steps += Retention.steps }
         steps.append(Connection.Step(Ownership.commit))
-        let rows = try commit(steps, &queries)
+        let rows = try commit(steps)
         if forgets { retention.committed(rows[steps.count - 2]) }
         confirm(part, &pending)
     }
 
     /// Sends a transaction and waits for its results, however long that takes: a commit is never cancelled.
-    ///
-    /// After `stallMilliseconds` without a result, reports a stall and fails the queries.
-    private func commit(
-        _ steps: [Connection.Step],
-        _ queries: inout [WriterQueue.SubmittedQuery]
-    ) throws(AttemptFailure) -> [Rows] {
+    private func commit(_ steps: [Connection.Step]) throws(AttemptFailure) -> [Rows] {
         guard let connection else { throw .failed(StoreFailure("There is no connection.")) }
-        do {
+        do throws(PostgresError) {
             try connection.send(steps)
             renewAt = .now + Self.renewalInterval(options)
-            var deadline = ContinuousClock.now + .milliseconds(options.stallMilliseconds)
-            while true {
-                if let rows = try connection.receive(until: deadline, orWhen: queue.urgent) { return rows }
-                queue.urgent.clear()
-                let isLate = ContinuousClock.now >= deadline
-                if queue.isAbandoned || isLate && queue.isClosing && isStalled {
-                    self.connection = nil
-                    throw AttemptFailure.givenUp
-                }
-                if isLate {
-                    deadline = .now + .milliseconds(options.stallMilliseconds)
-                    stall(unconfirmed, &queries)
-                }
-                if isStalled { refuseQueued(unconfirmed) }
-            }
-        } catch let error as PostgresError {
-            throw attemptFailure(after: error)
-        } catch let failure as AttemptFailure {
-            throw failure
-        } catch { throw .failed(StoreFailure("\(error)")) }
-    }
-
-    private var unconfirmed: StoreFailure {
-        StoreFailure(
-            """
-            The database \(options.settings.shown) has not confirmed a commit for \(options.stallMilliseconds) ms; \
-            it may wait for its standby, for a lock or for its disk, or the network may be cut.
-            """
-        )
+            return try connection.receive()
+        } catch { throw attemptFailure(after: error) }
     }
 
     /// Returns the reason for a failed transaction, and drops the connection if it can no longer be used.
@@ -247,7 +231,9 @@ final class Owner {
         case .deposed: return .deposed(deposition)
         // The same commits were sent on an earlier connection, and have become durable after `resume` had read the
         // ticket. On the next connection, `resume` finds them.
-        case .repeated: connection = nil
+        case .repeated:
+            connection = nil
+            return .repeated(StoreFailure(error, options))
         default: if error.endsConnection || connection?.isLost == true { connection = nil }
         }
         return .failed(StoreFailure(error, options))
@@ -273,33 +259,25 @@ final class Owner {
     /// Connects again, and reads from the database which commits are durable.
     ///
     /// Removes these from `pending`. If the database has lost commits that were reported as durable, sends them again.
-    private func resume(
-        _ pending: inout ArraySlice<WriterQueue.Commit>,
-        _ queries: inout [WriterQueue.SubmittedQuery]
-    ) throws(AttemptFailure) {
+    private func resume(_ pending: inout ArraySlice<WriterQueue.Commit>) throws(AttemptFailure) {
         let opened: Connection
         let found: UInt64?
-        do {
-            opened = try Connection.open(options, for: .commits)
-            found = try ownership.resume(claim, on: opened)
-        } catch let error as PostgresError {
-            throw .failed(StoreFailure(error, options))
-        } catch let failure as StoreFailure {
-            throw .failed(failure)
-        } catch { throw .failed(StoreFailure("\(error)")) }
+        do throws(StoreFailure) {
+            opened = try Connection.open(options, for: .commits, waiting: responseWait)
+            do throws(PostgresError) { found = try ownership.resume(claim, on: opened) } catch {
+                throw StoreFailure(error, options)
+            }
+        } catch { throw .failed(error) }
         guard let found else { throw .deposed(deposition) }
         connection = opened
         let durable = pending.prefix { $0.ticket.rawValue <= found }
         if !durable.isEmpty { confirm(durable, &pending) }
-        if found < reported { try resendLost(after: found, &queries) }
+        if found < reported { try resendLost(after: found) }
     }
 
     /// Sends again the commits after the ticket `found`, which were reported as durable, and which the database has
     /// lost in a fail-over.
-    private func resendLost(
-        after found: UInt64,
-        _ queries: inout [WriterQueue.SubmittedQuery]
-    ) throws(AttemptFailure) {
+    private func resendLost(after found: UInt64) throws(AttemptFailure) {
         let (reported, resent) = (reported, recentCommits.commits(after: found))
         // A deletion of history may be among what was lost.
         retention.begin()
@@ -311,7 +289,7 @@ final class Owner {
             let begin = [Connection.Step(Ownership.begin), ownership.fence(claim, ticket: part.last?.ticket.rawValue)]
             // After a failure the connection is dropped, so that the next attempt reads the newest ticket again.
             do throws(AttemptFailure) {
-                _ = try commit(begin + batch.finish() + [Connection.Step(Ownership.commit)], &queries)
+                _ = try commit(begin + batch.finish() + [Connection.Step(Ownership.commit)])
             } catch {
                 connection = nil
                 throw error
@@ -323,25 +301,60 @@ final class Owner {
 
     // MARK: Stalls
 
+    /// The rules for every wait for a response.
+    ///
+    /// After `stallMilliseconds` without a response, a stall is reported, and queries fail. The wait goes on: if a
+    /// commit that waits for its standby were cancelled, its changes would be visible but not replicated. Only the end
+    /// of the store ends the wait.
+    private var responseWait: ResponseWait {
+        ResponseWait(wakeUp: queue.urgent) { [unowned self] _, waited in
+            hasGivenUp = !goesOn(afterWaiting: waited)
+            return !hasGivenUp
+        }
+    }
+
+    private func goesOn(afterWaiting waited: Duration) -> Bool {
+        if queue.isAbandoned { return false }
+        let isLate = waited >= .milliseconds(options.stallMilliseconds)
+        if isReleasing { return !isLate }
+        if isLate, !isStalled { stall(unconfirmed) }
+        guard isStalled else { return true }
+        refuseQueued(unconfirmed)
+        guard queue.isClosing else { return true }
+        let end = givesUpAt ?? .now + .milliseconds(options.stallMilliseconds)
+        givesUpAt = end
+        return .now < end
+    }
+
+    private var unconfirmed: StoreFailure {
+        StoreFailure(
+            """
+            The database \(options.settings.shown) has not confirmed a commit for \(options.stallMilliseconds) ms; \
+            it may wait for its standby, for a lock or for its disk, or the network may be cut.
+            """
+        )
+    }
+
     /// Reports, once in a stall, that nothing can be written, and fails the queries.
-    private func stall(_ failure: StoreFailure, _ queries: inout [WriterQueue.SubmittedQuery]) {
+    private func stall(_ failure: StoreFailure) {
         if !isStalled { report(.stalled(failure)) }
         isStalled = true
         // A query must see the changes that were queued before it, and these cannot be written.
-        refuse(&queries, failure)
+        refuseHeld(failure)
     }
 
-    /// Reports the queries as failed, and removes them.
-    private func refuse(_ queries: inout [WriterQueue.SubmittedQuery], _ failure: StoreFailure) {
+    private func refuse(_ queries: [WriterQueue.SubmittedQuery], _ failure: StoreFailure) {
         for submitted in queries { report(.queryResult(submitted.id, .failed(failure))) }
-        queries = []
+    }
+
+    /// Reports the queries that were taken from the queue as failed.
+    private func refuseHeld(_ failure: StoreFailure) {
+        refuse(heldQueries, failure)
+        heldQueries = []
     }
 
     /// Takes the queries out of the queue, and reports them as failed.
-    private func refuseQueued(_ failure: StoreFailure) {
-        var queued = queue.takeQueries()
-        refuse(&queued, failure)
-    }
+    private func refuseQueued(_ failure: StoreFailure) { refuse(queue.takeQueries(), failure) }
 
     /// Waits before the next attempt, and fails the queries that arrive meanwhile.
     ///

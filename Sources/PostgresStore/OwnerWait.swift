@@ -1,4 +1,4 @@
-/// How to wait while another server still owns the database.
+/// How to wait while another server still owns the database, or while the database does not respond.
 ///
 /// In a rolling restart, the next server starts before the last one has released the database.
 public struct OwnerWait: Sendable {
@@ -11,6 +11,11 @@ public struct OwnerWait: Sendable {
     public var waits: @Sendable (_ holder: String) -> Void
     /// Called during the wait; `true` ends the wait as if its time were over.
     public var isOver: @Sendable () -> Bool
+    /// Called once if the database itself keeps the start waiting, with a sentence that says so: it waits for its
+    /// standby, for instance.
+    ///
+    /// Such a wait has no limit; only ``isOver`` ends it.
+    public var isDelayed: @Sendable (_ reason: String) -> Void
 
     /// Creates the rules from all their parts.
     ///
@@ -18,10 +23,12 @@ public struct OwnerWait: Sendable {
     public init(
         milliseconds: Int64 = 0,
         waits: @escaping @Sendable (_ holder: String) -> Void = { _ in },
-        isOver: @escaping @Sendable () -> Bool = { false }
+        isOver: @escaping @Sendable () -> Bool = { false },
+        isDelayed: @escaping @Sendable (_ reason: String) -> Void = { _ in }
     ) {
         self.milliseconds = milliseconds
         self.waits = waits
         self.isOver = isOver
+        self.isDelayed = isDelayed
     }
 }

@@ -38,6 +38,7 @@ extension StoreFailure {
                 "Another session holds a lock in the database \(database); end that session."
             case .cancelled:
                 "The database \(database) has not answered a query in time; it is busy, or somebody cancelled the query."
+            case .givenUp: "The database \(database) has not responded, and its response is no longer awaited."
             case .connection where error.message.contains("could not translate host name"):
                 "The host of the database \(database) cannot be resolved; check its name, and the DNS."
             case .connection:

@@ -47,7 +47,17 @@ final class Writer: Sendable {
 
     /// Claims the database and serves the queue; the connections are closed when this returns.
     private func claimAndServe(at now: Moment) throws(StoreFailure) {
-        let connection = try Connection.open(options, for: .commits)
+        let (stored, owner, queries) = try claim(at: now)
+        state.withLock { $0.opened = .success(stored) }
+        owner.serve()
+        queries.close()
+    }
+
+    /// Claims the database and reads its state.
+    ///
+    /// Only the owner holds the connection afterwards: to drop it closes it.
+    private func claim(at now: Moment) throws(StoreFailure) -> (StoredState, Owner, QueryThread) {
+        let connection = try Connection.open(options, for: .commits, waiting: responseWait)
         let ownership = Ownership(options: options)
         let damages = DamageLog()
         _ = try Schema.prepare(connection, options)
@@ -62,10 +72,27 @@ final class Writer: Sendable {
             _ = try? ownership.release(claim, on: connection)
             throw error
         }
-        let owner = Owner(options, ownership, claim, connection, queries, queue, report)
-        state.withLock { $0.opened = .success(stored) }
-        owner.serve()
-        queries.close()
+        return (stored, Owner(options, ownership, claim, connection, queries, queue, report), queries)
+    }
+
+    /// The rules for the waits for a response during the start, which have no limit: if a claim that waits for its
+    /// standby were cancelled, it would be visible but not replicated.
+    private var responseWait: ResponseWait {
+        var isReported = false
+        return ResponseWait(wakeUp: queue.urgent) { [options, queue] statement, waited in
+            if queue.isAbandoned { return false }
+            guard waited >= .milliseconds(options.stallMilliseconds) else { return true }
+            if !isReported {
+                isReported = true
+                options.ownerWait.isDelayed(
+                    """
+                    The database \(options.settings.shown) has not responded for \(options.stallMilliseconds) ms; it \
+                    may wait for its standby, for a lock or for its disk, or the network may be cut. (\(statement))
+                    """
+                )
+            }
+            return !options.ownerWait.isOver()
+        }
     }
 
     /// Migrates the schema, repairs impossible values, and reads all data that a start of the server needs.

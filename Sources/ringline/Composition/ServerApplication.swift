@@ -228,7 +228,8 @@ struct ServerApplication {
                     [.data(OperatorText(shown)), .databaseOwner(UntrustedText(owner))]
                 )
             },
-            isOver: { SignalWatch.hasPending }
+            isOver: { SignalWatch.hasPending },
+            isDelayed: { reason in log.warning("the start waits for the database", [.error(UntrustedText(reason))]) }
         )
         return PostgresCallStore(options, report: report)
     }

@@ -11,6 +11,8 @@ final class FaultyProxy: Sendable {
 
     private struct State {
         var fault = OwnershipContract.Fault.none
+        /// If this is not empty, a fault that cuts connections concerns only those that have sent this text.
+        var mark: [UInt8] = []
         /// Whether the thread has seen the fault.
         var isSeen = true
         var isOver = false
@@ -20,6 +22,8 @@ final class FaultyProxy: Sendable {
     private struct ForwardedConnection {
         let client: Int32
         let server: Int32
+        /// Whether the client has sent the mark of the fault.
+        var isMarked = false
         /// Whether nothing more is read from the client.
         var isFrozen = false
         /// Whether both connections are closed, instead of forwarding, when PostgreSQL sends the next bytes.
@@ -36,9 +40,12 @@ final class FaultyProxy: Sendable {
     }
 
     /// Causes a fault, and returns when it is in effect; `none` ends a fault.
-    func cause(_ fault: OwnershipContract.Fault) {
+    ///
+    /// With a mark, a fault that cuts connections concerns only those that have sent this text.
+    func cause(_ fault: OwnershipContract.Fault, after mark: String = "") {
         state.withLock { state in
             state.fault = fault
+            state.mark = Array(mark.utf8)
             state.isSeen = false
         }
         state.wait { $0.isSeen ? () : nil }
@@ -110,8 +117,10 @@ final class FaultyProxy: Sendable {
 
     private func fromClient(_ connection: inout ForwardedConnection) -> Bool {
         guard let bytes = received(connection.client) else { return false }
-        let isCommit = bytes.indices.contains { bytes[$0...].starts(with: Self.commit) }
-        switch state.withLock({ $0.fault }) {
+        let (fault, mark) = state.withLock { ($0.fault, $0.mark) }
+        connection.isMarked = connection.isMarked || !mark.isEmpty && Self.contains(bytes, mark)
+        let isCommit = (mark.isEmpty || connection.isMarked) && Self.contains(bytes, Self.commit)
+        switch fault {
         case .cutBeforeCommit where isCommit:
             endFault()
             return false
@@ -123,6 +132,10 @@ final class FaultyProxy: Sendable {
         default: break
         }
         return sent(bytes, to: connection.server)
+    }
+
+    private static func contains(_ bytes: [UInt8], _ text: [UInt8]) -> Bool {
+        bytes.indices.contains { bytes[$0...].starts(with: text) }
     }
 
     private func fromServer(_ connection: ForwardedConnection) -> Bool {

@@ -6,7 +6,7 @@ import PostgresStore
 import Testing
 import Threads
 
-/// A temporary PostgreSQL server, which all tests of a process share.
+/// A temporary PostgreSQL server, which several tests of a process share.
 final class PostgresServer: Sendable {
     struct Failure: Error {
         let reason: String
@@ -14,6 +14,7 @@ final class PostgresServer: Sendable {
 
     /// The server, which starts when a test first uses it, or the error with which the start failed.
     private static let shared = Result { try PostgresServer() }
+    private static let sharedWithStandby = Result { try PostgresServer() }
 
     /// The port on 127.0.0.1.
     let port: UInt16
@@ -40,8 +41,11 @@ final class PostgresServer: Sendable {
         }
     }
 
-    /// Returns the running server.
+    /// Returns the server that most tests share.
     static func running() throws -> PostgresServer { try shared.get() }
+
+    /// Returns a second server, for the tests that change settings of the whole server.
+    static func withStandby() throws -> PostgresServer { try sharedWithStandby.get() }
 
     /// Returns the settings for a connection to a database of the server.
     ///
@@ -70,11 +74,13 @@ final class PostgresServer: Sendable {
     }
 }
 
-/// A schema of the tests' server that no other test uses.
+/// A schema of a server that no other test uses.
 final class TemporarySchema: StoreContract.Storage {
     let options: StoreOptions
 
-    init() throws { options = try PostgresServer.running().options() }
+    init(on server: PostgresServer? = nil) throws {
+        options = try (server ?? PostgresServer.running()).options()
+    }
 
     func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
         PostgresCallStore(options, report: report)
@@ -89,6 +95,9 @@ final class TemporarySchema: StoreContract.Storage {
 
     /// Runs SQL on a new connection that finds the tables of the schema.
     func execute(_ sql: String) throws { try connection().execute(SQL("test", sql)) }
+
+    /// Has PostgreSQL close the connection on which the owner commits.
+    func closeOwnersConnection() throws { try execute("SELECT pg_terminate_backend(backend::integer) FROM owner") }
 }
 
 extension TemporarySchema: ReaderContract.Storage {

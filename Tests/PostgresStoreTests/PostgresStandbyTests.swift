@@ -1,0 +1,161 @@
+import CallCore
+import CallPorts
+import CallTesting
+import Glibc
+import Postgres
+import Testing
+import Threads
+
+@testable import PostgresStore
+
+/// The tests change a setting of their server, so they run one after another.
+@Suite("A PostgreSQL store whose synchronous standby is missing", .serialized, .timeLimit(.minutes(3)))
+final class PostgresStandbyTests {
+    private let schema: TemporarySchema
+    private let server: PostgresServer
+    private let admin: Connection
+    private let now = Moment(milliseconds: 1_800_000_000_000)
+
+    init() throws {
+        server = try PostgresServer.withStandby()
+        schema = try TemporarySchema(on: server)
+        admin = try Connection(server.settings(name: "admin"))
+        try admin.execute(SQL("create", "CREATE TABLE IF NOT EXISTS probe (value bigint)"))
+    }
+
+    deinit { do { try returnStandby() } catch { Issue.record(error) } }
+
+    /// Makes every commit that follows wait for a standby that does not exist.
+    private func removeStandby() throws {
+        try admin.execute(SQL("remove", "ALTER SYSTEM SET synchronous_standby_names = 'nobody'"))
+        try admin.execute(SQL("reload", "SELECT pg_reload_conf()"))
+        // PostgreSQL obeys the setting a moment later.
+        for _ in 0..<1_000 {
+            let probe = try Connection(server.settings(name: "probe"))
+            try probe.send([Connection.Step(SQL("probe", "INSERT INTO probe VALUES (1)"))])
+            for _ in 0..<10 {
+                if try waiting() > 0 { return }
+                usleep(2_000)
+            }
+        }
+        Issue.record("no commit waits for a standby")
+    }
+
+    /// Lets the commits that wait for the standby end.
+    private func returnStandby() throws {
+        try admin.execute(SQL("return", "ALTER SYSTEM RESET synchronous_standby_names"))
+        try admin.execute(SQL("reload", "SELECT pg_reload_conf()"))
+        for _ in 0..<5_000 {
+            if try waiting() == 0 { return }
+            usleep(2_000)
+        }
+        Issue.record("a commit still waits for a standby")
+    }
+
+    /// Returns the number of connections whose commit waits for a standby.
+    private func waiting() throws -> Int64 {
+        let count = SQL("waiting", "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+        return try admin.run(count).first?.int64(0) ?? 0
+    }
+
+    private func store(_ reports: StoreReports) -> PostgresCallStore {
+        var options = schema.options
+        options.stallMilliseconds = 300
+        // So long that no transaction but those of the test renews the lease.
+        options.leaseMilliseconds = 30_000
+        return PostgresCallStore(options) { reports.add($0) }
+    }
+
+    private func block(_ number: Int) throws -> [Change] {
+        [.blocked(try #require(UserID("\(number)")), by: try #require(UserID("x")), at: now)]
+    }
+
+    /// Returns whether a piece of work ends within ten seconds; if not, it goes on.
+    private func ends(_ body: @escaping @Sendable () -> Void) throws -> Bool {
+        let isOver = Monitor(false)
+        _ = try WorkThread(named: "ends") {
+            body()
+            isOver.withLock { $0 = true }
+        }
+        return isOver.wait(until: .now + .seconds(10)) { $0 ? true : nil } ?? false
+    }
+
+    @Test("After a lost connection it stalls and fails queries, and commits when the standby is back")
+    func reconnected() throws {
+        let reports = StoreReports()
+        let store = store(reports)
+        _ = try store.open(at: now)
+        try removeStandby()
+        try schema.closeOwnersConnection()
+        store.commit(try block(1), as: Ticket(rawValue: 1))
+        try reports.wait { $0 == ["stalled"] }
+        #expect(reports.now.failures.last?.contains("it may wait for its standby") == true)
+        store.commit(try block(2), as: Ticket(rawValue: 2))
+        store.submit(.peers(try #require(UserID("x")), limit: 1), as: StoreQueryID(rawValue: 1))
+        try reports.wait { $0.contains("failed 1") }
+        try returnStandby()
+        try reports.wait { $0.contains("committed 2") }
+        store.close()
+        #expect(
+            reports.now.reported.filter { $0 != "committed 1" } == ["stalled", "failed 1", "recovered", "committed 2"]
+        )
+    }
+
+    @Test("Closing it returns if the release of the database is not confirmed, and reports no stall")
+    func closed() throws {
+        let reports = StoreReports()
+        let store = store(reports)
+        _ = try store.open(at: now)
+        store.commit(try block(1), as: Ticket(rawValue: 1))
+        try reports.wait { $0 == ["committed 1"] }
+        try removeStandby()
+        #expect(try ends { store.close() })
+        #expect(reports.now.reported == ["committed 1"])
+    }
+
+    @Test("Closing or dropping it after a lost connection returns", arguments: [true, false])
+    func closedAfterReconnecting(_ isClosed: Bool) throws {
+        let reports = StoreReports()
+        let shared = Monitor<PostgresCallStore?>(store(reports))
+        _ = try shared.withLock { $0 }?.open(at: now)
+        try removeStandby()
+        try schema.closeOwnersConnection()
+        shared.withLock { [changes = try? block(1)] in _ = $0?.commit(changes ?? [], as: Ticket(rawValue: 1)) }
+        try reports.wait { $0 == ["stalled"] }
+        #expect(
+            try ends {
+                let store = shared.withLock { $0.take() }
+                if isClosed { store?.close() }
+            }
+        )
+        #expect(reports.now.reported == ["stalled"])
+    }
+
+    @Test("A start says that it waits for the database, and can be stopped", arguments: [true, false])
+    func started(_ isFirst: Bool) throws {
+        if !isFirst {
+            let store = store(StoreReports())
+            _ = try store.open(at: now)
+            store.close()
+        }
+        try removeStandby()
+        let reason = Monitor<String?>(nil)
+        let isStopped = Monitor(false)
+        let failure = Monitor<String?>(nil)
+        var options = schema.options
+        options.stallMilliseconds = 300
+        options.ownerWait = OwnerWait(
+            isOver: { isStopped.withLock { $0 } },
+            isDelayed: { text in reason.withLock { $0 = text } }
+        )
+        let store = PostgresCallStore(options) { _ in }
+        _ = try WorkThread(named: "opening") { [now] in
+            do throws(StoreFailure) { _ = try store.open(at: now) } catch { failure.withLock { $0 = error.message } }
+        }
+        let said = reason.wait(until: .now + .seconds(10)) { $0 } ?? ""
+        #expect(said.contains("it may wait for its standby"))
+        #expect(failure.withLock { $0 } == nil)
+        isStopped.withLock { $0 = true }
+        #expect(failure.wait(until: .now + .seconds(10)) { $0 }?.contains("has not responded") == true)
+    }
+}

@@ -61,12 +61,14 @@ extension Connection {
             case .queries: "SET statement_timeout = '10s'; SET default_transaction_read_only = on"
             case .operators: "SET statement_timeout = '60s'; SET default_transaction_read_only = on"
             }
+        // Only PostgreSQL 17 and later have `transaction_timeout`.
         // With `off`, a crash of the database could lose confirmed commits; with `local`, a fail-over to a synchronous
         // standby could. Every other value stays.
         return """
             SET search_path TO \(options.quotedSchema); \(timeouts);
             SET idle_in_transaction_session_timeout = 0; SET default_transaction_isolation = 'read committed';
             SET jit = off;
+            SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';
             SELECT set_config('synchronous_commit', 'on', false)
             WHERE current_setting('synchronous_commit') IN ('off', 'local')
             """

@@ -15,7 +15,7 @@ public final class PostgresCallStore: CallStore {
     /// - Parameters:
     ///   - options: The database, and how the store uses it.
     ///   - report: Called with the results of commits and queries, on the store's threads. `report` must not wait for
-    ///     the store, nor release its last reference.
+    ///     the store, but it may release the store.
     public init(_ options: StoreOptions, report: @escaping @Sendable (StoreReport) -> Void) {
         writer = Writer(options: options, report: report)
     }

@@ -13,12 +13,13 @@ final class QueryThread: Sendable {
 
     init(
         _ options: StoreOptions,
+        on threads: StoreThreads,
         damages: DamageLog,
         report: @escaping @Sendable (StoreReport) -> Void
     ) throws(StoreFailure) {
         let loop = QueryLoop(options: options, damages: damages, report: report)
         inbox = loop.inbox
-        thread = try PostgresStore.run(onThread: "store queries") { loop.run() }
+        thread = try threads.run(named: "store queries") { loop.run() }
     }
 
     func put(_ queries: [WriterQueue.SubmittedQuery]) { for submitted in queries { inbox.put(submitted) } }

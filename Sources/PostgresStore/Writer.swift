@@ -10,6 +10,7 @@ import Threads
 final class Writer: Sendable {
     let queue = WriterQueue()
 
+    private let threads = StoreThreads()
     private let options: StoreOptions
     private let report: @Sendable (StoreReport) -> Void
 
@@ -29,14 +30,20 @@ final class Writer: Sendable {
     /// Starts the thread and waits until the thread has claimed the database and read its state, or has failed.
     func start(at now: Moment) throws(StoreFailure) -> StoredState {
         try state.withLock { state throws(StoreFailure) in
-            try PostgresStore.run(onThread: "store writer") { self.run(at: now) }
+            try threads.run(named: "store writer") { self.run(at: now) }
             state.isRunning = true
         }
         return try state.wait { $0.opened.take() }.get()
     }
 
     /// Waits until the thread, if it was started, has ended.
-    func joinIfStarted() { state.wait { $0.isRunning ? nil : () } }
+    ///
+    /// On the store's own threads this function returns immediately: such a thread ends by itself after its current
+    /// report.
+    func joinIfStarted() {
+        guard !threads.includeCurrent else { return }
+        state.wait { $0.isRunning ? nil : () }
+    }
 
     private func run(at now: Moment) {
         do throws(StoreFailure) { try claimAndServe(at: now) } catch {
@@ -66,7 +73,7 @@ final class Writer: Sendable {
         let queries: QueryThread
         do throws(StoreFailure) {
             stored = try load(connection, ownership, claim, uncleanStarts, damages, at: now)
-            queries = try QueryThread(options, damages: damages, report: report)
+            queries = try QueryThread(options, on: threads, damages: damages, report: report)
         } catch {
             // Nothing was served, so the next server need not wait for the lease. If the release fails, it waits.
             _ = try? ownership.release(claim, on: connection)

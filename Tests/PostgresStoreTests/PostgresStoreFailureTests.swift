@@ -224,6 +224,30 @@ struct PostgresStoreFailureTests {
         store.close()
     }
 
+    @Test("A report may release the last reference to the store", arguments: ["committed 1", "answered 1"])
+    func released(_ last: String) throws {
+        let reports = StoreReports()
+        let store = Monitor<PostgresCallStore?>(nil)
+        let isReleased = Monitor(false)
+        // No variable of the test may hold the store when it is released.
+        store.withLock { [options = schema.options] in
+            $0 = PostgresCallStore(options) { report in
+                reports.add(report)
+                guard reports.now.reported.last == last else { return }
+                do { _ = store.withLock { $0.take() } }
+                isReleased.withLock { $0 = true }
+            }
+        }
+        let changes: [Change] = [.blocked(try user("1"), by: try user("x"), at: now)]
+        let query = StoreQuery.peers(try user("x"), limit: 1)
+        try store.withLock { [now] in
+            _ = try $0?.open(at: now)
+            _ = $0?.commit(changes, as: Ticket(rawValue: 1))
+            $0?.submit(query, as: StoreQueryID(rawValue: 1))
+        }
+        #expect(isReleased.wait(until: .now + .seconds(10)) { $0 ? true : nil } == true)
+    }
+
     /// Waits until a connection of the store waits for a lock.
     private func waitUntilStoreIsLocked() throws {
         let connection = try schema.connection()

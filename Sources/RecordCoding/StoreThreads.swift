@@ -1,15 +1,18 @@
-import CallPorts
+package import CallPorts
 import Glibc
-import Threads
+package import Threads
 
 /// The threads of one store.
 ///
 /// A report may release the store on one of these threads. The store must not wait there for the end of its threads.
-final class StoreThreads: Sendable {
+package final class StoreThreads: Sendable {
     private let running = Monitor<[pthread_t]>([])
 
+    /// Creates an empty set of threads.
+    package init() {}
+
     /// Whether the calling thread is one of the store's threads.
-    var includeCurrent: Bool {
+    package var includeCurrent: Bool {
         let current = pthread_self()
         return running.withLock { $0.contains { pthread_equal($0, current) != 0 } }
     }
@@ -19,7 +22,7 @@ final class StoreThreads: Sendable {
     /// Join the thread to wait for its end. If the result is dropped, the thread is detached, and the body itself must
     /// signal its completion.
     @discardableResult
-    func run(named name: String, _ body: @escaping @Sendable () -> Void) throws(StoreFailure) -> WorkThread {
+    package func run(named name: String, _ body: @escaping @Sendable () -> Void) throws(StoreFailure) -> WorkThread {
         do throws(WorkThread.Refused) {
             return try WorkThread(named: name) { [running] in
                 let current = pthread_self()

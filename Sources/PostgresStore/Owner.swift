@@ -270,6 +270,7 @@ final class Owner {
         } catch { throw .failed(error) }
         guard let found else { throw .deposed(deposition) }
         connection = opened
+        queries.reconnect()
         let durable = pending.prefix { $0.ticket.rawValue <= found }
         if !durable.isEmpty { confirm(durable, &pending) }
         if found < reported { try resendLost(after: found) }

@@ -61,8 +61,13 @@ struct QueryRunner {
 
     /// Returns a call with its log; `nil` if there is no such call, or if its log was deleted.
     private func stored(_ number: CallNumber) throws(PostgresError) -> StoredCall? {
-        guard let record = try read(Self.call, Self.of(number), { reader.call($0) }).first else { return nil }
-        return StoredCall(record: record, entries: try log(of: number))
+        // In one snapshot, because the writer may delete the log between the two statements.
+        let results = try connection.run([
+            Connection.Step(Self.beginSnapshot), Connection.Step(Self.call, Self.of(number)),
+            Connection.Step(Self.entries, Self.of(number)), Connection.Step(Ownership.commit),
+        ])
+        guard let record = values(results[1], { reader.call($0) }).first else { return nil }
+        return StoredCall(record: record, entries: values(results[2]) { reader.entry($0) })
     }
 
     /// Returns the stored log of a call.
@@ -86,9 +91,14 @@ struct QueryRunner {
         _ parameters: Parameters,
         _ make: (Rows.Row) -> Value?
     ) throws(PostgresError) -> [Value] {
-        let rows = try connection.run(sql, parameters)
-        return (0..<rows.count).compactMap { make(rows[$0]) }
+        values(try connection.run(sql, parameters), make)
     }
+
+    private func values<Value>(_ rows: Rows, _ make: (Rows.Row) -> Value?) -> [Value] {
+        (0..<rows.count).compactMap { make(rows[$0]) }
+    }
+
+    private static let beginSnapshot = SQL("begin snapshot", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     /// Reads the indexes of callers and of callees backwards, each no further than the limit.
     ///

@@ -57,7 +57,7 @@ final class Writer: Sendable {
         let (stored, owner, queries) = try claim(at: now)
         state.withLock { $0.opened = .success(stored) }
         owner.serve()
-        queries.close()
+        queries.close(isAbandoned: queue.isAbandoned)
     }
 
     /// Claims the database and reads its state.

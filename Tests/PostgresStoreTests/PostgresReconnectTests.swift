@@ -65,4 +65,105 @@ final class PostgresReconnectTests {
         store.close()
         #expect(reports.now.reported == ["committed 1", "committed 2"])
     }
+
+    @Test("After the store has connected again, queries use a new connection as well")
+    func queriesFollow() throws {
+        let store = try open()
+        store.submit(.peers(try user("x"), limit: 1), as: StoreQueryID(rawValue: 1))
+        try reports.wait { $0.contains("answered 1") }
+        let first = try connectionsOfQueries()
+        #expect(first.count == 1)
+        try schema.closeOwnersConnection()
+        try save(1, in: store)
+        store.submit(.peers(try user("x"), limit: 1), as: StoreQueryID(rawValue: 2))
+        try reports.wait { $0.contains("answered 2") }
+        #expect(try !connectionsOfQueries().isSubset(of: first))
+        store.close()
+    }
+
+    /// Returns the ids of PostgreSQL's processes that serve the store's queries.
+    private func connectionsOfQueries() throws -> Set<Int64> {
+        let rows = try schema.connection().run(
+            SQL(
+                "connections",
+                """
+                SELECT pid::bigint FROM pg_stat_activity WHERE application_name = '\(schema.options.schema)'
+                    AND pid <> pg_backend_pid() AND pid NOT IN (SELECT backend FROM owner)
+                """
+            )
+        )
+        return Set((0..<rows.count).map { rows[$0].int64(0) })
+    }
+
+    @Test("Closing the store runs no further query after one has found the database unreachable")
+    func closedWithQueries() throws {
+        let store = try open()
+        proxy.cause(.silence)
+        for id in 1...8 as ClosedRange<UInt64> {
+            store.submit(.peers(try user("x"), limit: 1), as: StoreQueryID(rawValue: id))
+        }
+        let start = ContinuousClock.now
+        store.close()
+        // An attempt to connect takes 3 s: there is one under way, and at most one for the queries behind it.
+        #expect(.now - start < .seconds(12))
+        #expect(reports.now.results.count == 8 && reports.now.repeated.isEmpty)
+    }
+
+    @Test("A call and its log are read in one snapshot")
+    func snapshot() throws {
+        let store = try open()
+        store.commit(try callWithLog(), as: Ticket(rawValue: 1))
+        try reports.wait { $0.contains("committed 1") }
+        let blocker = try schema.connection()
+        try blocker.execute(SQL("lock", "BEGIN; LOCK TABLE entry"))
+        store.submit(.log(CallNumber(rawValue: 1)), as: StoreQueryID(rawValue: 1))
+        for _ in 0..<1_000 {
+            if try isLocked() { break }
+            usleep(5_000)
+        }
+        try blocker.execute(SQL("forget", "DELETE FROM entry; UPDATE call SET log_kept = false; COMMIT"))
+        try reports.wait { $0.contains("answered 1") }
+        store.close()
+        guard case .log(let stored?) = reports.now.results[StoreQueryID(rawValue: 1)] else {
+            Issue.record("the call was not found")
+            return
+        }
+        #expect(stored.entries.count == 1)
+    }
+
+    /// Returns the changes that store call 1 with one log entry.
+    private func callWithLog() throws -> [Change] {
+        let (caller, callee) = (try user("11"), try user("10"))
+        let call = CallRecord(
+            number: CallNumber(rawValue: 1),
+            id: try #require(CallID("11-10")),
+            epoch: 1,
+            room: "p2p:11-10",
+            caller: caller,
+            callee: callee,
+            displayName: nil,
+            hasVideo: false,
+            startedAt: now,
+            ringUntil: now
+        )
+        let device = DeviceIdentity(id: try #require(DeviceID("iphone-t")), fingerprint: TokenFingerprint(rawValue: 1))
+        let entry = LogEntry(
+            seq: 1,
+            at: now,
+            content: .signal(.offer, from: .caller, device: device, id: nil, digest: 0),
+            audience: .callee
+        )
+        return [.call(call), .entry(call.number, EntryRecord(entry, object: Array("{}".utf8)[...]))]
+    }
+
+    private func isLocked() throws -> Bool {
+        let waiting = SQL(
+            "waiting",
+            """
+            SELECT count(*) FROM pg_stat_activity
+            WHERE application_name = '\(schema.options.schema)' AND wait_event_type = 'Lock'
+            """
+        )
+        return try schema.connection().run(waiting).first?.int64(0) ?? 0 > 0
+    }
 }

@@ -17,6 +17,8 @@ final class Owner {
     /// The newest ticket that was reported as durable.
     private var reported: UInt64 = 0
     private var recentCommits: RecentCommits
+    /// The newest ticket that the database had left when it lost commits; `nil` once the loss is reported.
+    private var lostAfter: UInt64?
     private var retention = Retention()
     /// When the lease must be renewed at the latest.
     private var renewAt: ContinuousClock.Instant
@@ -273,16 +275,29 @@ final class Owner {
         queries.reconnect()
         let durable = pending.prefix { $0.ticket.rawValue <= found }
         if !durable.isEmpty { confirm(durable, &pending) }
-        if found < reported { try resendLost(after: found) }
+        if found < reported {
+            lostAfter = min(found, lostAfter ?? found)
+            try resendLost(after: found)
+        }
+        reportLoss()
+    }
+
+    /// Reports the commits that the database had lost, once all that were sent again are durable.
+    ///
+    /// A connection may be lost while they are sent again, so this may be several connections later.
+    private func reportLoss() {
+        guard let first = lostAfter else { return }
+        lostAfter = nil
+        let resent = recentCommits.commits(after: first).count
+        report(.behind(resent: resent, lost: max(0, Int(reported - first) - resent)))
     }
 
     /// Sends again the commits after the ticket `found`, which were reported as durable, and which the database has
     /// lost in a fail-over.
     private func resendLost(after found: UInt64) throws(AttemptFailure) {
-        let (reported, resent) = (reported, recentCommits.commits(after: found))
         // A deletion of history may be among what was lost.
         retention.begin()
-        var pending = resent[...]
+        var pending = recentCommits.commits(after: found)[...]
         while !pending.isEmpty {
             let part = Self.nextPart(of: pending)
             var batch = ChangeBatch()
@@ -297,7 +312,6 @@ final class Owner {
             }
             pending = pending.dropFirst(part.count)
         }
-        report(.behind(resent: resent.count, lost: max(0, Int(reported - found) - resent.count)))
     }
 
     // MARK: Stalls

@@ -47,6 +47,19 @@ final class PostgresReconnectTests {
         try reports.wait { $0.contains("committed \(ticket)") }
     }
 
+    @Test("Lost commits are reported in full if the connection is cut again while they are sent again")
+    func lossReported() throws {
+        let store = try open()
+        for ticket in 1...20 as ClosedRange<UInt64> { try save(ticket, in: store) }
+        try schema.execute("UPDATE owner SET ticket = 10")
+        proxy.cause(.cutBeforeConfirmation, after: "user-20")
+        try schema.closeOwnersConnection()
+        try save(21, in: store)
+        let behind = reports.now.reported.filter { $0.hasPrefix("behind") }
+        #expect(behind == ["behind 10 0"])
+        store.close()
+    }
+
     @Test("A commit that became durable after the store had connected again causes no stall")
     func durableLate() throws {
         let store = try open()

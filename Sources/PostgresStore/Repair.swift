@@ -21,11 +21,13 @@ struct Repair {
         var steps = [Connection.Step(Ownership.begin), fence] + (try find())
         steps.append(Connection.Step(Self.mendEndings, moment))
         steps.append(Connection.Step(Self.mendRevocations, moment))
+        steps.append(Connection.Step(Self.advancePositions))
         steps.append(Connection.Step(Ownership.commit))
         try connection.run(steps)
     }
 
-    /// Notes the values, and changes nothing.
+    /// Records the values, and changes nothing.
+    ///
     /// - Returns: The statements that repair the counters.
     func find() throws(PostgresError) -> [Connection.Step] {
         var steps: [Connection.Step] = []
@@ -102,6 +104,20 @@ struct Repair {
             THEN started_at ELSE $1 END
         WHERE ended_at IS NOT NULL
             AND (ended_at < \(StorableRange.moments.lowerBound) OR ended_at > \(StorableRange.moments.upperBound))
+        """
+    )
+
+    /// Lets the positions of new events begin after those that exist.
+    ///
+    /// If rows were copied into the table, PostgreSQL would generate positions that are taken already, and the commits
+    /// with these events would fail.
+    private static let advancePositions = SQL(
+        "advance positions",
+        """
+        SELECT setval(s.name::regclass, taken.last)
+        FROM (SELECT pg_get_serial_sequence('event', 'position') AS name) s,
+            (SELECT max(position) AS last FROM event WHERE position <= \(StorableRange.numbers.upperBound)) taken
+        WHERE taken.last > coalesce(pg_sequence_last_value(s.name::regclass), 0)
         """
     )
 

@@ -1,4 +1,4 @@
-package import CallPorts
+import CallPorts
 
 /// Conditions of queries on the table `call`, in the SQL that all databases understand.
 package enum CallCondition {

@@ -179,4 +179,18 @@ final class PostgresReconnectTests {
         )
         return try schema.connection().run(waiting).first?.int64(0) ?? 0 > 0
     }
+
+    @Test("Events whose positions another program has taken stop no commit")
+    func positionsTaken() throws {
+        try open().close()
+        try schema.execute(
+            "INSERT INTO event (position, call, at, event, details) SELECT n, 1, 1, 'x', '' FROM generate_series(1, 5) n"
+        )
+        let store = try open()
+        let event = TimelineRecord(at: now, event: .other(name: "x", details: ""))
+        store.commit([.event(CallNumber(rawValue: 1), event)], as: Ticket(rawValue: 1))
+        try reports.wait { $0.contains("committed 1") }
+        store.close()
+        #expect(reports.now.reported == ["committed 1"])
+    }
 }

@@ -3,8 +3,8 @@
     RINGLINE_TRACE_LOGS=FOLDER pytest …                      lets the servers log at `trace`, into that folder
     python Tests/EndToEndTests/secrets_in_logs.py FOLDER     prints every line with a secret; fails if there is one
 
-The servers' own settings may be in the log: paths, and the address of `--jwks-url`. All else that looks like an address
-is a client's, or a candidate's.
+The servers' own settings may be in the log: paths, and the addresses of `--jwks-url` and of the database of `--store`,
+without user and password. All else that looks like an address is a client's, or a candidate's.
 """
 
 import pathlib
@@ -33,6 +33,8 @@ PATTERNS = {
 SENTENCE = "must begin with the line v=0"
 # The operator's own settings, in both formats of the log.
 SETTINGS = re.compile(r'\b(?:jwks\.url|data|tls\.cert|tls\.key)(?:=|":)(?:"(?:[^"\\]|\\.)*"|\S+)')
+# The database of `--store`, as the server and as libpq name it.
+DATABASE = re.compile(r'\bpostgres://[^\s@"\\]+|\bconnection to server at \\?"[^"\\]*\\?"(?: \([0-9A-Fa-f.:]+\))?')
 # A warning at the start is about the operator's settings.
 WARNING = re.compile(r"^\S+ warning (?:the secret of |--)")
 
@@ -41,7 +43,7 @@ def findings(line: str) -> list[str]:
     """Returns the kinds of secrets that a line contains."""
     if WARNING.match(line):
         return []
-    text = SETTINGS.sub("", line).replace(SENTENCE, "")
+    text = DATABASE.sub("", SETTINGS.sub("", line)).replace(SENTENCE, "")
     found = [name for name, pattern in PATTERNS.items() if pattern.search(text)]
     for word in WORD.findall(text):
         if re.search("[a-z]", word) and re.search("[A-Z]", word) and re.search("[0-9]", word):

@@ -31,6 +31,7 @@ TIME = "2026-11-23T08:00:00.000Z"
         ("[2001:db8::7]:80", "an address"),
         ("::ffff:10.0.0.1", "an address"),
         ("2001:db8:0:0:1:2:3:4", "an address"),
+        ("postgres://ring:hunter2@127.0.0.1:5432/calls", "an address"),
     ],
 )
 def test_a_secret_is_found_wherever_it_is_in_a_line(secret, kind):
@@ -47,6 +48,8 @@ def test_a_secret_is_found_wherever_it_is_in_a_line(secret, kind):
         f'{TIME} error the key set cannot be fetched jwks.url="https://127.0.0.1:4/jwks.json"',
         f'{{"time":"{TIME}","level":"error","jwks.url":"https://127.0.0.1:4/jwks.json","x":"y"}}',
         f"{TIME} debug APNs responded to a push device.token=a1b2c3… apns.status=200",
+        "ringline: The database postgres://127.0.0.1:5432/calls cannot be reached"
+        ' (connect: connection to server at "127.0.0.1", port 5432 failed: Connection refused, SQLSTATE 08006)',
         "Backtrace took 0.02s",
     ],
 )

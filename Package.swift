@@ -184,12 +184,16 @@ let package = Package(
 
         // Storage.
         library("RecordCoding", ["Threads", "CallPorts", "CallWire", "CallCore", "JSON"]),
+        library("StoreWriting", ["Threads", "CallPorts"]),
         system("CSQLite", apt: "libsqlite3-dev"),
         library("SQLite", ["CSQLite"]),
-        library("SQLiteStore", ["RecordCoding", "SQLite", "Threads", "CallPorts", "CallCore"]),
+        library("SQLiteStore", ["RecordCoding", "StoreWriting", "SQLite", "Threads", "CallPorts", "CallCore"]),
         system("CPostgres", apt: "libpq-dev"),
         library("Postgres", ["CPostgres"]),
-        library("PostgresStore", ["RecordCoding", "Postgres", "Threads", "CallPorts", "CallCore", deques]),
+        library(
+            "PostgresStore",
+            ["RecordCoding", "StoreWriting", "Postgres", "Threads", "CallPorts", "CallCore", deques]
+        ),
         library("MemoryStore", ["CallPorts", "CallCore"], pure),
 
         // Pushes.

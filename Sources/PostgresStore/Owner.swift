@@ -1,5 +1,6 @@
 import CallPorts
 import Postgres
+import StoreWriting
 
 /// The store after it has claimed the database, on the writer's thread: it commits, and renews the lease.
 ///
@@ -10,6 +11,8 @@ final class Owner {
     private let claim: Ownership.Claim
     private let queries: QueryThread
     private let queue: WriterQueue
+    /// Interrupts waits for the database.
+    private let wakeUp: WakeUp
     private let report: @Sendable (StoreReport) -> Void
 
     /// The connection; `nil` after it was lost, while it is unknown whether the last transaction was committed.
@@ -60,6 +63,7 @@ final class Owner {
         _ connection: Connection,
         _ queries: QueryThread,
         _ queue: WriterQueue,
+        _ wakeUp: WakeUp,
         _ report: @escaping @Sendable (StoreReport) -> Void
     ) {
         self.options = options
@@ -68,6 +72,7 @@ final class Owner {
         self.connection = connection
         self.queries = queries
         self.queue = queue
+        self.wakeUp = wakeUp
         self.report = report
         recentCommits = RecentCommits(limit: options.recentCommitsLimit)
         renewAt = .now + Self.renewalInterval(options)
@@ -322,7 +327,7 @@ final class Owner {
     /// commit that waits for its standby were cancelled, its changes would be visible but not replicated. Only the end
     /// of the store ends the wait.
     private var responseWait: ResponseWait {
-        ResponseWait(wakeUp: queue.urgent) { [unowned self] _, waited in
+        ResponseWait(wakeUp: wakeUp) { [unowned self] _, waited in
             hasGivenUp = !goesOn(afterWaiting: waited)
             return !hasGivenUp
         }
@@ -369,7 +374,7 @@ final class Owner {
     }
 
     /// Takes the queries out of the queue, and reports them as failed.
-    private func refuseQueued(_ failure: StoreFailure) { refuse(queue.takeQueries(), failure) }
+    private func refuseQueued(_ failure: StoreFailure) { refuse(queue.takeQueries(until: .now).queries, failure) }
 
     /// Waits before the next attempt, and fails the queries that arrive meanwhile.
     ///
@@ -381,7 +386,7 @@ final class Owner {
             refuseQueued(failure)
             if queue.isAbandoned { return false }
             if queue.isClosing { return true }
-            queue.urgent.wait(until: end)
+            wakeUp.wait(until: end)
         }
         return true
     }

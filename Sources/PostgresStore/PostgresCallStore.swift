@@ -1,5 +1,6 @@
 public import CallCore
 public import CallPorts
+import StoreWriting
 
 /// A store that keeps calls, devices and blocks in a PostgreSQL database.
 ///

@@ -2,60 +2,40 @@ import CallCore
 import CallPorts
 import Postgres
 import RecordCoding
-import Threads
+import StoreWriting
 
 /// The thread that writes: it claims the database, commits the contents of the queue, and releases the database.
 ///
 /// All commits that are queued when a transaction begins go into that transaction, up to its size limit (group commit).
 final class Writer: Sendable {
-    let queue = WriterQueue()
+    let queue: WriterQueue
 
-    private let threads = StoreThreads()
+    private let thread = WriterThread()
+    /// Interrupts the thread's wait for the database.
+    private let wakeUp: WakeUp
     private let options: StoreOptions
     private let report: @Sendable (StoreReport) -> Void
-
-    private struct State {
-        /// The result of the opening, until it is taken.
-        var opened: Result<StoredState, StoreFailure>?
-        var isRunning = false
-    }
-
-    private let state = Monitor(State())
 
     init(options: StoreOptions, report: @escaping @Sendable (StoreReport) -> Void) {
         self.options = options
         self.report = report
+        let wakeUp = WakeUp()
+        self.wakeUp = wakeUp
+        queue = WriterQueue(onUrgent: { wakeUp.signal() })
     }
 
     /// Starts the thread and waits until the thread has claimed the database and read its state, or has failed.
     func start(at now: Moment) throws(StoreFailure) -> StoredState {
-        try state.withLock { state throws(StoreFailure) in
-            try threads.run(named: "store writer") { self.run(at: now) }
-            state.isRunning = true
-        }
-        return try state.wait { $0.opened.take() }.get()
+        try thread.start { opened throws(StoreFailure) in try self.claimAndServe(at: now, opened) }
     }
 
-    /// Waits until the thread, if it was started, has ended.
-    ///
-    /// On the store's own threads this function returns immediately: such a thread ends by itself after its current
-    /// report.
-    func joinIfStarted() {
-        guard !threads.includeCurrent else { return }
-        state.wait { $0.isRunning ? nil : () }
-    }
-
-    private func run(at now: Moment) {
-        do throws(StoreFailure) { try claimAndServe(at: now) } catch {
-            state.withLock { $0.opened = .failure(error) }
-        }
-        state.withLock { $0.isRunning = false }
-    }
+    /// Waits until the thread, if it was started, has ended; see `WriterThread.joinIfStarted()`.
+    func joinIfStarted() { thread.joinIfStarted() }
 
     /// Claims the database and serves the queue; the connections are closed when this returns.
-    private func claimAndServe(at now: Moment) throws(StoreFailure) {
+    private func claimAndServe(at now: Moment, _ opened: (StoredState) -> Void) throws(StoreFailure) {
         let (stored, owner, queries) = try claim(at: now)
-        state.withLock { $0.opened = .success(stored) }
+        opened(stored)
         owner.serve()
         queries.close(isAbandoned: queue.isAbandoned)
     }
@@ -73,20 +53,20 @@ final class Writer: Sendable {
         let queries: QueryThread
         do throws(StoreFailure) {
             stored = try load(connection, ownership, claim, uncleanStarts, damages, at: now)
-            queries = try QueryThread(options, on: threads, damages: damages, report: report)
+            queries = try QueryThread(options, on: thread.threads, damages: damages, report: report)
         } catch {
             // Nothing was served, so the next server need not wait for the lease. If the release fails, it waits.
             _ = try? ownership.release(claim, on: connection)
             throw error
         }
-        return (stored, Owner(options, ownership, claim, connection, queries, queue, report), queries)
+        return (stored, Owner(options, ownership, claim, connection, queries, queue, wakeUp, report), queries)
     }
 
     /// The rules for the waits for a response during the start, which have no limit: if a claim that waits for its
     /// standby were cancelled, it would be visible but not replicated.
     private var responseWait: ResponseWait {
         var isReported = false
-        return ResponseWait(wakeUp: queue.urgent) { [options, queue] statement, waited in
+        return ResponseWait(wakeUp: wakeUp) { [options, queue] statement, waited in
             if queue.isAbandoned { return false }
             guard waited >= .milliseconds(options.stallMilliseconds) else { return true }
             if !isReported {

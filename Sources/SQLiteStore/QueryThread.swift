@@ -1,6 +1,7 @@
 import CallPorts
 import RecordCoding
 import SQLite
+import StoreWriting
 import Threads
 
 /// Runs queries on its own thread and connection, so that a long query delays no commit.

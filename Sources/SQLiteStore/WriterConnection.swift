@@ -2,6 +2,7 @@ import CallCore
 import CallPorts
 import RecordCoding
 import SQLite
+import StoreWriting
 
 /// The database while it is open for writing, on the writer's thread.
 final class WriterConnection {
@@ -77,7 +78,7 @@ final class WriterConnection {
     func serve(_ queue: WriterQueue) {
         var isClosing = false
         while !isClosing {
-            var work = queue.takeAll(waiting: !retention.isUnfinished)
+            var work = retention.isUnfinished ? queue.takeAll(until: .now) : queue.takeAll()
             guard !work.isAbandoned else { return release() }
             isClosing = work.isClosing
             if !work.commits.isEmpty || retention.isUnfinished {

@@ -130,10 +130,7 @@ final class PostgresReconnectTests {
         let blocker = try schema.connection()
         try blocker.execute(SQL("lock", "BEGIN; LOCK TABLE entry"))
         store.submit(.log(CallNumber(rawValue: 1)), as: StoreQueryID(rawValue: 1))
-        for _ in 0..<1_000 {
-            if try isLocked() { break }
-            usleep(5_000)
-        }
+        try schema.waitUntilLocked()
         try blocker.execute(SQL("forget", "DELETE FROM entry; UPDATE call SET log_kept = false; COMMIT"))
         try reports.wait { $0.contains("answered 1") }
         store.close()
@@ -167,17 +164,6 @@ final class PostgresReconnectTests {
             audience: .callee
         )
         return [.call(call), .entry(call.number, EntryRecord(entry, object: Array("{}".utf8)[...]))]
-    }
-
-    private func isLocked() throws -> Bool {
-        let waiting = SQL(
-            "waiting",
-            """
-            SELECT count(*) FROM pg_stat_activity
-            WHERE application_name = '\(schema.options.schema)' AND wait_event_type = 'Lock'
-            """
-        )
-        return try schema.connection().run(waiting).first?.int64(0) ?? 0 > 0
     }
 
     @Test("Events whose positions another program has taken stop no commit")

@@ -30,26 +30,18 @@ final class PostgresStandbyTests {
         try admin.execute(SQL("remove", "ALTER SYSTEM SET synchronous_standby_names = 'nobody'"))
         try admin.execute(SQL("reload", "SELECT pg_reload_conf()"))
         // PostgreSQL obeys the setting a moment later.
-        for _ in 0..<1_000 {
+        try waitUntil("a commit waits for a standby") {
             let probe = try Connection(server.settings(name: "probe"))
             try probe.send([Connection.Step(SQL("probe", "INSERT INTO probe VALUES (1)"))])
-            for _ in 0..<10 {
-                if try waiting() > 0 { return }
-                usleep(2_000)
-            }
+            return try withExtendedLifetime(probe) { try waiting() > 0 }
         }
-        Issue.record("no commit waits for a standby")
     }
 
     /// Lets the commits that wait for the standby end.
     private func returnStandby() throws {
         try admin.execute(SQL("return", "ALTER SYSTEM RESET synchronous_standby_names"))
         try admin.execute(SQL("reload", "SELECT pg_reload_conf()"))
-        for _ in 0..<5_000 {
-            if try waiting() == 0 { return }
-            usleep(2_000)
-        }
-        Issue.record("a commit still waits for a standby")
+        try waitUntil("no commit waits for the standby") { try waiting() == 0 }
     }
 
     /// Returns the number of connections whose commit waits for a standby.

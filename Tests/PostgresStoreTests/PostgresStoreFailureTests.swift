@@ -184,7 +184,7 @@ struct PostgresStoreFailureTests {
         try first.execute(SQL("lock", "BEGIN; LOCK TABLE block"))
         try second.execute(SQL("lock", "BEGIN; LOCK TABLE do_not_disturb"))
         store.commit([.blocked(try user("1"), by: try user("x"), at: now)], as: Ticket(rawValue: 1))
-        try waitUntilStoreIsLocked()
+        try schema.waitUntilLocked()
         // The writer is busy with the first commit, so it takes the second one together with the query.
         store.commit([.doNotDisturb(try user("1"), until: now)], as: Ticket(rawValue: 2))
         store.submit(.peers(try user("x"), limit: 1), as: StoreQueryID(rawValue: 1))
@@ -215,7 +215,7 @@ struct PostgresStoreFailureTests {
             let opened = try? store.open(at: now)  // After a failure, `isOpen` stays `false`.
             isOpen.withLock { $0 = opened != nil }
         }
-        try waitUntilStoreIsLocked()
+        try schema.waitUntilLocked()
         let left = SQL("lease", "SELECT ceil(extract(epoch FROM until - clock_timestamp()))::bigint FROM owner")
         #expect(try schema.connection().run(left).first?.int64(0) ?? 0 > 60)
         try blocker.execute(SQL("unlock", "COMMIT"))
@@ -246,23 +246,6 @@ struct PostgresStoreFailureTests {
             $0?.submit(query, as: StoreQueryID(rawValue: 1))
         }
         #expect(isReleased.wait(until: .now + .seconds(10)) { $0 ? true : nil } == true)
-    }
-
-    /// Waits until a connection of the store waits for a lock.
-    private func waitUntilStoreIsLocked() throws {
-        let connection = try schema.connection()
-        let waiting = SQL(
-            "waiting",
-            """
-            SELECT count(*) FROM pg_stat_activity
-            WHERE application_name = '\(schema.options.schema)' AND wait_event_type = 'Lock'
-            """
-        )
-        for _ in 0..<1_000 {
-            if try connection.run(waiting).first?.int64(0) ?? 0 > 0 { return }
-            usleep(10_000)
-        }
-        Issue.record("no connection waits for a lock")
     }
 
     private func user(_ text: String) throws -> UserID { try #require(UserID(text)) }

@@ -74,6 +74,18 @@ final class PostgresServer: Sendable {
     }
 }
 
+/// Waits until a condition holds, for at most 20 seconds.
+///
+/// It asks again and again, because PostgreSQL reports no change of what its connections wait for.
+func waitUntil(_ what: String, _ isSo: () throws -> Bool) throws {
+    let deadline = ContinuousClock.now + .seconds(20)
+    while .now < deadline {
+        if try isSo() { return }
+        usleep(2_000)
+    }
+    throw PostgresServer.Failure(reason: "waited in vain until \(what)")
+}
+
 /// A schema of a server that no other test uses.
 final class TemporarySchema: StoreContract.Storage {
     let options: StoreOptions
@@ -91,6 +103,19 @@ final class TemporarySchema: StoreContract.Storage {
         let connection = try Connection(options.settings)
         try connection.execute(SQL("set schema", "SET search_path TO \(options.schema)"))
         return connection
+    }
+
+    /// Waits until a connection of the store waits for a lock.
+    func waitUntilLocked() throws {
+        let count = SQL(
+            "waiting",
+            """
+            SELECT count(*) FROM pg_stat_activity
+            WHERE application_name = '\(options.schema)' AND wait_event_type = 'Lock'
+            """
+        )
+        let connection = try connection()
+        try waitUntil("a connection waits for a lock") { try connection.run(count).first?.int64(0) ?? 0 > 0 }
     }
 
     /// Runs SQL on a new connection that finds the tables of the schema.

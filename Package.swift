@@ -168,6 +168,9 @@ let package = Package(
         library("CallTrace", ["CallPorts", "CallCore", "CallWire", "JSON", "PlainText"], pure),
         library("Switchboard", ["CallTrace", "CallPorts", "CallCore", "CallWire", "JSON", deques, heaps], pure),
 
+        // Several nodes: who owns the calls, and the links between the nodes.
+        library("Cluster", ["CallPorts", "CallCore", "CallWire"], pure),
+
         // Authentication.
         system("COpenSSL", apt: "libssl-dev"),
         library("Crypto", ["COpenSSL"]),

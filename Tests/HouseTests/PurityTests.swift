@@ -3,7 +3,7 @@ import Testing
 @Suite("The modules that decide")
 struct PurityTests {
     private static let modules: Set<String> = [
-        "CallCore", "JSON", "CallWire", "CallPorts", "CallTrace", "SocketIO", "Switchboard",
+        "CallCore", "JSON", "CallWire", "CallPorts", "CallTrace", "SocketIO", "Switchboard", "Cluster",
     ]
     private static let pure = Repository.sources.filter { modules.contains($0.target) }
 

@@ -1,0 +1,52 @@
+public import CallCore
+
+/// The times and sizes that all nodes of a cluster share.
+public enum ClusterLimits {
+    // MARK: Ownership
+
+    /// The time between two reads of the owner's row.
+    public static let look = Moment.Duration.milliseconds(250)
+    /// The time in which another node must accept a link and prove itself.
+    public static let connecting = Moment.Duration.seconds(1)
+    /// The longest time for which a new owner waits for the other nodes before it takes events.
+    public static let gathering = Moment.Duration.milliseconds(300)
+    /// The time for which the heir alone may claim a released row.
+    public static let heirPrecedence = Moment.Duration.milliseconds(500)
+    /// The time for which a node whose claim failed leaves the claim to others.
+    public static let unfit = Moment.Duration.seconds(2)
+    /// The longest time that a release may take; after it the lease runs out.
+    public static let release = Moment.Duration.seconds(5)
+
+    // MARK: Links
+
+    /// The time between two pings on a link.
+    public static let linkPing = Moment.Duration.milliseconds(500)
+    /// A link on which nothing has arrived for this time is dead.
+    public static let linkSilence = Moment.Duration.milliseconds(1_500)
+
+    // MARK: Edges
+
+    /// The bytes of events that may wait for a new owner; above this limit an edge stops reading from its sockets.
+    public static let waitingEvents = 8 << 20
+    /// The bytes that are counted for each waiting event in addition to its payload.
+    public static let eventOverhead = 64
+    /// An edge without an owner is not ready after this time.
+    public static let unreadyAfter = Moment.Duration.seconds(2)
+    /// An edge without an owner closes its sockets after this time.
+    public static let closingAfter = Moment.Duration.seconds(10)
+    /// The number of calls for which an edge remembers, for each socket, how far it was written their logs.
+    public static let seenCalls = 32
+
+    // MARK: Frames
+
+    /// The largest frame, in bytes without its length.
+    public static let frameBytes = 4 << 20
+    /// The longest text in a frame, in bytes: a header, a path, a value of a query.
+    public static let textBytes = 1 << 16
+    /// The most elements of a list in a frame.
+    public static let listCount = 4_096
+    /// The size of a challenge, in bytes.
+    public static let challengeBytes = 32
+    /// The size of a proof, in bytes: HMAC-SHA256.
+    public static let proofBytes = 32
+}

@@ -1,0 +1,60 @@
+import CallCore
+import CallPorts
+
+/// A socket of this node, as its attachment knows it.
+struct AttachedSocket: Equatable {
+    /// The user; `nil` for a Socket.IO session, whose user the owner alone knows.
+    var principal: Principal?
+    var device: DeviceID?
+    var openedAt: Moment
+    /// Whether an owner has been told of the socket.
+    var isKnownToOwner = false
+    /// Whether only the owner has some of the socket's state.
+    var isBound: Bool
+    /// The number of the socket's newest event that needs a confirmation; 0 = the owner of now has none.
+    var newestNumber: UInt64 = 0
+    /// The number of the socket's events that wait for an owner.
+    var waiting = 0
+    /// Whether the socket was closed while its events waited.
+    var isClosed = false
+    /// The newest `seq` of each call that was written to the socket; the call that was written to last comes last.
+    private(set) var seen: [LogMark] = []
+
+    init(principal: Principal?, device: DeviceID?, openedAt: Moment) {
+        self.principal = principal
+        self.device = device
+        self.openedAt = openedAt
+        isBound = principal == nil
+    }
+
+    /// Records what a message that was written contains.
+    mutating func note(_ marks: [LogMark]) {
+        for mark in marks {
+            var newest = mark
+            if let place = seen.lastIndex(where: { $0.call == mark.call }) {
+                newest.seq = max(seen[place].seq, mark.seq)
+                if place == seen.index(before: seen.endIndex) {
+                    seen[place] = newest
+                    continue
+                }
+                seen.remove(at: place)
+            } else if seen.count >= ClusterLimits.seenCalls {
+                // A device takes part in few calls at a time, so the oldest one has ended.
+                seen.removeFirst()
+            }
+            seen.append(newest)
+        }
+    }
+
+    /// The socket as a new owner gets it; `nil` for a Socket.IO session.
+    func adopted(_ socket: EdgeSocketID, at now: Moment) -> AdoptedSocket? {
+        guard let principal else { return nil }
+        return AdoptedSocket(
+            socket,
+            principal,
+            device: device,
+            openFor: now - openedAt,
+            seen: seen.sorted { $0.call < $1.call }
+        )
+    }
+}

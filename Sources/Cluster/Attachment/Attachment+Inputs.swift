@@ -1,0 +1,45 @@
+public import CallPorts
+
+extension Attachment {
+    /// The inputs of an attachment.
+    public enum Input: Equatable, Sendable {
+        /// A socket of this node reports an event.
+        case event(EdgeEvent)
+        /// The node has an owner, in this ownership: another node over a link, or itself.
+        case attached(OwnerEpoch)
+        /// The node has no owner any more.
+        case detached
+        /// The owner of this ownership has confirmed all events up to a number.
+        case confirmed(OwnerEpoch, upTo: UInt64)
+        /// The owner of this ownership has given a command.
+        case command(OwnerEpoch, OwnerCommand)
+        /// The moment that ``Attachment/deadline`` named has come.
+        case deadlineReached
+    }
+
+    /// The effects of an attachment, which the node carries out in order.
+    public enum Effect: Equatable, Sendable {
+        /// Bring a socket to the owner.
+        case adopt(AdoptedSocket)
+        /// Tell the owner that all sockets were brought.
+        case adoptionComplete
+        /// Pass an event with this number to the owner.
+        case pass(UInt64, EdgeEvent)
+        /// Carry out a command on a socket or a request of this node.
+        case carryOut(OwnerCommand)
+        /// Stop reading from the sockets (`true`), or go on.
+        case holdReading(Bool)
+        /// Report that the node is ready (`true`), or is not.
+        case ready(Bool)
+        /// End the link: the owner has broken a rule of the protocol.
+        case endLink(Fault)
+    }
+
+    /// The rules that an owner can break.
+    public enum Fault: Equatable, Sendable {
+        /// The ownership is older than one that this node has had.
+        case olderEpoch
+        /// A number was confirmed that no event has had.
+        case confirmedUnsent
+    }
+}

@@ -1,0 +1,169 @@
+import CallCore
+import CallPorts
+
+/// The states in which other nodes own the calls, or none does.
+extension Tenure {
+    /// Whether the node has to read the row.
+    var needsRow: Bool {
+        switch state {
+        case .searching: true
+        case .following: isOwnerStalled
+        case .claiming, .gathering, .owning, .releasing, .ended: false
+        }
+    }
+
+    mutating func look(_ effects: inout [Effect]) {
+        nextLook = nil
+        guard !isReading else { return }
+        isReading = true
+        effects.append(.readRow)
+    }
+
+    /// Begins to search for the owner, without a link.
+    mutating func search(at now: Moment, _ effects: inout [Effect]) {
+        state = .searching
+        // A read that is under way may have begun before what made this node search.
+        if isReading { nextLook = now + ClusterLimits.look } else { look(&effects) }
+    }
+
+    /// Ends the link, or the attempt to open it, if there is one.
+    mutating func disconnect(_ effects: inout [Effect]) {
+        isOwnerStalled = false
+        guard link != nil || connecting != nil else { return }
+        link = nil
+        connecting = nil
+        effects.append(.disconnect)
+    }
+
+    mutating func take(_ row: OwnerRow, at now: Moment, _ effects: inout [Effect]) {
+        // A read that began before a newer ownership became known tells nothing any more.
+        guard row.epoch >= newestEpoch else {
+            if needsRow { nextLook = now + ClusterLimits.look }
+            return
+        }
+        newestEpoch = row.epoch
+        switch state {
+        case .searching: search(row, at: now, &effects)
+        case .following(let epoch):
+            if row.epoch > epoch {
+                disconnect(&effects)
+                state = .searching
+                search(row, at: now, &effects)
+            } else if isOwnerStalled {
+                if row.isExpired, mayClaim(row, at: now) { claim(row.epoch, &effects) } else { lookLater(at: now) }
+            }
+        case .claiming, .ended: break
+        case .gathering(let epoch), .owning(let epoch), .releasing(let epoch, _):
+            if row.epoch > epoch { end(.deposed(by: row.epoch), &effects) }
+        }
+    }
+
+    private mutating func search(_ row: OwnerRow, at now: Moment, _ effects: inout [Effect]) {
+        guard !isFree(row) || !mayClaim(row, at: now) else {
+            disconnect(&effects)
+            claim(row.epoch, &effects)
+            return
+        }
+        if let owner = row.node, owner != node, !row.isReleased, connecting == nil {
+            connect(owner, row.address, row.epoch, at: now, &effects)
+        }
+        lookLater(at: now)
+    }
+
+    /// Whether no node owns the calls, as far as the row tells.
+    private func isFree(_ row: OwnerRow) -> Bool {
+        // A row with this node's id, while the node owns nothing, is from a claim whose result was lost, or from an
+        // ownership that the process could not release.
+        row.isExpired || row.isReleased || row.node == nil || row.node == node
+    }
+
+    private mutating func mayClaim(_ row: OwnerRow, at now: Moment) -> Bool {
+        guard !isUnfit(at: now) else { return false }
+        guard row.isReleased, let heir = row.heir, heir != node else { return true }
+        if heirSeen?.epoch != row.epoch { heirSeen = (row.epoch, now) }
+        return heirSeen.map { now - $0.at >= ClusterLimits.heirPrecedence } ?? true
+    }
+
+    /// Whether the node leaves the claim to others.
+    private func isUnfit(at now: Moment) -> Bool { unfitUntil.map { now < $0 } ?? false }
+
+    private mutating func lookLater(at now: Moment) { nextLook = now + ClusterLimits.look }
+
+    private mutating func connect(
+        _ owner: NodeID,
+        _ address: String,
+        _ epoch: OwnerEpoch,
+        at now: Moment,
+        _ effects: inout [Effect]
+    ) {
+        ownerAddress = (owner, address)
+        connecting = (epoch, now + ClusterLimits.connecting)
+        effects.append(.connect(owner, address: address))
+    }
+
+    private mutating func claim(_ epoch: OwnerEpoch, _ effects: inout [Effect]) {
+        nextLook = nil
+        state = .claiming(after: epoch)
+        effects.append(.claim(after: epoch))
+    }
+
+    // MARK: The link to the owner
+
+    mutating func linkOpened(_ epoch: OwnerEpoch, at now: Moment, _ effects: inout [Effect]) {
+        guard case .searching = state, connecting != nil else { return }
+        guard epoch >= newestEpoch else {
+            // The other node does not know yet that it was deposed.
+            effects.append(.depose(by: newestEpoch))
+            disconnect(&effects)
+            if nextLook == nil { lookLater(at: now) }
+            return
+        }
+        connecting = nil
+        newestEpoch = epoch
+        link = epoch
+        linkedEpoch = epoch
+        state = .following(epoch)
+        nextLook = nil
+        effects.append(.attach(epoch))
+    }
+
+    /// Records that the attempt to connect has failed; the next read of the row makes another.
+    mutating func endAttempt(at now: Moment) {
+        connecting = nil
+        if needsRow, nextLook == nil, !isReading { lookLater(at: now) }
+    }
+
+    mutating func linkRefused(at now: Moment, _ effects: inout [Effect]) {
+        guard let attempt = connecting else { return }
+        endAttempt(at: now)
+        guard case .searching = state, attempt.epoch == linkedEpoch, attempt.epoch == newestEpoch, !isUnfit(at: now)
+        else { return }
+        claim(attempt.epoch, &effects)
+    }
+
+    mutating func linkLost(_ end: LinkEnd, at now: Moment, _ effects: inout [Effect]) {
+        guard link != nil else { return }
+        link = nil
+        isOwnerStalled = false
+        guard case .following(let epoch) = state else { return }
+        search(at: now, &effects)
+        // The row is read all the same: the owner may have been replaced.
+        if end == .closed, let owner = ownerAddress {
+            connect(owner.node, owner.address, epoch, at: now, &effects)
+        }
+    }
+
+    mutating func ownerStalled(_ isStalled: Bool, _ effects: inout [Effect]) {
+        guard link != nil else { return }
+        isOwnerStalled = isStalled
+        guard case .following = state else { return }
+        if isStalled { look(&effects) } else { nextLook = nil }
+    }
+
+    mutating func ownerReleased(_ heir: NodeID?, at now: Moment, _ effects: inout [Effect]) {
+        guard link != nil else { return }
+        disconnect(&effects)
+        guard case .following(let epoch) = state else { return }
+        if heir == node, !isUnfit(at: now) { claim(epoch, &effects) } else { search(at: now, &effects) }
+    }
+}

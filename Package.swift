@@ -59,6 +59,7 @@ let testing: [Target] = [
             "SeededRandom",
         ]
     ),
+    tests("ClusterTests", ["Cluster", "CallPorts", "CallCore", "CallWire", "SeededRandom"]),
     tests("ThreadsTests", ["Threads"]),
     tests("PlainTextTests", ["PlainText"]),
     tests("ServerLogTests", ["ServerLog", "CallCore", logging]),

@@ -14,21 +14,21 @@ extension Tenure {
             if epoch != ownEpoch { effects.append(.release(epoch, heir: nil)) }
             return
         }
+        let isNewest = epoch >= newestEpoch
+        newestEpoch = max(newestEpoch, epoch)
+        // The node may still have a link to an owner whose store stands still.
+        if link != nil { effects.append(.depose(by: newestEpoch)) }
+        disconnect(&effects)
         guard !isTerminating else {
             release(epoch, heir: nil, at: now, &effects)
             return
         }
-        guard epoch >= newestEpoch else {
+        guard isNewest else {
             // Another node has claimed behind this claim.
             effects.append(.release(epoch, heir: nil))
-            disconnect(&effects)
             search(at: now, &effects)
             return
         }
-        newestEpoch = epoch
-        // The node may still have a link to an owner whose store stands still.
-        if link != nil { effects.append(.depose(by: epoch)) }
-        disconnect(&effects)
         state = .gathering(epoch)
         expectedNodes = others.subtracting([node])
         phaseEnd = now + ClusterLimits.gathering

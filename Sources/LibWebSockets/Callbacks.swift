@@ -60,7 +60,7 @@ func clwsListenerReadable(_ handle: UnsafeMutablePointer<uv_poll_t>?, _ status: 
 }
 
 @c
-func clwsListenerClosed(_ handle: UnsafeMutablePointer<uv_handle_t>?) {
-    guard let handle else { return }
-    UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_poll_t.self).deallocate()
+func clwsHandleClosed(_ handle: UnsafeMutablePointer<uv_handle_t>?) {
+    // libuv does not use the memory of a closed handle any more.
+    UnsafeMutableRawPointer(handle)?.deallocate()
 }

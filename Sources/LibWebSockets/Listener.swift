@@ -22,15 +22,20 @@ final class Listener {
     init(host: String, port: Int, id: Int, isTLS: Bool, sharing: Sharing) throws(ServerError) {
         self.id = id
         self.isTLS = isTLS
-        do throws(ServerError) {
-            (descriptor, self.port) = try Self.listen(host: host, port: port, sharing)
-        } catch .cannotListen(_, _, "IPv6 is switched off") where host == "::" {
-            (descriptor, self.port) = try Self.listen(host: "0.0.0.0", port: port, sharing)
-        }
+        (descriptor, self.port) = try Self.openSocket(host: host, port: port, sharing: sharing)
     }
 
     deinit {
         Glibc.close(descriptor)
+    }
+
+    /// Returns a listening socket, which the caller closes, and its port.
+    static func openSocket(host: String, port: Int, sharing: Sharing) throws(ServerError) -> (Int32, Int) {
+        do throws(ServerError) {
+            return try listen(host: host, port: port, sharing)
+        } catch .cannotListen(_, _, "IPv6 is switched off") where host == "::" {
+            return try listen(host: "0.0.0.0", port: port, sharing)
+        }
     }
 
     private static func listen(

@@ -43,6 +43,22 @@ struct LoopHandles {
         }
     }
 
+    /// Returns a new TCP handle without a socket; free it with ``closeAndFree(_:)``.
+    static func makeTCP(on loop: UnsafeMutablePointer<uv_loop_t>) -> UnsafeMutablePointer<uv_tcp_t> {
+        let handle = UnsafeMutablePointer<uv_tcp_t>.allocate(capacity: 1)
+        uv_tcp_init(loop, handle)
+        return handle
+    }
+
+    /// Closes a handle that was allocated alone; libuv's report of the end frees it.
+    ///
+    /// Callbacks that still come for the handle find no owner in it.
+    static func closeAndFree<Handle>(_ handle: UnsafeMutablePointer<Handle>) {
+        let handle = UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)
+        handle.pointee.data = nil
+        uv_close(handle, clwsHandleClosed)
+    }
+
     /// Frees the handles; call it when no handle is active on the loop any more.
     func free() {
         uv_loop_close(loop)

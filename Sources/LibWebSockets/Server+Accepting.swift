@@ -28,7 +28,7 @@ extension Server {
         checkThread()
         for listener in listeners where id == nil || listener.id == id {
             guard let watch = listener.watch else { continue }
-            uv_close(UnsafeMutableRawPointer(watch).assumingMemoryBound(to: uv_handle_t.self), clwsListenerClosed)
+            LoopHandles.closeAndFree(watch)
             listener.watch = nil
         }
         listeners.removeAll { $0.watch == nil }

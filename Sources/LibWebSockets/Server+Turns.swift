@@ -23,6 +23,7 @@ extension Server {
             delegate?.loopTurned()
         }
         sendHeldFrames()
+        if !streams.unflushed.isEmpty { flushStreams() }
     }
 
     /// The event loop's clock in milliseconds; precise enough for deadlines of seconds.

@@ -55,6 +55,8 @@ public final class Server: @unchecked Sendable {
     var lastSerial: UInt32 = 0
     /// The frames that go out at the end of this turn.
     var heldFrames = HeldFrames()
+    /// The connections to other nodes, and the timers besides the delegate's own.
+    var streams = LoopStreams()
     /// Whether the delegate was called, or posted work ran, since the last ``ServerDelegate/loopTurned()``.
     var hasWorkedThisTurn = false
     /// The value of `Sec-WebSocket-Protocol` for the upgrade in progress; nil outside of an upgrade, `.some(nil)` for
@@ -221,6 +223,7 @@ public final class Server: @unchecked Sendable {
         // are released.
         _ = inbox.take()
         stopListening()
+        endStreams()
         handles.close()
         library.destroyAlone()
         self.library = nil

@@ -305,6 +305,8 @@ public final class Gateway: @unchecked Sendable {
                 return
             }
             send(Frame(withHeadroom: frame), to: SocketID(rawValue: connection.rawValue), ownLoop)
+        // Only the owner of the calls of several nodes marks logs.
+        case .marked, .bound: break
         case .ping(let connection, let number): pingsDue[connection] = number
         case .close(let connection, let code, let reason, let isLost):
             if let socketIO = socketIOSession(connection) {

@@ -120,7 +120,8 @@ extension SimulatedWorld {
                     }
                 }
                 perform([.commit(changes, ticket)])
-            case .ping, .close, .verify, .submit, .cancelPush, .revoked, .done, .audit, .note, .trace: break
+            case .marked, .bound, .ping, .close, .verify, .submit, .cancelPush, .revoked, .done, .audit, .note, .trace:
+                break
             }
         }
     }
@@ -178,6 +179,7 @@ extension SimulatedWorld {
             case .push(let push):
                 if faults.contains(.withholding) { checker.checkDurable(push) }
                 pushRequested(push)
+            case .marked, .bound: break
             case .cancelPush(let id): checker.cancelled(id)
             case .revoked, .done, .audit, .trace: break
             case .note(let note): logNote(note)

@@ -17,6 +17,8 @@ struct DeferredOutput {
         case cancelledPush(PushID)
         /// A fetch of a call that withholds entries. Its response is made when the entries are durable.
         indirect case fetch(RequestID, LongPolls.PendingFetch)
+        /// The end of a frame's work, which has bound its connection.
+        case settled(ConnectionID)
 
         /// The output that sends the content; `nil` = the switchboard has something to do instead.
         var output: Switchboard.Output? {
@@ -25,7 +27,7 @@ struct DeferredOutput {
             case .reply(let id, let reply): .reply(id, reply)
             case .done(let id): .done(id)
             case .push(let push): .push(push)
-            case .cancelledPush, .fetch: nil
+            case .cancelledPush, .fetch, .settled: nil
             }
         }
     }
@@ -122,7 +124,8 @@ struct CommitQueue {
     }
 
     /// Sends the outputs whose commits are durable.
-    /// - Returns: The rest of them, oldest first: cancelled pushes and fetches, which the switchboard handles now.
+    /// - Returns: The rest of them, oldest first: cancelled pushes, fetches and settled connections, which the
+    ///   switchboard handles now.
     mutating func sendDurable(
         at now: Moment,
         metrics: inout Metrics,
@@ -134,7 +137,7 @@ struct CommitQueue {
             if let output = first.content.output { sent.append(output) } else { rest.append(first.content) }
             switch first.content {
             case .frame, .reply, .done: metrics.ackMilliseconds.record((now - first.since).milliseconds)
-            case .push, .cancelledPush, .fetch: break
+            case .push, .cancelledPush, .fetch, .settled: break
             }
         }
         return rest
@@ -162,7 +165,7 @@ struct CommitQueue {
         outputs.removeAll { output in
             switch output.content {
             case .reply(let id, _), .fetch(let id, _): requests.append(id)
-            case .frame, .done, .push, .cancelledPush: return false
+            case .frame, .done, .push, .cancelledPush, .settled: return false
             }
             return true
         }

@@ -81,6 +81,10 @@ public struct Policy: Sendable {
     ///
     /// Several servers that share one database need it: the loser of a take-over shows nothing that was not committed.
     public var withholdsDecisions = false
+    /// Whether ``Switchboard/Output/marked(_:_:seq:)`` and ``Switchboard/Output/bound(_:_:)`` are put out.
+    ///
+    /// Several servers that share one database need it: the next owner of the calls adopts the connections.
+    public var marksLogs = false
 
     /// The default settings.
     public init() {}

@@ -13,6 +13,7 @@ extension Switchboard {
             for content in commits.sendDurable(at: turn.now, metrics: &metrics, into: &turn.out) {
                 if case .fetch(let id, let fetch) = content { respond(fetch, as: id) }
                 if case .cancelledPush(let id) = content { pushed(id, .cancelled) }
+                if case .settled(let id) = content { settled(id) }
             }
         case .stalled(let failure):
             metrics.isStalled = true

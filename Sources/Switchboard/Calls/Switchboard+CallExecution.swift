@@ -142,7 +142,7 @@ extension Switchboard {
                 if connection.replays(call.number) { continue }
                 metrics.delivered += 1
                 if tracesCalls { turn.receivers.append(connection.id) }
-                send(frame, to: connection)
+                send(frame, at: entry.seq, of: call, to: connection)
                 if isEnd { notified.append((connection, side)) }
                 if isOffer { note(call, .delivered(connection.device.id)) }
             }

@@ -26,8 +26,11 @@ final class Connection {
     var closedWith: UInt16?
     /// The moment of the connection's next check-up timer in the heap; `nil` = no timer is set.
     var scheduledAt: Moment?
-    /// The number of the last ping that was sent; pings are numbered from 1.
+    /// The number of the last ping that was sent; pings are numbered from 1, or, after an adoption, from a number that
+    /// no earlier owner has used.
     var pings: UInt64 = 0
+    /// Whether an earlier owner of the calls had opened the connection.
+    var isAdopted = false
     /// The calls whose end was written to the connection, each with the number of the ping whose pong will confirm it.
     var unconfirmedEnds: [(call: CallNumber, side: Side, ping: UInt64)] = []
     /// Whether the connection still awaits the presence of its user's contacts, because the store could not be read for
@@ -59,6 +62,12 @@ final class Connection {
     var refusedFrames = 0
     /// The number of frames in a row that were not JSON.
     var badFrames = 0
+    /// Whether the client has renewed its token on this connection.
+    var hasRenewedToken = false
+    /// The number of frames that are being handled beyond their turn.
+    var openFrames = 0
+    /// Whether the last ``Switchboard/Output/bound(_:_:)`` said that the connection is bound.
+    var isBound = false
 
     init(
         id: ConnectionID,
@@ -67,6 +76,7 @@ final class Connection {
         isNamed: Bool,
         isStateless: Bool,
         bucket: TokenBucket,
+        openFor: Moment.Duration = .milliseconds(0),
         at now: Moment
     ) {
         self.id = id
@@ -77,7 +87,7 @@ final class Connection {
         self.bucket = bucket
         heardAt = now
         pingedAt = now
-        openedAt = now
+        openedAt = Moment(milliseconds: now.milliseconds - openFor.milliseconds)
     }
 
     var user: UserID { principal.user }

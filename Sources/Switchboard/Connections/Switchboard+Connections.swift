@@ -10,54 +10,19 @@ extension Switchboard {
         device: DeviceID?,
         seen: [LogIdentity: UInt64]? = nil
     ) {
-        let now = turn.now
-        guard !connections.isDraining else {
-            reject(id, isStateless: seen != nil)
-            return
-        }
-        guard !isRevoked(principal) else {
-            countClose(4401)
-            turn.out.append(.audit(.tokenRefused(cause: "revoked", principal.user)))
-            turn.out.append(.close(id, code: 4401, reason: Self.revokedToken.message, isLost: false))
-            return
-        }
-        let named = device ?? principal.device
-        let identity: DeviceIdentity
-        if let named {
-            identity = DeviceIdentity(id: named, fingerprint: principal.fingerprint)
-        } else if seen != nil {
-            identity = self.deviceIdentity(opening: principal)
-        } else {
-            identity = DeviceIdentity(id: unnamedDevice(of: principal), fingerprint: principal.fingerprint)
-        }
-        // A device that is identified by its token is a device without an id.
-        let isNamed = named != nil && !identity.isUnnamed
+        guard mayOpen(id, principal, isStateless: seen != nil) else { return }
+        let (identity, isNamed) = identify(principal, naming: device, isStateless: seen != nil)
         let own = connections.of(principal.user)
-        if isNamed, let named, let older = own.first(where: { $0.device.id == named }) {
+        if isNamed, let older = own.first(where: { $0.device.id == identity.id }) {
             // A device that lost its network reconnects before its old connection is known to be dead.
-            close(older.id, code: 4409, "replaced by a new connection of the same device")
+            close(older.id, code: 4409, Self.replacedReason)
             closed(older.id, isReplaced: true)
         } else if own.count >= policy.connectionsPerUser {
-            countClose(4429)
-            turn.out.append(.close(id, code: 4429, reason: "too many connections of this user", isLost: false))
+            rejectAsTooMany(id)
             return
         }
-        let connection = Connection(
-            id: id,
-            principal: principal,
-            device: identity,
-            isNamed: isNamed,
-            isStateless: seen != nil,
-            bucket: TokenBucket(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst, at: now),
-            at: now
-        )
-        // Connections that open together, after a restart for instance, must not be pinged together for ever.
-        let ahead = Int64.random(in: 0..<max(1, policy.heartbeat.milliseconds), using: &ports.random)
-        connection.pingedAt = Moment(milliseconds: now.milliseconds - ahead)
-        connections.insert(connection)
-        metrics.connections = connections.count
+        let connection = insert(id, principal, identity, isNamed: isNamed, isStateless: seen != nil)
         metrics.connectionsOpened += 1
-        trace(from: .connections, .opened(id, principal.user, identity.id, isNamed: isNamed))
         turn.out.append(
             .send(
                 id,
@@ -78,6 +43,73 @@ extension Switchboard {
         if own.isEmpty { tellPresence(of: principal.user, isOnline: true) }
         watchContacts(connection)
     }
+
+    /// Returns whether a connection of this principal may open; otherwise closes it.
+    mutating func mayOpen(_ id: ConnectionID, _ principal: Principal, isStateless: Bool) -> Bool {
+        guard !connections.isDraining else {
+            reject(id, isStateless: isStateless)
+            return false
+        }
+        guard !isRevoked(principal) else {
+            countClose(4401)
+            turn.out.append(.audit(.tokenRefused(cause: "revoked", principal.user)))
+            turn.out.append(.close(id, code: 4401, reason: Self.revokedToken.message, isLost: false))
+            return false
+        }
+        return true
+    }
+
+    /// Returns the device of a client that opens a connection, and whether the client named it.
+    mutating func identify(
+        _ principal: Principal,
+        naming device: DeviceID?,
+        isStateless: Bool
+    ) -> (device: DeviceIdentity, isNamed: Bool) {
+        if let named = device ?? principal.device {
+            let identity = DeviceIdentity(id: named, fingerprint: principal.fingerprint)
+            // A device that is identified by its token is a device without an id.
+            return (identity, !identity.isUnnamed)
+        }
+        if isStateless { return (deviceIdentity(opening: principal), false) }
+        return (DeviceIdentity(id: unnamedDevice(of: principal), fingerprint: principal.fingerprint), false)
+    }
+
+    /// Closes a connection of a user that has too many.
+    mutating func rejectAsTooMany(_ id: ConnectionID) {
+        countClose(4429)
+        turn.out.append(.close(id, code: 4429, reason: "too many connections of this user", isLost: false))
+    }
+
+    /// Adds a connection to the registry.
+    mutating func insert(
+        _ id: ConnectionID,
+        _ principal: Principal,
+        _ device: DeviceIdentity,
+        isNamed: Bool,
+        isStateless: Bool,
+        openFor: Moment.Duration = .milliseconds(0)
+    ) -> Connection {
+        let now = turn.now
+        let connection = Connection(
+            id: id,
+            principal: principal,
+            device: device,
+            isNamed: isNamed,
+            isStateless: isStateless,
+            bucket: TokenBucket(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst, at: now),
+            openFor: openFor,
+            at: now
+        )
+        // Connections that open together, after a restart for instance, must not be pinged together for ever.
+        let ahead = Int64.random(in: 0..<max(1, policy.heartbeat.milliseconds), using: &ports.random)
+        connection.pingedAt = Moment(milliseconds: now.milliseconds - ahead)
+        connections.insert(connection)
+        metrics.connections = connections.count
+        trace(from: .connections, .opened(id, principal.user, device.id, isNamed: isNamed))
+        return connection
+    }
+
+    static let replacedReason = "replaced by a new connection of the same device"
 
     /// Returns an id for a device without one: the id of its earlier connection, or a random id.
     ///
@@ -104,6 +136,8 @@ extension Switchboard {
     /// §5.5.3).
     mutating func ponged(_ id: ConnectionID, _ number: UInt64) {
         guard let connection = connections[id], countSignOfLife(connection) else { return }
+        // A pong to a ping of the former owner confirms nothing of what this owner has sent.
+        if connection.isAdopted, number > connection.pings { return }
         // A pong cannot answer a ping that was not sent yet.
         let number = min(number, connection.pings)
         while let first = connection.unconfirmedEnds.first, first.ping <= number {
@@ -150,9 +184,9 @@ extension Switchboard {
         schedule(.connection(connection.id), at: next)
     }
 
-    private func tokenEnd(of connection: Connection) -> Moment? {
-        connection.principal.expiresAt.map { $0 + policy.tokenLeeway }
-    }
+    private func tokenEnd(of connection: Connection) -> Moment? { tokenEnd(of: connection.principal) }
+
+    func tokenEnd(of principal: Principal) -> Moment? { principal.expiresAt.map { $0 + policy.tokenLeeway } }
 
     mutating func checkUp(on connection: Connection) {
         let now = turn.now

@@ -24,7 +24,9 @@ extension Switchboard {
         case .signal(let signal): take(signal, id: message.id, from: connection)
         case .join(let room): enter(room, connection, id: message.id)
         case .leave(let room): leave(room, connection, id: message.id)
-        case .auth(let token): turn.out.append(.verify(id, id: message.id, token: token))
+        case .auth(let token):
+            holdOpen(connection)
+            turn.out.append(.verify(id, id: message.id, token: token))
         case .sync(let cursors): sync(cursors, connection, id: message.id)
         case .message(let text): relay(text, from: connection, id: message.id)
         case .presence(let user): watch(user, connection, id: message.id)
@@ -45,6 +47,7 @@ extension Switchboard {
         case .success(let receipt): acknowledge(receipt, id: id, to: connection)
         case .failure(let error):
             if let awaited = takeAwaited() {
+                holdOpen(connection)
                 park(.signal(signal, id: id, connection), until: awaited)
             } else {
                 refuseSignal(error, id: id, signal.callID, to: connection)
@@ -104,10 +107,12 @@ extension Switchboard {
 
     mutating func verified(_ result: Result<Principal, WireError>, for id: ConnectionID, id name: SignalID?) {
         guard let connection = connections[id] else { return }
+        defer { letClose(connection) }
         switch result {
         case .success(let principal) where isRevoked(principal): tell(Self.revokedToken, id: name, to: connection)
         case .success(let principal) where principal.user == connection.user:
             connection.principal = principal
+            connection.hasRenewedToken = true
             adoptFingerprint(of: principal, connection)
             leaveLostGroups(connection)
             scheduleCheckUp(of: connection)

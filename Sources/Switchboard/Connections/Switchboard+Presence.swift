@@ -17,6 +17,7 @@ extension Switchboard {
             )
             return
         }
+        updateBond(of: connection)
         guard contacts.areInTouch(connection.user, user) == nil else {
             replyToWatch(of: user, connection, id: id)
             return

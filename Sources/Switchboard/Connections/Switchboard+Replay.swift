@@ -30,7 +30,12 @@ extension Switchboard {
     ///
     /// `seen`: For a client without a cursor, the newest `seq` of each log that has reached the device; otherwise
     /// `nil`.
-    mutating func replayEverything(to connection: Connection, seen: [LogIdentity: UInt64]?) {
+    /// `written`: For an adopted connection, the newest `seq` of each log that was written to it.
+    mutating func replayEverything(
+        to connection: Connection,
+        seen: [LogIdentity: UInt64]?,
+        written: [CallNumber: UInt64] = [:]
+    ) {
         let live = calls.live(of: connection.user)
         // An answered call comes before those that only ring.
         for call in live.filter({ $0.session.answeredAt != nil }) + live.filter({ $0.session.answeredAt == nil }) {
@@ -39,7 +44,8 @@ extension Switchboard {
             if side == .callee { process(call, .notified(connection.device)) }
             let place = call.session.answeredAt == nil ? nil : seen?[call.logIdentity]
             if let place { reportOngoing(call, to: connection, side, seen: place) }
-            enqueue(call, side, after: place ?? 0, isOpening: true, for: connection)
+            let start = place ?? written[call.number] ?? 0
+            enqueue(call, side, after: start, isOpening: true, for: connection)
         }
         continueReplays(to: connection)
         sendEndNotices(to: connection)
@@ -58,7 +64,7 @@ extension Switchboard {
         guard let newest, call.session.log[newest].seq <= place,
             case .state(let change) = call.session.log[newest].content, change.state != .ended
         else { return }
-        send(call.frames[newest], to: connection)
+        send(call.frames[newest], at: place, of: call, to: connection)
     }
 
     /// Notifies a device of the calls that ended without its knowledge.
@@ -97,6 +103,7 @@ extension Switchboard {
             atRest.formUnion(self.callsAtRest(callID, for: connection.user, with: nil, besides: found))
         }
         guard atRest.isEmpty else {
+            holdOpen(connection)
             park(.sync(cursors, id: id, connection.id), until: atRest.sorted())
             return
         }
@@ -117,6 +124,7 @@ extension Switchboard {
             connection.replays.append(.frame(ServerFrame.ack(id: id)))
         }
         continueReplays(to: connection)
+        updateBond(of: connection)
     }
 
     /// Appends a call's log to the replays of a connection.
@@ -138,6 +146,7 @@ extension Switchboard {
             case .frame(let frame):
                 connection.replays.removeFirst()
                 send(frame, to: connection)
+                if connection.isBound { updateBond(of: connection) }
             case .log(let number, let side, let place, let isOpening):
                 guard let call = calls[number] else {
                     connection.replays.removeFirst()
@@ -149,7 +158,7 @@ extension Switchboard {
                     connection.replays[0] = .log(number, side, from: index + 1, isOpening: isOpening)
                     metrics.delivered += 1
                     trace(call, .replayed(connection.id, seq: call.session.log[index].seq))
-                    send(call.frames[index], to: connection)
+                    send(call.frames[index], at: call.session.log[index].seq, of: call, to: connection)
                     continue
                 }
                 connection.replays.removeFirst()
@@ -204,7 +213,7 @@ extension Switchboard {
             guard case .state(let change) = entry.content, change.state == .ended,
                 call.session.sees(entry, side: side, device: connection.device)
             else { continue }
-            send(call.frames[index], to: connection)
+            send(call.frames[index], at: entry.seq, of: call, to: connection)
             return
         }
     }

@@ -36,6 +36,7 @@ extension Switchboard {
                 return
             }
             connections.enter(key, connection, as: name)
+            updateBond(of: connection)
             for member in members {
                 sendPresence(connection, in: key, true, to: member)
                 sendPresence(member, in: key, true, to: connection)
@@ -51,6 +52,7 @@ extension Switchboard {
             return
         }
         remove(connection, from: key)
+        updateBond(of: connection)
         if let id { turn.out.append(.send(connection.id, ServerFrame.ack(id: id))) }
     }
 

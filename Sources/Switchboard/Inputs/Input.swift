@@ -16,6 +16,18 @@ extension Switchboard {
         /// (``Switchboard/deviceIdentity(opening:)``). `seen` is the newest `seq` of each log that is known to have
         /// reached the device.
         indirect case joined(ConnectionID, Principal, device: DeviceID?, seen: [LogIdentity: UInt64])
+        /// A connection that an earlier owner of the calls had opened and welcomed continues here.
+        ///
+        /// `device` is the device that the address named, and `openFor` the time since the connection was opened. `seen`
+        /// is the newest mark of each log (``Output/marked(_:_:seq:)``): the log is replayed from behind it, and a log
+        /// without a mark is replayed whole. A connection that was bound (``Output/bound(_:_:)``) must not be adopted.
+        indirect case adopted(
+            ConnectionID,
+            Principal,
+            device: DeviceID?,
+            openFor: Moment.Duration,
+            seen: [CallNumber: UInt64]
+        )
         /// A text frame was received; it is valid UTF-8.
         case received(ConnectionID, [UInt8])
         /// The pong to the ping of this number was received: the ping and all that was written before it have arrived.
@@ -55,6 +67,17 @@ extension Switchboard {
     public enum Output: Sendable {
         /// Send a frame; its first `Frame.headroom` bytes are left free for the transport's header.
         case send(ConnectionID, [UInt8])
+        /// The next output sends a connection the entry `seq` of this call's log; it replaces the log's earlier mark.
+        ///
+        /// Such outputs come only under ``Policy/marksLogs``. The marks of a connection tell the next owner of the calls
+        /// what the connection was written (``Input/adopted(_:_:device:openFor:seen:)``).
+        case marked(ConnectionID, CallNumber, seq: UInt64)
+        /// From now on a connection has state that the next owner of the calls cannot restore (`true`), or it has none
+        /// any more (`false`).
+        ///
+        /// The state is a room, a watched user, a renewed token, or a frame whose acknowledgement is still to come
+        /// although its changes are durable. Such outputs come only under ``Policy/marksLogs``.
+        case bound(ConnectionID, Bool)
         /// Send a ping with this number, after the frames that were sent before. Only the last of a connection's pings
         /// in one turn need be sent.
         case ping(ConnectionID, UInt64)

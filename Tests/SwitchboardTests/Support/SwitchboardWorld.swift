@@ -46,6 +46,11 @@ final class SwitchboardWorld {
     /// The connections that were closed, in order, each with its close reason.
     private(set) var farewells: [(connection: ConnectionID, reason: String)] = []
     private(set) var pings: [ConnectionID: Int] = [:]
+    /// For each connection that was pinged, the number before its first ping.
+    private(set) var pingBases: [ConnectionID: UInt64] = [:]
+    private var adopted: Set<ConnectionID> = []
+    /// The marks and bonds that were put out, and the frames between them, by connection and in order.
+    private(set) var marks: [ConnectionID: [Mark]] = [:]
     private(set) var pushes: [OutgoingPush] = []
     private(set) var cancelled: [PushID] = []
     private(set) var notes: [Switchboard.Note] = []
@@ -94,7 +99,9 @@ final class SwitchboardWorld {
     }
 
     /// Answers the newest ping that a connection was sent.
-    func pong(_ connection: ConnectionID) { give(.ponged(connection, UInt64(pings[connection, default: 0]))) }
+    func pong(_ connection: ConnectionID) {
+        give(.ponged(connection, pingBases[connection, default: 0] + UInt64(pings[connection, default: 0])))
+    }
 
     /// Lets time pass, and wakes the switchboard at each of its deadlines, as the gateway does.
     func wait(_ duration: Moment.Duration) {
@@ -136,6 +143,20 @@ final class SwitchboardWorld {
         return id
     }
 
+    /// Hands over a connection of a user's named device, or of a client that named none, that an earlier owner had.
+    func adopt(
+        _ principal: Principal,
+        _ device: String? = nil,
+        openFor: Moment.Duration = .seconds(60),
+        seen: [CallNumber: UInt64] = [:]
+    ) -> ConnectionID {
+        lastConnection += 1
+        let id = ConnectionID(rawValue: lastConnection)
+        adopted.insert(id)
+        give(.adopted(id, principal, device: device.flatMap { DeviceID($0) }, openFor: openFor, seen: seen))
+        return id
+    }
+
     /// Opens a connection; returns the code with which it was closed immediately, if it was.
     func closing(_ user: String, _ device: String) throws -> UInt16? {
         let id = try open(user, device)
@@ -171,10 +192,18 @@ final class SwitchboardWorld {
 
     private func take(_ output: Switchboard.Output) {
         switch output {
-        case .send(let id, let bytes): frames[id, default: []].append(Frame(bytes))
+        case .send(let id, let bytes):
+            let frame = Frame(bytes)
+            frames[id, default: []].append(frame)
+            marks[id, default: []].append(.frame(frame.type))
+        case .marked(let id, let call, let seq): marks[id, default: []].append(.mark(call.rawValue, seq))
+        case .bound(let id, let isBound): marks[id, default: []].append(.bound(isBound))
         case .ping(let id, let number):
             pings[id, default: 0] += 1
-            #expect(number == UInt64(pings[id, default: 0]), "they are numbered from 1")
+            // Pings are numbered from 1, and those of an adopted connection from another number.
+            let base = pingBases[id] ?? (adopted.contains(id) ? number - 1 : 0)
+            pingBases[id] = base
+            #expect(number - base == UInt64(pings[id, default: 0]), "they are numbered in order")
         case .close(let id, let code, let reason, _):
             if closes[id] == nil { closes[id] = code }
             farewells.append((id, reason))
@@ -235,6 +264,13 @@ final class SwitchboardWorld {
     ) -> SwitchboardWorld {
         SwitchboardWorld(adjust, stored: kept.state(uncleanStarts: uncleanStarts), at: now + .seconds(seconds))
     }
+}
+
+/// An output that concerns the next owner of a connection, or a frame between such outputs, by its type.
+enum Mark: Equatable {
+    case mark(Int64, UInt64)
+    case bound(Bool)
+    case frame(String)
 }
 
 /// A frame as a client reads it.

@@ -9,7 +9,7 @@ import StoreWriting
 final class Writer: Sendable {
     let queue = WriterQueue()
 
-    private let thread = WriterThread()
+    private let thread = WriterThread<StoredState>()
     private let folder: DataFolder
     private let faults: Faults?
     private let lockWait: LockWait

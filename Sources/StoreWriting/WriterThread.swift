@@ -2,13 +2,13 @@ package import CallPorts
 import Threads
 
 /// The thread of a store that writes: its start, its end, and the result of the opening.
-package final class WriterThread: Sendable {
+package final class WriterThread<Opened: Sendable>: Sendable {
     /// The threads of the store; this one is among them.
     package let threads = StoreThreads()
 
     private struct State {
         /// The result of the opening, until it is taken.
-        var opened: Result<StoredState, StoreFailure>?
+        var opened: Result<Opened, StoreFailure>?
         var isRunning = false
     }
 
@@ -19,12 +19,13 @@ package final class WriterThread: Sendable {
 
     /// Starts the thread and waits until its work has opened the database, or has failed.
     ///
-    /// `work`: Calls `opened` once with the state read, and then serves the queue until the store is closed or dropped.
+    /// `work`: Calls `opened` once with what it has read, and then serves requests until the store is closed or dropped.
     package func start(
-        _ work: @escaping @Sendable (_ opened: (StoredState) -> Void) throws(StoreFailure) -> Void
-    ) throws(StoreFailure) -> StoredState {
+        named name: String = "store writer",
+        _ work: @escaping @Sendable (_ opened: (Opened) -> Void) throws(StoreFailure) -> Void
+    ) throws(StoreFailure) -> Opened {
         try state.withLock { state throws(StoreFailure) in
-            try threads.run(named: "store writer") { self.run(work) }
+            try threads.run(named: name) { self.run(work) }
             state.isRunning = true
         }
         return try state.wait { $0.opened.take() }.get()
@@ -39,9 +40,9 @@ package final class WriterThread: Sendable {
         state.wait { $0.isRunning ? nil : () }
     }
 
-    private func run(_ work: (_ opened: (StoredState) -> Void) throws(StoreFailure) -> Void) {
+    private func run(_ work: (_ opened: (Opened) -> Void) throws(StoreFailure) -> Void) {
         do throws(StoreFailure) {
-            try work { stored in state.withLock { $0.opened = .success(stored) } }
+            try work { opened in state.withLock { $0.opened = .success(opened) } }
         } catch {
             state.withLock { $0.opened = .failure(error) }
         }

@@ -60,6 +60,9 @@ public struct Parameters: Sendable {
         add(TypeID.bytea) { $0.append(contentsOf: value.utf8) }
     }
 
+    /// Adds bytes (`bytea`).
+    public mutating func add(bytes: [UInt8]) { add(TypeID.bytea) { $0.append(contentsOf: bytes) } }
+
     /// Adds a column of integers (`bigint[]`).
     public mutating func add(_ column: Column<Int64>) { add(TypeID.int8s) { column.write(to: &$0, TypeID.int8) } }
 

@@ -12,6 +12,9 @@ extension Connection {
         case queries
         /// Queries of an operator's command, also to a standby; each may take 60 s.
         case operators
+        /// The list of nodes, and reading who owns the calls. A lost update of the list does no harm, so its commits
+        /// wait neither for the disk nor for a standby, and each statement may take 1 s.
+        case register
     }
 
     /// Connects, checks that the store can use the server and the database, and makes the settings on which it relies.
@@ -23,19 +26,25 @@ extension Connection {
         for purpose: Purpose,
         waiting wait: ResponseWait? = nil
     ) throws(StoreFailure) -> Connection {
-        do throws(PostgresError) {
-            let connection = try Connection(options.settings)
-            connection.responseWait = wait
-            if let reason = connection.reasonToRefuse(options) {
-                throw PostgresError(state: .refused, message: reason, statement: "")
-            }
-            try connection.execute(SQL("session settings", settings(options, purpose)))
-            return connection
-        } catch  where error.state == .refused {
-            throw StoreFailure(error.message)
-        } catch {
-            throw StoreFailure(error, options)
+        do throws(PostgresError) { return try connect(options, for: purpose, waiting: wait) } catch {
+            throw StoreFailure(connecting: error, options)
         }
+    }
+
+    /// Connects as ``open(_:for:waiting:)`` does, and throws the error itself; `StoreFailure.init(connecting:_:)`
+    /// explains it.
+    static func connect(
+        _ options: StoreOptions,
+        for purpose: Purpose,
+        waiting wait: ResponseWait?
+    ) throws(PostgresError) -> Connection {
+        let connection = try Connection(options.settings)
+        connection.responseWait = wait
+        if let reason = connection.reasonToRefuse(options) {
+            throw PostgresError(state: .refused, message: reason, statement: "")
+        }
+        try connection.execute(SQL("session settings", settings(options, purpose)))
+        return connection
     }
 
     /// Returns why the store cannot use the server or the database; `nil` if it can.
@@ -60,18 +69,34 @@ extension Connection {
             case .commits: "SET statement_timeout = 0; SET lock_timeout = '2s'"
             case .queries: "SET statement_timeout = '10s'; SET default_transaction_read_only = on"
             case .operators: "SET statement_timeout = '60s'; SET default_transaction_read_only = on"
+            case .register: "SET statement_timeout = '1s'"
             }
-        // Only PostgreSQL 17 and later have `transaction_timeout`.
         // With `off`, a crash of the database could lose confirmed commits; with `local`, a fail-over to a synchronous
         // standby could. Every other value stays.
+        let durability =
+            switch purpose {
+            case .register: "SET synchronous_commit = off"
+            case .commits, .queries, .operators:
+                """
+                SELECT set_config('synchronous_commit', 'on', false)
+                WHERE current_setting('synchronous_commit') IN ('off', 'local')
+                """
+            }
+        // Only PostgreSQL 17 and later have `transaction_timeout`.
         return """
             SET search_path TO \(options.quotedSchema); \(timeouts);
             SET idle_in_transaction_session_timeout = 0; SET default_transaction_isolation = 'read committed';
             SET jit = off;
             SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';
-            SELECT set_config('synchronous_commit', 'on', false)
-            WHERE current_setting('synchronous_commit') IN ('off', 'local')
+            \(durability)
             """
+    }
+}
+
+extension StoreFailure {
+    /// Creates a failure that explains to the operator why there is no usable connection.
+    init(connecting error: PostgresError, _ options: StoreOptions) {
+        if error.state == .refused { self.init(error.message) } else { self.init(error, options) }
     }
 }
 

@@ -34,14 +34,12 @@ public struct DatabaseImport {
         options.leaseMilliseconds = Self.leaseMilliseconds
         let connection = try Connection.open(options, for: .commits)
         let ownership = Ownership(options: options)
-        let version = try Schema.prepare(connection, options)
-        let (claim, _) = try ownership.claim(on: connection) { false }
+        try Schema.prepare(connection, options, unless: options.ownerWait.isOver)
+        let (claim, _) = try ownership.claim(on: connection, unless: options.ownerWait.isOver)
         let fence = ownership.fence(claim, ticket: nil)
         // If the release fails, the lease runs out by itself. A server on this machine does not wait for that.
         defer { _ = try? ownership.release(claim, on: connection) }
-        do throws(PostgresError) { try Schema.migrate(connection, from: version, after: fence) } catch {
-            throw StoreFailure(error, options)
-        }
+        try Schema.requireKnown(connection, options)
         do throws(StoreFailure) {
             try fill(connection, options, after: fence, source)
         } catch {

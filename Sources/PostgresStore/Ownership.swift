@@ -1,6 +1,7 @@
 import CallPorts
 import Glibc
 import Postgres
+import Threads
 
 /// The ownership of the database: the row of the table `owner`, and the statements that check and change it.
 ///
@@ -17,7 +18,7 @@ struct Ownership {
     }
 
     /// The row `owner`, as it was read before a claim.
-    private struct OwnerRow {
+    private struct RowBeforeClaim {
         let epoch: Int64
         /// The newest ticket that the owner has committed; 0 = none.
         let ticket: Int64
@@ -38,6 +39,8 @@ struct Ownership {
     private static let loadingFactor: Int64 = 20
 
     let options: StoreOptions
+    /// The node to which ``release(_:on:)`` releases the database; `nil` = to any server.
+    var heir = Monitor<NodeID?>(nil)
 
     // MARK: Claiming
 
@@ -46,17 +49,24 @@ struct Ownership {
     ///
     /// No data may be read before this function returns, because the previous owner may commit until then.
     ///
-    /// `isAbandoned` returns whether the store was dropped, which ends the wait.
+    /// A server that is one of several nodes waits for nothing: it claims as its ``NodeClaim`` says.
+    ///
+    /// `isOver` returns whether the wait must end.
     /// - Returns: The claim, and the number of earlier claims without a release, as stored, so it may be an impossible
     ///   value.
     func claim(
         on connection: Connection,
-        unless isAbandoned: () -> Bool
+        unless isOver: () -> Bool
     ) throws(StoreFailure) -> (claim: Claim, uncleanStarts: Int64) {
         do throws(PostgresError) {
             let nonce = Int64.random(in: .min ... .max)
+            if let nodeClaim = options.nodeClaim {
+                let epoch = Int64(clamping: nodeClaim.after.rawValue)
+                if let won = try attempt(after: epoch, nil, nonce, on: connection) { return won }
+                throw PostgresError(state: Self.lost, message: "another node has claimed", statement: "claim")
+            }
             let start = ContinuousClock.now
-            var first: OwnerRow?
+            var first: RowBeforeClaim?
             while true {
                 guard let row = try readRow(on: connection) else {
                     throw PostgresError(
@@ -66,7 +76,7 @@ struct Ownership {
                     )
                 }
                 if mayBeClaimed(row) {
-                    if let won = try attempt(row, nonce, on: connection) { return won }
+                    if let won = try attempt(after: row.epoch, row, nonce, on: connection) { return won }
                     continue
                 }
                 if first == nil { options.ownerWait.waits(row.node) }
@@ -75,8 +85,8 @@ struct Ownership {
                 // counts.
                 let isRenewed = first?.leaseEnd != row.leaseEnd
                 let waited = ContinuousClock.now - start
-                let isOver = isRenewed && waited >= .milliseconds(options.ownerWait.milliseconds)
-                if isOver || options.ownerWait.isOver() || isAbandoned() { throw Self.inUse(by: row) }
+                let isTooLong = isRenewed && waited >= .milliseconds(options.ownerWait.milliseconds)
+                if isTooLong || isOver() { throw Self.inUse(by: row) }
                 usleep(UInt32(min(row.leaseLeft + 1, 50) * 1_000))
             }
         } catch  where error.state == Self.inUse {
@@ -86,19 +96,23 @@ struct Ownership {
                 ringline, or use another database.
                 """
             )
+        } catch  where error.state == Self.lost {
+            throw StoreFailure.claimLost
         } catch { throw StoreFailure(error, options) }
     }
 
     /// Another server owns the database.
     private static let inUse = PostgresError.State(rawValue: "RLUSE")
+    /// Another claim has followed the ownership that a ``NodeClaim`` names.
+    private static let lost = PostgresError.State(rawValue: "RLLOS")
 
-    private static func inUse(by row: OwnerRow) -> PostgresError {
+    private static func inUse(by row: RowBeforeClaim) -> PostgresError {
         PostgresError(state: inUse, message: row.node, statement: "claim")
     }
 
-    private func readRow(on connection: Connection) throws(PostgresError) -> OwnerRow? {
+    private func readRow(on connection: Connection) throws(PostgresError) -> RowBeforeClaim? {
         guard let row = try connection.run(Self.read).first else { return nil }
-        return OwnerRow(
+        return RowBeforeClaim(
             epoch: row.int64(0),
             ticket: row.int64(1),
             isReleased: row.int64(2) != 0,
@@ -113,38 +127,54 @@ struct Ownership {
     ///
     /// A server that was killed and starts again on the same machine need not wait for the lease of its previous run:
     /// the connection of that run is closed.
-    private func mayBeClaimed(_ row: OwnerRow) -> Bool {
+    private func mayBeClaimed(_ row: RowBeforeClaim) -> Bool {
         row.isReleased || row.leaseLeft == 0 || !row.isConnected && row.node == options.node
     }
 
-    /// Raises the epoch, unless the row has changed since it was read.
+    /// Raises the epoch, unless it is another one than `epoch`, or the row has changed since it was read as `found`.
     /// - Returns: `nil` if the row has changed: another server has claimed, or the owner has committed.
     private func attempt(
-        _ found: OwnerRow,
+        after epoch: Int64,
+        _ found: RowBeforeClaim?,
         _ nonce: Int64,
         on connection: Connection
     ) throws(PostgresError) -> (claim: Claim, uncleanStarts: Int64)? {
         let parameters = options.parameters {
-            for number in [
-                found.epoch, found.ticket, found.leaseEnd, nonce, Self.loadingFactor * options.leaseMilliseconds,
-            ] { $0.add(number) }
-            $0.add(options.node)
-            $0.add(Int64(getpid()))
+            $0.add(epoch)
+            $0.add(found?.ticket)
+            $0.add(found?.leaseEnd)
+            $0.add(nonce)
+            $0.add(Self.loadingFactor * options.leaseMilliseconds)
+            addServer(to: &$0)
         }
-        let row = try locking(on: connection, Connection.Step(Self.claim, parameters)).first
+        let row = try locking(on: connection, Connection.Step(Self.claim, parameters), evictingUpTo: epoch).first
         return row.map { (Claim(epoch: $0.int64(0), nonce: nonce), $0.int64(1)) }
+    }
+
+    /// Adds the values that name this server in the row.
+    private func addServer(to parameters: inout Parameters) {
+        parameters.add(options.node)
+        parameters.add(Int64(getpid()))
+        parameters.add(options.nodeClaim?.node.text ?? "")
+        parameters.add(options.nodeClaim?.address ?? "")
     }
 
     /// Runs a statement that locks the row, in a transaction.
     ///
     /// If the lock is not free after 200 ms, the connection that the row names is closed, because it probably holds the
     /// lock: it belongs to an owner that is frozen, or to this server before it connected again, and a commit on it may
-    /// wait for a standby.
-    private func locking(on connection: Connection, _ step: Connection.Step) throws(PostgresError) -> Rows {
+    /// wait for a standby. The connection of a claim after `epoch` stays: its server has been faster.
+    private func locking(
+        on connection: Connection,
+        _ step: Connection.Step,
+        evictingUpTo epoch: Int64
+    ) throws(PostgresError) -> Rows {
         for _ in 0..<20 {
             do {
                 return try connection.run([Connection.Step(Self.begin), Connection.Step(Self.limit), step, Self.end])[2]
-            } catch  where error.state == .lockNotAvailable { _ = try connection.run(Self.evict) }
+            } catch  where error.state == .lockNotAvailable {
+                _ = try connection.run(Self.evict, options.parameters { $0.add(epoch) })
+            }
         }
         throw PostgresError(state: .lockNotAvailable, message: "the row stays locked", statement: step.name)
     }
@@ -184,29 +214,33 @@ struct Ownership {
         let parameters = options.parameters {
             for number in [claim.epoch, claim.nonce, options.leaseMilliseconds] { $0.add(number) }
         }
-        if let row = try locking(on: connection, Connection.Step(Self.resume, parameters)).first {
+        let resume = Connection.Step(Self.resume, parameters)
+        if let row = try locking(on: connection, resume, evictingUpTo: claim.epoch).first {
             return UInt64(max(0, row.int64(0)))
         }
         // A standby that has taken over may lack even the claim. If no other server has claimed since, it is made
         // again.
         let again = options.parameters {
             for number in [claim.epoch, claim.nonce, options.leaseMilliseconds] { $0.add(number) }
-            $0.add(options.node)
-            $0.add(Int64(getpid()))
+            addServer(to: &$0)
         }
-        return try locking(on: connection, Connection.Step(Self.reclaim, again)).first == nil ? nil : 0
+        let reclaim = Connection.Step(Self.reclaim, again)
+        return try locking(on: connection, reclaim, evictingUpTo: claim.epoch).first == nil ? nil : 0
     }
 
-    /// Releases the database, so that the next server claims it at once and counts no unclean start.
+    /// Releases the database to ``heir``, so that the next server claims it at once and counts no unclean start.
     func release(_ claim: Claim, on connection: Connection) throws(PostgresError) {
-        let parameters = options.parameters { for number in [claim.epoch, claim.nonce] { $0.add(number) } }
+        let parameters = options.parameters {
+            for number in [claim.epoch, claim.nonce] { $0.add(number) }
+            $0.add(heir.withLock { $0 }?.text ?? "")
+        }
         try connection.run([Connection.Step(Self.release, parameters)])
     }
 
     static let begin = SQL("begin", "BEGIN")
     static let commit = SQL("commit", "COMMIT")
     private static let end = Connection.Step(commit)
-    private static let limit = SQL("limit the wait", "SET LOCAL lock_timeout = \(lockMilliseconds)")
+    static let limit = SQL("limit the wait", "SET LOCAL lock_timeout = \(lockMilliseconds)")
 
     private static let read = SQL(
         "read owner",
@@ -231,8 +265,10 @@ struct Ownership {
         """
         WITH claimed AS (
             UPDATE owner SET epoch = epoch + 1, claim = $4, ticket = 0, released = false,
-                until = clock_timestamp() + $5 * interval '1 ms', node = $6, process = $7, \(ownConnection)
-            WHERE slot = 0 AND epoch = $1 AND ticket = $2 AND (extract(epoch FROM until) * 1000000)::bigint = $3
+                until = clock_timestamp() + $5 * interval '1 ms', node = $6, process = $7, node_id = $8, address = $9,
+                heir = '', \(ownConnection)
+            WHERE slot = 0 AND epoch = $1
+                AND ($2 IS NULL OR ticket = $2 AND (extract(epoch FROM until) * 1000000)::bigint = $3)
             RETURNING epoch
         ), counted AS (
             UPDATE meta SET value = least(greatest(value, 0), \(StorableRange.counts.upperBound)) + 1
@@ -246,7 +282,8 @@ struct Ownership {
         "end the owner's connection",
         """
         SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a, owner o
-        WHERE o.slot = 0 AND a.pid = o.backend AND a.backend_start = o.backend_start AND a.pid <> pg_backend_pid()
+        WHERE o.slot = 0 AND o.epoch <= $1 AND a.pid = o.backend AND a.backend_start = o.backend_start
+            AND a.pid <> pg_backend_pid()
         """
     )
 
@@ -265,7 +302,8 @@ struct Ownership {
         """
         WITH claimed AS (
             UPDATE owner SET epoch = $1, claim = $2, ticket = 0, released = false,
-                until = clock_timestamp() + $3 * interval '1 ms', node = $4, process = $5, \(ownConnection)
+                until = clock_timestamp() + $3 * interval '1 ms', node = $4, process = $5, node_id = $6, address = $7,
+                heir = '', \(ownConnection)
             WHERE slot = 0 AND epoch < $1 RETURNING epoch
         ), counted AS (
             UPDATE meta SET value = value + 1 WHERE name = 'crashes' AND EXISTS (SELECT FROM claimed)
@@ -278,8 +316,8 @@ struct Ownership {
         "release",
         """
         WITH freed AS (
-            UPDATE owner SET released = true, until = clock_timestamp() WHERE slot = 0 AND epoch = $1 AND claim = $2
-            RETURNING epoch
+            UPDATE owner SET released = true, heir = $3, until = clock_timestamp()
+            WHERE slot = 0 AND epoch = $1 AND claim = $2 RETURNING epoch
         )
         UPDATE meta SET value = greatest(0, value - 1) WHERE name = 'crashes' AND EXISTS (SELECT FROM freed)
         """

@@ -1,13 +1,14 @@
 public import CallCore
 public import CallPorts
 import StoreWriting
+import Threads
 
 /// A store that keeps calls, devices and blocks in a PostgreSQL database.
 ///
 /// One thread of the store writes. A commit that it reports as durable survives a crash of the database's machine; with
 /// a synchronous standby, it also survives the loss of that machine. A second thread runs queries. One Ringline server
 /// at a time owns the database; Decision 0017 describes how.
-public final class PostgresCallStore: CallStore {
+public final class PostgresCallStore: ReleasableStore {
     private let writer: Writer
 
     /// Creates a store in a database.
@@ -49,10 +50,18 @@ public final class PostgresCallStore: CallStore {
         writer.queue.put(WriterQueue.SubmittedQuery(query: query, id: id))
     }
 
+    /// The other nodes that the claim of a node has found; see `ClaimedStore.others`.
+    var otherNodes: Set<NodeID> { writer.otherNodes.withLock { $0 } }
+
     /// Commits what is queued, and releases the database so that another server can claim it at once.
     ///
     /// A stalled store tries once more to commit, and then gives up.
-    public func close() {
+    public func close() { close(releasingTo: nil) }
+
+    /// Commits what is queued, as ``close()`` does, and releases the database to a node; see
+    /// `ReleasableStore.close(releasingTo:)`.
+    public func close(releasingTo heir: NodeID?) {
+        writer.heir.withLock { $0 = heir }
         writer.queue.close()
         writer.joinIfStarted()
     }

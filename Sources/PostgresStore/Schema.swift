@@ -4,7 +4,7 @@ import Postgres
 /// The tables, as migrations from version to version.
 ///
 /// A released migration is never changed; a new one is added. A migration must be additive: a server of the previous
-/// version may still run queries on the tables when a new server has migrated them.
+/// version may own the database, and goes on committing after a new server has migrated the tables.
 ///
 /// Moments are milliseconds since 1970. Unsigned numbers (seq, digest, token fingerprint) are stored as the `Int64` of
 /// the same bits. PostgreSQL's `text` cannot contain U+0000, so a text that clients choose freely is stored as `bytea`;
@@ -14,9 +14,9 @@ enum Schema {
     /// The version of the schema after all migrations.
     static var version: Int64 { Int64(migrations.count) }
 
-    static let migrations = [version1]
+    static let migrations = [version1, version2]
 
-    /// The key of the advisory lock under which an empty database is set up ("ringline" in ASCII).
+    /// The key of the advisory lock under which the tables are created and migrated ("ringline" in ASCII).
     static let lock = Int64(bitPattern: 0x7269_6E67_6C69_6E65)
 
     private static let version1 = SQL(
@@ -173,14 +173,55 @@ enum Schema {
         """
     )
 
-    /// Creates the schema and the tables of version 1 if they are missing, and checks the version of the schema.
-    /// - Returns: The version of the schema.
+    /// Several servers as nodes that use one database.
+    private static let version2 = SQL(
+        "schema 2",
+        """
+        ALTER TABLE owner
+            ADD COLUMN node_id text NOT NULL DEFAULT '',  -- the owner's id as one of several nodes; '' = it is not one
+            ADD COLUMN address text NOT NULL DEFAULT '',  -- the address at which that node accepts links of other nodes
+            ADD COLUMN heir    text NOT NULL DEFAULT '';  -- the node to which the owner has released the database; '' = any
+
+        -- The nodes that run. Each node updates its row every second, so fillfactor leaves room for new versions of it.
+        CREATE TABLE node (
+            id      text        COLLATE "C" PRIMARY KEY,
+            machine text        NOT NULL,
+            address text        NOT NULL,
+            version text        NOT NULL,             -- the version of its ringline
+            seen_at timestamptz NOT NULL
+        ) WITH (fillfactor = 10);
+
+        CREATE TABLE secret (
+            name  text  PRIMARY KEY,
+            value bytea NOT NULL                      -- 'nodes': 32 random bytes with which nodes prove who they are
+        );
+        """
+    )
+
+    /// Creates the schema and its tables if they are missing, runs the migrations that are missing, and checks the
+    /// version of the schema.
+    ///
+    /// Any server migrates, also while another one owns the database: no owner can commit meanwhile, and a migration is
+    /// additive. While the owner's commits hold their locks, this waits until `isOver` returns `true`.
     /// - Throws: `StoreFailure`, also if a newer Ringline has written the database.
-    static func prepare(_ connection: Connection, _ options: StoreOptions) throws(StoreFailure) -> Int64 {
-        let found: Int64
-        do throws(PostgresError) { found = try setUp(connection, options) } catch { throw StoreFailure(error, options) }
-        try requireKnown(found, options)
-        return found
+    static func prepare(
+        _ connection: Connection,
+        _ options: StoreOptions,
+        unless isOver: () -> Bool
+    ) throws(StoreFailure) {
+        do throws(PostgresError) {
+            while try isOutdated(connection, options) { try update(connection, options, unless: isOver) }
+        } catch { throw StoreFailure(error, options) }
+        try requireKnown(connection, options)
+    }
+
+    /// Checks that no newer Ringline has written the database, whose tables exist.
+    static func requireKnown(_ connection: Connection, _ options: StoreOptions) throws(StoreFailure) {
+        let found: Int64?
+        do throws(PostgresError) { found = try versionFound(connection, options) } catch {
+            throw StoreFailure(error, options)
+        }
+        try requireKnown(found ?? 0, options)
     }
 
     /// Checks that a database has the schema of this version, without changing it.
@@ -215,47 +256,90 @@ enum Schema {
         )
     }
 
-    private static func setUp(_ connection: Connection, _ options: StoreOptions) throws(PostgresError) -> Int64 {
-        if let found = try versionFound(connection, options) { return found }
-        // If several servers start at the same time, one sets the schema up, and the others wait.
-        try connection.execute(SQL("set up", "BEGIN; SELECT pg_advisory_xact_lock(\(lock))"))
-        if try !hasSchema(connection, options) {
+    private static func isOutdated(_ connection: Connection, _ options: StoreOptions) throws(PostgresError) -> Bool {
+        try versionFound(connection, options) ?? 0 < version
+    }
+
+    /// Tries once to run the migrations that are missing, and returns if a lock is not free.
+    private static func update(
+        _ connection: Connection,
+        _ options: StoreOptions,
+        unless isOver: () -> Bool
+    ) throws(PostgresError) {
+        do throws(PostgresError) {
+            try migrate(connection, options)
+        } catch {
+            guard error.state == .lockNotAvailable, !isOver() else { throw error }
+            try connection.run([Connection.Step(rollback)])
+            guard try versionFound(connection, options) != nil else { return }
+            // An owner whose lease has run out may be frozen in a transaction. A claim would close its connection too.
+            // This fails if another server that migrates has locked the table; then the next attempt waits for it.
+            _ = try? connection.run(evictExpired)
+        }
+    }
+
+    /// Runs the migrations that are missing, all in one transaction.
+    ///
+    /// If several servers start at the same time, one migrates, and the others wait for the advisory lock.
+    private static func migrate(_ connection: Connection, _ options: StoreOptions) throws(PostgresError) {
+        let begin = [Ownership.begin, Ownership.limit, lockSchema].map { Connection.Step($0) }
+        try connection.run(begin)
+        let found = try versionFound(connection, options)
+        if let found {
+            if found < version { try connection.run([Connection.Step(lockOwner)]) }
+        } else if try !hasSchema(connection, options) {
             try connection.execute(SQL("create schema", "CREATE SCHEMA \(options.quotedSchema)"))
         }
-        if try versionFound(connection, options) == nil { try connection.execute(version1) }
-        try connection.execute(SQL("set up", "COMMIT"))
-        return try versionFound(connection, options) ?? 0
+        for migration in migrations.dropFirst(Int(clamping: max(0, found ?? 0))) { try connection.execute(migration) }
+        try connection.execute(
+            SQL("migrate", "UPDATE schema_version SET version = greatest(version, \(version)); COMMIT")
+        )
     }
 
-    /// Runs the migrations after the version `found`, each in a transaction whose first statement is the fence.
+    private static let lockSchema = SQL("lock schema", "SELECT pg_advisory_xact_lock(\(lock))")
+
+    /// Locks the table of the owner's row, so that no owner can commit.
     ///
-    /// Only the owner migrates, so that no server writes while the schema changes.
-    static func migrate(
-        _ connection: Connection,
-        from found: Int64,
-        after fence: Connection.Step
-    ) throws(PostgresError) {
-        for next in found..<version {
-            try connection.run([Connection.Step(Ownership.begin), fence])
-            try connection.execute(migrations[Int(next)])
-            try connection.execute(SQL("migrate", "UPDATE schema_version SET version = \(next + 1); COMMIT"))
-        }
-    }
+    /// With a lock on the row alone, a migration that alters the table would end in a deadlock: a commit that waits for
+    /// the row already holds a lock on the table.
+    private static let lockOwner = SQL("lock owner", "LOCK TABLE owner IN ACCESS EXCLUSIVE MODE")
+
+    private static let rollback = SQL("end migration", "ROLLBACK")
+
+    private static let evictExpired = SQL(
+        "end the connection of an expired owner",
+        """
+        SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a, owner o
+        WHERE o.slot = 0 AND o.until < clock_timestamp() AND a.pid = o.backend AND a.backend_start = o.backend_start
+            AND a.pid <> pg_backend_pid()
+        """
+    )
 
     private static func hasSchema(_ connection: Connection, _ options: StoreOptions) throws(PostgresError) -> Bool {
-        try connection.run(exists, options.parameters { $0.add(options.quotedSchema) }).first?.isNull(0) == false
+        let name = options.parameters { $0.add(options.schema) }
+        return try connection.run(existsSchema, name).first?.int64(0) == 1
     }
 
     /// Returns the version of the schema; `nil` if its tables are missing.
     static func versionFound(_ connection: Connection, _ options: StoreOptions) throws(PostgresError) -> Int64? {
-        let name = options.quotedSchema + ".schema_version"
-        guard try connection.run(existsTable, options.parameters { $0.add(name) }).first?.isNull(0) == false else {
-            return nil
-        }
-        return try connection.run(readVersion).first?.int64(0)
+        let name = options.parameters { $0.add(options.schema) }
+        guard try connection.run(existsTable, name).first?.int64(0) == 1 else { return nil }
+        // With the schema's name, the error says so if the user may not use the schema.
+        let sql = SQL("read version", "SELECT version FROM \(options.quotedSchema).schema_version")
+        return try connection.run(sql).first?.int64(0)
     }
 
-    private static let exists = SQL("find schema", "SELECT to_regnamespace($1)::text")
-    private static let existsTable = SQL("find tables", "SELECT to_regclass($1)::text")
-    private static let readVersion = SQL("read version", "SELECT version FROM schema_version")
+    // These read the catalog. `to_regclass` and `to_regnamespace` may answer from a cache, as it was when the
+    // transaction began, although this server has waited meanwhile for another one that has created the tables.
+    private static let existsSchema = SQL(
+        "find schema",
+        "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1::name)"
+    )
+    private static let existsTable = SQL(
+        "find tables",
+        """
+        SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE n.nspname = $1::name AND c.relname = 'schema_version')
+        """
+    )
 }

@@ -2,6 +2,9 @@ import CallPorts
 import Postgres
 
 extension StoreFailure {
+    /// The failure of a ``NodeClaim`` if another claim has followed the ownership that it names.
+    static let claimLost = StoreFailure("Another node has claimed the calls.")
+
     /// Creates a failure that explains an error of PostgreSQL, or of the connection to it, to the operator.
     init(_ error: PostgresError, _ options: StoreOptions) {
         let settings = options.settings
@@ -30,8 +33,8 @@ extension StoreFailure {
                 """
             case .tooManyConnections:
                 """
-                The database \(database) has no free connection, and ringline needs two; raise max_connections, or \
-                close other connections.
+                The database \(database) has no free connection, and ringline needs two, or three as one of several \
+                nodes; raise max_connections, or close other connections.
                 """
             case .diskFull: "The disk of the database \(database) is full; free some space on it."
             case .lockNotAvailable:

@@ -1,3 +1,4 @@
+import CallPorts
 import Glibc
 public import Postgres
 
@@ -22,6 +23,8 @@ public struct StoreOptions: Sendable {
     ///
     /// If the database cannot be reached, the store reports the stall after the first failed attempt to connect again.
     var stallMilliseconds: Int64 = 3_000
+    /// The claim of a server that is one of several nodes; `nil` = the server is not one, and waits for other owners.
+    var nodeClaim: NodeClaim?
     /// The limit on the confirmed commits that are kept in memory, in case a fail-over loses them.
     var recentCommitsLimit = RecentCommits.Limit(milliseconds: 300_000, bytes: 128 << 20)
 
@@ -33,6 +36,17 @@ public struct StoreOptions: Sendable {
         gethostname(&name, name.count - 1)
         node = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
+}
+
+/// A claim by a server that is one of several nodes: it is made at once, whatever the lease says.
+///
+/// `Cluster.Tenure` has decided that the node claims.
+struct NodeClaim: Sendable {
+    let node: NodeID
+    /// The address at which the node accepts links of other nodes.
+    let address: String
+    /// The ownership that the claim follows; if another claim has followed it, this one is lost.
+    let after: OwnerEpoch
 }
 
 extension StoreOptions {

@@ -3,14 +3,21 @@ import CallPorts
 import Postgres
 import RecordCoding
 import StoreWriting
+import Threads
 
 /// The thread that writes: it claims the database, commits the contents of the queue, and releases the database.
 ///
 /// All commits that are queued when a transaction begins go into that transaction, up to its size limit (group commit).
 final class Writer: Sendable {
     let queue: WriterQueue
+    /// The node to which the database is released; `nil` = to any server.
+    ///
+    /// It is set before ``queue`` is closed.
+    let heir = Monitor<NodeID?>(nil)
+    /// The other nodes that the claim of a node has found; see `ClaimedStore.others`.
+    let otherNodes = Monitor<Set<NodeID>>([])
 
-    private let thread = WriterThread()
+    private let thread = WriterThread<StoredState>()
     /// Interrupts the thread's wait for the database.
     private let wakeUp: WakeUp
     private let options: StoreOptions
@@ -44,11 +51,12 @@ final class Writer: Sendable {
     ///
     /// Only the owner holds the connection afterwards: to drop it closes it.
     private func claim(at now: Moment) throws(StoreFailure) -> (StoredState, Owner, QueryThread) {
-        let connection = try Connection.open(options, for: .commits, waiting: responseWait)
-        let ownership = Ownership(options: options)
+        let wait = StartWait(options, wakeUp) { [queue] in queue.isAbandoned }
+        let connection = try Connection.open(options, for: .commits, waiting: wait.responseWait)
+        let ownership = Ownership(options: options, heir: heir)
         let damages = DamageLog()
-        _ = try Schema.prepare(connection, options)
-        let (claim, uncleanStarts) = try ownership.claim(on: connection) { queue.isAbandoned }
+        try Schema.prepare(connection, options) { wait.isOver }
+        let (claim, uncleanStarts) = try ownership.claim(on: connection) { wait.isOver }
         let stored: StoredState
         let queries: QueryThread
         do throws(StoreFailure) {
@@ -62,27 +70,7 @@ final class Writer: Sendable {
         return (stored, Owner(options, ownership, claim, connection, queries, queue, wakeUp, report), queries)
     }
 
-    /// The rules for the waits for a response during the start, which have no limit: if a claim that waits for its
-    /// standby were cancelled, it would be visible but not replicated.
-    private var responseWait: ResponseWait {
-        var isReported = false
-        return ResponseWait(wakeUp: wakeUp) { [options, queue] statement, waited in
-            if queue.isAbandoned { return false }
-            guard waited >= .milliseconds(options.stallMilliseconds) else { return true }
-            if !isReported {
-                isReported = true
-                options.ownerWait.isDelayed(
-                    """
-                    The database \(options.settings.shown) has not responded for \(options.stallMilliseconds) ms; it \
-                    may wait for its standby, for a lock or for its disk, or the network may be cut. (\(statement))
-                    """
-                )
-            }
-            return !options.ownerWait.isOver()
-        }
-    }
-
-    /// Migrates the schema, repairs impossible values, and reads all data that a start of the server needs.
+    /// Repairs impossible values, and reads all data that a start of the server needs.
     private func load(
         _ connection: Connection,
         _ ownership: Ownership,
@@ -91,13 +79,16 @@ final class Writer: Sendable {
         _ damages: DamageLog,
         at now: Moment
     ) throws(StoreFailure) -> StoredState {
-        // The version is read again: while this server waited, the previous owner may have migrated the schema.
-        let version = try Schema.prepare(connection, options)
+        // The version is read again: while this server waited, a newer one may have migrated the schema.
+        try Schema.requireKnown(connection, options)
         do throws(PostgresError) {
-            let fence = ownership.fenceWhileLoading(claim)
-            try Schema.migrate(connection, from: version, after: fence)
             // The data is read only now: as the claim is durable, no commit of the previous owner can follow.
+            let fence = ownership.fenceWhileLoading(claim)
             try Repair(connection: connection, damages: damages, now: now).run(after: fence)
+            if let node = options.nodeClaim?.node {
+                let others = try NodeList.others(than: node, on: connection)
+                otherNodes.withLock { $0 = others }
+            }
             return try StateReader(connection: connection, damages: damages).state(uncleanStarts: uncleanStarts)
         } catch { throw StoreFailure(error, options) }
     }

@@ -87,7 +87,7 @@ func waitUntil(_ what: String, _ isSo: () throws -> Bool) throws {
 }
 
 /// A schema of a server that no other test uses.
-final class TemporarySchema: StoreContract.Storage {
+final class TemporarySchema: StoreContract.Storage, Sendable {
     let options: StoreOptions
 
     init(on server: PostgresServer? = nil) throws {
@@ -126,7 +126,7 @@ final class TemporarySchema: StoreContract.Storage {
 }
 
 extension TemporarySchema: ReaderContract.Storage {
-    var version: Int { 1 }
+    var version: Int { 2 }
 
     func makeReader() throws -> any StoreReader { try DatabaseReader(options) }
 

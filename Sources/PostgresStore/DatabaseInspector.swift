@@ -74,6 +74,15 @@ public final class DatabaseInspector {
         } catch { throw StoreFailure(error, options) }
     }
 
+    /// Returns the servers that are nodes of the database, the one that was seen last first.
+    ///
+    /// The tables must have the version of this program.
+    public func nodes() throws(StoreFailure) -> [DatabaseNode] {
+        do throws(PostgresError) { return try DatabaseNode.all(connection) } catch {
+            throw StoreFailure(error, options)
+        }
+    }
+
     /// Compares the clocks: the database read its own one in the middle of the round trip, give or take half of it.
     private func clockAhead() throws(PostgresError) -> Int64 {
         var best: (trip: Int64, ahead: Int64)?

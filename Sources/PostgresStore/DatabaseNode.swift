@@ -1,0 +1,47 @@
+import Postgres
+
+/// A server that is one of several nodes of a database, as the table `node` tells.
+public struct DatabaseNode: Equatable, Sendable {
+    /// The id of this run of the node.
+    public let id: String
+    /// The name of the node's machine.
+    public let machine: String
+    /// The address at which the node accepts links of other nodes: host and port.
+    public let address: String
+    /// The version of the node's ringline.
+    public let version: String
+    /// How long ago the node has said that it runs, in milliseconds, by the database's clock; it does so every second.
+    ///
+    /// A node that was killed stays in the table for a day.
+    public let seenMillisecondsAgo: Int64
+    /// Whether the node owns the calls, or was killed while it owned them and no server has claimed them since.
+    public let isOwner: Bool
+}
+
+extension DatabaseNode {
+    /// Reads the table, the node that was seen last first.
+    static func all(_ connection: Connection) throws(PostgresError) -> [DatabaseNode] {
+        let rows = try connection.run(query)
+        return (0..<rows.count).map { index in
+            let row = rows[index]
+            return DatabaseNode(
+                id: row.text(0),
+                machine: row.text(1),
+                address: row.text(2),
+                version: row.text(3),
+                seenMillisecondsAgo: row.int64(4),
+                isOwner: row.int64(5) != 0
+            )
+        }
+    }
+
+    private static let query = SQL(
+        "nodes",
+        """
+        SELECT n.id, machine, n.address, version,
+            greatest(0, (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::bigint),
+            EXISTS (SELECT FROM owner o WHERE slot = 0 AND o.node_id = n.id AND NOT released)
+        FROM node n ORDER BY seen_at DESC, n.id
+        """
+    )
+}

@@ -93,6 +93,31 @@ final class PostgresStandbyTests {
         )
     }
 
+    @Test("A node can still read who owns the calls, and stays in the list of nodes")
+    func read() throws {
+        let isRead = Monitor(false)
+        let register = PostgresOwnershipRegister(
+            schema.options,
+            node: try #require(NodeID("n")),
+            address: "",
+            version: "",
+            storeReport: { _ in },
+            report: { report in
+                if case .row = report { isRead.withLock { $0 = true } }
+            }
+        )
+        _ = try register.open()
+        try removeStandby()
+        try schema.execute("SET synchronous_commit = off; UPDATE node SET seen_at = to_timestamp(0)")
+        try waitUntil("the node is seen") {
+            try DatabaseInspector(schema.options).nodes().first?.seenMillisecondsAgo ?? 5_000 < 5_000
+        }
+        register.read()
+        #expect(isRead.wait(until: .now + .seconds(10)) { $0 ? true : nil } == true)
+        #expect(try ends { register.close() })
+        #expect(try DatabaseInspector(schema.options).nodes() == [])
+    }
+
     @Test("Closing it returns if the release of the database is not confirmed, and reports no stall")
     func closed() throws {
         let reports = StoreReports()

@@ -1,0 +1,155 @@
+import CallCore
+import CallPorts
+import Postgres
+import StoreWriting
+import Threads
+
+/// The threads of a node's register: one that reads the row `owner` and keeps the list of nodes, and one that claims.
+final class RegisterThread: Sendable {
+    enum Ending { case closing, abandoned }
+
+    /// The requests, and the end.
+    private struct Control {
+        /// How many readings were requested.
+        var reads = 0
+        /// The ownerships after which claims were requested, in order.
+        var claims: [OwnerEpoch] = []
+        var ending: Ending?
+    }
+
+    private let options: StoreOptions
+    private let entry: NodeList.Entry
+    private let storeReport: @Sendable (StoreReport) -> Void
+    private let report: @Sendable (OwnershipReport) -> Void
+    private let thread = WriterThread<[UInt8]>()
+    private let control = Monitor(Control())
+    /// Interrupts waits for the database.
+    private let wakeUp = WakeUp()
+
+    /// How often the node says that it runs.
+    private static let interval = Duration.seconds(1)
+
+    init(
+        _ options: StoreOptions,
+        _ entry: NodeList.Entry,
+        storeReport: @escaping @Sendable (StoreReport) -> Void,
+        report: @escaping @Sendable (OwnershipReport) -> Void
+    ) {
+        self.options = options
+        self.entry = entry
+        self.storeReport = storeReport
+        self.report = report
+    }
+
+    /// Starts the threads, and waits until the node is in the list, or until that has failed.
+    /// - Returns: The secret of the nodes.
+    func start() throws(StoreFailure) -> [UInt8] {
+        try thread.start(named: "node register") { opened throws(StoreFailure) in
+            let secret = try self.enter()
+            let claims = try self.thread.threads.run(named: "node claims") { self.serveClaims() }
+            opened(secret)
+            self.serve()
+            claims.join()
+        }
+    }
+
+    func read() { control.withLock { $0.reads += 1 } }
+
+    func claim(after epoch: OwnerEpoch) { control.withLock { $0.claims.append(epoch) } }
+
+    /// Ends the threads, and waits for their end; see `WriterThread.joinIfStarted()`.
+    func end(_ ending: Ending) {
+        control.withLock { $0.ending = $0.ending ?? ending }
+        wakeUp.signal()
+        thread.joinIfStarted()
+    }
+
+    private var isEnding: Bool { control.withLock { $0.ending != nil } }
+
+    // MARK: The list of nodes, and the owner
+
+    /// Brings the tables to this version, enters the node into the list, and returns the secret of the nodes.
+    private func enter() throws(StoreFailure) -> [UInt8] {
+        let wait = StartWait(options, wakeUp) { self.isEnding }
+        let connection = try wait.connection(for: .commits)
+        try Schema.prepare(connection, options) { wait.isOver }
+        let secret = try NodeList.secret(on: connection, options)
+        do throws(PostgresError) { try connection.run(NodeList.enter(entry)) } catch {
+            throw StoreFailure(error, options)
+        }
+        return secret
+    }
+
+    private func serve() {
+        let connection = RegisterConnection(options, wakeUp)
+        var seenAt = ContinuousClock.now
+        while true {
+            let taken = control.wait(until: seenAt + Self.interval) { control in
+                guard control.reads > 0 || control.ending != nil else { return nil as Control? }
+                defer { control.reads = 0 }
+                return control
+            }
+            switch taken?.ending {
+            case nil: break
+            case .closing:
+                // If this fails, the other nodes see soon enough that this one no longer runs.
+                _ = try? connection.run { link throws(PostgresError) in try link.run([NodeList.remove(entry.id)]) }
+                return
+            case .abandoned: return
+            }
+            if let taken { read(times: taken.reads, on: connection) }
+            guard .now >= seenAt + Self.interval else { continue }
+            seenAt = .now
+            // The next attempt is a second later. The other nodes learn of a failure that lasts from their own links.
+            _ = try? connection.run { link throws(PostgresError) in try link.run(NodeList.enter(entry)) }
+        }
+    }
+
+    /// Reads the row once, and reports it for each request.
+    private func read(times count: Int, on connection: RegisterConnection) {
+        let result: OwnershipReport
+        do throws(StoreFailure) {
+            result = .row(try connection.run { link throws(PostgresError) in try OwnerRow.read(link) })
+        } catch { result = .unreadable(error) }
+        for _ in 0..<count { report(result) }
+    }
+
+    // MARK: Claims
+
+    private func serveClaims() {
+        while let epoch = nextClaim() {
+            guard let result = claimNow(after: epoch) else { return }
+            report(result)
+        }
+    }
+
+    /// Waits for the next request; returns `nil` when the register ends.
+    private func nextClaim() -> OwnerEpoch? {
+        control.wait { control in
+            if control.ending != nil { return .some(nil) }
+            return control.claims.isEmpty ? nil : .some(control.claims.removeFirst())
+        }
+    }
+
+    /// Claims the calls with a store; returns `nil` when the register ends.
+    private func claimNow(after epoch: OwnerEpoch) -> OwnershipReport? {
+        var options = options
+        options.nodeClaim = NodeClaim(node: entry.id, address: entry.address, after: epoch)
+        options.ownerWait.isOver = { [control, isOver = options.ownerWait.isOver] in
+            control.withLock { $0.ending != nil } || isOver()
+        }
+        let store = PostgresCallStore(options, report: storeReport)
+        do throws(StoreFailure) {
+            let state = try store.open(at: Moment(milliseconds: SystemClock.wall()))
+            guard !isEnding else {
+                store.close()
+                return nil
+            }
+            let claimed = OwnerEpoch(rawValue: epoch.rawValue + 1)
+            return .claimed(ClaimedStore(epoch: claimed, store: store, state: state, others: store.otherNodes))
+        } catch {
+            if isEnding { return nil }
+            return error == .claimLost ? .claimLost : .claimFailed(error)
+        }
+    }
+}

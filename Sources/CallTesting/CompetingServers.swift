@@ -7,14 +7,15 @@ final class CompetingServers {
     /// A server, of which a case needs only the store.
     final class Server {
         let node: String
-        let reports = StoreReports()
+        let reports: StoreReports
         fileprivate var store: (any CallStore)?
         private var ticket: UInt64 = 0
 
-        fileprivate init(node: String, storage: any OwnershipContract.Storage) {
+        /// A server with a store that passes its reports to `reports`.
+        init(node: String, reports: StoreReports, store: any CallStore) {
             self.node = node
-            let reports = reports
-            store = storage.makeStore(node: node) { reports.add($0) }
+            self.reports = reports
+            self.store = store
         }
 
         @discardableResult
@@ -81,7 +82,8 @@ final class CompetingServers {
 
     /// Returns a new server on a machine, with a store that is not open yet.
     func server(_ node: String) -> Server {
-        let server = Server(node: node, storage: storage)
+        let reports = StoreReports()
+        let server = Server(node: node, reports: reports, store: storage.makeStore(node: node) { reports.add($0) })
         servers.append(server)
         return server
     }

@@ -19,6 +19,13 @@ struct PostgresStoreContractTests {
         arguments: OwnershipContract.cases
     )
     func ownership(_ promise: OwnershipContract.Case) throws { try promise.run(at: try ProxiedSchema()) }
+
+    @Test(
+        "The PostgreSQL register meets the contract of a register of owners and nodes",
+        .timeLimit(.minutes(2)),
+        arguments: RegisterContract.cases
+    )
+    func register(_ promise: RegisterContract.Case) throws { try promise.run(at: try ProxiedSchema()) }
 }
 
 /// A schema that only one case uses; each machine reaches PostgreSQL through a proxy of its own, which causes faults.
@@ -43,8 +50,12 @@ private final class ProxiedSchema: OwnershipContract.Storage {
         options.node = node
         options.stallMilliseconds = 500
         options.leaseMilliseconds = leaseMilliseconds
-        do { options.settings = try server.settings(port: proxies[node]?.port) } catch { Issue.record(error) }
+        do { options.settings = try settings(of: node) } catch { Issue.record(error) }
         return PostgresCallStore(options, report: report)
+    }
+
+    private func settings(of machine: String) throws -> ConnectionSettings {
+        try server.settings(port: proxies[machine]?.port, name: schema.options.schema)
     }
 
     func cause(_ fault: OwnershipContract.Fault, at node: String) { proxies[node]?.cause(fault) }
@@ -59,6 +70,28 @@ private final class ProxiedSchema: OwnershipContract.Storage {
             SELECT pg_terminate_backend(backend::integer) FROM owner;
             COMMIT
             """
+        )
+    }
+}
+
+extension ProxiedSchema: RegisterContract.Storage {
+    func makeRegister(
+        node: NodeID,
+        storeReport: @escaping @Sendable (StoreReport) -> Void,
+        report: @escaping @Sendable (OwnershipReport) -> Void
+    ) -> any OwnershipRegister {
+        var options = schema.options
+        options.node = String(node.text.prefix { $0 != "-" })
+        // So long that no claim of a case can rely on its end.
+        options.leaseMilliseconds = 30_000
+        do { options.settings = try settings(of: options.node) } catch { Issue.record(error) }
+        return PostgresOwnershipRegister(
+            options,
+            node: node,
+            address: node.text,
+            version: "1",
+            storeReport: storeReport,
+            report: report
         )
     }
 }

@@ -160,7 +160,7 @@ struct ServeSettingsTests {
             "listen", "admin-listen", "ring-timeout", "probe-timeout", "disconnect-grace", "busy-policy",
             "caller-name", "apns-environment", "max-connections", "loops", "jwt-require-expiry", "stun-url", "turn-url",
             "turn-ttl", "trusted-proxy", "rings-per-pair", "rings-per-callee",
-            "log-level", "log-format",
+            "log-level", "log-format", "node-listen", "lease",
         ]
     )
     func wrong(_ name: String) {

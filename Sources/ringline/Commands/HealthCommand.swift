@@ -54,9 +54,9 @@ struct HealthCheck {
         do throws(ClientSocket.Unreachable) {
             socket = try .connected(host: address.host, port: address.port, until: end)
         } catch {
-            throw UsageError("cannot connect to http://\(addressText): \(error)")
+            throw UsageError("cannot connect to http://\(address.text): \(error)")
         }
-        let request = "GET \(path) HTTP/1.1\r\nHost: \(addressText)\r\nConnection: close\r\n\r\n"
+        let request = "GET \(path) HTTP/1.1\r\nHost: \(address.text)\r\nConnection: close\r\n\r\n"
         guard socket.send(Array(request.utf8)) else { throw noResponse }
         var response: [UInt8] = []
         // A server that sends only a byte now and then is not healthy either, so the whole response has a time limit.
@@ -69,11 +69,7 @@ struct HealthCheck {
         throw noResponse
     }
 
-    private var addressText: String {
-        (address.host.contains(":") ? "[\(address.host)]" : address.host) + ":\(address.port)"
-    }
-
-    private var noResponse: UsageError { UsageError("no response from http://\(addressText)") }
+    private var noResponse: UsageError { UsageError("no response from http://\(address.text)") }
 
     /// Returns status and body; `nil` while the response is incomplete.
     private static func parse(_ response: [UInt8]) -> (status: Int, body: String)? {

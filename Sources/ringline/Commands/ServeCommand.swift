@@ -13,6 +13,9 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Self.help("store")) var store: String?
     @Option(help: Self.help("store-password-file")) var storePasswordFile: String?
     @Option(help: Self.help("wait-for-data")) var waitForData: String?
+    @Option(help: Self.help("node-listen")) var nodeListen: String?
+    @Option(help: Self.help("node-address")) var nodeAddress: String?
+    @Option(help: Self.help("lease")) var lease: String?
     @Option(help: Self.help("jwt-secret-file")) var jwtSecretFile: String?
     @Option(help: Self.help("jwt-public-key-file")) var jwtPublicKeyFile: String?
     @Option(help: Self.help("jwks-file")) var jwksFile: String?
@@ -65,6 +68,7 @@ struct ServeOptions: ParsableArguments {
         let single: [String: String?] = [
             "listen": listen, "admin-listen": adminListen, "data": data, "store": store,
             "store-password-file": storePasswordFile, "wait-for-data": waitForData,
+            "node-listen": nodeListen, "node-address": nodeAddress, "lease": lease,
             "jwt-secret-file": jwtSecretFile,
             "jwt-public-key-file": jwtPublicKeyFile, "jwks-file": jwksFile, "jwks-url": jwksUrl,
             "jwks-ca-file": jwksCaFile,

@@ -219,6 +219,7 @@ struct ServerApplication {
         report: @escaping @Sendable (StoreReport) -> Void
     ) throws(UsageError) -> any CallStore {
         var options = try StoreOptions(database, passwordFile: settings.storePasswordFile)
+        options.leaseMilliseconds = settings.leaseMilliseconds
         let shown = database.shown
         options.ownerWait = OwnerWait(
             milliseconds: settings.waitsForData,

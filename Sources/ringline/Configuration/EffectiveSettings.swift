@@ -18,6 +18,9 @@ extension SettingsSource {
         return file[setting.name] == nil ? .standard : .file
     }
 
+    /// Returns whether a setting has a value that is not its default.
+    func isGiven(_ name: String) -> Bool { Setting.named(name).map { provenance(of: $0) != .standard } ?? false }
+
     /// Returns a table of all settings in three columns: name, value and source.
     ///
     /// The value of a secret setting is the path of a file, and only that path is shown. If no such file exists, the

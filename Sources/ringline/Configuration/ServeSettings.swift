@@ -16,6 +16,10 @@ struct ServeSettings {
     let store: ConnectionSettings?
     /// The file with the password for the PostgreSQL database.
     let storePasswordFile: String?
+    /// How long the lease on the PostgreSQL database lasts after the owner's last commit, in milliseconds.
+    let leaseMilliseconds: Int64
+    /// The settings of one node of several; `nil` = this server owns its store alone.
+    let nodes: NodeSettings?
     /// The longest wait for another server to release the data folder or the database, in milliseconds.
     let waitsForData: Int64
     let jwtSecretFile: String?
@@ -72,6 +76,8 @@ struct ServeSettings {
         guard store == nil || data != ":memory:" else {
             throw UsageError("\(source.origin(of: "store")): cannot be used with --data :memory:, which keeps nothing")
         }
+        leaseMilliseconds = try NodeSettings.lease(source, store: store)
+        nodes = try NodeSettings(source, store: store, leaseMilliseconds: leaseMilliseconds)
         waitsForData = try source.value("wait-for-data") == "0" ? 0 : source.milliseconds("wait-for-data")
         jwtSecretFile = try source.value("jwt-secret-file")
         jwtPublicKeyFile = try source.value("jwt-public-key-file")
@@ -99,6 +105,7 @@ struct ServeSettings {
         var policy = try Self.policy(source)
         // Another server may take the database over, and refuse what this one has decided.
         policy.withholdsDecisions = store != nil
+        // With the member of `Policy`: policy.marksLogs = nodes != nil
         self.policy = policy
     }
 

@@ -63,6 +63,27 @@ struct Setting: Sendable {
                 "How long to wait for a data folder or a database that another ringline still uses, as in a rolling restart; 0 = do not wait."
         ),
         Setting(
+            name: "node-listen",
+            placeholder: "HOST:PORT",
+            fallback: nil,
+            meaning:
+                "Where this server accepts links of others on the same --store, as one node of several. Links are not encrypted: keep it private."
+        ),
+        Setting(
+            name: "node-address",
+            placeholder: "HOST:PORT",
+            fallback: nil,
+            meaning:
+                "Where the other nodes reach this one; default: --node-listen, with the machine's host name for 0.0.0.0 and [::]."
+        ),
+        Setting(
+            name: "lease",
+            placeholder: "SECONDS",
+            fallback: "3",
+            meaning:
+                "How long a server that cannot be reached keeps the database of --store before another one may claim it, 1 to 60."
+        ),
+        Setting(
             name: "jwt-secret-file",
             placeholder: "FILE",
             fallback: nil,

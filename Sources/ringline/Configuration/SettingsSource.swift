@@ -104,9 +104,16 @@ struct ListenAddress: Equatable {
             return nil
         }
         guard !host.isEmpty else { return nil }
+        self.init(host: host, port: port)
+    }
+
+    init(host: String, port: Int) {
         self.host = host
         self.port = port
     }
+
+    /// The address as `HOST:PORT`; an IPv6 host is in brackets.
+    var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
 
 /// A configuration file: one `name = value` per line.

@@ -12,6 +12,21 @@ package final class ClientSocket {
         fileprivate let bytes: [UInt8]
     }
 
+    /// Returns whether a server could listen on one address of a host now: 0, or the number of the system's error.
+    ///
+    /// It binds a socket to the address for a moment, and accepts nothing.
+    package static func errorOfListening(on address: Address) -> Int32 {
+        let socket = Glibc.socket(address.family, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard socket >= 0 else { return errno }
+        defer { close(socket) }
+        var isReused: Int32 = 1
+        setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &isReused, socklen_t(MemoryLayout<Int32>.size))
+        return address.bytes.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return EINVAL }
+            return bind(socket, base.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count)) == 0 ? 0 : errno
+        }
+    }
+
     /// The reason why there is no connection, in words.
     package struct Unreachable: Error, CustomStringConvertible {
         package let description: String

@@ -6,25 +6,27 @@ import PostgresStore
 extension Doctor {
     private static let subject = "database"
 
-    /// Checks the PostgreSQL database; returns an empty array if the settings name none.
-    func database() -> [Finding] {
-        guard let store = settings.store else { return [] }
+    /// Checks the PostgreSQL database; returns no findings if the settings name none.
+    ///
+    /// `nodes` is the database's list of nodes; `nil` if it cannot be read.
+    func database() -> (findings: [Finding], nodes: [ListedNode]?) {
+        guard let store = settings.store else { return ([], nil) }
         do throws(UsageError) {
             let options = try StoreOptions(store, passwordFile: settings.storePasswordFile)
             return try findings(options)
         } catch {
-            return [
-                .error(
-                    Self.subject,
-                    error.description,
-                    fix:
-                        "see 'The database in PostgreSQL' on the page Operating; the server could not use this database"
-                )
-            ]
+            let finding = Finding.error(
+                Self.subject,
+                error.description,
+                fix: "see 'The database in PostgreSQL' on the page Operating; the server could not use this database"
+            )
+            return ([finding], nil)
         }
     }
 
-    private func findings(_ options: StoreOptions) throws(UsageError) -> [Finding] {
+    private func findings(
+        _ options: StoreOptions
+    ) throws(UsageError) -> (findings: [Finding], nodes: [ListedNode]?) {
         do throws(StoreFailure) {
             let inspector = try DatabaseInspector(options)
             let facts = try inspector.facts()
@@ -36,10 +38,12 @@ extension Doctor {
             findings.append(Rating.clock(ofDatabase: facts.clockAheadMilliseconds))
             findings.append(tables(facts))
             if let owner = facts.owner { findings.append(.ok("database owner", DatabaseOwner.text(owner))) }
-            if facts.schemaVersion == DatabaseFacts.knownSchemaVersion {
-                findings.append(Self.values(try inspector.damages()))
+            guard facts.schemaVersion == DatabaseFacts.knownSchemaVersion else {
+                // A database without tables has no nodes; those of another version are not read.
+                return (findings, facts.schemaVersion == nil ? [] : nil)
             }
-            return findings
+            findings.append(Self.values(try inspector.damages()))
+            return (findings, try Self.listedNodes(inspector))
         } catch { throw UsageError(error.message) }
     }
 

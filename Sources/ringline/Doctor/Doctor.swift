@@ -23,7 +23,9 @@ struct Doctor {
         if let finding = publishedKeys() { say(finding) }
         for finding in secretFiles() { say(finding) }
         for finding in dataFolder() { say(finding) }
-        for finding in database() { say(finding) }
+        let examined = database()
+        for finding in examined.findings { say(finding) }
+        for finding in nodes(examined.nodes) { say(finding) }
         if let finding = auditLog() { say(finding) }
         say(Rating.descriptors(wanted: settings.maxConnections))
         for finding in certificate() { say(finding) }

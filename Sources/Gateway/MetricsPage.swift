@@ -38,6 +38,26 @@ struct MetricsPage {
         let clockLeaps: UInt64
         /// How far the wall clock is ahead of the server's clock, in milliseconds.
         let clockDifference: Int64
+        /// The figures of one node of several; `nil` if the server owns its store alone.
+        var node: NodeFigures?
+    }
+
+    /// The figures of a server that is one node of several.
+    struct NodeFigures {
+        /// Whether this node owns the calls.
+        let isOwner: Bool
+        /// Whether this node serves clients, as `/readyz` says.
+        let isReady: Bool
+        /// The number of the newest ownership that this node knows of; 0 = it knows of none yet.
+        let epoch: UInt64
+        /// How often this node has claimed the calls since its start.
+        let takeovers: UInt64
+        /// The established links: on the owner one for each other node, on any other node one to the owner.
+        let links: Int
+        /// The events that this node has sent to the owner and that the owner has not confirmed.
+        let unconfirmedEvents: Int
+        /// The bytes of events that wait at this node for an owner.
+        let waitingBytes: Int
     }
 
     init(_ metrics: Metrics, calls: [CallState: Int], _ surroundings: ServerFigures) {
@@ -93,7 +113,26 @@ struct MetricsPage {
         let help = "Lead of the wall clock over the server's own clock, in seconds."
         begin("ringline_clock_offset_seconds", "gauge", help)
         line("ringline_clock_offset_seconds", "", Self.seconds(surroundings.clockDifference))
+        if let node = surroundings.node { addNode(node) }
         addProcess(surroundings.process)
+    }
+
+    private mutating func addNode(_ node: NodeFigures) {
+        gauge("ringline_node_owner", "1 on the node that owns the calls.", node.isOwner ? 1 : 0)
+        gauge("ringline_node_ready", "1 while the node serves clients.", node.isReady ? 1 : 0)
+        gauge(
+            "ringline_node_epoch",
+            "Number of the newest ownership that the node knows of.",
+            Int(clamping: node.epoch)
+        )
+        counter("ringline_node_takeovers_total", "Claims of the calls by this node.", node.takeovers)
+        gauge("ringline_node_links", "Established links with other nodes.", node.links)
+        gauge(
+            "ringline_node_unconfirmed_events",
+            "Events sent to the owner and not confirmed by it.",
+            node.unconfirmedEvents
+        )
+        gauge("ringline_node_waiting_bytes", "Bytes of events that wait for an owner.", node.waitingBytes)
     }
 
     private mutating func addSessions(_ metrics: Metrics, _ surroundings: ServerFigures) {

@@ -20,10 +20,11 @@ RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0
 # shellcheck disable=SC2034
 TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind postgresql)
 
-# The packages that Deploy/test needs, such as systemd and the libraries that nginx is linked with. Then the packages
+# The packages that Deploy/test needs, such as systemd and the libraries that nginx and HAProxy are linked with. Then the packages
 # that build images without a docker engine, and the packages that run a docker engine.
 # shellcheck disable=SC2034
-DEPLOYMENT_PACKAGES=(python3 python3-venv shellcheck systemd libpcre2-8-0 libcrypt1 zlib1g)
+DEPLOYMENT_PACKAGES=(python3 python3-venv shellcheck systemd libpcre2-8-0 libcrypt1 zlib1g liblua5.3-0
+    libopentracing-c-wrapper0)
 # shellcheck disable=SC2034
 IMAGE_PACKAGES=(buildah podman runc debootstrap)
 # shellcheck disable=SC2034

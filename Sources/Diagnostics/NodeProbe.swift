@@ -35,7 +35,9 @@ package enum NodeProbe {
         } catch { return error.description }
     }
 
-    /// Returns why no TCP connection to the address can be made; `nil` if one was made. It is closed at once.
+    /// Returns why no TCP connection to the address can be made; `nil` if one was made.
+    ///
+    /// The connection is closed at once.
     package static func faultOfConnecting(host: String, port: Int) -> String? {
         do {
             _ = try ClientSocket.connected(host: host, port: port, until: .now + .seconds(2))

@@ -95,6 +95,13 @@ extension Rating {
                     "admit TCP between all nodes at that port, and give that node the --node-address at which the others reach it"
             )
         }
+        guard node.isAlive else {
+            return .warning(
+                subject,
+                "accepts connections, but was last seen in the database \(node.unseen / 1_000) s ago",
+                fix: "check that machine's way to the database; and whether another program has the address now"
+            )
+        }
         guard node.version == ours else {
             return .warning(
                 subject,

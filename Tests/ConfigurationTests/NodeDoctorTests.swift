@@ -39,6 +39,7 @@ struct NodeDoctorTests {
         #expect(grade(node(version: "1"), nil) == .warning)
         #expect(grade(node(unseen: 5_000), "refused") == .error)
         #expect(grade(node(unseen: 5_001), "refused") == .warning)
+        #expect(grade(node(unseen: 5_001), nil) == .warning)
         #expect(Rating.node(node(unseen: 61_000), fault: "refused", ours: "2").text.contains("61 s ago"))
     }
 

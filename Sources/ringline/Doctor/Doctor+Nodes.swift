@@ -5,8 +5,8 @@ import PostgresStore
 extension Doctor {
     /// Checks this node's own address and port, and whether the other nodes can be reached.
     ///
-    /// Returns an empty array if the server is not one node of several. `listed` is the database's list of nodes; `nil`
-    /// if it cannot be read.
+    /// Returns an empty array if the server is not one node of several. `listed` is the database's list of nodes, the one
+    /// that was seen last first; `nil` if it cannot be read.
     func nodes(_ listed: [ListedNode]?) -> [Finding] {
         guard let own = settings.nodes else { return [] }
         let address = own.address.text
@@ -22,7 +22,10 @@ extension Doctor {
             )
         )
         guard let listed else { return findings }
-        let others = listed.filter { $0.address != address }
+        // A node that was killed stays in the list for a day. So a node that was started again is there twice; the newest
+        // entry of an address comes first.
+        var known: Set = [address]
+        let others = listed.filter { known.insert($0.address).inserted }
         findings.append(Rating.nodeCount(others.count(where: \.isAlive) + 1))
         guard usesNetwork else { return findings }
         return findings + others.map(finding)

@@ -54,9 +54,10 @@ def test_the_nodes_differ_only_in_their_address_and_their_folder():
         settings = node["environment"]
         address = settings["RINGLINE_NODE_ADDRESS"]
         assert address == f"{name}:{port_of(settings['RINGLINE_NODE_LISTEN'])}"
+        assert node["hostname"] == name, "the database and the log name the owner by its host name"
         assert node["volumes"] == [f"{name}:/data"] and name in COMPOSE["volumes"]
     rest = [
-        {key: value for key, value in node.items() if key not in ("environment", "volumes")}
+        {key: value for key, value in node.items() if key not in ("environment", "hostname", "volumes")}
         | {
             "environment": {
                 key: node["environment"][key] for key in sorted(node["environment"]) if key != "RINGLINE_NODE_ADDRESS"

@@ -5,8 +5,16 @@ internal import Glibc
 /// It is an IPv4 address, or the first 64 bits of an IPv6 address, because one customer of a provider usually has such
 /// a network alone.
 public struct ClientNetwork: Hashable, Sendable {
-    private let high: UInt64
-    private let low: UInt64
+    /// The first 64 bits of the network's address.
+    public let high: UInt64
+    /// The other 64 bits; 0 for an IPv6 network.
+    public let low: UInt64
+
+    /// Creates a network of the bits that another node has sent.
+    public init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
 
     init(_ address: PeerAddress) {
         high = address.high

@@ -12,7 +12,7 @@ public struct HTTPResponse: Sendable, Equatable {
     public var body: [UInt8]
     /// The problem that the body reports, for the log; nil if the response was not made by
     /// ``problem(_:code:message:headers:)``.
-    public private(set) var problem: Problem?
+    public var problem: Problem?
 
     /// A problem as the server describes it.
     public struct Problem: Sendable, Equatable {
@@ -20,6 +20,12 @@ public struct HTTPResponse: Sendable, Equatable {
         public let code: String
         /// The sentence for people.
         public let message: String
+
+        /// Creates a problem of a code and a sentence.
+        public init(code: String, message: String) {
+            self.code = code
+            self.message = message
+        }
     }
 
     /// One header line.

@@ -59,6 +59,14 @@ extension Server {
         beginClosing(wsi, slot, code: code, reason: reason)
     }
 
+    /// Closes all open WebSocket connections, as ``close(_:code:reason:discardingQueue:)`` does.
+    public func closeAll(code: UInt16, reason: String) {
+        checkThread()
+        for slot in table.rows.indices where table[slot].phase == .open {
+            close(table.id(of: slot), code: code, reason: reason)
+        }
+    }
+
     /// Returns the number of bytes queued for this connection; 0 if it is gone.
     public func queuedBytes(on socket: SocketID) -> Int {
         checkThread()

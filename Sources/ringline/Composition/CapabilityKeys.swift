@@ -19,6 +19,8 @@ final class CapabilityKeys: Sendable {
         var signer: CapabilitySigner
         /// The earliest time of the next attempt after the disk refused a write.
         var notBefore = Int64.min
+        /// The secret from which the keys are derived, where several nodes share it.
+        var secret: [UInt8]?
     }
 
     /// The pause after the disk refused a write, in milliseconds.
@@ -43,6 +45,10 @@ final class CapabilityKeys: Sendable {
     /// - Throws: ``UsageError`` when the new key cannot be saved. The previous key then goes on signing, and the next
     ///   attempt comes after a minute.
     func rotate(at now: Int64) throws(UsageError) -> Bool {
+        if let secret = state.withLock({ $0.secret }) {
+            derive(from: secret, at: now)
+            return false
+        }
         let keys = state.withLock { state in
             state.keys.isDue(at: now) && now >= state.notBefore ? state.keys.rotated(at: now, life: life) : nil
         }
@@ -59,8 +65,19 @@ final class CapabilityKeys: Sendable {
     ///
     /// If the file was removed, a new key is made, and all capabilities issued before are void.
     func load(at now: Int64) throws(UsageError) {
-        guard let folder else { return }
+        guard let folder, state.withLock({ $0.secret == nil }) else { return }
         use(try Self.read(folder, at: now))
+    }
+
+    /// From now on uses the keys that all nodes derive from the secret in their database, instead of those in the folder.
+    func derive(from secret: [UInt8], at now: Int64) {
+        let keys = ServerKeys(derivedFrom: secret, at: now)
+        state.withLock { state in
+            state.secret = secret
+            guard keys != state.keys else { return }
+            state.keys = keys
+            state.signer = CapabilitySigner(keys, life: life)
+        }
     }
 
     private func use(_ keys: ServerKeys) {

@@ -211,8 +211,8 @@ let package = Package(
         library(
             "Gateway",
             [
-                "LibWebSockets", "Threads", "Switchboard", "CallPorts", "SocketIO", "CallCore", "CallWire", "Crypto",
-                "JSON", "ServerLog", deques,
+                "LibWebSockets", "Threads", "Switchboard", "Cluster", "CallPorts", "SocketIO", "CallCore", "CallWire",
+                "Crypto", "JSON", "ServerLog", deques,
             ]
         ),
 

@@ -21,15 +21,15 @@ extension Gateway {
         case "/healthz": return health(isReady: true)
         case "/readyz": return health(isReady: notReadyReason == nil)
         case "/metrics":
-            guard let switchboard, let server else { return health(isReady: false) }
+            guard let server, switchboard != nil || node != nil else { return health(isReady: false) }
             let connections = server.connectionCountOfAllLoops
             let page = MetricsPage(
-                switchboard.metrics,
-                calls: switchboard.countCalls(),
+                switchboard?.metrics ?? Metrics(),
+                calls: switchboard?.countCalls() ?? [:],
                 .init(
                     version: configuration.version,
                     connections: connections,
-                    commitsUnderWay: switchboard.commitsUnderWay,
+                    commitsUnderWay: switchboard?.commitsUnderWay ?? 0,
                     certificateExpiry: configuration.certificateExpiry(),
                     queueDrops: queueDrops,
                     connectsRefused: router.connects.refused,
@@ -42,7 +42,8 @@ extension Gateway {
                     droppedAuditLines: configuration.droppedAuditLines(),
                     refusedTokens: configuration.refusedTokens(),
                     clockLeaps: configuration.clock.leaps,
-                    clockDifference: configuration.clock.difference
+                    clockDifference: configuration.clock.difference,
+                    node: node?.figures
                 )
             )
             return HTTPResponse(
@@ -69,7 +70,10 @@ extension Gateway {
     /// The reason why the server should get no traffic; `nil` if it is ready.
     private var notReadyReason: String? {
         if isDraining { return "draining" }
-        guard let switchboard, !switchboard.metrics.isStalled else { return "store unavailable" }
+        if let reason = node?.notReadyReason { return reason }
+        if node == nil || switchboard != nil {
+            guard let switchboard, !switchboard.metrics.isStalled else { return "store unavailable" }
+        }
         if let keySet = configuration.keySet(), keySet.keys == 0 { return "keys unavailable" }
         return nil
     }

@@ -12,6 +12,44 @@ extension Gateway {
         log.isOn(.trace) ? .calls : log.isOn(.debug) ? .connections : .none
     }
 
+    func write(_ note: Switchboard.Note) {
+        switch note {
+        case .began(let id, let epoch):
+            log.info("call began", [.call(id), .epoch(epoch)])
+        case .ended(let id, let epoch, let reason):
+            log.info("call ended", [.call(id), .epoch(epoch), .reason(reason)])
+        case .pushFailed(let id, let device, let status, let reason):
+            log.warning(
+                "push failed",
+                [.call(id), .device(device), .apnsStatus(status), .apnsReason(UntrustedText(reason))]
+            )
+        case .storeStalled(let why): log.error("the store cannot write", [.error(UntrustedText(why))])
+        case .storeRecovered: log.notice("the store can write again")
+        case .storeBehind(let resent, let lost):
+            log.error(
+                "the database had lost commits that it had confirmed; see Troubleshooting",
+                [.error(about: OperatorText("\(resent) were sent again, \(lost) are lost"))]
+            )
+        case .oddClock(let age):
+            log.warning(
+                "the clock is far from the newest call or device; no history is deleted for an hour",
+                [.clockAhead(seconds: Self.seconds(age.milliseconds))]
+            )
+        case .damaged(let damage):
+            log.error(
+                damage.remedy == .leftOut
+                    ? "a row of the database holds an invalid value and was left out"
+                    : "a value in the database is invalid and was replaced by the nearest valid one",
+                [
+                    .table(ServerText(damage.table)), .column(ServerText(damage.column)),
+                    .row(UntrustedText(damage.row)),
+                ]
+            )
+        case .unreadable(let number):
+            log.error("a stored call cannot be read and was left out", [.callNumber(number)])
+        }
+    }
+
     func write(_ note: Switchboard.TraceNote) {
         switch note {
         case .opened(let socket, let user, let device, _):

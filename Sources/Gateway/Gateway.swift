@@ -1,6 +1,7 @@
 import CallCore
 public import CallPorts
 import CallWire
+import Cluster
 import DequeModule
 import LibWebSockets
 public import ServerLog
@@ -21,8 +22,9 @@ public final class Gateway: @unchecked Sendable {
     let configuration: GatewayConfiguration
     let router: RequestRouter
     let log: ServerLog
-    /// Set once by ``open(store:push:capabilities:turnCredentials:)``, before the loop runs.
+    /// Set once, before the loop runs.
     private(set) var server: Server?
+    /// The decisions; `nil` while another node, or none, owns the calls.
     private(set) var switchboard: SwitchboardBox?
     private var store: (any CallStore)?
     private var push: (any PushSender)?
@@ -33,18 +35,22 @@ public final class Gateway: @unchecked Sendable {
     var socketIO = SocketIOSessions()
     /// The loop on the gateway's own thread; set together with ``server``.
     private(set) var ownLoop: WorkerLoop?
+    /// This node, if the server is one of several.
+    var node: Node?
+    /// Whether the events of this node's sockets are not decided here: another node, or none, owns the calls.
+    var isEdge = false { didSet { router.forwarding.isOn = isEdge } }
     /// The loops on other threads, in order.
     var workers: [WorkerLoopHandle] = []
-    private var pendingInputs = Deque<Switchboard.Input>()
-    private var outputs: [Switchboard.Output] = []
-    private var isBusy = false
-    private var timerAt: Moment?
+    var pendingInputs = Deque<Switchboard.Input>()
+    var outputs: [Switchboard.Output] = []
+    var isBusy = false
+    var timerAt: Moment?
     /// When changes were last passed to a store that commits asynchronously.
-    private var lastCommit: Moment?
+    var lastCommit: Moment?
     /// How much the switchboard reports for the log.
     private var detail = Switchboard.Detail.none
     /// The deadline of a shutdown.
-    private var drainBy: Moment?
+    var drainBy: Moment?
     /// The second in which the connections that are still open were last logged.
     var drainLoggedAt: Int64 = 0
     var isDraining: Bool { drainBy != nil }
@@ -84,33 +90,74 @@ public final class Gateway: @unchecked Sendable {
         turnCredentials: (any TURNCredentialIssuer)? = nil
     ) throws {
         // The port comes first: a second server on the same port must not touch the first one's store.
+        let server = try listen()
+        begin(
+            with: store,
+            try store.open(at: now),
+            OwnerParts(push: push, capabilities: capabilities, turnCredentials: turnCredentials)
+        )
+        use(server)
+        try startWorkers()
+    }
+
+    /// Binds the ports of clients and operators, and makes the loops on other threads.
+    func listen() throws(ServerError) -> Server {
         let server = try Server(configuration: configuration.server)
         if let admin = configuration.admin {
             _ = try server.addListener(host: admin.host, port: admin.port, id: Self.adminListener).asAdminPort(of: self)
         }
         try makeWorkers(beside: server)
-        let now = self.now
-        let stored = try store.open(at: now)
+        return server
+    }
+
+    /// Serves on a server from now on.
+    func use(_ server: Server) {
+        startFigures.ownDescriptors = ProcessFigures.countDescriptors()
+        self.server = server
+        ownLoop = WorkerLoop(server, router: router, sessions: socketIO.index, sink: .owner(.passUnretained(self)))
+    }
+
+    /// Begins to decide, with the data of an open store.
+    func begin(with store: any CallStore, _ stored: StoredState, _ parts: OwnerParts) {
         if stored.uncleanStarts > 0 {
             log.notice("the last run did not shut down cleanly; continuing with the committed data")
         }
         for (user, moment) in stored.revocations { router.revocations.note(user, before: moment) }
-        startFigures.ownDescriptors = ProcessFigures.countDescriptors()
-        self.server = server
-        ownLoop = WorkerLoop(server, router: router, sessions: socketIO.index, sink: .owner(.passUnretained(self)))
         self.store = store
-        self.push = push
+        push = parts.push
         switchboard = SwitchboardBox(
             Switchboard(
                 policy: configuration.policy,
                 stored: stored,
-                capabilities: capabilities,
-                turnCredentials: turnCredentials,
+                capabilities: parts.capabilities,
+                turnCredentials: parts.turnCredentials,
                 random: SystemRandomNumberGenerator(),
                 at: now
             )
         )
-        try startWorkers()
+    }
+
+    /// Commits all changes and releases the calls to another node; from now on nothing is decided.
+    ///
+    /// Blocks until the store is closed. It has then posted its last reports.
+    func endOwnership(releasingTo heir: NodeID?) {
+        guard let switchboard, !isBusy else { return }
+        handlePendingInputs()
+        isEdge = true
+        isBusy = true
+        switchboard.flush(at: now, into: &outputs)
+        perform()
+        isBusy = false
+        (store as? any ReleasableStore)?.close(releasingTo: heir)
+        store = nil
+    }
+
+    /// Drops the calls without committing anything.
+    func dropCalls() {
+        isEdge = true
+        switchboard = nil
+        store = nil
+        pendingInputs = []
     }
 
     static let adminListener = 1
@@ -126,6 +173,7 @@ public final class Gateway: @unchecked Sendable {
         ownLoop.run()
         endWorkers()
         store?.close()
+        node?.register.close()
     }
 
     /// Runs a closure on the loop thread; from any thread.
@@ -137,7 +185,9 @@ public final class Gateway: @unchecked Sendable {
     public func take(_ report: StoreReport) {
         server?.post { [self] in
             feed(.stored(report))
-            if case .deposed(let failure) = report {
+            if let node {
+                node.take(report)
+            } else if case .deposed(let failure) = report {
                 storeFailure = failure
                 drain()
             }
@@ -146,6 +196,9 @@ public final class Gateway: @unchecked Sendable {
 
     /// The failure for which the server ended: another server has taken over the database; `nil` if there was none.
     public private(set) var storeFailure: StoreFailure?
+
+    /// Whether the node was deposed, so that its process must begin anew after ``run()``.
+    public internal(set) var mustBeginAnew = false
 
     /// Handles an event of the wall clock; from any thread.
     package func take(_ event: ServerTime.Event) {
@@ -179,8 +232,12 @@ public final class Gateway: @unchecked Sendable {
             drainBy = now + .milliseconds(configuration.drainMilliseconds)
             socketIO.index.drain()
             stopListening()
-            feed(.drain)
-            drainSocketIO()
+            if let node {
+                node.drain()
+            } else {
+                feed(.drain)
+                drainSocketIO()
+            }
         }
     }
 
@@ -191,6 +248,7 @@ public final class Gateway: @unchecked Sendable {
     /// Inputs that arrive meanwhile wait in `pendingInputs`.
     func feed(_ input: Switchboard.Input) {
         guard !isBusy, pendingInputs.isEmpty, let switchboard else {
+            if switchboard == nil, node?.hasEnded == true { return }
             pendingInputs.append(input)
             handlePendingInputs()
             return
@@ -213,7 +271,7 @@ public final class Gateway: @unchecked Sendable {
         switchboard.report(wanted)
     }
 
-    private func handlePendingInputs() {
+    func handlePendingInputs() {
         guard !isBusy, !pendingInputs.isEmpty, let switchboard else { return }
         isBusy = true
         while let next = pendingInputs.popFirst() {
@@ -223,70 +281,7 @@ public final class Gateway: @unchecked Sendable {
         isBusy = false
     }
 
-    /// Ends a turn of the loop: makes one commit of all its changes, and sets the timer for the next deadline.
-    ///
-    /// There is no commit after each input. A commit wakes the store's thread, and waking it costs more than the
-    /// changes do.
-    func turn() {
-        guard !isBusy, let switchboard else { return }
-        repeat {
-            // Inputs that the commit has caused are part of this turn.
-            handlePendingInputs()
-            sendPings()
-            endSocketIOTurns()
-            guard switchboard.hasChanges else { continue }
-            let now = self.now
-            if let commitDue, commitDue > now { continue }
-            isBusy = true
-            switchboard.flush(at: now, into: &outputs)
-            perform()
-            isBusy = false
-        } while !pendingInputs.isEmpty || !pingsDue.isEmpty || !socketIO.needingTurnEnd.isEmpty
-        flushWorkers()
-        setTimer()
-    }
-
-    /// When to commit the pending changes; `nil` to commit immediately, or when nothing has changed.
-    ///
-    /// The first commit after a quiet time is immediate. Later commits are spaced apart, so that all changes in between
-    /// cost one `fsync`, one wake-up of the store's thread, and one of this thread. An ack waits for its commit.
-    private var commitDue: Moment? {
-        guard let switchboard, let lastCommit, switchboard.hasChanges, !isDraining else { return nil }
-        return lastCommit + .milliseconds(configuration.commitSpacingMilliseconds)
-    }
-
-    private func setTimer() {
-        guard let switchboard, let server else { return }
-        // The deadlines are compared one by one: an array of them would be allocated after every turn.
-        var next = switchboard.deadline
-        if let check = socketIO.nextCheck { next = next.map { min($0, check) } ?? check }
-        if let commitDue { next = next.map { min($0, commitDue) } ?? commitDue }
-        if let drainBy {
-            if hasNoConnections || now >= drainBy {
-                logDrained()
-                server.stop()
-                return
-            }
-            next = min(next ?? drainBy, min(drainBy, now + .milliseconds(50)))
-        }
-        guard next != timerAt || drainBy != nil else { return }
-        timerAt = next
-        // For a deadline that has passed, the timer fires after a millisecond. For a deadline that is more than a day
-        // away, it fires after a day.
-        server.setTimer(afterMilliseconds: next.map { UInt64(min(max(1, ($0 - now).milliseconds), 86_400_000)) })
-    }
-
-    func timerDue() {
-        timerAt = nil
-        if isDraining {
-            countConnections()
-            logDraining()
-        }
-        checkSocketIO()
-        feed(.deadlineReached)
-    }
-
-    private func perform() {
+    func perform() {
         // The outputs are moved out of `outputs` first, because performing one may call back into the gateway. The
         // empty array goes back afterwards, so that its memory is used again.
         var batch: [Switchboard.Output] = []
@@ -305,8 +300,9 @@ public final class Gateway: @unchecked Sendable {
                 return
             }
             send(Frame(withHeadroom: frame), to: SocketID(rawValue: connection.rawValue), ownLoop)
-        // Only the owner of the calls of several nodes marks logs.
-        case .marked, .bound: break
+        case .marked(let connection, let call, let seq):
+            node?.mark(SocketID(rawValue: connection.rawValue), LogMark(call, seq: seq))
+        case .bound(let connection, let isBound): node?.bind(SocketID(rawValue: connection.rawValue), isBound)
         case .ping(let connection, let number): pingsDue[connection] = number
         case .close(let connection, let code, let reason, let isLost):
             if let socketIO = socketIOSession(connection) {
@@ -319,6 +315,7 @@ public final class Gateway: @unchecked Sendable {
             let result = Result { () throws(WireError) in try router.admit(token) }
             pendingInputs.append(.verified(connection, id: id, result))
         case .commit(let changes, let ticket):
+            node?.lastTicket = ticket.rawValue
             if store?.commit(changes, as: ticket) == true {
                 pendingInputs.append(.stored(.committed(upTo: ticket)))
             } else {
@@ -329,6 +326,7 @@ public final class Gateway: @unchecked Sendable {
         case .cancelPush(let id): push?.cancel(id)
         case .revoked(let user, let moment):
             router.revocations.note(user, before: moment)
+            node?.revoke(user, upTo: moment)
             log.notice("a user's tokens were revoked", [.user(user)])
         case .done(let id): operatorCommands.removeValue(forKey: id)?()
         case .note(let note): write(note)
@@ -340,44 +338,6 @@ public final class Gateway: @unchecked Sendable {
     /// Returns the Socket.IO session that the switchboard knows by this id; `nil` if no such session is open.
     func socketIOSession(_ id: ConnectionID) -> SocketIOSession? {
         SocketIOSessions.isSocketIO(id) ? socketIO.byID[id] : nil
-    }
-
-    private func write(_ note: Switchboard.Note) {
-        switch note {
-        case .began(let id, let epoch):
-            log.info("call began", [.call(id), .epoch(epoch)])
-        case .ended(let id, let epoch, let reason):
-            log.info("call ended", [.call(id), .epoch(epoch), .reason(reason)])
-        case .pushFailed(let id, let device, let status, let reason):
-            log.warning(
-                "push failed",
-                [.call(id), .device(device), .apnsStatus(status), .apnsReason(UntrustedText(reason))]
-            )
-        case .storeStalled(let why): log.error("the store cannot write", [.error(UntrustedText(why))])
-        case .storeRecovered: log.notice("the store can write again")
-        case .storeBehind(let resent, let lost):
-            log.error(
-                "the database had lost commits that it had confirmed; see Troubleshooting",
-                [.error(about: OperatorText("\(resent) were sent again, \(lost) are lost"))]
-            )
-        case .oddClock(let age):
-            log.warning(
-                "the clock is far from the newest call or device; no history is deleted for an hour",
-                [.clockAhead(seconds: Self.seconds(age.milliseconds))]
-            )
-        case .damaged(let damage):
-            log.error(
-                damage.remedy == .leftOut
-                    ? "a row of the database holds an invalid value and was left out"
-                    : "a value in the database is invalid and was replaced by the nearest valid one",
-                [
-                    .table(ServerText(damage.table)), .column(ServerText(damage.column)),
-                    .row(UntrustedText(damage.row)),
-                ]
-            )
-        case .unreadable(let number):
-            log.error("a stored call cannot be read and was left out", [.callNumber(number)])
-        }
     }
 }
 

@@ -86,6 +86,17 @@ public struct LogField: Equatable, Sendable {
     public static func seconds(_ seconds: Int64) -> Self { Self(.connectionSeconds, seconds) }
     /// The number of bytes that wait until the client of a connection reads.
     public static func bytes(_ count: Int) -> Self { Self(.connectionBytes, count) }
+    // MARK: Nodes
+
+    /// A node, of several that use one database.
+    public static func node(_ id: UntrustedText) -> Self { Self(.node, id.description) }
+    /// The number of an ownership of the calls.
+    public static func ownership(_ epoch: UInt64) -> Self { Self(.ownership, epoch) }
+    /// The number of links to other nodes.
+    public static func links(_ count: Int) -> Self { Self(.links, count) }
+    /// How a link ended.
+    public static func linkEnd(_ words: ServerText) -> Self { Self(.linkEnd, words.text) }
+
     /// The number of open connections.
     public static func connections(_ count: Int) -> Self { Self(.connections, count) }
     /// A request.

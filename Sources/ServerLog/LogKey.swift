@@ -72,6 +72,10 @@ public enum LogKey: String, CaseIterable, Sendable {
     case logDropped = "log.dropped"
     case clockAhead = "clock.ahead"
     case databaseOwner = "database.owner"
+    case node
+    case ownership = "owner.epoch"
+    case links
+    case linkEnd = "link.end"
     case databaseTable = "database.table"
     case databaseColumn = "database.column"
     case databaseRow = "database.row"

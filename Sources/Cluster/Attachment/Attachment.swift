@@ -212,7 +212,7 @@ public struct Attachment: Sendable {
     }
 
     /// The response to a request whose owner is gone.
-    static let unavailable = EdgeResponse(status: 503, headers: [.init("Retry-After", "1")])
+    public static let unavailable = EdgeResponse(status: 503, headers: [.init("Retry-After", "1")])
 
     // MARK: Commands
 

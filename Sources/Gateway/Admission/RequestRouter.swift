@@ -13,12 +13,13 @@ import Threads
 ///
 /// Every upgrade and every request is checked here before it reaches a call or a session.
 ///
-/// The router has no state except the revocations and the connect limit, which all loops share. It runs on the thread
+/// The router has no state except the revocations, the connect limit and the role of the node, which all loops share. It runs on the thread
 /// of every loop, because verifying tokens is the largest cost of a connect.
 struct RequestRouter: Sendable {
     let authenticator: any Authenticator
     let revocations = Revocations()
     let connects: ConnectLimit
+    let forwarding = Forwarding()
     let originPolicy: OriginPolicy
     /// The clock against which tokens and capabilities are checked.
     let clock: ServerClock

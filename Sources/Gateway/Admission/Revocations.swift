@@ -13,6 +13,9 @@ final class Revocations: Sendable {
 
     func note(_ user: UserID, before moment: Moment) { moments.withLock { $0[user] = moment } }
 
+    /// All revocations: the users, each with its moment.
+    var all: [UserID: Moment] { moments.withLock { $0 } }
+
     /// Returns whether a token is refused, according to this copy.
     func covers(_ principal: Principal) -> Bool {
         guard let moment = moments.withLock({ $0[principal.user] }) else { return false }

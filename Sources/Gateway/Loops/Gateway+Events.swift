@@ -13,6 +13,13 @@ extension Gateway {
     /// no event value is built, and the `switch` costs nothing.
     @inline(__always)
     func take(_ event: LoopEvent) {
+        if isEdge, node?.passOn(event) == true { return }
+        decide(event)
+    }
+
+    /// Handles an event of a socket of this node or, at the owner, of another node.
+    @inline(__always)
+    func decide(_ event: LoopEvent) {
         switch event {
         case .opened(let socket, let admission):
             feed(.opened(ConnectionID(rawValue: socket.rawValue), admission.principal, device: admission.device))
@@ -23,6 +30,8 @@ extension Gateway {
         case .tooSlow(let socket): tooSlow(socket)
         case .closed(let socket, let code): closed(socket, code: code)
         case .requested(let exchange, let request): take(request, exchange)
+        case .forwarded(let exchange, let head, let body): takeForwarded(exchange, head, body)
+        case .forwardedSocketIO(let socket, let head): openedForwarded(socket, head)
         case .requestedByOperator(let exchange, let head): respond(exchange, with: administer(head))
         case .abandoned(let exchange): abandoned(exchange)
         case .counted(let count, let loop): counted(count, loop: loop)

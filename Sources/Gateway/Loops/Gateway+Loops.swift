@@ -42,33 +42,53 @@ extension Gateway {
 
     @inline(__always)
     func send(_ frame: Frame, to socket: SocketID, _ ownLoop: WorkerLoop) {
-        if socket.loop == 0 {
+        if !LinkNumber.isElsewhere(socket.rawValue) {
             ownLoop.carryOut(.send(frame, socket))
-        } else if !workers[socket.loop - 1].send(frame, to: socket) {
+        } else if !sendElsewhere(frame, to: socket) {
             log.debug(
                 "a connection reads too slowly and is closed",
-                [
-                    .connection(ConnectionNumber(socket.rawValue)),
-                    .bytes(workers[socket.loop - 1].bytesUnderWay),
-                ]
+                [.connection(ConnectionNumber(socket.rawValue)), .bytes(frame.message.count)]
             )
             close(socket, code: 4408, reason: "too slow", discardingQueue: true)
             tooSlow(socket)
         }
     }
 
-    func ping(_ socket: SocketID, _ number: UInt64) { carryOut(.ping(socket, number), on: socket.loop) }
+    /// Sends a frame to a socket of another loop or another node; returns `false` if too much already waits for it.
+    private func sendElsewhere(_ frame: Frame, to socket: SocketID) -> Bool {
+        guard LinkNumber.link(of: socket.rawValue) == 0 else { return node?.send(frame, to: socket) ?? true }
+        return workers[socket.loop - 1].send(frame, to: socket)
+    }
+
+    func ping(_ socket: SocketID, _ number: UInt64) { carryOut(.ping(socket, number), for: socket.rawValue) }
 
     func close(_ socket: SocketID, code: UInt16, reason: String, discardingQueue: Bool = false) {
-        carryOut(.close(socket, code: code, reason: reason, discardingQueue: discardingQueue), on: socket.loop)
+        carryOut(.close(socket, code: code, reason: reason, discardingQueue: discardingQueue), for: socket.rawValue)
     }
 
     func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
-        carryOut(.respond(exchange, response), on: exchange.loop, bytes: response.body.count)
+        carryOut(.respond(exchange, response), for: exchange.rawValue, bytes: response.body.count)
     }
 
     /// Records that the user of a request is known, so that its connection no longer counts as unauthenticated.
-    func markAuthenticated(for exchange: ExchangeID) { carryOut(.markAuthenticated(exchange), on: exchange.loop) }
+    func markAuthenticated(for exchange: ExchangeID) { carryOut(.markAuthenticated(exchange), for: exchange.rawValue) }
+
+    /// Closes all WebSocket connections of this node.
+    func closeAll(code: UInt16, reason: String) {
+        for loop in 0...workers.count { carryOut(.closeAll(code: code, reason: reason), on: loop) }
+    }
+
+    /// Carries out a command on the socket or the request of this number, at once if it belongs to this thread's loop.
+    @inline(__always)
+    private func carryOut(_ command: LoopCommand, for number: UInt64, bytes: Int = 0) {
+        if !LinkNumber.isElsewhere(number) {
+            ownLoop?.carryOut(command)
+        } else if LinkNumber.link(of: number) == 0 {
+            workers[SocketID(rawValue: number).loop - 1].queue(command, bytes: bytes)
+        } else {
+            node?.pass(command, over: LinkNumber.link(of: number))
+        }
+    }
 
     /// Carries out a command at once if it is for the loop of this thread.
     ///

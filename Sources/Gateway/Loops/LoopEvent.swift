@@ -24,6 +24,10 @@ enum LoopEvent: Sendable {
     case closed(SocketID, code: UInt16?)
     /// A request was checked on its loop, and the owner must respond to it.
     case requested(ExchangeID, RequestRouter.Request)
+    /// A request was checked on its loop, while this node did not own the calls. The owner checks it again.
+    case forwarded(ExchangeID, RequestHead, [UInt8])
+    /// A WebSocket of Engine.IO was opened while this node did not own the calls.
+    case forwardedSocketIO(SocketID, RequestHead)
     /// A request arrived at the operators' listener, which only the owner's own loop has.
     case requestedByOperator(ExchangeID, RequestHead)
     /// The client of a request gave it up.
@@ -48,6 +52,8 @@ enum LoopCommand: Sendable {
     case respond(ExchangeID, HTTPResponse)
     /// Record that the user of a request is known, so that its connection no longer counts as unauthenticated.
     case markAuthenticated(ExchangeID)
+    /// Close all WebSocket connections of the loop.
+    case closeAll(code: UInt16, reason: String)
     /// Accept no more connections.
     case stopListening
     /// Report the number of connections with ``LoopEvent/counted(_:loop:)``.

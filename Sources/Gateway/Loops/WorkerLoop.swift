@@ -18,6 +18,8 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     private enum Admitted {
         case connection(Admission)
         case socketIO(EngineHandshake)
+        /// The upgrade to Engine.IO of a session that the owner, on another node, knows.
+        case forwardedSocketIO(RequestHead)
     }
 
     /// The loop's server; its documentation says which of its members any thread may use.
@@ -69,6 +71,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
             server.close(socket, code: code, reason: reason, discardingQueue: discardingQueue)
         case .respond(let exchange, let response): server.respond(exchange, with: response)
         case .markAuthenticated(let exchange): server.markAuthenticated(for: exchange)
+        case .closeAll(let code, let reason): server.closeAll(code: code, reason: reason)
         case .stopListening: server.stopListening()
         case .count: sendToOwner(.counted(server.connectionCount, loop: server.loop))
         }
@@ -93,6 +96,9 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         case .connection(let admission, let subprotocol):
             admitted[socket] = .connection(admission)
             return .accept(subprotocol: subprotocol)
+        case .socketIO where router.forwarding.isOn:
+            admitted[socket] = .forwardedSocketIO(upgrade)
+            return .accept(subprotocol: nil)
         case .socketIO(let handshake):
             if let refusal = sessions.refusal(of: handshake, by: router, for: nil) { return .refuse(refusal) }
             admitted[socket] = .socketIO(handshake)
@@ -104,6 +110,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         switch admitted.removeValue(forKey: socket) {
         case .connection(let admission)?: sendToOwner(.opened(socket, admission))
         case .socketIO(let handshake)?: sendToOwner(.openedSocketIO(socket, handshake))
+        case .forwardedSocketIO(let head)?: sendToOwner(.forwardedSocketIO(socket, head))
         case nil: break
         }
     }
@@ -146,6 +153,8 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         }
         switch router.checkRequest(head, body: body, as: exchange, now: Moment(milliseconds: router.clock.now())) {
         case .response(let response): server.respond(exchange, with: response)
+        case .request where router.forwarding.isOn:
+            sendToOwner(.forwarded(exchange, head, body), bytes: body.count)
         case .request(let request): sendToOwner(.requested(exchange, request), bytes: body.count)
         }
     }

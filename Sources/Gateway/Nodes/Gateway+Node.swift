@@ -1,0 +1,133 @@
+import CallCore
+public import CallPorts
+import CallWire
+import Cluster
+import LibWebSockets
+import ServerLog
+import SocketIO
+import Switchboard
+
+/// A gateway that is one node of several.
+extension Gateway {
+    /// Opens the node: it listens for clients and for other nodes, and looks for the owner once ``run()`` is called.
+    ///
+    /// - Throws: `StoreFailure` or `ServerError`, each with a message of one sentence.
+    public func open(
+        as configuration: NodeConfiguration,
+        register: any OwnershipRegister,
+        push: any PushSender,
+        capabilities: (_ secret: [UInt8]) -> any CapabilityIssuer,
+        turnCredentials: (any TURNCredentialIssuer)? = nil
+    ) throws {
+        let server = try listen()
+        let secret = try register.open()
+        let parts = OwnerParts(push: push, capabilities: capabilities(secret), turnCredentials: turnCredentials)
+        let node = Node(
+            configuration,
+            of: self,
+            on: server,
+            register: register,
+            secret: secret,
+            ownerParts: parts
+        )
+        do throws(ServerError) { try node.listen() } catch {
+            register.close()
+            throw error
+        }
+        use(server)
+        self.node = node
+        isEdge = true
+        try startWorkers()
+        server.post { [self] in self.node?.start() }
+    }
+
+    /// Handles a report of the ownership register; from any thread.
+    public func take(_ report: OwnershipReport) { post { $0.node?.take(report) } }
+
+    /// Ends the run because another node owns the calls; the process is to begin anew.
+    func beginAnew() {
+        mustBeginAnew = true
+        drain()
+    }
+
+    // MARK: Events and commands
+
+    /// Takes an event of a link; 0 = of this node.
+    func take(_ event: EdgeEvent, over link: Int) {
+        func socket(_ id: EdgeSocketID) -> SocketID {
+            SocketID(rawValue: LinkNumber.number(id.rawValue, on: link))
+        }
+        func exchange(_ id: EdgeExchangeID) -> ExchangeID {
+            ExchangeID(rawValue: LinkNumber.number(id.rawValue, on: link))
+        }
+        let edge = node?.edgeLinks[link]
+        switch event {
+        case .opened(let id, let principal, let device):
+            edge?.sockets.insert(socket(id))
+            var principal = principal
+            if link != 0, let node {
+                principal = principal.shifted(by: .milliseconds(-node.clockLead.milliseconds))
+                // The edge has counted only the connects to itself.
+                if let refusal = router.connects.refusal(of: principal, at: now) {
+                    return close(socket(id), code: 4429, reason: refusal.message)
+                }
+            }
+            decide(.opened(socket(id), Admission(principal: principal, device: device)))
+        case .openedSocketIO(let id, let head):
+            edge?.sockets.insert(socket(id))
+            decide(.forwardedSocketIO(socket(id), RequestHead(head)))
+        case .received(let id, let bytes): decide(.received(socket(id), bytes))
+        case .ponged(let id, let number): decide(.ponged(socket(id), number))
+        case .signOfLife(let id): decide(.signOfLife(socket(id)))
+        case .tooSlow(let id): decide(.tooSlow(socket(id)))
+        case .closed(let id, let code):
+            edge?.sockets.remove(socket(id))
+            decide(.closed(socket(id), code: code))
+        case .requested(let id, let head, let body):
+            edge?.exchanges.insert(exchange(id))
+            decide(.forwarded(exchange(id), RequestHead(head), body))
+        case .abandoned(let id):
+            edge?.exchanges.remove(exchange(id))
+            decide(.abandoned(exchange(id)))
+        }
+    }
+
+    /// Takes a request that was not routed yet, because it arrived at an edge.
+    func takeForwarded(_ exchange: ExchangeID, _ head: RequestHead, _ body: [UInt8]) {
+        switch router.checkRequest(head, body: body, as: exchange, now: now) {
+        case .response(let response): respond(exchange, with: response)
+        case .request(let request): take(request, exchange)
+        }
+    }
+
+    /// Takes a WebSocket of Engine.IO that was opened at an edge, which does not know the sessions.
+    func openedForwarded(_ socket: SocketID, _ head: RequestHead) {
+        do throws(EngineRefusal) {
+            let handshake = try router.handshake(head, transport: "websocket")
+            if let refusal = router.connectRefusal(of: handshake) {
+                close(socket, code: 4429, reason: refusal.message)
+            } else {
+                opened(socket, handshake)
+            }
+        } catch { close(socket, code: 1000, reason: "the session has ended or has another WebSocket") }
+    }
+
+    /// Carries out a command of the owner on a socket or a request of this node.
+    func carryOut(_ command: OwnerCommand) {
+        switch command {
+        case .send(let frame, let id, _):
+            let socket = SocketID(rawValue: id.rawValue)
+            if let ownLoop { send(frame, to: socket, ownLoop) }
+        case .ping(let id, let number): ping(SocketID(rawValue: id.rawValue), number)
+        case .close(let id, let code, let reason, let discardingQueue):
+            close(SocketID(rawValue: id.rawValue), code: code, reason: reason, discardingQueue: discardingQueue)
+        case .respond(let id, let response):
+            respond(ExchangeID(rawValue: id.rawValue), with: HTTPResponse(response))
+        case .markAuthenticated(let id): markAuthenticated(for: ExchangeID(rawValue: id.rawValue))
+        case .revoke(let user, let moment):
+            guard let node else { return }
+            router.revocations.note(user, before: moment + .milliseconds(-node.clockLead.milliseconds))
+        case .bind: break
+        }
+    }
+}

@@ -1,0 +1,189 @@
+import CallCore
+import CallPorts
+import Cluster
+import Crypto
+import LibWebSockets
+
+/// The owner of a link, which gets its frames.
+protocol LinkDelegate: AnyObject {
+    var now: Moment { get }
+    /// The hello that this node sends on a link; the link adds the challenge.
+    func hello(challenge: [UInt8]) -> Hello
+    /// Both sides have proved that they know the key; called once, before any frame.
+    func opened(_ link: Link, by peer: Hello)
+    func received(_ frame: NodeFrame, on link: Link)
+    /// The link has ended; called once, except after ``Link/close()``.
+    func ended(_ link: Link, _ end: Link.End)
+}
+
+/// One end of a link between two nodes: its bytes, its handshake and its pings.
+///
+/// Both sides prove, with HMAC-SHA256 over both hellos, that they know the key from the database. Frames are collected
+/// during a turn and written together at its end, by ``flush()``.
+///
+/// It is confined to the loop's thread.
+final class Link: TCPStreamDelegate {
+    /// The ways in which a link ends.
+    enum End: Equatable {
+        /// The other side has closed it, or its process has ended.
+        case closed
+        /// Nothing has arrived for too long.
+        case silent
+        /// The other side does not serve the link.
+        case refused(NodeFrame.LinkRefusal)
+        /// The other side has broken the protocol; the text says how.
+        case fault(String)
+    }
+
+    let stream: TCPStream
+    private let side: Hello.Side
+    private let key: [UInt8]
+    private weak var delegate: (any LinkDelegate)?
+    private var reader = FrameStream()
+    private var own: Hello?
+    /// The other side's hello.
+    private(set) var peer: Hello?
+    /// Whether the other side has proved that it knows the key.
+    private(set) var isOpen = false
+    private var hasEnded = false
+    private var watch: LinkWatch
+    private var unsent: [UInt8] = []
+
+    /// Begins a link on a stream; the client, which has connected, sends its hello at once.
+    init(_ stream: TCPStream, as side: Hello.Side, key: [UInt8], delegate: any LinkDelegate, at now: Moment) {
+        self.stream = stream
+        self.side = side
+        self.key = key
+        self.delegate = delegate
+        watch = LinkWatch(at: now)
+        stream.delegate = self
+        if side == .client { sendHello() }
+    }
+
+    /// The bytes that wait for the other side to read.
+    var bytesWaiting: Int { unsent.count + stream.queuedBytes }
+
+    /// The next moment at which ``check(at:)`` is to be called.
+    var deadline: Moment { watch.deadline }
+
+    /// Adds a frame to those of this turn.
+    /// - Returns: `false` if the frame is larger than a frame may be, and so was left out.
+    @discardableResult
+    func send(_ frame: NodeFrame) -> Bool { !hasEnded && frame.encode(into: &unsent) }
+
+    /// Writes the frames of this turn.
+    func flush() {
+        guard !unsent.isEmpty, !hasEnded else { return }
+        stream.write(unsent)
+        unsent.removeAll(keepingCapacity: unsent.capacity <= 1 << 16)
+    }
+
+    /// Sends a ping if one is due, and ends a link that has been silent for too long.
+    func check(at now: Moment) {
+        guard !hasEnded else { return }
+        switch watch.check(at: now) {
+        case .ping(let number)?: if isOpen { send(.ping(number)) }
+        case .dead?: end(.silent)
+        case nil: break
+        }
+    }
+
+    /// Ends the link at once; the delegate is not told.
+    func close() {
+        hasEnded = true
+        stream.close()
+    }
+
+    /// Sends what waits, and then ends the link; the delegate is not told.
+    func closeAfterWriting() {
+        flush()
+        hasEnded = true
+        stream.closeAfterWriting()
+    }
+
+    private func end(_ end: End) {
+        guard !hasEnded else { return }
+        close()
+        delegate?.ended(self, end)
+    }
+
+    // MARK: TCPStreamDelegate
+
+    func received(_ bytes: RawSpan, on stream: TCPStream) {
+        guard !hasEnded else { return }
+        // A side that has not proved itself is cut off after the same time, whatever it sends.
+        if isOpen, let delegate { watch.heard(at: delegate.now) }
+        bytes.withUnsafeBytes { reader.append($0) }
+        do throws(NodeFrameError) {
+            while !hasEnded, let frame = try reader.next() { take(frame) }
+        } catch { end(.fault(error.message)) }
+        flush()
+    }
+
+    func closed(_ stream: TCPStream, reason: TCPStream.CloseReason) { end(.closed) }
+
+    private func take(_ frame: NodeFrame) {
+        guard isOpen else {
+            shake(frame)
+            return
+        }
+        switch frame {
+        case .ping(let number): send(.pong(number))
+        case .pong: break
+        case .hello, .proof, .refused: end(.fault("a frame of the handshake came after it"))
+        default: delegate?.received(frame, on: self)
+        }
+    }
+
+    // MARK: The handshake
+
+    private func sendHello() {
+        own = delegate?.hello(challenge: SecureRandom.bytes(ClusterLimits.challengeBytes))
+        if let own { send(.hello(own)) }
+        flush()
+    }
+
+    /// Takes a frame of the handshake.
+    ///
+    /// The client sends its hello, the server its hello and its proof, and then the client its proof. So a stranger
+    /// who connects learns nothing but the server's id, and cannot make a client accept it.
+    private func shake(_ frame: NodeFrame) {
+        switch frame {
+        case .hello(let hello) where peer == nil:
+            peer = hello
+            if side == .server { sendHello() }
+            guard let own, own.agreedVersion(with: hello) != nil else { return refuse(.version) }
+            guard side == .server else { return }
+            guard own.isOwner else { return refuse(.notOwner) }
+            send(.proof(proof(of: side)))
+        case .proof(let proof) where peer != nil && own != nil:
+            let other: Hello.Side = side == .client ? .server : .client
+            guard HMACSHA256.isValid(proof, for: provenBytes(of: other).span, key: key) else { return refuse(.proof) }
+            if side == .client { send(.proof(self.proof(of: side))) }
+            isOpen = true
+            reader.isProven = true
+            if let peer { delegate?.opened(self, by: peer) }
+        case .refused(let refusal): end(.refused(refusal))
+        default: end(.fault("the handshake is out of order"))
+        }
+    }
+
+    private func refuse(_ refusal: NodeFrame.LinkRefusal) {
+        send(.refused(refusal))
+        flush()
+        hasEnded = true
+        stream.closeAfterWriting()
+        delegate?.ended(self, .refused(refusal))
+    }
+
+    private func proof(of side: Hello.Side) -> [UInt8] { HMACSHA256.code(of: provenBytes(of: side), key: key) }
+
+    private func provenBytes(of prover: Hello.Side) -> [UInt8] {
+        guard let own, let peer else { return [] }
+        return Hello.provenBytes(
+            of: prover,
+            client: side == .client ? own : peer,
+            server: side == .server ? own : peer
+        )
+    }
+}

@@ -1,0 +1,188 @@
+import CallCore
+import CallPorts
+import Cluster
+import LibWebSockets
+import ServerLog
+import Threads
+
+/// The node as an edge: the link to the owner, and the events and commands of this node's sockets.
+extension Node {
+    // MARK: The link to the owner
+
+    func connect(to owner: NodeID, at address: String) {
+        disconnect()
+        soughtOwner = owner
+        guard let colon = address.lastIndex(of: ":"), let port = Int(address[address.index(after: colon)...]) else {
+            return handle(.linkFailed)
+        }
+        let host = address[..<colon].drop { $0 == "[" }.prefix { $0 != "]" }
+        attempt = server.connect(toHost: String(host), port: port) { [unowned self] result in connected(result) }
+    }
+
+    private func connected(_ result: Result<TCPStream, TCPConnectFailure>) {
+        attempt = nil
+        switch result {
+        case .success(let stream): ownerLink = beginLink(stream, as: .client)
+        case .failure(.refused): handle(.linkRefused)
+        case .failure(.failed(let reason)):
+            log.debug("the owner of the calls cannot be reached", [.error(UntrustedText(reason))])
+            handle(.linkFailed)
+        }
+    }
+
+    /// Ends the link, or the attempt to open one.
+    func disconnect() {
+        attempt?.cancel()
+        attempt = nil
+        guard let link = ownerLink else { return }
+        link.closeAfterWriting()
+        ownerLink = nil
+        handle(attachment: .detached)
+    }
+
+    func endedOwnerLink(_ link: Link, _ end: Link.End) {
+        ownerLink = nil
+        handle(attachment: .detached)
+        guard link.isOpen else {
+            // If another run of the node answers at the owner's address, the owner's process is gone.
+            let isOtherRun = link.peer.map { $0.node != soughtOwner } ?? false
+            handle(end == .refused(.notOwner) && isOtherRun ? .linkRefused : .linkFailed)
+            return
+        }
+        log.warning("the link to the owner of the calls was lost", [.linkEnd(ServerText(end.word))])
+        handle(.linkLost(end == .closed ? .closed : .silent))
+    }
+
+    func attach(to epoch: OwnerEpoch) { handle(attachment: .attached(epoch)) }
+
+    func receivedFromOwner(_ frame: NodeFrame) {
+        guard let link = ownerLink else { return }
+        switch frame {
+        case .command(let command):
+            if let epoch = attachment.epoch { handle(attachment: .command(epoch, command)) }
+        case .confirmed(let number):
+            if let epoch = attachment.epoch { handle(attachment: .confirmed(epoch, upTo: number)) }
+        case .storeStalled(let isStalled): handle(.ownerStalled(isStalled))
+        case .released(let heir): handle(.ownerReleased(heir: heir))
+        case .deposed(let epoch): handle(.heardOf(epoch))
+        case .hello, .proof, .refused, .ping, .pong, .event, .adopt, .adoptionComplete:
+            link.close()
+            endedOwnerLink(link, .fault("a frame that only an edge sends"))
+        }
+    }
+
+    // MARK: Events and commands
+
+    func handle(attachment input: Attachment.Input) {
+        var effects: [Attachment.Effect] = []
+        attachment.handle(input, at: now, into: &effects)
+        for effect in effects { perform(effect) }
+    }
+
+    private func perform(_ effect: Attachment.Effect) {
+        switch effect {
+        case .adopt(let socket):
+            guard let ownerLink else { return adopt(socket, over: 0) }
+            var socket = socket
+            socket.principal = socket.principal.shifted(by: clockLead)
+            ownerLink.send(.adopt(socket))
+        case .adoptionComplete: ownerLink?.send(.adoptionComplete)
+        case .pass(let number, let event): pass(number, event)
+        case .carryOut(let command): gateway.carryOut(command)
+        case .holdReading(let isHeld):
+            isHoldingReading = isHeld
+            if isHeld { log.warning("too many events wait for an owner: sockets that send more are closed") }
+        case .ready(let isReady): self.isReady = isReady
+        case .endLink(let fault):
+            guard let link = ownerLink else { return }
+            link.close()
+            endedOwnerLink(link, .fault("\(fault)"))
+        }
+    }
+
+    private func pass(_ number: UInt64, _ event: EdgeEvent) {
+        guard let ownerLink else {
+            // This node has become the owner itself.
+            gateway.take(event, over: 0)
+            return
+        }
+        var event = event
+        if case .opened(let socket, let principal, let device) = event {
+            event = .opened(socket, principal.shifted(by: clockLead), device: device)
+        }
+        if ownerLink.send(.event(number, event)) { return }
+        // A frame has room for everything that the server accepts, so only an odd request is refused here.
+        if case .requested(let exchange, _, _) = event {
+            gateway.carryOut(.respond(exchange, EdgeResponse(status: 413)))
+        }
+    }
+
+    /// How far the wall clock, by which moments are counted on links, is ahead of this server's clock.
+    var clockLead: Moment.Duration { .milliseconds(gateway.configuration.clock.difference) }
+
+    /// Takes an event of this node's sockets while another node, or none, owns the calls.
+    /// - Returns: `false` if the event concerns this node alone.
+    func passOn(_ event: LoopEvent) -> Bool {
+        switch event {
+        case .opened(let socket, let admission):
+            pass(.opened(EdgeSocketID(socket), admission.principal, device: admission.device))
+        case .forwardedSocketIO(let socket, let head):
+            pass(.openedSocketIO(EdgeSocketID(socket), EdgeRequestHead(head)))
+        case .openedSocketIO(let socket, _):
+            // The socket was admitted before this node stopped deciding.
+            gateway.close(socket, code: 1001, reason: "the server is moving; reconnect")
+        case .received(let socket, let bytes):
+            guard !isOverfull else {
+                gateway.close(socket, code: 1001, reason: "the server is moving; reconnect", discardingQueue: true)
+                return true
+            }
+            pass(.received(EdgeSocketID(socket), bytes))
+        case .ponged(let socket, let number): pass(.ponged(EdgeSocketID(socket), number))
+        case .signOfLife(let socket): pass(.signOfLife(EdgeSocketID(socket)))
+        case .tooSlow(let socket): pass(.tooSlow(EdgeSocketID(socket)))
+        case .closed(let socket, let code): pass(.closed(EdgeSocketID(socket), code: code))
+        case .forwarded(let exchange, let head, let body):
+            guard !isOverfull else {
+                gateway.respond(exchange, with: HTTPResponse(Attachment.unavailable))
+                return true
+            }
+            pass(.requested(EdgeExchangeID(exchange), EdgeRequestHead(head), body: body))
+        case .requested(let exchange, _):
+            // The request was routed before this node stopped deciding.
+            gateway.respond(exchange, with: HTTPResponse(Attachment.unavailable))
+        case .abandoned(let exchange): pass(.abandoned(EdgeExchangeID(exchange)))
+        case .requestedByOperator, .counted: return false
+        }
+        return true
+    }
+
+    private func pass(_ event: EdgeEvent) {
+        guard isLeaving else { return handle(attachment: .event(event)) }
+        if case .requested(let exchange, _, _) = event { gateway.carryOut(.respond(exchange, Attachment.unavailable)) }
+    }
+
+    /// Whether so much waits for the owner that clients must not send more.
+    private var isOverfull: Bool { isHoldingReading || ownerLink.map { $0.bytesWaiting > LoopLimits.events } ?? false }
+}
+
+extension EdgeSocketID {
+    init(_ socket: SocketID) { self.init(rawValue: LinkNumber.edgeNumber(socket.rawValue)) }
+}
+
+extension EdgeExchangeID {
+    init(_ exchange: ExchangeID) { self.init(rawValue: LinkNumber.edgeNumber(exchange.rawValue)) }
+}
+
+extension Link.End {
+    /// The end in words, for the log.
+    var word: String {
+        switch self {
+        case .closed: "closed"
+        case .silent: "silent"
+        case .refused(.version): "refused: no common version"
+        case .refused(.proof): "refused: the nodes have different secrets"
+        case .refused(.notOwner): "refused: that node does not own the calls"
+        case .fault: "fault"
+        }
+    }
+}

@@ -1,0 +1,209 @@
+import CallCore
+import CallPorts
+import CallWire
+import Cluster
+import LibWebSockets
+import ServerLog
+import Switchboard
+
+/// The node as the owner: the links of the other nodes, and the beginning and the end of the ownership.
+extension Node {
+    /// The number of nodes that may have connected and not proved themselves yet.
+    private static let unprovenLimit = 16
+
+    // MARK: The beginning
+
+    /// Takes over the store of the claim, so that other nodes can bring their sockets.
+    func becomeOwner() {
+        guard let claimed else { return }
+        self.claimed = nil
+        takeovers += 1
+        log.notice("this node owns the calls", [.ownership(claimed.epoch.rawValue)])
+        gateway.begin(with: claimed.store, claimed.state, ownerParts)
+    }
+
+    /// Begins to decide: this node's own sockets come first, then everything that has waited.
+    func serve() {
+        guard let epoch = tenure.ownEpoch else { return }
+        gateway.isEdge = false
+        handle(attachment: .attached(epoch))
+        var waiting: [(Int, UInt64, EdgeEvent)] = []
+        swap(&waiting, &gathered)
+        for (number, event, content) in waiting { take(content, event, over: number) }
+        log.debug("this node serves as the owner", [.links(edgeLinks.count)])
+    }
+
+    // MARK: Links of other nodes
+
+    func accept(_ stream: TCPStream) {
+        // A node proves itself within a few milliseconds, so it is the oldest that are strangers.
+        if unprovenLinks.count >= Self.unprovenLimit { unprovenLinks.removeFirst().close() }
+        unprovenLinks.append(beginLink(stream, as: .server))
+    }
+
+    func openedEdge(_ link: Link, _ peer: Hello) {
+        unprovenLinks.removeAll { $0 === link }
+        handle(.heardOf(peer.epoch))
+        guard tenure.ownEpoch != nil else { return link.close() }
+        // A node that connects again has lost its earlier link, which may not have been noticed here.
+        for edge in edgeLinks.values where edge.node == peer.node {
+            edge.link.close()
+            endedEdge(edge)
+        }
+        guard let number = LinkNumber.range.first(where: { edgeLinks[$0] == nil }) else {
+            // The node tries again several times a second.
+            if refusedNode != peer.node {
+                log.warning(
+                    "a node was refused: the owner has as many links as it can have",
+                    [.node(UntrustedText(peer.node.text))]
+                )
+            }
+            refusedNode = peer.node
+            return link.close()
+        }
+        edgeLinks[number] = EdgeLink(link, number: number, node: peer.node)
+        for (user, moment) in gateway.router.revocations.all {
+            link.send(.command(.revoke(user, upTo: moment + clockLead)))
+        }
+        log.notice("a node is linked", [.node(UntrustedText(peer.node.text))])
+    }
+
+    func received(_ frame: NodeFrame, from edge: EdgeLink) {
+        switch frame {
+        case .event(let number, let event):
+            guard tenure.ownEpoch != nil else { return }
+            if isServing { take(event, number, over: edge.number) } else { gathered.append((edge.number, number, event)) }
+        case .adopt(let socket): adopt(socket, over: edge.number)
+        case .adoptionComplete: handle(.attached(edge.node))
+        case .deposed(let epoch): handle(.heardOf(epoch))
+        case .hello, .proof, .refused, .ping, .pong, .storeStalled, .confirmed, .command, .released:
+            edge.link.close()
+            endedEdge(edge)
+        }
+    }
+
+    /// Handles the end of a node's link: its sockets and requests are gone.
+    func endedEdge(_ edge: EdgeLink) {
+        guard edgeLinks[edge.number] === edge else { return }
+        edgeLinks[edge.number] = nil
+        gathered.removeAll { $0.0 == edge.number }
+        log.notice("a node's link has ended", [.node(UntrustedText(edge.node.text)), .connections(edge.sockets.count)])
+        for socket in edge.sockets.sorted(by: { $0.rawValue < $1.rawValue }) {
+            gateway.decide(.closed(socket, code: nil))
+        }
+        for exchange in edge.exchanges { gateway.decide(.abandoned(exchange)) }
+        handle(.detached(edge.node))
+    }
+
+    /// Takes an event of a link; 0 = of this node.
+    private func take(_ event: EdgeEvent, _ number: UInt64, over link: Int) {
+        guard let edge = edgeLinks[link] else { return }
+        gateway.take(event, over: link)
+        edge.handled = number
+    }
+
+    /// Gives a socket of a link to the switchboard; 0 = of this node.
+    func adopt(_ socket: AdoptedSocket, over link: Int) {
+        let id = SocketID(rawValue: LinkNumber.number(socket.socket.rawValue, on: link))
+        edgeLinks[link]?.sockets.insert(id)
+        gateway.feed(
+            .adopted(
+                ConnectionID(rawValue: id.rawValue),
+                link == 0 ? socket.principal : socket.principal.shifted(by: .milliseconds(-clockLead.milliseconds)),
+                device: socket.device,
+                openFor: socket.openFor,
+                seen: Dictionary(socket.seen.map { ($0.call, $0.seq) }) { max($0, $1) }
+            )
+        )
+    }
+
+    // MARK: Commands to other nodes
+
+    /// Sends a frame to a socket of another node; returns `false` if too much already waits for that node.
+    func send(_ frame: Frame, to socket: SocketID) -> Bool {
+        guard let edge = edgeLinks[LinkNumber.link(of: socket.rawValue)] else { return true }
+        guard edge.link.bytesWaiting + frame.bytes.count <= LoopLimits.commands else { return false }
+        var marks: [LogMark] = []
+        if let next = edge.marks, next.socket == socket { marks = next.marks }
+        edge.marks = nil
+        edge.link.send(.command(.send(frame, EdgeSocketID(socket), marks: marks)))
+        return true
+    }
+
+    /// Records how far the next frame to a socket takes it in a call's log.
+    func mark(_ socket: SocketID, _ mark: LogMark) {
+        edgeLinks[LinkNumber.link(of: socket.rawValue)]?.marks = (socket, [mark])
+    }
+
+    /// Passes a command to the node of a link.
+    func pass(_ command: LoopCommand, over link: Int) {
+        guard let edge = edgeLinks[link] else { return }
+        switch command {
+        case .send(let frame, let socket): _ = send(frame, to: socket)
+        case .ping(let socket, let number): edge.link.send(.command(.ping(EdgeSocketID(socket), number)))
+        case .close(let socket, let code, let reason, let discardingQueue):
+            edge.link.send(
+                .command(.close(EdgeSocketID(socket), code: code, reason: reason, discardingQueue: discardingQueue))
+            )
+        case .respond(let exchange, let response):
+            edge.exchanges.remove(exchange)
+            edge.link.send(.command(.respond(EdgeExchangeID(exchange), EdgeResponse(response))))
+        case .markAuthenticated(let exchange): edge.link.send(.command(.markAuthenticated(EdgeExchangeID(exchange))))
+        case .stopListening, .count, .closeAll: break
+        }
+    }
+
+    /// Tells a socket's node whether the socket has state that no other owner can restore.
+    func bind(_ socket: SocketID, _ isBound: Bool) {
+        edgeLinks[LinkNumber.link(of: socket.rawValue)]?.link.send(.command(.bind(EdgeSocketID(socket), isBound)))
+    }
+
+    /// Tells all nodes that a user's tokens are revoked.
+    func revoke(_ user: UserID, upTo moment: Moment) {
+        for edge in edgeLinks.values { edge.link.send(.command(.revoke(user, upTo: moment + clockLead))) }
+    }
+
+    /// Confirms the events whose changes are durable.
+    func confirmEvents() {
+        guard tenure.ownEpoch != nil else { return }
+        // Changes that are not committed yet go into the next commit.
+        let ticket = lastTicket + (gateway.switchboard?.hasChanges == true ? 1 : 0)
+        for edge in edgeLinks.values { edge.confirm(after: ticket, durable: durableTicket) }
+    }
+
+    // MARK: The end
+
+    /// Commits everything and releases the calls; the acks of the last commits still go out.
+    func release(_ epoch: OwnerEpoch, heir: NodeID?) {
+        if let claimed {
+            // The claim has come after the end was decided.
+            self.claimed = nil
+            claimed.store.close(releasingTo: heir)
+            return
+        }
+        log.notice("this node releases the calls", [.ownership(epoch.rawValue), heir.map { .node(UntrustedText($0.text)) }])
+        gateway.endOwnership(releasingTo: heir)
+        // The store has reported its last commits to the loop, where this comes after them.
+        gateway.post { $0.node?.handle(.released(epoch)) }
+    }
+
+    func announceRelease(_ heir: NodeID?) {
+        confirmEvents()
+        for edge in edgeLinks.values {
+            edge.link.send(.released(heir: heir))
+            edge.link.closeAfterWriting()
+        }
+        edgeLinks = [:]
+    }
+
+    /// Drops the calls, which this node owns no longer: nothing is acknowledged, sent or pushed any more.
+    func drop() {
+        for edge in edgeLinks.values { edge.link.close() }
+        edgeLinks = [:]
+        gathered = []
+        gateway.dropCalls()
+        guard case .ended(.deposed) = tenure.state else { return }
+        log.warning("another node owns the calls; this node begins anew")
+        gateway.beginAnew()
+    }
+}

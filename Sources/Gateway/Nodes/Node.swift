@@ -1,0 +1,265 @@
+import CallCore
+import CallPorts
+import Cluster
+import Crypto
+import LibWebSockets
+import ServerLog
+
+/// One node of several: it carries out what its tenure and its attachment decide.
+///
+/// An *edge* passes the events of its sockets over a link to the owner, and carries out the owner's commands. The
+/// *owner* has the switchboard, and handles the events of all nodes. A node begins as an edge, and may become the owner
+/// once; then it never becomes an edge again, because its process begins anew.
+///
+/// It is confined to the loop's thread, except the register, which reports from its own threads.
+final class Node: LinkDelegate {
+    let configuration: NodeConfiguration
+    /// The gateway whose node this is; it outlives the node.
+    unowned let gateway: Gateway
+    let server: Server
+    let register: any OwnershipRegister
+    let ownerParts: OwnerParts
+    /// The key with which the nodes prove to each other that they use the same database.
+    private let key: [UInt8]
+    private var timer: LoopTimer?
+    private var timerAt: Moment?
+
+    var tenure: Tenure
+    /// The tie of this node's sockets to the owner; unused once this node serves as the owner.
+    var attachment: Attachment
+    /// Whether too many events wait for an owner.
+    var isHoldingReading = false
+
+    /// The link to the owner, once it is open, or the link that is being opened.
+    var ownerLink: Link?
+    var attempt: TCPConnectionAttempt?
+    /// The node to which ``attempt`` or ``ownerLink`` goes.
+    var soughtOwner: NodeID?
+
+    /// The store of the claim, until the node has taken it over.
+    var claimed: ClaimedStore?
+    var takeovers: UInt64 = 0
+    /// The links that other nodes have opened, by number.
+    var edgeLinks: [Int: EdgeLink] = [:]
+    /// The links that other nodes have connected and not proved yet.
+    var unprovenLinks: [Link] = []
+    /// The node that was last refused because there were too many links.
+    var refusedNode: NodeID?
+    /// The events of other nodes that wait until this node serves as the owner, in order.
+    var gathered: [(Int, UInt64, EdgeEvent)] = []
+    /// The newest ticket that was passed to the store, and the newest that is durable.
+    var lastTicket: UInt64 = 0
+    var durableTicket: UInt64 = 0
+
+    init(
+        _ configuration: NodeConfiguration,
+        of gateway: Gateway,
+        on server: Server,
+        register: any OwnershipRegister,
+        secret: [UInt8],
+        ownerParts: OwnerParts
+    ) {
+        self.configuration = configuration
+        self.gateway = gateway
+        self.server = server
+        self.register = register
+        self.ownerParts = ownerParts
+        key = HMACSHA256.code(of: Array("ringline links".utf8), key: secret)
+        tenure = Tenure(node: configuration.id)
+        attachment = Attachment(at: gateway.now)
+    }
+
+    var now: Moment { gateway.now }
+    var log: ServerLog { gateway.log }
+
+    /// Whether the node's part in the calls is over.
+    var hasEnded: Bool { if case .ended = tenure.state { true } else { false } }
+
+    /// Whether the node takes no more events: it releases the calls, or its part in them is over.
+    var isLeaving: Bool { if case .releasing = tenure.state { true } else { hasEnded } }
+
+    /// Whether this node decides: it is the owner, and has gathered the other nodes.
+    var isServing: Bool { tenure.isServing }
+
+    /// Accepts links.
+    func listen() throws(ServerError) {
+        _ = try server.listenForStreams(host: configuration.listen.host, port: configuration.listen.port) {
+            [unowned self] stream in accept(stream)
+        }
+    }
+
+    /// Begins to look for the owner; call it on the loop's thread.
+    func start() {
+        timer = LoopTimer(on: server) { [unowned self] in timerDue() }
+        handle(.started)
+    }
+
+    // MARK: Tenure
+
+    func handle(_ input: Tenure.Input) {
+        var effects: [Tenure.Effect] = []
+        tenure.handle(input, at: now, into: &effects)
+        for effect in effects { perform(effect) }
+    }
+
+    private func perform(_ effect: Tenure.Effect) {
+        switch effect {
+        case .readRow: register.read()
+        case .claim(let epoch): claim(after: epoch)
+        case .gather: becomeOwner()
+        case .serve: serve()
+        case .release(let epoch, let heir): release(epoch, heir: heir)
+        case .drop: drop()
+        case .connect(let owner, let address): connect(to: owner, at: address)
+        case .attach(let epoch): attach(to: epoch)
+        case .disconnect: disconnect()
+        case .depose(let epoch): if let ownerLink, ownerLink.isOpen { ownerLink.send(.deposed(by: epoch)) }
+        case .announceStall(let isStalled): for edge in edgeLinks.values { edge.link.send(.storeStalled(isStalled)) }
+        case .announceRelease(let heir): announceRelease(heir)
+        }
+    }
+
+    /// Handles a report of the register.
+    func take(_ report: OwnershipReport) {
+        switch report {
+        case .row(let row): handle(.rowRead(row))
+        case .unreadable(let failure):
+            log.debug("the database's record of the owner cannot be read", [.error(UntrustedText(failure.message))])
+            handle(.rowUnreadable)
+        case .claimed(let store):
+            claimed = store
+            handle(.claimed(store.epoch, others: store.others))
+        case .claimLost: handle(.claimLost)
+        case .claimFailed(let failure):
+            log.warning("this node could not claim the calls", [.error(UntrustedText(failure.message))])
+            handle(.claimFailed)
+        }
+    }
+
+    /// Handles a report of the store, after the switchboard.
+    func take(_ report: StoreReport) {
+        guard let epoch = tenure.ownEpoch else { return }
+        switch report {
+        case .committed(let ticket): durableTicket = max(durableTicket, ticket.rawValue)
+        case .stalled: handle(.storeStalled(epoch, true))
+        case .recovered: handle(.storeStalled(epoch, false))
+        case .deposed: handle(.commitRefused(epoch))
+        case .behind, .damaged, .queryResult: break
+        }
+    }
+
+    private func claim(after epoch: OwnerEpoch) {
+        guard !gateway.isDraining else { return handle(.claimFailed) }
+        register.claim(after: epoch)
+    }
+
+    // MARK: Time
+
+    private func timerDue() {
+        let late = timerAt.map { now - $0 } ?? .milliseconds(0)
+        timerAt = nil
+        guard late < .milliseconds(500) else {
+            // The process stood still. What has arrived meanwhile is read before any link counts as silent.
+            setTimer(at: now + .milliseconds(10))
+            return
+        }
+        for link in links { link.check(at: now) }
+        if let due = tenure.deadline, due <= now { handle(.deadlineReached) }
+        if let due = attachment.deadline, due <= now { handle(attachment: .deadlineReached) }
+    }
+
+    private var links: [Link] {
+        edgeLinks.values.map(\.link) + unprovenLinks + (ownerLink.map { [$0] } ?? [])
+    }
+
+    /// Ends a turn of the loop: confirms what is durable, writes to all links, and sets the timer.
+    func endTurn() {
+        confirmEvents()
+        for link in links { link.flush() }
+        var next = links.map(\.deadline).min()
+        for deadline in [tenure.deadline, isServing ? nil : attachment.deadline].compactMap(\.self) {
+            next = min(next ?? deadline, deadline)
+        }
+        guard next != timerAt else { return }
+        setTimer(at: next)
+    }
+
+    private func setTimer(at moment: Moment?) {
+        timerAt = moment
+        timer?.set(afterMilliseconds: moment.map { UInt64(max(1, ($0 - now).milliseconds)) })
+    }
+
+    // MARK: LinkDelegate
+
+    func hello(challenge: [UInt8]) -> Hello {
+        Hello(
+            node: configuration.id,
+            epoch: tenure.ownEpoch ?? tenure.newestEpoch,
+            isOwner: tenure.ownEpoch != nil,
+            challenge: challenge
+        )
+    }
+
+    func beginLink(_ stream: TCPStream, as side: Hello.Side) -> Link {
+        Link(stream, as: side, key: key, delegate: self, at: now)
+    }
+
+    func opened(_ link: Link, by peer: Hello) {
+        if link === ownerLink {
+            log.notice("linked to the owner of the calls", [.node(UntrustedText(peer.node.text)), .ownership(peer.epoch.rawValue)])
+            handle(.linkOpened(peer.epoch))
+        } else {
+            openedEdge(link, peer)
+        }
+    }
+
+    func received(_ frame: NodeFrame, on link: Link) {
+        if link === ownerLink {
+            receivedFromOwner(frame)
+        } else if let edge = edgeLinks.values.first(where: { $0.link === link }) {
+            received(frame, from: edge)
+        }
+    }
+
+    func ended(_ link: Link, _ end: Link.End) {
+        log.debug("a link has ended", [link.peer.map { .node(UntrustedText($0.node.text)) }, .linkEnd(ServerText(end.word))])
+        if link === ownerLink {
+            endedOwnerLink(link, end)
+        } else {
+            unprovenLinks.removeAll { $0 === link }
+            if let edge = edgeLinks.values.first(where: { $0.link === link }) { endedEdge(edge) }
+        }
+    }
+
+    // MARK: The end
+
+    /// Closes this node's connections and releases the calls, if the node owns them; the process is to end.
+    func drain() {
+        server.stopListeningForStreams()
+        gateway.closeAll(code: 1001, reason: "the server is shutting down; reconnect")
+        handle(.terminate)
+    }
+
+    // MARK: Figures
+
+    /// Why this node serves no clients; `nil` = it serves them.
+    var notReadyReason: String? {
+        if hasEnded { return "draining" }
+        return isServing || isReady ? nil : "no owner"
+    }
+
+    /// Whether the attachment calls the node ready.
+    var isReady = false
+
+    var figures: MetricsPage.NodeFigures {
+        MetricsPage.NodeFigures(
+            isOwner: tenure.ownEpoch != nil,
+            isReady: notReadyReason == nil,
+            epoch: tenure.newestEpoch.rawValue,
+            takeovers: takeovers,
+            links: edgeLinks.count + (ownerLink?.isOpen == true ? 1 : 0),
+            unconfirmedEvents: isServing ? 0 : Int(clamping: attachment.unconfirmedCount),
+            waitingBytes: isServing ? 0 : attachment.bytesWaiting
+        )
+    }
+}

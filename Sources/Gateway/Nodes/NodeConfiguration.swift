@@ -1,0 +1,22 @@
+public import CallPorts
+
+/// The configuration of a gateway that is one node of several.
+public struct NodeConfiguration: Sendable {
+    /// The id of this run of the node.
+    public var id: NodeID
+    /// The address at which the node accepts links of other nodes.
+    public var listen: (host: String, port: Int)
+
+    /// Creates a configuration of these parts.
+    public init(id: NodeID, listen: (host: String, port: Int)) {
+        self.id = id
+        self.listen = listen
+    }
+}
+
+/// The parts that a node uses only while it owns the calls.
+struct OwnerParts {
+    let push: any PushSender
+    let capabilities: any CapabilityIssuer
+    let turnCredentials: (any TURNCredentialIssuer)?
+}

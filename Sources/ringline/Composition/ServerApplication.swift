@@ -61,7 +61,6 @@ struct ServerApplication {
         keySetFetcher?.tick()
         defer { keySetFetcher?.shutdown() }
         let gateway = Gateway(configuration: configuration, authenticator: keys.authenticator, log: log)
-        let store = try makeStore(log) { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
         var folderLock: DataFolderLock?
         defer { withExtendedLifetime(folderLock) {} }
@@ -69,7 +68,12 @@ struct ServerApplication {
             if settings.store != nil {
                 folderLock = try DataFolderLock(folder: settings.data, lockWait: lockWait(log))
             }
-            try gateway.open(store: store, push: push, capabilities: keys.capabilities, turnCredentials: coturn)
+            if let nodes = settings.nodes, let database = settings.store {
+                try open(gateway, as: nodes, in: database, push, keys, coturn, log)
+            } else {
+                let store = try makeStore(log) { [weak gateway] report in gateway?.take(report) }
+                try gateway.open(store: store, push: push, capabilities: keys.capabilities, turnCredentials: coturn)
+            }
         } catch let failure as StoreFailure {
             guard !SignalWatch.hasPending else {
                 log.notice("stopped")
@@ -148,7 +152,56 @@ struct ServerApplication {
         gateway.run()
         (push as? APNsSender)?.shutdown()
         if let failure = gateway.storeFailure { throw UsageError(failure.message) }
+        if gateway.mustBeginAnew { try beginAnew(log) }
         log.notice("stopped")
+    }
+
+    /// Opens the gateway as one node of several, which use one database.
+    private func open(
+        _ gateway: Gateway,
+        as nodes: NodeSettings,
+        in database: ConnectionSettings,
+        _ push: any PushSender,
+        _ keys: Keys,
+        _ coturn: CoturnCredentials?,
+        _ log: ServerLog
+    ) throws {
+        let options = try storeOptions(database, log)
+        // A name that an operator recognizes, and a part that differs in each run.
+        let run = Base64URL.encode(SecureRandom.bytes(6))
+        guard let id = NodeID("\(options.node.prefix(40))-\(run)") ?? NodeID(run) else { return }
+        let register = PostgresOwnershipRegister(
+            options,
+            node: id,
+            address: nodes.address.text,
+            version: Version.text,
+            storeReport: { [weak gateway] report in gateway?.take(report) },
+            report: { [weak gateway] report in gateway?.take(report) }
+        )
+        try gateway.open(
+            as: NodeConfiguration(id: id, listen: (nodes.listen.host, nodes.listen.port)),
+            register: register,
+            push: push,
+            capabilities: { secret in
+                keys.capabilityKeys.derive(from: secret, at: clock.now())
+                return keys.capabilities
+            },
+            turnCredentials: coturn
+        )
+    }
+
+    /// Replaces this process by a new run of the same command, because another node has taken over the calls.
+    ///
+    /// Everything of the earlier run is gone then, and nothing of it can be mistaken for the present.
+    private func beginAnew(_ log: ServerLog) throws(UsageError) {
+        log.notice("the process begins anew as a node that follows the owner of the calls")
+        LogWriter.waitUntilWritten(limitMilliseconds: 1_000)
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [] {
+            guard let descriptor = Int32(name), descriptor > 2 else { continue }
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        }
+        execv("/proc/self/exe", CommandLine.unsafeArgv)
+        throw UsageError("another node has taken over the calls, and this process cannot begin anew; start it again")
     }
 
     /// The actions of the signals that do not end the process.
@@ -196,7 +249,9 @@ struct ServerApplication {
         report: @escaping @Sendable (StoreReport) -> Void
     ) throws(UsageError) -> any CallStore {
         guard !settings.isInMemory else { return MemoryCallStore(report: report) }
-        if let database = settings.store { return try makeStore(in: database, log, report: report) }
+        if let database = settings.store {
+            return PostgresCallStore(try storeOptions(database, log), report: report)
+        }
         return SQLiteCallStore(folder: settings.data, lockWait: lockWait(log), report: report)
     }
 
@@ -213,11 +268,11 @@ struct ServerApplication {
         )
     }
 
-    private func makeStore(
-        in database: ConnectionSettings,
-        _ log: ServerLog,
-        report: @escaping @Sendable (StoreReport) -> Void
-    ) throws(UsageError) -> any CallStore {
+    /// The options of the PostgreSQL database that the settings name.
+    private func storeOptions(
+        _ database: ConnectionSettings,
+        _ log: ServerLog
+    ) throws(UsageError) -> StoreOptions {
         var options = try StoreOptions(database, passwordFile: settings.storePasswordFile)
         options.leaseMilliseconds = settings.leaseMilliseconds
         let shown = database.shown
@@ -232,7 +287,7 @@ struct ServerApplication {
             isOver: { SignalWatch.hasPending },
             isDelayed: { reason in log.warning("the start waits for the database", [.error(UntrustedText(reason))]) }
         )
-        return PostgresCallStore(options, report: report)
+        return options
     }
 
     private func pushSender(

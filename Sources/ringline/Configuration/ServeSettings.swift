@@ -105,7 +105,7 @@ struct ServeSettings {
         var policy = try Self.policy(source)
         // Another server may take the database over, and refuse what this one has decided.
         policy.withholdsDecisions = store != nil
-        // With the member of `Policy`: policy.marksLogs = nodes != nil
+        policy.marksLogs = nodes != nil
         self.policy = policy
     }
 

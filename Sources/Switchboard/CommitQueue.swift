@@ -46,6 +46,8 @@ struct CommitQueue {
     private var changes: [Change] = []
     /// The calls whose record must be stored again.
     private var dirty: [Call] = []
+    /// Whether the next commit is made even if it has no changes.
+    private var isCommitDemanded = false
     /// The outputs that wait for a commit, oldest first.
     private var outputs = Deque<DeferredOutput>()
     /// The commits that the store has not confirmed, oldest first, each with the moment at which it was handed over.
@@ -56,8 +58,8 @@ struct CommitQueue {
     /// The calls that withhold entries, each with the commit that they wait for, oldest first.
     private var withholdingCalls = Deque<(ticket: Ticket, call: CallNumber)>()
 
-    /// Whether anything has changed since the last commit was handed to the store.
-    var hasChanges: Bool { !changes.isEmpty || !dirty.isEmpty }
+    /// Whether anything has changed since the last commit was handed to the store, or a commit is demanded.
+    var hasChanges: Bool { !changes.isEmpty || !dirty.isEmpty || isCommitDemanded }
 
     /// The number of outputs that wait.
     var waitingCount: Int { outputs.count }
@@ -76,6 +78,9 @@ struct CommitQueue {
 
     mutating func append(_ change: Change) { changes.append(change) }
 
+    /// Ensures that there is a next commit: that the store takes it proves that this server still owns the calls.
+    mutating func demandCommit() { isCommitDemanded = true }
+
     /// Ensures that the next commit stores a call's record.
     mutating func markDirty(_ call: Call) {
         guard !call.isDirty else { return }
@@ -86,6 +91,7 @@ struct CommitQueue {
     /// Hands over all changes so far as one commit, if there are any.
     mutating func flush(at now: Moment, into outputs: inout [Switchboard.Output]) {
         guard hasChanges else { return }
+        isCommitDemanded = false
         var batch: [Change] = []
         batch.reserveCapacity(changes.count + dirty.count)
         for call in dirty {

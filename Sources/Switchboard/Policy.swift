@@ -81,9 +81,11 @@ public struct Policy: Sendable {
     ///
     /// Several servers that share one database need it: the loser of a take-over shows nothing that was not committed.
     public var withholdsDecisions = false
-    /// Whether ``Switchboard/Output/marked(_:_:seq:)`` and ``Switchboard/Output/bound(_:_:)`` are put out.
+    /// Whether ``Switchboard/Output/marked(_:_:seq:)`` and ``Switchboard/Output/bound(_:_:)`` are put out, and refusals
+    /// that tell of a call wait for a commit.
     ///
-    /// Several servers that share one database need it: the next owner of the calls adopts the connections.
+    /// Several servers that share one database need it: the next owner of the calls adopts the connections, and a
+    /// deposed owner knows the newest calls as little as their devices know of it.
     public var marksLogs = false
 
     /// The default settings.

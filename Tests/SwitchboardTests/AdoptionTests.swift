@@ -215,6 +215,21 @@ struct AdoptionTests {
         #expect(last.notes.contains(.ended(try call("c-1"), epoch: 1, .unanswered)))
     }
 
+    @Test("A server that may be deposed refuses a signal, or a fetch, of an unknown call only after a commit")
+    func unknownCall() throws {
+        let world = Self.world()
+        let device = try world.open("10", "b1")
+        world.holdsCommits = true
+        _ = world.takeFrames(of: device)
+        world.send(device, SwitchboardWorld.plain("ringing", "c-9", id: "r"))
+        let fetch = try world.fetch(try principal("10"), "c-9", device: "b1")
+        #expect(world.takeFrames(of: device).isEmpty)
+        #expect(world.replies[fetch] == nil)
+        world.commit()
+        #expect(world.takeFrames(of: device).code == "not_found")
+        #expect(world.replies[fetch]?.status == 404)
+    }
+
     @Test("A deposed owner orders no push and no retry, and acknowledges no signal")
     func deposed() throws {
         let world = Self.world()

@@ -25,13 +25,15 @@ extension Switchboard {
 
     /// Refuses a signal.
     ///
-    /// The refusal may tell of another device's answer, for instance. So it waits like the answer does.
+    /// The refusal may tell of another device's answer, for instance. So it waits like the answer does. A server that may
+    /// be deposed does not know the newest calls: it waits even if all its changes are durable.
     mutating func refuseSignal(_ error: WireError, id: SignalID?, _ callID: CallID?, to connection: Connection) {
         guard policy.withholdsDecisions, error.code.tellsOfCall else {
             tell(error, id: id, callID: callID, to: connection)
             return
         }
         countRefusal(error, .refusedFrame(connection.id, callID, error))
+        if policy.marksLogs { commits.demandCommit() }
         sendWhenDurable(.frame(connection.id, ServerFrame.error(error, id: id, callID: callID)))
     }
 
@@ -42,7 +44,17 @@ extension Switchboard {
             return
         }
         countRefusal(error, .refusedRequest(id, error))
+        if policy.marksLogs { commits.demandCommit() }
         sendWhenDurable(.reply(id, Reply(error)))
+    }
+
+    /// Refuses a fetch of a call that this server does not know.
+    mutating func refuseFetch(as id: RequestID) {
+        guard policy.marksLogs else {
+            refuse(id, Self.unknownCall)
+            return
+        }
+        refuseSignal(Self.unknownCall, as: id)
     }
 }
 

@@ -13,7 +13,7 @@ extension Switchboard {
             return
         }
         guard let call = found, let side = call.session.side(of: principal.user) else {
-            refuse(id, Self.unknownCall)
+            refuseFetch(as: id)
             return
         }
         // A device that fetches a ringing call will ring, so it becomes a leg of the call. A fetch without a device id

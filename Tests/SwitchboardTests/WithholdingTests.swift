@@ -99,6 +99,43 @@ struct WithholdingTests {
         #expect(world.events("push.cancelled").count == 1)
     }
 
+    @Test("A push that waits goes to the push token that its device has registered meanwhile, when that is durable too")
+    func replacedToken() throws {
+        let world = SwitchboardWorld { $0.withholdsDecisions = true }
+        try world.register(try principal("10"), "b1", voip: "aa")
+        world.holdsCommits = true
+        let caller = try world.open("11", "a1")
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.commit()
+        let record = try #require(world.heldTickets.last)
+        // The store holds back the response to the registration.
+        _ = try? world.register(try principal("10"), "b1", voip: "bb")
+        world.give(.stored(.committed(upTo: record)))
+        #expect(world.pushes.isEmpty)
+        world.commit()
+        #expect(world.pushes.map(\.token) == ["bb"])
+        #expect(world.cancelled.isEmpty, "the push service has never heard of the first push")
+        #expect(world.events("push.sent").count == 2)
+        #expect(world.events("push.cancelled").count == 1)
+        world.respondToPush(try #require(world.pushes.first), 200)
+        world.commit()
+        #expect(world.record("c-1")?.pushes.values.map(\.self) == [.accepted])
+    }
+
+    @Test("A push that waits is not ordered anew when its device registers the same push token again")
+    func sameToken() throws {
+        let world = SwitchboardWorld { $0.withholdsDecisions = true }
+        try world.register(try principal("10"), "b1", voip: "aa")
+        world.holdsCommits = true
+        let caller = try world.open("11", "a1")
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.commit()
+        _ = try? world.register(try principal("10"), "b1", voip: "aa")
+        world.commit()
+        #expect(world.pushes.map(\.token) == ["aa"])
+        #expect(world.events("push.sent").count == 1)
+    }
+
     @Test("A fetch of a call that withholds entries is answered when they are durable, and then shows them")
     func fetch() throws {
         let talk = try Talk(Self.world())

@@ -37,6 +37,7 @@ extension Switchboard {
         makeRoom(for: device)
         directory.put(device)
         commits.append(.device(device))
+        renewWithheldPushes(to: device)
         // An app must not be led to believe that a Firebase token makes its device ring.
         let later = "the Firebase token is stored, but this version does not send to it"
         let message = registration.fcmToken == nil ? nil : later
@@ -98,6 +99,21 @@ extension Switchboard {
         guard owner.user != device.user else { return }
         takeBackPushes(to: owner.device, of: owner.user, token: token)
         turn.out.append(.audit(.pushTokenMoved(kind, from: owner.user, to: device.user, device.id)))
+    }
+
+    /// Cancels the pushes that wait to wake a device and are addressed to a push token that the device has just
+    /// replaced, and requests them anew: APNs would refuse the old token, and nothing else would wake the device.
+    private mutating func renewWithheldPushes(to device: DeviceRecord) {
+        guard policy.withholdsDecisions else { return }
+        for call in calls.ringing(device.user) {
+            guard let push = call.pushes[device.id], case .sent(let id) = push.phase,
+                push.token != token(of: device, for: push.kind), commits.cancelPush(id)
+            else { continue }
+            // Its result is recorded now, so that the timeline has it before the next push.
+            pushed(id, .cancelled)
+            call.pushes[device.id] = nil
+            wake(device, for: call)
+        }
     }
 
     private mutating func makeRoom(for device: DeviceRecord) {

@@ -30,6 +30,8 @@ struct Outgoing {
     var fields: String
     var sentAt: Moment?
     var tries = 0
+    /// Whether the server has refused the newest try for the time being.
+    var isPutOff = false
 }
 
 /// An intent of a device's user.

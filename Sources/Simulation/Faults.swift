@@ -48,17 +48,25 @@ public struct Faults: OptionSet, Hashable, Sendable {
     /// Not a fault, but a policy of the server: it shows a change of a call's course only when the change is durable.
     public static let withholding = Faults(rawValue: 1 << 17)
 
+    /// Another node takes the calls over, and the earlier owner may live on for a while without knowing it.
+    ///
+    /// Only servers that withhold their decisions are taken over.
+    public static let takeOver = Faults(rawValue: 1 << 18)
+
     /// All faults, each with its name.
     public static let named: [(fault: Faults, name: String)] = [
         (.disconnects, "disconnects"), (.halfOpen, "half-open"), (.offline, "offline"), (.power, "power"),
         (.requests, "requests"), (.pushes, "pushes"), (.crashes, "crashes"), (.store, "store"), (.delays, "delays"),
         (.hostile, "hostile"), (.skew, "skew"), (.settings, "settings"), (.restarts, "restarts"),
         (.outsiders, "strangers"), (.sharedNames, "shared-names"), (.bursts, "bursts"), (.leaps, "leaps"),
-        (.withholding, "withholding"),
+        (.withholding, "withholding"), (.takeOver, "take-over"),
     ]
 
-    /// Every fault, without ``withholding``.
+    /// Every fault of one server, without ``withholding`` and ``takeOver``.
     public static let all = Faults(rawValue: (1 << 17) - 1)
+
+    /// Everything that a world may have.
+    public static let known = all.union([.withholding, .takeOver])
 
     /// The names of the faults, separated by commas.
     public var names: String { Self.named.filter { contains($0.fault) }.map(\.name).joined(separator: ", ") }

@@ -239,15 +239,28 @@ extension InvariantChecker {
 
     // MARK: Pushes
 
-    mutating func pushRequested(_ push: OutgoingPush, at now: Int64) {
+    /// Returns the call and the device that a push rings; `nil` for a notice.
+    func ring(_ push: OutgoingPush) -> (name: CallName, device: DeviceRecord)? {
         guard let object = MessageReader.object(push.payload), object.text(of: .type) == "call.incoming",
             let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch),
             let caller = object.text(of: .fromUserId).flatMap({ UserID($0) }),
             let device = device(withToken: push.token)
-        else { return }
-        let name = CallName(id: id, pair: Pair(caller, device.user), epoch: UInt32(truncatingIfNeeded: epoch))
+        else { return nil }
+        return (CallName(id: id, pair: Pair(caller, device.user), epoch: UInt32(truncatingIfNeeded: epoch)), device)
+    }
+
+    /// Checks that all pushes that ring a device for a call bear one `apns-id`.
+    mutating func checkAPNsID(_ push: OutgoingPush, of target: PushTarget) {
+        if apnsIDs.updateValue(push.apnsID, forKey: target).map({ $0 != push.apnsID }) ?? false {
+            fail("I14", "a push to \(target.device.text) for \(target.name) has another apns-id than the one before")
+        }
+    }
+
+    mutating func pushRequested(_ push: OutgoingPush, at now: Int64) {
+        guard let (name, device) = ring(push) else { return }
         let target = target(name, device.id)
         pushes[push.id] = (name, target)
+        checkAPNsID(push, of: target)
         if (accepted[target] ?? 0) > 0 { fail("I6", "a push to \(device.id.text) for \(name) after one was accepted") }
         if let number = newest[name.key], let call = calls[number], call.name == name, !call.isRinging {
             fail("I6", "a push to \(device.id.text) for \(name), which is \(call.state.rawValue)")

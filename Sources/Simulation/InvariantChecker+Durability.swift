@@ -40,7 +40,7 @@ struct Durability {
         }
     }
 
-    private static func changesCourse(_ record: EntryRecord) -> Bool {
+    static func changesCourse(_ record: EntryRecord) -> Bool {
         switch record.entry.content {
         case .state, .signal(.offer, _, _, _, _), .signal(.ringing, _, _, _, _), .signal(.answer, _, _, _, _),
             .signal(.connected, _, _, _, _), .signal(.end, _, _, _, _):
@@ -67,6 +67,11 @@ struct Durability {
     /// Whether an entry is durable.
     func isDurable(_ seq: UInt64, of call: CallName) -> Bool { seq <= newest[call] ?? 0 }
 
+    /// Whether an entry of a call with this callId and epoch is durable, whoever its users are.
+    func isDurable(_ seq: UInt64, of id: CallID, epoch: UInt32) -> Bool {
+        newest.contains { $0.key.id == id && $0.key.epoch == epoch && seq <= $0.value }
+    }
+
     /// Whether the record of a push to a device for a call is not durable yet.
     func isRecordPending(to device: DeviceID, for call: CallName) -> Bool {
         queuedPushes.contains { $0.call == call && $0.device == device }
@@ -80,8 +85,15 @@ struct Durability {
 
 /// Checks that nothing of a call's course is shown before it is durable (I12).
 extension InvariantChecker {
+    /// Records that another server has taken the calls over; `isOpen`: whether a socket has stayed open.
+    mutating func tookOver(_ isOpen: (Int) -> Bool) {
+        let kept = offers.filter { isOpen($0.key) }
+        crashed()
+        offers = kept
+    }
+
     /// The frames and events that change a call's course, by their type.
-    private static let courseTypes: Set<String> = ["offer", "ringing", "answer", "connected", "end", "call"]
+    static let courseTypes: Set<String> = ["offer", "ringing", "answer", "connected", "end", "call"]
 
     /// Checks a frame that the server writes to a user's socket.
     mutating func checkDurable(_ frame: ParsedFrame, to user: UserID) {

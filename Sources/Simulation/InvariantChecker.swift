@@ -91,6 +91,8 @@ struct InvariantChecker {
     var accepted: [PushTarget: Int] = [:]
     var pushes: [PushID: (name: CallName, device: PushTarget)] = [:]
     var cancelledPushes: Set<PushID> = []
+    /// The `apns-id` of each push, over all servers.
+    var apnsIDs: [PushTarget: String] = [:]
     /// The peer for which a signal was meant, by the signal's device and id.
     var intendedPeer: [String: UserID] = [:]
     /// The call for which a signal without a peer was meant, by the signal's device and id.

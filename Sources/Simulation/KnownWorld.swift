@@ -13,7 +13,7 @@ public struct KnownWorld: Equatable, Sendable {
     public init?(line: some StringProtocol) {
         let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace)
         guard words.count == 3, let seed = UInt64(words[0]), let calls = Int(words[1]), calls > 0,
-            let bits = UInt32(words[2]), Faults.all.union(.withholding).isSuperset(of: Faults(rawValue: bits))
+            let bits = UInt32(words[2]), Faults.known.isSuperset(of: Faults(rawValue: bits))
         else { return nil }
         self.seed = seed
         self.calls = calls

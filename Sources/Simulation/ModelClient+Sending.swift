@@ -72,8 +72,10 @@ extension ModelClient {
     func resend(_ index: Int, at now: Moment, evenRecent: Bool, into outputs: inout [CoreOutput]) {
         for place in table[index].outbox.indices {
             let one = table[index].outbox[place]
-            guard evenRecent || one.sentAt.map({ now >= $0 + Self.resendAfter }) ?? true else { continue }
+            guard evenRecent || isSentAgainByTimer(one) && one.sentAt.map({ now >= $0 + Self.resendAfter }) ?? true
+            else { continue }
             table[index].outbox[place].sentAt = now
+            table[index].outbox[place].isPutOff = false
             table[index].outbox[place].tries += 1
             if one.kind != .offer, table[index].view.name.epoch > 0 {
                 table[index].outbox[place].epoch = table[index].view.name.epoch
@@ -140,6 +142,7 @@ extension ModelClient {
     func refused(_ id: String, _ code: String, at now: Moment, into outputs: inout [CoreOutput]) {
         guard let (index, place) = outgoing(id) else { return }
         let one = table[index].outbox[place]
+        table[index].outbox[place].isPutOff = true
         switch code {
         case "rate_limited", "store_unavailable", "draining", "internal_error": return
         case "forbidden" where one.tries <= 1 && one.kind != .offer && one.kind != .end:

@@ -28,9 +28,12 @@ final class ModelClient: DeviceCore {
     /// The newest epoch of the earlier calls under each callId.
     var past: [CallKey: UInt32] = [:]
     var isConnected = false
+    /// Whether unacknowledged signals are sent again only on a new socket, and never by a timer.
+    let resendsOnlyOnNewSocket: Bool
     static let resendAfter = Moment.Duration.milliseconds(2_000)
 
-    init(user: UserID, device: DeviceID, instance: Int) {
+    init(user: UserID, device: DeviceID, instance: Int, resendsOnlyOnNewSocket: Bool = false) {
+        self.resendsOnlyOnNewSocket = resendsOnlyOnNewSocket
         self.user = user
         self.device = device
         prefix = "\(instance)."
@@ -42,7 +45,7 @@ final class ModelClient: DeviceCore {
         var least: Moment?
         for call in table {
             if call.view.phase != .ended, let until = call.until { least = least.map { min($0, until) } ?? until }
-            for one in call.outbox {
+            for one in call.outbox where isSentAgainByTimer(one) {
                 let at = one.sentAt.map { $0 + Self.resendAfter } ?? Moment(milliseconds: 0)
                 least = least.map { min($0, at) } ?? at
             }
@@ -112,6 +115,9 @@ final class ModelClient: DeviceCore {
         table[index].outbox.removeAll { $0.kind != .end }
         outputs.append(.report(.ended(table[index].view.name, reason, cause, replacedBy: replacedBy)))
     }
+
+    /// Whether a signal is sent again by a timer: the server has put it off, or this client does so with every signal.
+    func isSentAgainByTimer(_ one: Outgoing) -> Bool { !resendsOnlyOnNewSocket || one.isPutOff }
 
     func find(_ name: CallName) -> Int? { table.lastIndex { $0.view.name == name } }
 

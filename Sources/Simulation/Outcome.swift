@@ -20,6 +20,12 @@ public struct Statistics: Sendable {
     public var milliseconds: Int64 = 0
     /// The number of server crashes.
     public var crashes = 0
+    /// The number of times that another node took the calls over.
+    public var takeOvers = 0
+    /// The number of sockets that a new owner of the calls adopted.
+    public var adoptions = 0
+    /// The number of frames that deposed owners sent.
+    public var deposedFrames = 0
     /// The number of frames that the server sent to devices.
     public var frames = 0
     /// The number of pushes that the server requested.
@@ -40,6 +46,9 @@ public struct Statistics: Sendable {
         steps += other.steps
         milliseconds += other.milliseconds
         crashes += other.crashes
+        takeOvers += other.takeOvers
+        adoptions += other.adoptions
+        deposedFrames += other.deposedFrames
         frames += other.frames
         pushes += other.pushes
         acknowledged += other.acknowledged
@@ -51,7 +60,7 @@ public struct Statistics: Sendable {
 
 /// A broken invariant, and how to reproduce it.
 public struct Violation: Error, Sendable, CustomStringConvertible {
-    /// The name of the invariant: `I1` … `I12`.
+    /// The name of the invariant: `I1` … `I14`.
     public var invariant: String
     /// The fault, in one sentence.
     public var message: String

@@ -17,6 +17,8 @@ final class SimulatedDevice {
 
     /// Whether its app uses the real client core instead of the model client.
     let isRealApp: Bool
+    /// Whether its app sends unacknowledged signals again only on a new socket, and never by a timer.
+    var resendsOnlyOnNewSocket = false
 
     var power = Power.killed
     var core: (any DeviceCore)?
@@ -95,8 +97,8 @@ struct Deliveries {
 struct Link {
     let device: Int
     let instance: Int
-    /// The run of the server in which it was opened.
-    let run: Int
+    /// The run of the server in which it was opened or adopted.
+    var run: Int
     var isOpenAtServer = false
     var isOpenAtDevice = true
     /// Whether nothing gets through any more, although neither end was notified.
@@ -115,6 +117,8 @@ struct Link {
     ///
     /// Frames in transit still arrive.
     var isClosing = false
+    /// What its node knows of it.
+    var edge = EdgeState()
 }
 
 /// An event in a world.
@@ -145,6 +149,11 @@ enum Event {
     case script(Int)
     case chaos(Faults)
     case restart
+    case attach(node: Int, run: Int)
+    case leavesDeposed(node: Int, number: Int)
+    case deposedTimer(Int)
+    indirect case deposedReport(Int, StoreReport)
+    case deposedEnds(Int)
     case audit
     indirect case checkDelivery(CallKey, epoch: UInt32, number: CallNumber)
     indirect case checkRing(device: Int, instance: Int, CallName)

@@ -23,7 +23,14 @@ extension SimulatedWorld {
 
     func pushArrives(_ push: OutgoingPush, _ run: Int) {
         // The push is not on the wire yet: it can still be cancelled, and it is lost if the server goes down.
-        guard run == self.run, switchboard != nil else { return }
+        guard run == self.run, switchboard != nil else {
+            if deposedPushArrives(push, of: run), let device = owner(of: push.token), device.token == push.token,
+                device.environment == push.environment
+            {
+                deliver(push, to: device)
+            }
+            return
+        }
         if checker.isCancelled(push.id) {
             report(.cancelled, push, run)
             return

@@ -26,7 +26,8 @@ extension SimulatedWorld {
             }
             // A socket is still being probed if it was just opened, or if a long replay is in progress.
             let isProbed = links.contains {
-                $0.device == receiver.index && $0.isOpenAtServer && now < max($0.openedAt, $0.pingedAt) + deliveryTime
+                $0.device == receiver.index && $0.isOpenAtServer
+                    && now < max($0.openedAt, $0.pingedAt, $0.edge.adoptedAt) + deliveryTime
             }
             if isProbed { continue }
             fail("I6", "\(device.text) did not confirm \(call.name), and got no push")
@@ -64,7 +65,7 @@ extension SimulatedWorld {
         for device in devices {
             guard device.power == .foreground, let index = device.link, let core = device.core,
                 links[index].isOpenAtServer, !links[index].isHalfOpen, links[index].run == run,
-                now >= links[index].openedAt + 6_000,
+                now >= max(links[index].openedAt, links[index].edge.adoptedAt) + 6_000,
                 // A connection that a burst has filled needs time to deliver.
                 !faults.contains(.bursts) || now >= links[index].downUntil + 6_000
             else { continue }
@@ -127,6 +128,7 @@ extension SimulatedWorld {
         log("—— the network is whole ——")
         isHealed = true
         latencyUntil = 0
+        endDeposed()
         if switchboard == nil { start() }
         recover()
         for device in devices {

@@ -63,7 +63,12 @@ extension SimulatedWorld {
         let isOnSocket = device.link != nil && !device.isConnecting
         // The first try goes over the socket in most cases, if there is one; a resend is a request more often. Signals
         // on the socket and signals in requests may overtake each other.
-        let bySocket = isOnSocket && (signal.tries <= 1 ? networkDraws.percent(92) : networkDraws.percent(70))
+        let bySocket =
+            isOnSocket
+            && (device.resendsOnlyOnNewSocket
+                || (signal.tries <= 1 ? networkDraws.percent(92) : networkDraws.percent(70)))
+        // The signal stays in the client's outbox until there is a socket.
+        if device.resendsOnlyOnNewSocket, !bySocket { return }
         let isTerse = leavesOutPeer(signal, of: device)
         if isTerse {
             checker.intendedCall["\(device.id.text) \(signal.id)"] =
@@ -88,7 +93,12 @@ extension SimulatedWorld {
 
     private func core(of device: SimulatedDevice) -> any DeviceCore {
         guard device.isRealApp else {
-            return ModelClient(user: device.user, device: device.id, instance: device.instance)
+            return ModelClient(
+                user: device.user,
+                device: device.id,
+                instance: device.instance,
+                resendsOnlyOnNewSocket: device.resendsOnlyOnNewSocket
+            )
         }
         let stream = 1_000 + UInt64(device.index) * 1_000 + UInt64(device.instance)
         return AppClient(

@@ -104,7 +104,9 @@ extension SimulatedWorld {
     }
 
     func frameArrives(_ frame: [UInt8], on index: Int) {
+        if links[index].edge.owner != .current, !links[index].isHalfOpen { arrivesAtEdge(.frame(frame), on: index) }
         guard reachesServer(index) else { return }
+        if faults.contains(.takeOver) { handed.insert(index) }
         links[index].heardAt = now
         checker.confirm(index, by: devices[links[index].device])
         let device = devices[links[index].device]
@@ -118,6 +120,7 @@ extension SimulatedWorld {
     }
 
     func ponged(_ index: Int, _ number: UInt64) {
+        if links[index].edge.owner != .current, !links[index].isHalfOpen { arrivesAtEdge(.pong(number), on: index) }
         guard reachesServer(index) else { return }
         links[index].heardAt = now
         checker.confirm(index, by: devices[links[index].device])
@@ -133,6 +136,8 @@ extension SimulatedWorld {
     }
 
     func closesAtServer(_ index: Int) {
+        if links[index].edge.owner == .deposed { deposedTakes(.closed(ConnectionID(rawValue: UInt64(index)))) }
+        if links[index].edge.owner != .current { links[index].edge.owner = .closed }
         guard switchboard != nil, links[index].run == run else { return }
         links[index].isOpenAtServer = false
         checker.visit("socket closes", by: devices[links[index].device], at: now)

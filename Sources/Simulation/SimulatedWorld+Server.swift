@@ -48,7 +48,10 @@ extension SimulatedWorld {
                 at: moment
             )
         )
+        lastTicket = Ticket(rawValue: 0)
+        committedTicket = lastTicket
         planTimer()
+        planAttachments()
     }
 
     private var policy: Policy {
@@ -67,6 +70,7 @@ extension SimulatedWorld {
             policy.replaySlice = 8 * 1_024
         }
         policy.withholdsDecisions = faults.contains(.withholding)
+        policy.marksLogs = faults.contains(.takeOver)
         return policy
     }
 
@@ -131,6 +135,7 @@ extension SimulatedWorld {
         switchboard.flush(at: moment, into: &outputs)
         performAll()
         checker.flushed()
+        confirmHanded()
         planTimer()
     }
 
@@ -164,6 +169,7 @@ extension SimulatedWorld {
                 serve(.verified(id, id: name, .success(devices[links[Int(id.rawValue)].device].principal)))
             case .commit(let changes, let ticket):
                 store.commit(changes, as: ticket)
+                lastTicket = ticket
                 for change in changes { recordChange(change) }
                 checker.queued(changes, as: ticket)
                 checker.durability.queued(changes, as: ticket, calls: checker.calls)
@@ -179,7 +185,8 @@ extension SimulatedWorld {
             case .push(let push):
                 if faults.contains(.withholding) { checker.checkDurable(push) }
                 pushRequested(push)
-            case .marked, .bound: break
+            case .marked(let id, let call, let seq): links[Int(id.rawValue)].edge.marks[call] = seq
+            case .bound(let id, let isBound): links[Int(id.rawValue)].edge.isBound = isBound
             case .cancelPush(let id): checker.cancelled(id)
             case .revoked, .done, .audit, .trace: break
             case .note(let note): logNote(note)
@@ -219,6 +226,7 @@ extension SimulatedWorld {
     func committed(_ run: Int) {
         guard run == self.run, switchboard != nil, let ticket = store.finishWriting() else { return }
         checker.durable(upTo: ticket)
+        committedTicket = ticket
         beginWriting()
         serve(.stored(.committed(upTo: ticket)))
     }
@@ -270,15 +278,23 @@ extension SimulatedWorld {
 
     private func goDown() {
         switchboard = nil
+        deposed = nil
         run += 1
         checker.crashed()
         checker.durability.crashed()
         for index in links.indices where links[index].isOpenAtDevice {
             links[index].isOpenAtServer = false
+            if links[index].edge.owner != .current { links[index].edge.owner = .closed }
             guard !links[index].isHalfOpen, !links[index].isClosing else { continue }
             links[index].isClosing = true
             after(networkDraws.within(1...300), .closeDown(link: index, code: 1006))
         }
+        handed = []
+        endRequests()
+    }
+
+    /// Ends the requests that the server was handling: their clients get no response.
+    func endRequests() {
         for index in requests.indices where requests[index].isAtServer {
             requests[index].isAtServer = false
             after(networkDraws.within(1...300), .response(index, status: 0, body: []))

@@ -55,6 +55,8 @@ extension SimulatedWorld {
                 environment: generator.percent(70) ? .production : .sandbox
             )
         )
+        guard faults.contains(.takeOver), let added = devices.last, !added.isPoller, !added.isRealApp else { return }
+        added.resendsOnlyOnNewSocket = takeOverDraws.percent(50)
     }
 
     func plan(_ step: Step) -> Int {
@@ -143,6 +145,7 @@ extension SimulatedWorld {
             case .power: every = 10_000
             case .crashes: every = 30_000
             case .restarts: every = 60_000
+            case .takeOver: every = 20_000
             case .store: every = 40_000
             case .delays: every = 15_000
             case .bursts: every = 8_000
@@ -177,6 +180,7 @@ extension SimulatedWorld {
             }
         case .crashes: crash()
         case .restarts: stopInOrder()
+        case .takeOver: takeOver()
         case .store: stall()
         case .delays: latencyUntil = now + faultDraws.within(500...3_000)
         case .bursts: if let link = faultDraws.pick(openLinks) { slowDown(link) }

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 import SeededRandom
 import Switchboard
@@ -21,6 +22,7 @@ final class SimulatedWorld {
     var faultDraws: SeededGenerator
     var apnsDraws: SeededGenerator
     var outsiderDraws: SeededGenerator
+    var takeOverDraws: SeededGenerator
     let serverSeed: UInt64
 
     // The server's state.
@@ -35,6 +37,18 @@ final class SimulatedWorld {
     var outputs: [Switchboard.Output] = []
     var coreOutputs: [CoreOutput] = []
     var flushIsPlanned = false
+
+    // The state of the nodes, in worlds with take-overs.
+    var deposed: DeposedOwner?
+    /// The node on which the owner of the calls runs.
+    var ownerNode = 0
+    /// The newest commit that the server handed to the store, and the newest one that was confirmed to it.
+    var lastTicket = Ticket(rawValue: 0)
+    var committedTicket = Ticket(rawValue: 0)
+    /// The sockets whose frames the server was handed since its last flush.
+    var handed: Set<Int> = []
+    /// How many frames and pongs have waited at nodes.
+    var waitingCount = 0
     /// How far the server's clock is ahead of `now`, in milliseconds; negative = behind.
     var serverAhead: Int64 = 0
 
@@ -70,7 +84,8 @@ final class SimulatedWorld {
     init(seed: UInt64, calls: Int, faults: Faults, isRecording: Bool) {
         self.seed = seed
         callCount = calls
-        self.faults = faults
+        // Only servers that withhold their decisions are taken over.
+        self.faults = faults.contains(.takeOver) ? faults.union(.withholding) : faults
         self.isRecording = isRecording
         now = Self.startTime
         networkDraws = SeededGenerator(seed: seed, stream: 1)
@@ -78,6 +93,7 @@ final class SimulatedWorld {
         faultDraws = SeededGenerator(seed: seed, stream: 3)
         apnsDraws = SeededGenerator(seed: seed, stream: 4)
         outsiderDraws = SeededGenerator(seed: seed, stream: 6)
+        takeOverDraws = SeededGenerator(seed: seed, stream: 7)
         serverSeed = SeededGenerator(seed: seed, stream: 5).derivedSeed
         checker = InvariantChecker()
     }
@@ -189,6 +205,11 @@ final class SimulatedWorld {
         case .script(let index): perform(script[index])
         case .chaos(let fault): apply(fault)
         case .restart: start()
+        case .attach(let node, let run): attach(node, run)
+        case .leavesDeposed(let node, let number): leaveDeposed(node, number)
+        case .deposedTimer(let number): deposedTimer(number)
+        case .deposedReport(let number, let report): deposedReport(number, report)
+        case .deposedEnds(let number): if deposed?.number == number { endDeposed() }
         case .audit:
             audit()
             after(3_000, .audit)

@@ -10,11 +10,13 @@ public enum Simulation {
     /// Runs worlds until the given number of calls has begun, or an invariant is broken.
     ///
     /// `calls`: The number of calls to simulate; the last world may add a few more.
+    /// `always`: The faults that every world has.
     /// `shrinks`: Whether to search for a smaller world that breaks the same invariant.
     /// `progress`: Called with the statistics so far, after every 10,000 calls.
     public static func run(
         seed: UInt64,
         calls: Int,
+        always: Faults = [],
         shrinks: Bool = true,
         progress: (Statistics) -> Void = { _ in }
     ) -> Outcome {
@@ -23,7 +25,7 @@ public enum Simulation {
         var reported = 0
         while total.calls < calls {
             let one = generator.next() >> 16
-            let faults = Self.faults(for: one)
+            let faults = Self.faults(for: one).union(always)
             let world = SimulatedWorld(seed: one, calls: callsPerWorld, faults: faults, isRecording: false)
             world.live()
             var statistics = world.statistics
@@ -53,7 +55,8 @@ public enum Simulation {
 
     /// Returns the faults of a world: some worlds have all faults, most have a random selection, some have none.
     ///
-    /// In half of the worlds the server withholds its decisions.
+    /// In half of the worlds the server withholds its decisions, and in half of these it is taken over. The latter is
+    /// drawn from a generator of its own, so that it changes no other world.
     static func faults(for seed: UInt64) -> Faults {
         var generator = SeededGenerator(seed: seed, stream: 20)
         var faults: Faults =
@@ -63,6 +66,8 @@ public enum Simulation {
             default: Faults(rawValue: UInt32(truncatingIfNeeded: generator.next())).intersection(.all)
             }
         if generator.below(2) == 0 { faults.insert(.withholding) }
+        var takeOvers = SeededGenerator(seed: seed, stream: 21)
+        if faults.contains(.withholding), takeOvers.below(2) == 0 { faults.insert(.takeOver) }
         return faults
     }
 

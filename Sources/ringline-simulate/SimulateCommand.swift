@@ -18,6 +18,7 @@ struct SimulateCommand: ParsableCommand {
 
     @Option(help: "The seed of the run.") var seed: UInt64 = 1
     @Option(help: "The number of calls to simulate.") var calls = 20_000
+    @Option(help: "The faults that every world of the run has, beside its own: a bit mask.") var always: UInt32 = 0
     @Flag(help: "Print the table of visited states and events (Markdown); exit with 1 if one was not visited.")
     var coverage = false
     @Option(help: "Run one world only, by the seed that a failure prints, and print its messages as a ladder.")
@@ -54,7 +55,7 @@ struct SimulateCommand: ParsableCommand {
         if let world { return try live(world) }
         if let replay { return try live(table: replay) }
         let began = ContinuousClock.now
-        let outcome = Simulation.run(seed: seed, calls: calls) { statistics in
+        let outcome = Simulation.run(seed: seed, calls: calls, always: Faults(rawValue: always)) { statistics in
             Failure("\(statistics.calls) calls simulated in \(ContinuousClock.now - began)").show()
         }
         switch outcome {
@@ -105,7 +106,9 @@ struct SimulateCommand: ParsableCommand {
         return """
             \(all.calls) calls in \(all.worlds) worlds kept every invariant, in \(Int(seconds.rounded())) s: \
             \(all.steps) events, \(all.milliseconds / 3_600_000) hours of their time, \(all.frames) frames, \
-            \(all.acknowledged) signals acknowledged, \(all.pushes) pushes, \(all.crashes) crashes.
+            \(all.acknowledged) signals acknowledged, \(all.pushes) pushes, \(all.crashes) crashes, \
+            \(all.takeOvers) take-overs with \(all.adoptions) adopted sockets and \(all.deposedFrames) frames of deposed \
+            owners.
             Ended: \(endings).
             Trace \(String(all.trace, radix: 16)).
             """

@@ -15,6 +15,27 @@ struct WorldTests {
         }
     }
 
+    @Test("Every invariant holds while other nodes take the calls over, and deposed owners live on")
+    func takeOvers() {
+        switch Simulation.run(seed: 4, calls: 150, always: .takeOver) {
+        case .clean(let statistics):
+            #expect(statistics.takeOvers > 0)
+            #expect(statistics.adoptions > 0)
+            #expect(statistics.deposedFrames > 0)
+        case .broken(let violation, _): Issue.record("\(violation)")
+        }
+    }
+
+    @Test("Only servers that withhold their decisions are taken over")
+    func drawn() {
+        let drawn = (1...2_000 as ClosedRange<UInt64>).map { Simulation.faults(for: $0) }
+        #expect(drawn.contains { $0.contains(.takeOver) })
+        #expect(drawn.contains { $0.contains(.withholding) && !$0.contains(.takeOver) })
+        #expect(drawn.allSatisfy { !$0.contains(.takeOver) || $0.contains(.withholding) })
+        let world = SimulatedWorld(seed: 1, calls: 1, faults: .takeOver, isRecording: false)
+        #expect(world.faults.contains(.withholding))
+    }
+
     @Test("A world that runs again takes the same course and prints exactly the same ladder")
     func repeats() {
         for seed in 40..<46 as Range<UInt64> {

@@ -89,7 +89,7 @@ extension TenureWorld {
 
     private mutating func load(_ epoch: OwnerEpoch, isLost: Bool, _ node: Int) {
         // Now and then the calls cannot be read, or an answer is lost, after the claim was carried out.
-        guard !isLost, random.below(10) > 0 else {
+        guard !isLost, random.below(5) > 0 else {
             failedClaims += 1
             lastFault = max(lastFault, now)
             plan(.input(nodes[node].id, .claimFailed), after: 1_000)

@@ -255,6 +255,11 @@ struct TenureWorld {
 
     mutating func tick() {
         for node in nodes.indices where nodes[node].isAlive && !isPaused(node) {
+            if nodes[node].pausedUntil > 0 {
+                // An owner that goes on accepts links again, and only later finds that it cannot reach the database.
+                nodes[node].pausedUntil = 0
+                lastFault = now
+            }
             let held = nodes[node].held
             nodes[node].held = []
             for action in held { perform(action) }

@@ -110,7 +110,10 @@ public struct Tenure: Sendable {
 
     /// The next moment at which the node passes in ``Input/deadlineReached``; `nil` = none.
     public var deadline: Moment? {
-        [isReading ? nil : nextLook, connecting?.until, phaseEnd].compactMap(\.self).min()
+        var next = phaseEnd
+        if !isReading, let look = nextLook { next = min(next ?? look, look) }
+        if let attempt = connecting { next = min(next ?? attempt.until, attempt.until) }
+        return next
     }
 
     /// Handles an input at a moment, and appends the effects.

@@ -39,5 +39,9 @@ extension Doctor {
     }
 
     /// Reads the database's list of nodes.
-    static func listedNodes(_ inspector: DatabaseInspector) throws(StoreFailure) -> [ListedNode] { [] }
+    static func listedNodes(_ inspector: DatabaseInspector) throws(StoreFailure) -> [ListedNode] {
+        try inspector.nodes().map {
+            ListedNode(id: $0.id, address: $0.address, version: $0.version, unseen: $0.seenMillisecondsAgo)
+        }
+    }
 }

@@ -11,7 +11,8 @@ struct DoctorCommand: ParsableCommand {
             "Check keys, certificate, data folder, limits, APNs and TURN; prints a line for each, with a fix if needed.",
         discussion: """
             Takes the options of 'ringline serve', reads the same variables and the same file. Starts nothing and changes \
-            nothing. Asks APNs (a push to a device that does not exist) and takes an allocation on the TURN servers.
+            nothing. Asks APNs (a push to a device that does not exist), takes an allocation on the TURN servers, and \
+            connects to the other nodes of the database.
 
             Exits with 1 if there is an error; warnings alone are 0.
 
@@ -28,7 +29,7 @@ struct DoctorCommand: ParsableCommand {
         help: "The bundle id of an app whose APNs topic to check, in addition to those registered; repeatable."
     )
     var bundle: [String] = []
-    @Flag(help: "Do not ask APNs or the TURN servers.") var offline = false
+    @Flag(help: "Do not ask APNs, the TURN servers or other nodes.") var offline = false
     @OptionGroup(title: "Options of serve") var options: ServeOptions
 
     func run() throws {

@@ -215,11 +215,16 @@ public final class Gateway: @unchecked Sendable {
     /// Call this method from any thread, once the gateway is open.
     public func carryOut(_ command: Switchboard.OperatorCommand, done: @escaping @Sendable () -> Void) {
         server?.post { [self] in
-            lastOperatorCommand += 1
-            let id = OperatorCommandID(rawValue: lastOperatorCommand)
-            operatorCommands[id] = done
-            feed(.operatorCommand(id, command))
+            if let node, !node.isServing { node.carryOut(command, done: done) } else { decide(command, done: done) }
         }
+    }
+
+    /// Carries out an operator's command here, on the owner.
+    func decide(_ command: Switchboard.OperatorCommand, done: @escaping @Sendable () -> Void) {
+        lastOperatorCommand += 1
+        let id = OperatorCommandID(rawValue: lastOperatorCommand)
+        operatorCommands[id] = done
+        feed(.operatorCommand(id, command))
     }
 
     /// Stops accepting, closes every connection with 1001, and lets ``run()`` return when all are gone; from any

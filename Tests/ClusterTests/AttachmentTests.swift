@@ -103,7 +103,7 @@ struct AttachmentTests {
         bench.now = bench.now + .milliseconds(900)
         #expect(
             bench.give(.attached(Bench.epoch(6)))
-                == [bench.adopted(1, openFor: 900, seen: [LogMark(call, seq: 7)]), .adoptionComplete]
+                == [bench.adopted(1, openFor: 900, seen: [LogMark(call, seq: 5)]), .adoptionComplete]
         )
         #expect(bench.attachment.socketCount == 1)
     }
@@ -224,9 +224,7 @@ struct AttachmentTests {
         for id in [exchange, other] { bench.give(.event(.requested(id, EdgeRequestHead(path: "/"), body: []))) }
         let response = OwnerCommand.respond(other, EdgeResponse(status: 200))
         #expect(bench.command(response) == [.carryOut(response)])
-        #expect(bench.give(.detached) == [.carryOut(.respond(exchange, Attachment.unavailable))])
-        #expect(Attachment.unavailable.status == 503)
-        #expect(Attachment.unavailable.headers == [.init("Retry-After", "1")])
+        #expect(bench.give(.detached) == [.refuse(exchange)])
         #expect(bench.command(.respond(exchange, EdgeResponse(status: 200))) == [])
     }
 
@@ -254,7 +252,7 @@ struct AttachmentTests {
         // What waited was handed over now, and is not confirmed.
         #expect(
             bench.give(.detached) == [
-                Bench.closing(1), Bench.closing(2), .carryOut(.respond(exchange, Attachment.unavailable)),
+                Bench.closing(1), Bench.closing(2), .refuse(exchange),
             ]
         )
     }
@@ -323,7 +321,7 @@ struct AttachmentTests {
         #expect(bench.wait(1_999) == [])
         #expect(bench.wait(1) == [.ready(false)])
         #expect(bench.wait(7_999) == [])
-        #expect(bench.wait(1) == [Bench.closing(1), .carryOut(.respond(exchange, Attachment.unavailable))])
+        #expect(bench.wait(1) == [Bench.closing(1), .refuse(exchange)])
         #expect(bench.attachment.deadline == nil)
         // A socket that opens later is closed as well.
         bench.give(.event(.opened(Bench.socket(2), bench.principal, device: nil)))

@@ -84,6 +84,7 @@ enum FrameSamples {
             .hello(hello), .proof(challenge.reversed()), .refused(.version), .refused(.notOwner), .ping(0), .pong(.max),
             .storeStalled(true), .storeStalled(false), .confirmed(upTo: 71), .adoptionComplete, .released(heir: nil),
             .released(heir: node), .deposed(by: OwnerEpoch(rawValue: 8)),
+            .revocation(principals[0].user, upTo: Moment(milliseconds: -5)),
         ] + adopted.map { .adopt($0) }
     }()
 

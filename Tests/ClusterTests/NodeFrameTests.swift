@@ -18,7 +18,7 @@ struct NodeFrameTests {
     @Test("The samples have every kind of frame, event and command")
     func samplesAreComplete() {
         let frames = Set(FrameSamples.all.compactMap { FrameSamples.payload($0)?.first })
-        #expect(frames == Set(1...13))
+        #expect(frames == Set(1...14))
         let events = FrameSamples.all.compactMap { if case .event = $0 { FrameSamples.payload($0)?[9] } else { nil } }
         #expect(Set(events) == Set(1...9))
         let commands = FrameSamples.all.compactMap {
@@ -46,7 +46,7 @@ struct NodeFrameTests {
 
     @Test("Unknown kinds are errors")
     func unknown() throws {
-        for kind: UInt8 in [0, 14, 255] {
+        for kind: UInt8 in [0, 15, 255] {
             #expect(throws: NodeFrameError("frame.kind", .unknown)) { try NodeFrame(decoding: [kind]) }
         }
         #expect(throws: NodeFrameError("refused.reason", .unknown)) { try NodeFrame(decoding: [3, 4]) }

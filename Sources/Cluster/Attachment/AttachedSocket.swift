@@ -28,13 +28,13 @@ struct AttachedSocket: Equatable {
     }
 
     /// Records what a message that was written contains.
+    ///
+    /// A newer mark replaces an older one, even a higher one: a log that is replayed again is shown from its beginning.
     mutating func note(_ marks: [LogMark]) {
         for mark in marks {
-            var newest = mark
             if let place = seen.lastIndex(where: { $0.call == mark.call }) {
-                newest.seq = max(seen[place].seq, mark.seq)
                 if place == seen.index(before: seen.endIndex) {
-                    seen[place] = newest
+                    seen[place] = mark
                     continue
                 }
                 seen.remove(at: place)
@@ -42,7 +42,7 @@ struct AttachedSocket: Equatable {
                 // A device takes part in few calls at a time, so the oldest one has ended.
                 seen.removeFirst()
             }
-            seen.append(newest)
+            seen.append(mark)
         }
     }
 

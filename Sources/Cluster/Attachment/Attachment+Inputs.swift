@@ -27,6 +27,8 @@ extension Attachment {
         case pass(UInt64, EdgeEvent)
         /// Carry out a command on a socket or a request of this node.
         case carryOut(OwnerCommand)
+        /// Respond to a request with 503 and `Retry-After: 1`, because its owner is gone.
+        case refuse(EdgeExchangeID)
         /// Stop reading from the sockets (`true`), or go on.
         case holdReading(Bool)
         /// Report that the node is ready (`true`), or is not.

@@ -201,7 +201,7 @@ public struct Attachment: Sendable {
 
     private mutating func refuseRequests(_ effects: inout [Effect]) {
         for exchange in exchanges.sorted(by: { $0.rawValue < $1.rawValue }) {
-            effects.append(.carryOut(.respond(exchange, Self.unavailable)))
+            effects.append(.refuse(exchange))
         }
         exchanges = []
     }
@@ -210,9 +210,6 @@ public struct Attachment: Sendable {
     static func closing(_ socket: EdgeSocketID) -> OwnerCommand {
         .close(socket, code: 1001, reason: "the server is moving; reconnect", discardingQueue: false)
     }
-
-    /// The response to a request whose owner is gone.
-    public static let unavailable = EdgeResponse(status: 503, headers: [.init("Retry-After", "1")])
 
     // MARK: Commands
 

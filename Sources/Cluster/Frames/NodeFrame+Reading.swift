@@ -36,6 +36,11 @@ extension NodeFrame {
                 }
             )
         case .deposed: self = .deposed(by: OwnerEpoch(rawValue: try reader.number("deposed.epoch")))
+        case .revocation:
+            self = .revocation(
+                try reader.value("revocation.user", UserID.init),
+                upTo: Moment(milliseconds: try reader.number("revocation.upTo"))
+            )
         }
         try reader.end("frame.end")
     }

@@ -39,6 +39,9 @@ extension NodeFrame {
         case .adoptionComplete: break
         case .released(let heir): writer.optional(heir) { $0.text($1.text) }
         case .deposed(let epoch): writer.number(epoch.rawValue)
+        case .revocation(let user, let moment):
+            writer.text(user.text)
+            writer.number(moment.milliseconds)
         }
     }
 
@@ -57,6 +60,7 @@ extension NodeFrame {
         case adoptionComplete = 11
         case released = 12
         case deposed = 13
+        case revocation = 14
     }
 
     private var kind: Kind {
@@ -74,6 +78,7 @@ extension NodeFrame {
         case .adoptionComplete: .adoptionComplete
         case .released: .released
         case .deposed: .deposed
+        case .revocation: .revocation
         }
     }
 }

@@ -1,3 +1,4 @@
+public import CallCore
 public import CallPorts
 
 /// A frame on the link between two nodes.
@@ -32,6 +33,9 @@ public enum NodeFrame: Equatable, Sendable {
     case released(heir: NodeID?)
     /// Another node owns the calls, in this newer ownership.
     case deposed(by: OwnerEpoch)
+    /// From an edge: its operator revokes the tokens of a user that were issued up to a moment of the wall clock. From
+    /// the owner, with the same contents: this was done, and is durable.
+    case revocation(UserID, upTo: Moment)
 
     /// The reason why a link is not served.
     public enum LinkRefusal: UInt8, CaseIterable, Sendable {

@@ -122,6 +122,7 @@ extension Gateway {
         case .close(let id, let code, let reason, let discardingQueue):
             close(SocketID(rawValue: id.rawValue), code: code, reason: reason, discardingQueue: discardingQueue)
         case .respond(let id, let response):
+            origins[ExchangeID(rawValue: id.rawValue)] = nil
             respond(ExchangeID(rawValue: id.rawValue), with: HTTPResponse(response))
         case .markAuthenticated(let id): markAuthenticated(for: ExchangeID(rawValue: id.rawValue))
         case .revoke(let user, let moment):

@@ -1,8 +1,10 @@
 import CallCore
 import CallPorts
+import CallWire
 import Cluster
 import LibWebSockets
 import ServerLog
+import Switchboard
 import Threads
 
 /// The node as an edge: the link to the owner, and the events and commands of this node's sockets.
@@ -53,7 +55,10 @@ extension Node {
         handle(.linkLost(end == .closed ? .closed : .silent))
     }
 
-    func attach(to epoch: OwnerEpoch) { handle(attachment: .attached(epoch)) }
+    func attach(to epoch: OwnerEpoch) {
+        handle(attachment: .attached(epoch))
+        for revocation in revocations { ownerLink?.send(revocation.frame) }
+    }
 
     func receivedFromOwner(_ frame: NodeFrame) {
         guard let link = ownerLink else { return }
@@ -65,6 +70,7 @@ extension Node {
         case .storeStalled(let isStalled): handle(.ownerStalled(isStalled))
         case .released(let heir): handle(.ownerReleased(heir: heir))
         case .deposed(let epoch): handle(.heardOf(epoch))
+        case .revocation(let user, let moment): revoked(user, upTo: moment)
         case .hello, .proof, .refused, .ping, .pong, .event, .adopt, .adoptionComplete:
             link.close()
             endedOwnerLink(link, .fault("a frame that only an edge sends"))
@@ -89,6 +95,7 @@ extension Node {
         case .adoptionComplete: ownerLink?.send(.adoptionComplete)
         case .pass(let number, let event): pass(number, event)
         case .carryOut(let command): gateway.carryOut(command)
+        case .refuse(let id): refuse(ExchangeID(rawValue: id.rawValue))
         case .holdReading(let isHeld):
             isHoldingReading = isHeld
             if isHeld { log.warning("too many events wait for an owner: sockets that send more are closed") }
@@ -143,14 +150,18 @@ extension Node {
         case .closed(let socket, let code): pass(.closed(EdgeSocketID(socket), code: code))
         case .forwarded(let exchange, let head, let body):
             guard !isOverfull else {
-                gateway.respond(exchange, with: HTTPResponse(Attachment.unavailable))
+                refuse(exchange)
                 return true
             }
+            // The owner's response has its CORS headers; only a refusal by this node needs the origin.
+            if let origin = head.origin { gateway.origins[exchange] = origin }
             pass(.requested(EdgeExchangeID(exchange), EdgeRequestHead(head), body: body))
         case .requested(let exchange, _):
             // The request was routed before this node stopped deciding.
-            gateway.respond(exchange, with: HTTPResponse(Attachment.unavailable))
-        case .abandoned(let exchange): pass(.abandoned(EdgeExchangeID(exchange)))
+            refuse(exchange)
+        case .abandoned(let exchange):
+            gateway.origins[exchange] = nil
+            pass(.abandoned(EdgeExchangeID(exchange)))
         case .requestedByOperator, .counted: return false
         }
         return true
@@ -158,7 +169,13 @@ extension Node {
 
     private func pass(_ event: EdgeEvent) {
         guard isLeaving else { return handle(attachment: .event(event)) }
-        if case .requested(let exchange, _, _) = event { gateway.carryOut(.respond(exchange, Attachment.unavailable)) }
+        if case .requested(let exchange, _, _) = event { refuse(ExchangeID(rawValue: exchange.rawValue)) }
+    }
+
+    /// Responds to a request for which there is no owner at present.
+    private func refuse(_ exchange: ExchangeID) {
+        let error = WireError(.draining, "the calls are moving to another node: try again")
+        gateway.respond(Reply(error, retryAfterSeconds: 1), to: exchange)
     }
 
     /// Whether so much waits for the owner that clients must not send more.

@@ -27,6 +27,7 @@ extension Node {
         guard let epoch = tenure.ownEpoch else { return }
         gateway.isEdge = false
         handle(attachment: .attached(epoch))
+        carryOutRevocations()
         var waiting: [(Int, UInt64, EdgeEvent)] = []
         swap(&waiting, &gathered)
         for (number, event, content) in waiting { take(content, event, over: number) }
@@ -55,7 +56,7 @@ extension Node {
             if refusedNode != peer.node {
                 log.warning(
                     "a node was refused: the owner has as many links as it can have",
-                    [.node(UntrustedText(peer.node.text))]
+                    [.node(peer.node.logged)]
                 )
             }
             refusedNode = peer.node
@@ -65,17 +66,22 @@ extension Node {
         for (user, moment) in gateway.router.revocations.all {
             link.send(.command(.revoke(user, upTo: moment + clockLead)))
         }
-        log.notice("a node is linked", [.node(UntrustedText(peer.node.text))])
+        log.notice("a node is linked", [.node(peer.node.logged)])
     }
 
     func received(_ frame: NodeFrame, from edge: EdgeLink) {
         switch frame {
         case .event(let number, let event):
             guard tenure.ownEpoch != nil else { return }
-            if isServing { take(event, number, over: edge.number) } else { gathered.append((edge.number, number, event)) }
+            if isServing {
+                take(event, number, over: edge.number)
+            } else {
+                gathered.append((edge.number, number, event))
+            }
         case .adopt(let socket): adopt(socket, over: edge.number)
         case .adoptionComplete: handle(.attached(edge.node))
         case .deposed(let epoch): handle(.heardOf(epoch))
+        case .revocation(let user, let moment): revoke(user, upTo: moment, askedBy: edge)
         case .hello, .proof, .refused, .ping, .pong, .storeStalled, .confirmed, .command, .released:
             edge.link.close()
             endedEdge(edge)
@@ -87,7 +93,7 @@ extension Node {
         guard edgeLinks[edge.number] === edge else { return }
         edgeLinks[edge.number] = nil
         gathered.removeAll { $0.0 == edge.number }
-        log.notice("a node's link has ended", [.node(UntrustedText(edge.node.text)), .connections(edge.sockets.count)])
+        log.notice("a node's link has ended", [.node(edge.node.logged), .connections(edge.sockets.count)])
         for socket in edge.sockets.sorted(by: { $0.rawValue < $1.rawValue }) {
             gateway.decide(.closed(socket, code: nil))
         }
@@ -181,7 +187,7 @@ extension Node {
             claimed.store.close(releasingTo: heir)
             return
         }
-        log.notice("this node releases the calls", [.ownership(epoch.rawValue), heir.map { .node(UntrustedText($0.text)) }])
+        log.notice("this node releases the calls", [.ownership(epoch.rawValue), heir.map { .node($0.logged) }])
         gateway.endOwnership(releasingTo: heir)
         // The store has reported its last commits to the loop, where this comes after them.
         gateway.post { $0.node?.handle(.released(epoch)) }

@@ -36,6 +36,9 @@ final class Node: LinkDelegate {
     /// The node to which ``attempt`` or ``ownerLink`` goes.
     var soughtOwner: NodeID?
 
+    /// The revocations by this node's operator that the owner has not made durable yet.
+    var revocations: [PendingRevocation] = []
+
     /// The store of the claim, until the node has taken it over.
     var claimed: ClaimedStore?
     var takeovers: UInt64 = 0
@@ -206,7 +209,7 @@ final class Node: LinkDelegate {
 
     func opened(_ link: Link, by peer: Hello) {
         if link === ownerLink {
-            log.notice("linked to the owner of the calls", [.node(UntrustedText(peer.node.text)), .ownership(peer.epoch.rawValue)])
+            log.notice("linked to the owner of the calls", [.node(peer.node.logged), .ownership(peer.epoch.rawValue)])
             handle(.linkOpened(peer.epoch))
         } else {
             openedEdge(link, peer)
@@ -222,7 +225,7 @@ final class Node: LinkDelegate {
     }
 
     func ended(_ link: Link, _ end: Link.End) {
-        log.debug("a link has ended", [link.peer.map { .node(UntrustedText($0.node.text)) }, .linkEnd(ServerText(end.word))])
+        log.debug("a link has ended", [link.peer.map { .node($0.node.logged) }, .linkEnd(ServerText(end.word))])
         if link === ownerLink {
             endedOwnerLink(link, end)
         } else {
@@ -262,4 +265,9 @@ final class Node: LinkDelegate {
             waitingBytes: isServing ? 0 : attachment.bytesWaiting
         )
     }
+}
+
+extension NodeID {
+    /// The id as the log shows it; another node has chosen it.
+    var logged: UntrustedText { UntrustedText(text) }
 }

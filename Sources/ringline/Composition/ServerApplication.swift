@@ -196,6 +196,7 @@ struct ServerApplication {
     private func beginAnew(_ log: ServerLog) throws(UsageError) {
         log.notice("the process begins anew as a node that follows the owner of the calls")
         LogWriter.waitUntilWritten(limitMilliseconds: 1_000)
+        // Without /proc, descriptors that were opened without close-on-exec stay open, which does no harm.
         for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [] {
             guard let descriptor = Int32(name), descriptor > 2 else { continue }
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)

@@ -7,30 +7,9 @@ asyncio client, which has one thread, none of 16,657 runs failed.
 """
 
 import asyncio
-import threading
 
+from background_loop import run
 from websockets.asyncio.client import connect
-
-
-class _Loop:
-    """The event loop that all these sockets of the process share."""
-
-    def __init__(self):
-        self.loop = asyncio.new_event_loop()
-        threading.Thread(target=self.loop.run_forever, name="tls sockets", daemon=True).start()
-
-    def run(self, coroutine):
-        """Runs a coroutine on the loop and returns its result."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
-
-
-_shared: _Loop | None = None
-
-
-def _loop() -> _Loop:
-    global _shared  # noqa: PLW0603 - created with the first socket, not in every pytest worker
-    _shared = _shared or _Loop()
-    return _shared
 
 
 class OneThreadSocket:
@@ -40,16 +19,16 @@ class OneThreadSocket:
         async def open_it():
             return await connect(url, **options)
 
-        self._connection = _loop().run(open_it())
+        self._connection = run(open_it())
 
     def recv(self, timeout: float | None = None) -> str | bytes:
-        return _loop().run(asyncio.wait_for(self._connection.recv(), timeout))
+        return run(asyncio.wait_for(self._connection.recv(), timeout))
 
     def send(self, message):
-        _loop().run(self._connection.send(message))
+        run(self._connection.send(message))
 
     def close(self, code: int = 1000, reason: str = ""):
-        _loop().run(self._connection.close(code, reason))
+        run(self._connection.close(code, reason))
 
     @property
     def subprotocol(self) -> str | None:
@@ -77,4 +56,4 @@ class OneThreadSocket:
             async def abort():
                 self._connection.transport.abort()
 
-            _loop().run(abort())
+            run(abort())

@@ -9,8 +9,9 @@ import postgres_server
 import pytest
 import recording
 import wall_clock
+from cluster import instead_of_a_server, make_cluster  # noqa: F401 - a fixture
 from connection import Connection
-from postgres_server import database, store  # noqa: F401 - fixtures
+from postgres_server import ON_CLUSTER, database, store  # noqa: F401 - fixtures
 from rest import Rest
 from ringline_server import Server, binary
 from tokens import mint
@@ -19,8 +20,8 @@ from tokens import mint
 def pytest_configure(config):
     if not binary().exists():
         raise pytest.UsageError(f"{binary()} is not there: swift build -c release --product ringline")
-    if postgres_server.STORE not in ("sqlite", "postgres"):
-        raise pytest.UsageError(f"RINGLINE_TEST_STORE is {postgres_server.STORE}: it may be sqlite or postgres")
+    if postgres_server.STORE not in ("sqlite", "postgres", "cluster"):
+        raise pytest.UsageError(f"RINGLINE_TEST_STORE is {postgres_server.STORE}: it may be sqlite, postgres or cluster")
     if recording.FOLDER is not None:
         record_http()
 
@@ -56,22 +57,21 @@ def make_server(tmp_path):
 
     Fails if one of them has crashed by the end of the test.
     """
-    servers = []
+    servers, folders = [], set()
 
     def make(*options, data=None, environment=None, start=True) -> Server:
-        server = Server(data or tmp_path / f"data-{len(servers)}", *options, environment=environment)
+        folder = tmp_path / f"data-{len(servers)}"
+        folders.add(data or folder)
+        if ON_CLUSTER:
+            server = instead_of_a_server(folder, *options, data=data, environment=environment)
+        else:
+            server = Server(data or folder, *options, environment=environment)
         servers.append(server)
         return server.start() if start else server
 
     yield make
-    crashed = []
-    for server in servers:
-        if server.process is None:
-            continue
-        if not server.alive() and server.process.returncode not in (0, -9):
-            crashed.append(f"code {server.process.returncode}: {server.errors()[-2000:]}")
-        server.kill()
-    postgres_server.drop(server.data for server in servers)
+    crashed = [crash for server in servers if (crash := server.close())]
+    postgres_server.drop(folders)
     assert not crashed, crashed
 
 

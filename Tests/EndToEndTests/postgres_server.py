@@ -12,14 +12,21 @@ import uuid
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# With `RINGLINE_TEST_STORE=postgres` every server that has a data folder keeps its calls in a database of its own.
+# With `RINGLINE_TEST_STORE=postgres` every server that has a data folder keeps its calls in a database of its own. With
+# `RINGLINE_TEST_STORE=cluster` each server is a cluster of three nodes; see cluster.py.
 STORE = os.environ.get("RINGLINE_TEST_STORE", "sqlite")
-ON_POSTGRES = STORE == "postgres"
+ON_CLUSTER = STORE == "cluster"
+ON_POSTGRES = STORE == "postgres" or ON_CLUSTER
 
 
 def sqlite_only(reason: str):
     """Returns the mark of a test, or of a module, that is about SQLite itself and not about the server's calls."""
     return pytest.mark.skipif(ON_POSTGRES, reason=f"SQLite only: {reason}")
+
+
+def one_process(reason: str):
+    """Returns the mark of a test, or of a module, that is about one process; others are skipped by cluster.py itself."""
+    return pytest.mark.skipif(ON_CLUSTER, reason=f"one process only: {reason}")
 
 
 def psql() -> pathlib.Path:
@@ -32,18 +39,27 @@ class PostgresServer:
 
     def __init__(self, *settings: str):
         with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+            self.port = free.getsockname()[1]
         # PostgreSQL's own user must be able to reach the folder; Tests/postgres removes it.
         folder = tempfile.mkdtemp(prefix="ringline-postgres-")
-        self.address = f"postgres://ring@127.0.0.1:{port}"
+        self.address = f"postgres://ring@127.0.0.1:{self.port}"
         self.databases: dict[pathlib.Path, str] = {}
         self.process = subprocess.Popen(
-            [ROOT / "Tests/postgres", folder, str(port), *settings],
+            [ROOT / "Tests/postgres", folder, str(self.port), *settings],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
+        self._is_ready()
+
+    def _is_ready(self):
         assert self.process.stdout.readline() == "ready\n", "is the package postgresql installed?"
+
+    def crash(self):
+        """Kills all processes of the server with SIGKILL, and starts it again."""
+        self.process.stdin.write("crash\n")
+        self.process.stdin.flush()
+        self._is_ready()
 
     def sql(self, *commands: str, database="postgres") -> str:
         """Runs commands, each in a transaction of its own; returns the rows as psql prints them, with tabs."""

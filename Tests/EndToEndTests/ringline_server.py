@@ -135,12 +135,16 @@ class Server:
         return ON_POSTGRES and not told and str(self.data) != ":memory:"
 
     @property
+    def postgres(self) -> postgres_server.PostgresServer:
+        return postgres_server.running()
+
+    @property
     def database(self) -> str:
-        return postgres_server.running().database(self.data)
+        return self.postgres.database(self.data)
 
     @property
     def database_url(self) -> str:
-        return postgres_server.running().url(self.database)
+        return self.postgres.url(self.database)
 
     @property
     def store_options(self) -> list[str]:
@@ -155,7 +159,7 @@ class Server:
     def rows(self, query: str) -> list[tuple]:
         """Returns the rows of a query to the store; over PostgreSQL all values are text."""
         if self.has_database:
-            lines = postgres_server.running().sql(f"SET search_path TO ringline; {query}", database=self.database)
+            lines = self.postgres.sql(f"SET search_path TO ringline; {query}", database=self.database)
             return [tuple(line.split("\t")) for line in lines.splitlines()]
         with sqlite3.connect(f"file:{self.data}/ringline.sqlite?mode=ro", uri=True) as database:
             return database.execute(query).fetchall()
@@ -163,7 +167,7 @@ class Server:
     def execute(self, statement: str):
         """Changes the store behind the server's back."""
         if self.has_database:
-            postgres_server.running().sql(f"SET search_path TO ringline; {statement}", database=self.database)
+            self.postgres.sql(f"SET search_path TO ringline; {statement}", database=self.database)
             return
         with sqlite3.connect(self.data / "ringline.sqlite") as database:
             database.execute(statement)
@@ -200,6 +204,14 @@ class Server:
 
     def exit_code(self, seconds: float = 10) -> int:
         return self.process.wait(seconds)
+
+    def close(self) -> str | None:
+        """Ends the process; returns how it had ended before, if that was a crash."""
+        if self.process is None:
+            return None
+        code = self.process.poll()
+        self.kill()
+        return None if code in (None, 0, -signal.SIGKILL) else f"code {code}: {self.errors()[-2000:]}"
 
     def metrics_text(self) -> str:
         response = httpx.get(self.admin_url + "/metrics", trust_env=False, timeout=5)

@@ -16,7 +16,7 @@ class SocketIO:
     """The app in production, by its socket alone."""
 
     def __init__(self, world, user):
-        self.app = App(world, user)
+        self.app, self.user = App(world, user), user
 
     def offer(self, to, sdp):
         self.app.emit("offer", {"to": to, "sdp": sdp})
@@ -131,25 +131,30 @@ WAYS = [SocketIO, WebSocket, Polling]
 @pytest.mark.parametrize("caller", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("callee", WAYS, ids=lambda way: way.__name__)
 def test_every_pairing_sets_up_a_call_with_late_candidates_and_hangs_up(world, caller, callee):
-    taro, hanako = caller(world, 11), callee(world, 10)
-    if callee is Polling:
+    set_up_and_hang_up(caller(world, 11), callee(world, 10))
+
+
+def set_up_and_hang_up(taro, hanako):
+    """Makes a call between two clients, each of one of the WAYS."""
+    one, other = taro.user, hanako.user
+    if isinstance(hanako, Polling):
         # A push would have given the callId to the polling app.
-        hanako.call = "11-10"
-    taro.offer(10, samples.OFFER)
+        hanako.call = f"{one}-{other}"
+    taro.offer(other, samples.OFFER)
     assert hanako.hears_offer() == samples.OFFER
-    taro.ice(10, samples.candidate(1))
+    taro.ice(other, samples.candidate(1))
     assert hanako.hears_candidate() == samples.candidate(1)
-    hanako.answer(11, samples.ANSWER)
+    hanako.answer(one, samples.ANSWER)
     assert taro.hears_answer() == samples.ANSWER
     for number in range(2, 6):
-        hanako.ice(11, samples.candidate(number))
-        taro.ice(10, samples.candidate(100 + number))
+        hanako.ice(one, samples.candidate(number))
+        taro.ice(other, samples.candidate(100 + number))
     # The client library handles each event on a separate thread, so the order of events is random.
     heard = [(taro.hears_candidate(), hanako.hears_candidate()) for _ in range(4)]
     for index, first in ((0, 2), (1, 102)):
         wanted = [samples.candidate(number) for number in range(first, first + 4)]
         assert sorted((pair[index] for pair in heard), key=str) == wanted
-    hanako.end(11)
+    hanako.end(one)
     assert taro.hears_end() == "hangup"
 
 

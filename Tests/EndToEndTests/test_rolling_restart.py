@@ -35,8 +35,8 @@ def waits(server) -> bool:
 class Client:
     """A client that resends unacked signals under the same `id`, and reconnects at the time that the server sets."""
 
-    def __init__(self, number: int, secret: bytes):
-        self.user = f"u{number}"
+    def __init__(self, user: str, secret: bytes, device: str = "d"):
+        self.user, self.device = user, device
         self.headers = {"Authorization": f"Bearer {mint(secret, self.user)}"}
         self.unacked: dict[str, dict] = {}
         self.acked: set[str] = set()
@@ -49,7 +49,7 @@ class Client:
         self.changed = asyncio.Event()
 
     async def open(self, url: str):
-        address = f"{url}/ws?device=d".replace("http", "ws", 1)
+        address = f"{url}/ws?device={self.device}".replace("http", "ws", 1)
         self.socket = await connect(
             address,
             additional_headers=self.headers,
@@ -150,7 +150,7 @@ def metrics(server) -> dict:
 
 
 async def restart(old, new, new_url: str) -> list[Client]:
-    clients = [Client(number, old.secret) for number in range(CONNECTIONS)]
+    clients = [Client(f"u{number}", old.secret) for number in range(CONNECTIONS)]
     callers, callees = clients[:CALLS], clients[CALLS : 2 * CALLS]
     await in_batches(client.open(old.url) for client in clients)
     lives = [asyncio.create_task(client.live(old.url, new_url)) for client in clients]

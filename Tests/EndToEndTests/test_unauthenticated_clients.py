@@ -11,12 +11,14 @@ import time
 
 import httpx
 import pytest
+from postgres_server import one_process
 from raw_socket import TEXT, RawSocket
 from test_monitoring import sample
 from test_raw_bytes import request
 from test_socketio import get, opened, post
 from waiting import eventually
 
+pytestmark = one_process("each node limits the clients that connect to it, and sees the proxy's address")
 HALF = b"GET /ws HTTP/1.1\r\nHost: x\r\nUpg"
 
 

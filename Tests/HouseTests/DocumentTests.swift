@@ -72,7 +72,7 @@ struct DocumentTests {
         let known = Set(Setting.all.map(\.variable))
         let scripts: Set<String> = [
             "RINGLINE_STRICT", "RINGLINE_BINARY", "RINGLINE_SIMULATE", "RINGLINE_PYTHON", "RINGLINE_CONFIG",
-            "RINGLINE_KILLS", "RINGLINE_TEST_STORE",
+            "RINGLINE_KILLS", "RINGLINE_FAULTS", "RINGLINE_TEST_STORE",
             "RINGLINE_FRAMES", "RINGLINE_RAW_CONNECTIONS", "RINGLINE_DISK_FAULTS", "RINGLINE_LAUNCHER",
         ]
         let named = Self.text.matches(of: /\bRINGLINE_[A-Z0-9_]*[A-Z0-9]\b/.wordBoundaryKind(.simple)).map {

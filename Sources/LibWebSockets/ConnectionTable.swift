@@ -138,7 +138,8 @@ struct ConnectionTable {
     private let loop: Int
     private(set) var rows: ContiguousArray<Connection> = []
     private var free: [Int] = []
-    private var lastGeneration: UInt32 = 0
+    /// It begins at random, so that a later run of the server does not give the same ids again.
+    private var lastGeneration = UInt32.random(in: 0...UInt32.max)
     private(set) var count = 0
 
     init(loop: Int) { self.loop = loop }

@@ -52,7 +52,7 @@ public final class Server: @unchecked Sendable {
     /// A spare descriptor: when no other is free, it is released for a moment, so that a waiting connection can be
     /// accepted and closed.
     var spareDescriptor = Int32(-1)
-    var lastSerial: UInt32 = 0
+    var lastSerial = UInt32.random(in: 0...UInt32.max)
     /// The frames that go out at the end of this turn.
     var heldFrames = HeldFrames()
     /// The connections to other nodes, and the timers besides the delegate's own.

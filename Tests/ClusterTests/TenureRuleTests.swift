@@ -78,6 +78,17 @@ struct TenureRuleTests {
         #expect(bench.wait(250) == [.readRow])
     }
 
+    @Test("A server that is not one of several nodes keeps its calls until its lease has run out")
+    func singleServer() throws {
+        var bench = try Bench(.searching)
+        func single(_ lease: Int64) -> Tenure.Input {
+            .rowRead(OwnerRow(epoch: five, node: nil, address: "", lease: .milliseconds(lease)))
+        }
+        bench.give(.rowUnreadable)
+        #expect(bench.give(single(1)) == [])
+        #expect(bench.give(single(0)) == [.claim(after: five)])
+    }
+
     @Test("A node with a sound link claims when the owner's store stands still and the lease has run out")
     func ownerStalled() throws {
         var bench = try Bench(.following)

@@ -70,11 +70,13 @@ extension Tenure {
         lookLater(at: now)
     }
 
-    /// Whether no node owns the calls, as far as the row tells.
+    /// Whether the calls may be claimed, as far as the row tells.
+    ///
+    /// A server that is not one of several nodes keeps its calls for as long as it renews the lease.
     private func isFree(_ row: OwnerRow) -> Bool {
         // A row with this node's id, while the node owns nothing, is from a claim whose result was lost, or from an
         // ownership that the process could not release.
-        row.isExpired || row.isReleased || row.node == nil || row.node == node
+        row.isExpired || row.isReleased || row.node == node
     }
 
     private mutating func mayClaim(_ row: OwnerRow, at now: Moment) -> Bool {

@@ -26,7 +26,9 @@ public enum ClusterLimits {
 
     // MARK: Edges
 
-    /// The bytes of events that may wait for a new owner; above this limit an edge stops reading from its sockets.
+    /// The bytes of events that may wait for a new owner.
+    ///
+    /// Above this limit an edge closes sockets that send more, and refuses requests with 503.
     public static let waitingEvents = 8 << 20
     /// The bytes that are counted for each waiting event in addition to its payload.
     public static let eventOverhead = 64

@@ -7,6 +7,7 @@ import Switchboard
 extension Gateway {
     /// Handles a request that ``RequestRouter`` has checked.
     func take(_ request: RequestRouter.Request, _ exchange: ExchangeID) {
+        if let node, LinkNumber.link(of: exchange.rawValue) == 0 { node.openExchanges.insert(exchange) }
         switch request {
         case .asks(let principal, let request, let origin):
             if let origin { origins[exchange] = origin }
@@ -20,6 +21,7 @@ extension Gateway {
 
     /// Handles a request that its client gave up.
     func abandoned(_ exchange: ExchangeID) {
+        node?.openExchanges.remove(exchange)
         origins[exchange] = nil
         if let session = socketIO.byRequest.removeValue(forKey: exchange) {
             handle(.abandoned(exchange.rawValue), session)

@@ -157,6 +157,7 @@ public final class Gateway: @unchecked Sendable {
         isEdge = true
         switchboard = nil
         store = nil
+        push = nil
         pendingInputs = []
     }
 
@@ -184,6 +185,8 @@ public final class Gateway: @unchecked Sendable {
     /// Handles a report of the store; from any thread.
     public func take(_ report: StoreReport) {
         server?.post { [self] in
+            // It belongs to a claim that this node did not use.
+            if node != nil, switchboard == nil { return }
             feed(.stored(report))
             if let node {
                 node.take(report)
@@ -231,18 +234,24 @@ public final class Gateway: @unchecked Sendable {
     /// thread.
     public func drain() {
         server?.post { [self] in
-            guard drainBy == nil else { return }
-            log.notice("shutting down")
-            configuration.audit(.stopping)
-            drainBy = now + .milliseconds(configuration.drainMilliseconds)
-            socketIO.index.drain()
-            stopListening()
-            if let node {
-                node.drain()
-            } else {
-                feed(.drain)
-                drainSocketIO()
-            }
+            // The operator's wish comes before a new run.
+            mustBeginAnew = false
+            beginDraining()
+        }
+    }
+
+    func beginDraining() {
+        guard drainBy == nil else { return }
+        log.notice("shutting down")
+        configuration.audit(.stopping)
+        drainBy = now + .milliseconds(configuration.drainMilliseconds)
+        socketIO.index.drain()
+        stopListening()
+        if let node {
+            node.drain()
+        } else {
+            feed(.drain)
+            drainSocketIO()
         }
     }
 

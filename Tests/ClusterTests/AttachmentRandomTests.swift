@@ -141,7 +141,7 @@ struct AttachmentRandomTests {
                     if let account, epoch != nil {
                         #expect(!account.unconfirmed.isEmpty || account.isBound, "no socket is closed in vain")
                     }
-                case .carryOut, .refuse, .holdReading, .ready: break
+                case .carryOut, .refuse, .rejectInput, .ready: break
                 case .endLink(let fault): Issue.record("the owner broke no rule: \(fault)")
                 }
             }

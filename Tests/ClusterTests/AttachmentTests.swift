@@ -281,10 +281,10 @@ struct AttachmentTests {
         bench.give(.detached)
         let message = EdgeEvent.received(Bench.socket(1), Array(repeating: 65, count: 1 << 20))
         for _ in 0..<7 { #expect(bench.give(.event(message)) == []) }
-        #expect(bench.give(.event(message)) == [.holdReading(true)])
+        #expect(bench.give(.event(message)) == [.rejectInput(true)])
         #expect(bench.give(.event(message)) == [])
         let effects = bench.give(.attached(Bench.epoch(6)))
-        #expect(effects.last == .holdReading(false))
+        #expect(effects.last == .rejectInput(false))
         #expect(effects.count == 12)
     }
 

@@ -296,6 +296,21 @@ def test_an_owner_that_stood_still_acknowledges_nothing_and_comes_back_as_an_edg
     scene.end()
 
 
+def test_a_node_that_stood_still_for_a_moment_keeps_its_link_and_still_notices_its_end(scene):
+    scene.ring()
+    for node in scene.cluster.edges():
+        node.suspend()
+        # Shorter than a link may be silent, and longer than a timer of a node is usually late.
+        time.sleep(1.2)
+        node.resume()
+    scene.stayed_open()
+    scene.owner.link_hop.hole()
+    for world in scene.worlds:
+        eventually(lambda world=world: world.server.readiness() == (503, "no owner"))
+    scene.owner.link_hop.heal()
+    scene.cluster.ready()
+
+
 def test_an_owner_that_is_cut_off_from_the_database_is_replaced_when_its_lease_has_ended(scene):
     scene.ring()
     scene.at_owner.ring("13", "c-2")

@@ -29,8 +29,8 @@ extension Attachment {
         case carryOut(OwnerCommand)
         /// Respond to a request with 503 and `Retry-After: 1`, because its owner is gone.
         case refuse(EdgeExchangeID)
-        /// Stop reading from the sockets (`true`), or go on.
-        case holdReading(Bool)
+        /// Close sockets that send more, and refuse requests (`true`), or accept them again.
+        case rejectInput(Bool)
         /// Report that the node is ready (`true`), or is not.
         case ready(Bool)
         /// End the link: the owner has broken a rule of the protocol.

@@ -33,7 +33,7 @@ public struct Attachment: Sendable {
     /// The events that wait for an owner, in order.
     private var waiting: [EdgeEvent] = []
     private var waitingBytes = 0
-    private var isHoldingReading = false
+    private var isRejectingInput = false
     private var isReady = false
     /// Since when there has been no owner; `nil` = there is one.
     private var ownerlessSince: Moment?
@@ -124,13 +124,13 @@ public struct Attachment: Sendable {
         if let socket = event.socket { sockets[socket]?.waiting += 1 }
         waiting.append(event)
         waitingBytes += event.size
-        if waitingBytes > ClusterLimits.waitingEvents { holdReading(true, &effects) }
+        if waitingBytes > ClusterLimits.waitingEvents { rejectInput(true, &effects) }
     }
 
-    private mutating func holdReading(_ isHeld: Bool, _ effects: inout [Effect]) {
-        guard isHoldingReading != isHeld else { return }
-        isHoldingReading = isHeld
-        effects.append(.holdReading(isHeld))
+    private mutating func rejectInput(_ isHeld: Bool, _ effects: inout [Effect]) {
+        guard isRejectingInput != isHeld else { return }
+        isRejectingInput = isHeld
+        effects.append(.rejectInput(isHeld))
     }
 
     // MARK: A change of the owner
@@ -152,7 +152,7 @@ public struct Attachment: Sendable {
         }
         effects.append(.adoptionComplete)
         passWaiting(&effects)
-        holdReading(false, &effects)
+        rejectInput(false, &effects)
         if !isReady {
             isReady = true
             effects.append(.ready(true))
@@ -249,6 +249,6 @@ public struct Attachment: Sendable {
         refuseRequests(&effects)
         waiting = []
         waitingBytes = 0
-        holdReading(false, &effects)
+        rejectInput(false, &effects)
     }
 }

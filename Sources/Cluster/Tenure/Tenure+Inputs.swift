@@ -68,7 +68,7 @@ extension Tenure {
         /// Raise the ownership in the row, if it is still this one, and read the calls;
         /// ``Input/claimed(_:others:)``, ``Input/claimLost`` or ``Input/claimFailed`` follows, once.
         case claim(after: OwnerEpoch)
-        /// Let nodes attach, this node's own sockets first.
+        /// Take over the store, and let the other nodes attach.
         case gather(OwnerEpoch)
         /// Take events, and decide.
         case serve(OwnerEpoch)
@@ -76,7 +76,7 @@ extension Tenure {
         ///
         /// If this follows at once on a claim, its store was never used: the claim is no longer wanted.
         case release(OwnerEpoch, heir: NodeID?)
-        /// Drop the calls: this node owns them no longer. Close its sockets with 1001, and end the links of all nodes.
+        /// Drop the calls, which this node owns no longer, and end the links of all nodes.
         case drop(OwnerEpoch)
         /// Connect to the owner; ``Input/linkOpened(_:)``, ``Input/linkRefused`` or ``Input/linkFailed`` follows.
         case connect(NodeID, address: String)

@@ -67,6 +67,7 @@ extension Gateway {
     }
 
     func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
+        node?.openExchanges.remove(exchange)
         carryOut(.respond(exchange, response), for: exchange.rawValue, bytes: response.body.count)
     }
 

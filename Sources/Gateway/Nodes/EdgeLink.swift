@@ -36,6 +36,8 @@ final class EdgeLink {
     func confirm(after ticket: UInt64, durable: UInt64) {
         if handled > noted {
             noted = handled
+            // While the store is stalled, all events wait for the same commit.
+            if unconfirmed.last?.ticket == ticket { unconfirmed.removeLast() }
             unconfirmed.append((handled, ticket))
         }
         var newest: UInt64?

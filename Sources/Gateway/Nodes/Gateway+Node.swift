@@ -46,8 +46,9 @@ extension Gateway {
 
     /// Ends the run because another node owns the calls; the process is to begin anew.
     func beginAnew() {
+        guard !isDraining else { return }
         mustBeginAnew = true
-        drain()
+        beginDraining()
     }
 
     // MARK: Events and commands

@@ -4,10 +4,10 @@ import Cluster
 import Crypto
 import LibWebSockets
 
-/// The owner of a link, which gets its frames.
+/// Receives the frames of a link.
 protocol LinkDelegate: AnyObject {
     var now: Moment { get }
-    /// The hello that this node sends on a link; the link adds the challenge.
+    /// Returns this node's hello, with a challenge.
     func hello(challenge: [UInt8]) -> Hello
     /// Both sides have proved that they know the key; called once, before any frame.
     func opened(_ link: Link, by peer: Hello)

@@ -96,8 +96,8 @@ extension Node {
         case .pass(let number, let event): pass(number, event)
         case .carryOut(let command): gateway.carryOut(command)
         case .refuse(let id): refuse(ExchangeID(rawValue: id.rawValue))
-        case .holdReading(let isHeld):
-            isHoldingReading = isHeld
+        case .rejectInput(let isHeld):
+            isRejectingInput = isHeld
             if isHeld { log.warning("too many events wait for an owner: sockets that send more are closed") }
         case .ready(let isReady): self.isReady = isReady
         case .endLink(let fault):
@@ -118,9 +118,16 @@ extension Node {
             event = .opened(socket, principal.shifted(by: clockLead), device: device)
         }
         if ownerLink.send(.event(number, event)) { return }
-        // A frame has room for everything that the server accepts, so only an odd request is refused here.
-        if case .requested(let exchange, _, _) = event {
-            gateway.carryOut(.respond(exchange, EdgeResponse(status: 413)))
+        // A frame has room for nearly everything that the server accepts: only odd requests and tokens do not fit.
+        switch event {
+        case .requested(let exchange, _, _):
+            let problem = HTTPResponse.problem(413, code: "too_large", message: "the request's head is too large")
+            if let epoch = attachment.epoch {
+                handle(attachment: .command(epoch, .respond(exchange, EdgeResponse(problem))))
+            }
+        case .opened(let socket, _, _), .openedSocketIO(let socket, _), .received(let socket, _):
+            gateway.close(SocketID(rawValue: socket.rawValue), code: 1009, reason: "the request or token is too large")
+        case .ponged, .signOfLife, .tooSlow, .closed, .abandoned: break
         }
     }
 
@@ -131,6 +138,9 @@ extension Node {
     /// - Returns: `false` if the event concerns this node alone.
     func passOn(_ event: LoopEvent) -> Bool {
         switch event {
+        case .opened(let socket, _) where isOverfull || isLeaving,
+            .forwardedSocketIO(let socket, _) where isOverfull || isLeaving:
+            gateway.close(socket, code: 1001, reason: "the server is moving; reconnect")
         case .opened(let socket, let admission):
             pass(.opened(EdgeSocketID(socket), admission.principal, device: admission.device))
         case .forwardedSocketIO(let socket, let head):
@@ -153,6 +163,7 @@ extension Node {
                 refuse(exchange)
                 return true
             }
+            openExchanges.insert(exchange)
             // The owner's response has its CORS headers; only a refusal by this node needs the origin.
             if let origin = head.origin { gateway.origins[exchange] = origin }
             pass(.requested(EdgeExchangeID(exchange), EdgeRequestHead(head), body: body))
@@ -160,6 +171,7 @@ extension Node {
             // The request was routed before this node stopped deciding.
             refuse(exchange)
         case .abandoned(let exchange):
+            openExchanges.remove(exchange)
             gateway.origins[exchange] = nil
             pass(.abandoned(EdgeExchangeID(exchange)))
         case .requestedByOperator, .counted: return false
@@ -173,13 +185,13 @@ extension Node {
     }
 
     /// Responds to a request for which there is no owner at present.
-    private func refuse(_ exchange: ExchangeID) {
+    func refuse(_ exchange: ExchangeID) {
         let error = WireError(.draining, "the calls are moving to another node: try again")
         gateway.respond(Reply(error, retryAfterSeconds: 1), to: exchange)
     }
 
     /// Whether so much waits for the owner that clients must not send more.
-    private var isOverfull: Bool { isHoldingReading || ownerLink.map { $0.bytesWaiting > LoopLimits.events } ?? false }
+    private var isOverfull: Bool { isRejectingInput || ownerLink.map { $0.bytesWaiting > LoopLimits.events } ?? false }
 }
 
 extension EdgeSocketID {
@@ -199,7 +211,7 @@ extension Link.End {
         case .refused(.version): "refused: no common version"
         case .refused(.proof): "refused: the nodes have different secrets"
         case .refused(.notOwner): "refused: that node does not own the calls"
-        case .fault: "fault"
+        case .fault(let words): "fault: \(words)"
         }
     }
 }

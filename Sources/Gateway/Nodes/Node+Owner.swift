@@ -22,7 +22,10 @@ extension Node {
         gateway.begin(with: claimed.store, claimed.state, ownerParts)
     }
 
-    /// Begins to decide: this node's own sockets come first, then everything that has waited.
+    /// Begins to decide.
+    ///
+    /// The other nodes have brought their sockets while this node gathered them. Its own sockets are adopted now, and
+    /// then all events that have waited are handled.
     func serve() {
         guard let epoch = tenure.ownEpoch else { return }
         gateway.isEdge = false
@@ -153,7 +156,10 @@ extension Node {
             )
         case .respond(let exchange, let response):
             edge.exchanges.remove(exchange)
-            edge.link.send(.command(.respond(EdgeExchangeID(exchange), EdgeResponse(response))))
+            if !edge.link.send(.command(.respond(EdgeExchangeID(exchange), EdgeResponse(response)))) {
+                let problem = HTTPResponse.problem(500, code: "internal_error", message: "the response is too large")
+                edge.link.send(.command(.respond(EdgeExchangeID(exchange), EdgeResponse(problem))))
+            }
         case .markAuthenticated(let exchange): edge.link.send(.command(.markAuthenticated(EdgeExchangeID(exchange))))
         case .stopListening, .count, .closeAll: break
         }
@@ -185,17 +191,19 @@ extension Node {
             // The claim has come after the end was decided.
             self.claimed = nil
             claimed.store.close(releasingTo: heir)
+            gateway.post { $0.node?.handle(.released(epoch)) }
             return
         }
         log.notice("this node releases the calls", [.ownership(epoch.rawValue), heir.map { .node($0.logged) }])
         gateway.endOwnership(releasingTo: heir)
+        for edge in edgeLinks.values { edge.confirm(after: lastTicket, durable: durableTicket) }
         // The store has reported its last commits to the loop, where this comes after them.
         gateway.post { $0.node?.handle(.released(epoch)) }
     }
 
     func announceRelease(_ heir: NodeID?) {
-        confirmEvents()
         for edge in edgeLinks.values {
+            edge.confirm(after: lastTicket, durable: durableTicket)
             edge.link.send(.released(heir: heir))
             edge.link.closeAfterWriting()
         }
@@ -208,6 +216,7 @@ extension Node {
         edgeLinks = [:]
         gathered = []
         gateway.dropCalls()
+        if gateway.isDraining { closeOwnConnections() }
         guard case .ended(.deposed) = tenure.state else { return }
         log.warning("another node owns the calls; this node begins anew")
         gateway.beginAnew()

@@ -23,12 +23,14 @@ final class Node: LinkDelegate {
     private let key: [UInt8]
     private var timer: LoopTimer?
     private var timerAt: Moment?
+    /// Until when overdue deadlines wait, because the process stood still and first reads what has arrived meanwhile.
+    private var graceEnd: Moment?
 
     var tenure: Tenure
     /// The tie of this node's sockets to the owner; unused once this node serves as the owner.
     var attachment: Attachment
     /// Whether too many events wait for an owner.
-    var isHoldingReading = false
+    var isRejectingInput = false
 
     /// The link to the owner, once it is open, or the link that is being opened.
     var ownerLink: Link?
@@ -38,6 +40,9 @@ final class Node: LinkDelegate {
 
     /// The revocations by this node's operator that the owner has not made durable yet.
     var revocations: [PendingRevocation] = []
+
+    /// This node's own requests without a response.
+    var openExchanges: Set<ExchangeID> = []
 
     /// The store of the claim, until the node has taken it over.
     var claimed: ClaimedStore?
@@ -161,11 +166,12 @@ final class Node: LinkDelegate {
     private func timerDue() {
         let late = timerAt.map { now - $0 } ?? .milliseconds(0)
         timerAt = nil
-        guard late < .milliseconds(500) else {
+        guard late < .milliseconds(500) || graceEnd != nil else {
             // The process stood still. What has arrived meanwhile is read before any link counts as silent.
-            setTimer(at: now + .milliseconds(10))
+            graceEnd = now + .milliseconds(10)
             return
         }
+        graceEnd = nil
         for link in links { link.check(at: now) }
         if let due = tenure.deadline, due <= now { handle(.deadlineReached) }
         if let due = attachment.deadline, due <= now { handle(attachment: .deadlineReached) }
@@ -183,13 +189,10 @@ final class Node: LinkDelegate {
         for deadline in [tenure.deadline, isServing ? nil : attachment.deadline].compactMap(\.self) {
             next = min(next ?? deadline, deadline)
         }
+        if let graceEnd { next = next.map { max($0, graceEnd) } }
         guard next != timerAt else { return }
-        setTimer(at: next)
-    }
-
-    private func setTimer(at moment: Moment?) {
-        timerAt = moment
-        timer?.set(afterMilliseconds: moment.map { UInt64(max(1, ($0 - now).milliseconds)) })
+        timerAt = next
+        timer?.set(afterMilliseconds: next.map { UInt64(max(1, ($0 - now).milliseconds)) })
     }
 
     // MARK: LinkDelegate
@@ -236,11 +239,19 @@ final class Node: LinkDelegate {
 
     // MARK: The end
 
-    /// Closes this node's connections and releases the calls, if the node owns them; the process is to end.
+    /// Releases the calls, if the node owns them, and closes this node's connections; the process is to end.
     func drain() {
         server.stopListeningForStreams()
-        gateway.closeAll(code: 1001, reason: "the server is shutting down; reconnect")
         handle(.terminate)
+        // While the calls are released, the last acks still go out; the connections are closed after that.
+        if case .releasing = tenure.state { return }
+        closeOwnConnections()
+    }
+
+    /// Closes this node's connections, and responds to the requests that nobody will respond to any more.
+    func closeOwnConnections() {
+        for exchange in openExchanges.sorted(by: { $0.rawValue < $1.rawValue }) { refuse(exchange) }
+        gateway.closeAll(code: 1001, reason: "the server is shutting down; reconnect")
     }
 
     // MARK: Figures

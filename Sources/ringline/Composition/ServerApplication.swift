@@ -152,7 +152,7 @@ struct ServerApplication {
         gateway.run()
         (push as? APNsSender)?.shutdown()
         if let failure = gateway.storeFailure { throw UsageError(failure.message) }
-        if gateway.mustBeginAnew { try beginAnew(log) }
+        if gateway.mustBeginAnew, !SignalWatch.hasPending { try beginAnew(audit, log) }
         log.notice("stopped")
     }
 
@@ -193,8 +193,9 @@ struct ServerApplication {
     /// Replaces this process by a new run of the same command, because another node has taken over the calls.
     ///
     /// Everything of the earlier run is gone then, and nothing of it can be mistaken for the present.
-    private func beginAnew(_ log: ServerLog) throws(UsageError) {
+    private func beginAnew(_ audit: AuditLog, _ log: ServerLog) throws(UsageError) {
         log.notice("the process begins anew as a node that follows the owner of the calls")
+        audit.end()
         LogWriter.waitUntilWritten(limitMilliseconds: 1_000)
         // Without /proc, descriptors that were opened without close-on-exec stay open, which does no harm.
         for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [] {

@@ -55,7 +55,8 @@ final class SwitchboardBench {
             switch output {
             case .commit(_, let ticket): self.ticket = ticket
             case .push: pushes += 1
-            case .send, .ping, .close, .reply, .verify, .submit, .cancelPush, .revoked, .done, .audit, .note, .trace:
+            case .send, .marked, .bound, .ping, .close, .reply, .verify, .submit, .cancelPush, .revoked, .done, .audit,
+                .note, .trace:
                 break
             }
         }

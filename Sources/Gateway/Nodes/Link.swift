@@ -46,6 +46,8 @@ final class Link: TCPStreamDelegate {
     /// Whether the other side has proved that it knows the key.
     private(set) var isOpen = false
     private var hasEnded = false
+    /// When the link was begun.
+    let beganAt: Moment
     private var watch: LinkWatch
     private var unsent: [UInt8] = []
 
@@ -55,6 +57,7 @@ final class Link: TCPStreamDelegate {
         self.side = side
         self.key = key
         self.delegate = delegate
+        beganAt = now
         watch = LinkWatch(at: now)
         stream.delegate = self
         if side == .client { sendHello() }

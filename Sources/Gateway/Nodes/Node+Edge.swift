@@ -14,6 +14,7 @@ extension Node {
     func connect(to owner: NodeID, at address: String) {
         disconnect()
         soughtOwner = owner
+        if let end = pauseEnd, now < end { return handle(.linkFailed) }
         guard let colon = address.lastIndex(of: ":"), let port = Int(address[address.index(after: colon)...]) else {
             return handle(.linkFailed)
         }
@@ -51,6 +52,8 @@ extension Node {
             handle(end == .refused(.notOwner) && isOtherRun ? .linkRefused : .linkFailed)
             return
         }
+        shortLinks = now - link.beganAt < .seconds(1) ? shortLinks + 1 : 0
+        pauseEnd = shortLinks >= 3 ? now + .seconds(3) : nil
         log.warning("the link to the owner of the calls was lost", [.linkEnd(ServerText(end.word))])
         handle(.linkLost(end == .closed ? .closed : .silent))
     }

@@ -35,6 +35,10 @@ final class Node: LinkDelegate {
     /// The link to the owner, once it is open, or the link that is being opened.
     var ownerLink: Link?
     var attempt: TCPConnectionAttempt?
+    /// How many links in a row have ended within a second: an owner that has no place for this node closes each.
+    var shortLinks = 0
+    /// Until when this node waits before it connects again.
+    var pauseEnd: Moment?
     /// The node to which ``attempt`` or ``ownerLink`` goes.
     var soughtOwner: NodeID?
 

@@ -4,20 +4,17 @@ With `RINGLINE_TEST_STORE=cluster` each server of a test is such a cluster. A te
 process has, such as its log or its data folder, is then skipped.
 """
 
-import contextlib
-import itertools
 import math
 import os
 import pathlib
 import secrets
 import signal
-import socket
 
 import httpx
 import postgres_server
 import pytest
 from postgres_server import ON_CLUSTER, PostgresServer
-from ringline_server import Server
+from ringline_server import Server, free_port
 from tcp_proxy import Proxy
 from test_rolling_restart import metrics
 from waiting import eventually
@@ -33,22 +30,6 @@ OF_ONE_PROCESS = {
 OF_KEYS = {"--jwt-secret-file", "--jwt-public-key-file", "--jwks-file", "--jwks-url"}
 
 
-# Each pytest worker has ports of its own, so that none is given to two nodes before they listen. They are below those that
-# the system gives to outgoing connections. Another run of pytest begins elsewhere.
-WORKER_PORTS = 2_700
-FIRST_PORT = 10_000 + WORKER_PORTS * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 8)
-_turns = itertools.count(os.getpid())
-
-
-def lasting_port() -> int:
-    """Returns a free port that nobody else gets while the process that uses it restarts."""
-    while True:
-        port = FIRST_PORT + next(_turns) % WORKER_PORTS
-        with socket.socket() as tried, contextlib.suppress(OSError):
-            tried.bind(("127.0.0.1", port))
-            return port
-
-
 class Node(Server):
     """One node: a server with the database of all nodes and a data folder of its own.
 
@@ -60,19 +41,19 @@ class Node(Server):
 
     def __init__(self, cluster: "Cluster", number: int, hops: bool):
         self.cluster = cluster
-        self.node_port = address = lasting_port()
+        self.node_port = address = free_port()
         self.store = cluster.store
         self.database_hop = self.link_hop = None
         self.is_suspended = False
         if hops:
             self.database_hop = Proxy(lambda: [cluster.postgres.port])
-            self.link_hop = Proxy(lambda: [self.node_port], lasting_port())
+            self.link_hop = Proxy(lambda: [self.node_port], free_port())
             self.store = cluster.store.replace(f":{cluster.postgres.port}/", f":{self.database_hop.port}/")
             address = self.link_hop.port
         data = cluster.folder.with_name(f"{cluster.folder.name}-node-{number}")
         options = ["--node-listen", f"127.0.0.1:{self.node_port}", "--node-address", f"127.0.0.1:{address}"]
         # A node that was deposed replaces its process by a new run of the same command, with the same ports.
-        options += ["--listen", f"127.0.0.1:{lasting_port()}", "--admin-listen", f"127.0.0.1:{lasting_port()}"]
+        options += ["--listen", f"127.0.0.1:{free_port()}", "--admin-listen", f"127.0.0.1:{free_port()}"]
         super().__init__(data, *options, *cluster.options, environment=cluster.environment)
 
     @property
@@ -163,7 +144,7 @@ class Cluster:
             key.touch(mode=0o600)
             key.write_bytes(self.secret)
             self.options += ["--jwt-secret-file", str(key)]
-        self.proxy = Proxy(lambda: [node.port for node in self.nodes if node.serves], lasting_port())
+        self.proxy = Proxy(lambda: [node.port for node in self.nodes if node.serves], free_port())
         self.nodes = [Node(self, number, hops) for number in range(nodes)]
 
     def __getattr__(self, name: str):

@@ -1,5 +1,7 @@
 """The real server, started on port 0 with a new data folder (and database) and stopped by its process id."""
 
+import contextlib
+import itertools
 import os
 import pathlib
 import queue
@@ -26,16 +28,22 @@ LAUNCHER = shlex.split(os.environ.get("RINGLINE_LAUNCHER", ""))
 TRACE_LOGS = os.environ.get("RINGLINE_TRACE_LOGS")
 
 
+# Each pytest worker has ports of its own, so that none is given twice before its user listens. They are below those that the
+# system gives to outgoing connections. Another run of pytest begins elsewhere.
+WORKER_PORTS = 2_700
+FIRST_PORT = 10_000 + WORKER_PORTS * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 8)
+_turns = itertools.count(os.getpid())
+
+
 def free_port() -> int:
-    """Returns a port that is free for both UDP and TCP."""
+    """Returns a port that is free for both UDP and TCP, and that nobody else gets while its user restarts."""
     while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, socket.socket() as tcp:
-            udp.bind(("127.0.0.1", 0))
-            try:
-                tcp.bind(("127.0.0.1", udp.getsockname()[1]))
-            except OSError:
-                continue
-            return udp.getsockname()[1]
+        port = FIRST_PORT + next(_turns) % WORKER_PORTS
+        with socket.socket() as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+            with contextlib.suppress(OSError):
+                tcp.bind(("127.0.0.1", port))
+                udp.bind(("127.0.0.1", port))
+                return port
 
 
 def binary() -> pathlib.Path:

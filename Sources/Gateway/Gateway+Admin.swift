@@ -71,8 +71,9 @@ extension Gateway {
     private var notReadyReason: String? {
         if isDraining { return "draining" }
         if let reason = node?.notReadyReason { return reason }
-        if node == nil || switchboard != nil {
-            guard let switchboard, !switchboard.metrics.isStalled else { return "store unavailable" }
+        // Only one node of several may serve without a switchboard: as an edge.
+        guard switchboard != nil || node != nil, switchboard?.metrics.isStalled != true else {
+            return "store unavailable"
         }
         if let keySet = configuration.keySet(), keySet.keys == 0 { return "keys unavailable" }
         return nil

@@ -45,7 +45,7 @@ struct DeposedOwner {
     let run: Int
     /// The node on which it runs.
     let node: Int
-    /// What was durable when it lost the calls.
+    /// The commits that were durable when this owner was deposed.
     let durability: Durability
     /// The calls that it knows.
     var names: [CallNumber: CallName]

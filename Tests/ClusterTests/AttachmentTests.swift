@@ -249,7 +249,7 @@ struct AttachmentTests {
             ]
         )
         #expect(bench.attachment.bytesWaiting == 0)
-        // What waited was handed over now, and is not confirmed.
+        // The new owner was passed the events that had waited, and has not confirmed them.
         #expect(
             bench.give(.detached) == [
                 Bench.closing(1), Bench.closing(2), .refuse(exchange),

@@ -13,8 +13,8 @@ import Threads
 ///
 /// Every upgrade and every request is checked here before it reaches a call or a session.
 ///
-/// The router has no state except the revocations, the connect limit and the role of the node, which all loops share. It runs on the thread
-/// of every loop, because verifying tokens is the largest cost of a connect.
+/// The router has no state except the revocations, the connect limit and whether this node forwards requests, which all
+/// loops share. It runs on the thread of every loop, because verifying tokens is the largest cost of a connect.
 struct RequestRouter: Sendable {
     let authenticator: any Authenticator
     let revocations = Revocations()

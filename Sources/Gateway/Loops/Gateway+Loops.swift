@@ -47,7 +47,7 @@ extension Gateway {
         } else if !sendElsewhere(frame, to: socket) {
             log.debug(
                 "a connection reads too slowly and is closed",
-                [.connection(ConnectionNumber(socket.rawValue)), .bytes(frame.message.count)]
+                [.connection(ConnectionNumber(socket.rawValue)), .bytes(bytesWaiting(with: socket))]
             )
             close(socket, code: 4408, reason: "too slow", discardingQueue: true)
             tooSlow(socket)
@@ -58,6 +58,13 @@ extension Gateway {
     private func sendElsewhere(_ frame: Frame, to socket: SocketID) -> Bool {
         guard LinkNumber.link(of: socket.rawValue) == 0 else { return node?.send(frame, to: socket) ?? true }
         return workers[socket.loop - 1].send(frame, to: socket)
+    }
+
+    /// The bytes that wait for the other loop or the other node of a socket.
+    private func bytesWaiting(with socket: SocketID) -> Int {
+        let link = LinkNumber.link(of: socket.rawValue)
+        guard link == 0 else { return node?.edgeLinks[link]?.link.bytesWaiting ?? 0 }
+        return workers[socket.loop - 1].bytesUnderWay
     }
 
     func ping(_ socket: SocketID, _ number: UInt64) { carryOut(.ping(socket, number), for: socket.rawValue) }

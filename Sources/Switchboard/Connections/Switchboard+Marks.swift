@@ -1,7 +1,7 @@
 import CallCore
 
-/// What the next owner of the calls must know about a connection: how much of each log it was written, and whether it
-/// has state that no other owner can restore.
+/// Reports two facts about a connection for the next owner of the calls: the newest entry of each log that was sent to
+/// it, and whether it has state that no other owner can restore.
 extension Switchboard {
     /// Writes an entry of a call's log to a connection, behind the entry's mark.
     @inline(__always)

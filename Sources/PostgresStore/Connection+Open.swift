@@ -82,12 +82,13 @@ extension Connection {
                 WHERE current_setting('synchronous_commit') IN ('off', 'local')
                 """
             }
-        // Only PostgreSQL 17 and later have `transaction_timeout`.
+        // Only PostgreSQL 14 and later have `idle_session_timeout`, and 17 and later `transaction_timeout`.
         return """
             SET search_path TO \(options.quotedSchema); \(timeouts);
             SET idle_in_transaction_session_timeout = 0; SET default_transaction_isolation = 'read committed';
             SET jit = off;
-            SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';
+            SELECT set_config(name, '0', false) FROM pg_settings
+            WHERE name IN ('idle_session_timeout', 'transaction_timeout');
             \(durability)
             """
     }

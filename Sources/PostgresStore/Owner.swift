@@ -123,15 +123,7 @@ final class Owner {
         }
     }
 
-    private var deposition: StoreFailure {
-        StoreFailure(
-            """
-            Another ringline has taken over the database \(options.settings.shown), so this one ends. This one was cut \
-            off from the database, or did not renew its lease in time. Servers that run at the same time need a \
-            database each.
-            """
-        )
-    }
+    private var deposition: StoreFailure { .deposed(options) }
 
     // MARK: Saving
 

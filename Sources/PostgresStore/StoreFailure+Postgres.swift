@@ -5,6 +5,26 @@ extension StoreFailure {
     /// The failure of a ``NodeClaim`` if another claim has followed the ownership that it names.
     static let claimLost = StoreFailure("Another node has claimed the calls.")
 
+    /// The failure of an owner whose commit was refused, because another server owns the database.
+    static func deposed(_ options: StoreOptions) -> StoreFailure {
+        let database = options.settings.shown
+        let cause = "This one was cut off from the database, or did not renew its lease in time."
+        guard options.nodeClaim == nil else {
+            return StoreFailure(
+                """
+                Another node has taken over the calls in the database \(database). \(cause) Its process begins anew, and \
+                follows the new owner.
+                """
+            )
+        }
+        return StoreFailure(
+            """
+            Another ringline has taken over the database \(database), so this one ends. \(cause) Servers that run at the \
+            same time need a database each, or must all be nodes (--node-listen).
+            """
+        )
+    }
+
     /// Creates a failure that explains an error of PostgreSQL, or of the connection to it, to the operator.
     init(_ error: PostgresError, _ options: StoreOptions) {
         let settings = options.settings

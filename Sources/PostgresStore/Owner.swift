@@ -25,6 +25,7 @@ final class Owner {
     private var retention = Retention()
     /// When the lease must be renewed at the latest.
     private var renewAt: ContinuousClock.Instant
+    private var stallClock: StallClock
     /// Whether a stall was reported, and no recovery since.
     private var isStalled = false
     /// The queries that were taken from the queue and must see the commits that are being saved; they fail in a stall.
@@ -75,7 +76,13 @@ final class Owner {
         self.wakeUp = wakeUp
         self.report = report
         recentCommits = RecentCommits(limit: options.recentCommitsLimit)
-        renewAt = .now + Self.renewalInterval(options)
+        // The lease is renewed at once: a third of it may have passed since the last renewal while the state was read.
+        renewAt = .now
+        stallClock = StallClock(
+            stallMilliseconds: options.stallMilliseconds,
+            leaseMilliseconds: options.leaseMilliseconds,
+            at: .now
+        )
         connection.responseWait = responseWait
     }
 
@@ -133,6 +140,7 @@ final class Owner {
     /// must be durable in order, and a commit that was left out would be missing after the next start, although the
     /// calls have gone on with it.
     private func save(_ commits: [WriterQueue.Commit]) -> Outcome {
+        stallClock.begin(at: .now)
         var pending = commits[...]
         var pauseMilliseconds: Int64 = 50
         var hasReconnected = connection == nil
@@ -218,9 +226,13 @@ final class Owner {
     private func commit(_ steps: [Connection.Step]) throws(AttemptFailure) -> [Rows] {
         guard let connection else { throw .failed(StoreFailure("There is no connection.")) }
         do throws(PostgresError) {
+            let now = ContinuousClock.now
+            stallClock.begin(at: now)
             try connection.send(steps)
-            renewAt = .now + Self.renewalInterval(options)
-            return try connection.receive()
+            renewAt = now + Self.renewalInterval(options)
+            let rows = try connection.receive()
+            stallClock.confirm(sentAt: now)
+            return rows
         } catch { throw attemptFailure(after: error) }
     }
 
@@ -261,6 +273,7 @@ final class Owner {
     private func resume(_ pending: inout ArraySlice<WriterQueue.Commit>) throws(AttemptFailure) {
         let opened: Connection
         let found: UInt64?
+        let now = ContinuousClock.now
         do throws(StoreFailure) {
             opened = try Connection.open(options, for: .commits, waiting: responseWait)
             do throws(PostgresError) { found = try ownership.resume(claim, on: opened) } catch {
@@ -269,6 +282,7 @@ final class Owner {
         } catch { throw .failed(error) }
         guard let found else { throw .deposed(deposition) }
         connection = opened
+        stallClock.confirm(sentAt: now)
         queries.reconnect()
         let durable = pending.prefix { $0.ticket.rawValue <= found }
         if !durable.isEmpty { confirm(durable, &pending) }
@@ -315,9 +329,9 @@ final class Owner {
 
     /// The rules for every wait for a response.
     ///
-    /// After `stallMilliseconds` without a response, a stall is reported, and queries fail. The wait goes on: if a
-    /// commit that waits for its standby were cancelled, its changes would be visible but not replicated. Only the end
-    /// of the store ends the wait.
+    /// When ``stallClock`` says so, a stall is reported, and queries fail. The wait goes on: if a commit that waits for
+    /// its standby were cancelled, its changes would be visible but not replicated. Only the end of the store ends the
+    /// wait.
     private var responseWait: ResponseWait {
         ResponseWait(wakeUp: wakeUp) { [unowned self] _, waited in
             hasGivenUp = !goesOn(afterWaiting: waited)
@@ -327,9 +341,8 @@ final class Owner {
 
     private func goesOn(afterWaiting waited: Duration) -> Bool {
         if queue.isAbandoned { return false }
-        let isLate = waited >= .milliseconds(options.stallMilliseconds)
-        if isReleasing { return !isLate }
-        if isLate, !isStalled { stall(unconfirmed) }
+        if isReleasing { return waited < .milliseconds(options.stallMilliseconds) }
+        if !isStalled, stallClock.isLate(at: .now) { stall(unconfirmed) }
         guard isStalled else { return true }
         refuseQueued(unconfirmed)
         guard queue.isClosing else { return true }

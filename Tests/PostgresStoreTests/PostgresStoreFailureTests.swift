@@ -177,7 +177,8 @@ struct PostgresStoreFailureTests {
     func failedOnce() throws {
         let reports = StoreReports()
         var options = schema.options
-        options.stallMilliseconds = 1_000
+        // So long that no commit of the test takes it on a busy machine.
+        options.stallMilliseconds = 3_000
         let store = PostgresCallStore(options) { reports.add($0) }
         _ = try store.open(at: now)
         let (first, second) = (try schema.connection(), try schema.connection())

@@ -18,10 +18,9 @@ public struct DatabaseImport {
         self.lastCallNumber = lastCallNumber
     }
 
-    /// The lease, in milliseconds: with it, the claim lasts ten minutes.
-    ///
-    /// The row stays locked during the transaction, so nobody can renew the lease.
-    private static let leaseMilliseconds: Int64 = 30_000
+    /// The lease, in milliseconds: ten minutes, because the row stays locked during the transaction, so that nobody can
+    /// renew the lease.
+    private static let leaseMilliseconds: Int64 = 600_000
 
     /// Claims a database, brings everything in with one transaction, and releases the database.
     /// - Parameters:

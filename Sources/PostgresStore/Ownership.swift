@@ -35,9 +35,6 @@ struct Ownership {
     /// How long a claim waits for a lock on the row, in milliseconds, before the owner's connection is closed.
     static let lockMilliseconds: Int64 = 200
 
-    /// The lease is longer by this factor until the first commit, because a large state takes time to read.
-    private static let loadingFactor: Int64 = 20
-
     let options: StoreOptions
     /// The node to which ``release(_:on:)`` releases the database; `nil` = to any server.
     var heir = Monitor<NodeID?>(nil)
@@ -144,7 +141,7 @@ struct Ownership {
             $0.add(found?.ticket)
             $0.add(found?.leaseEnd)
             $0.add(nonce)
-            $0.add(Self.loadingFactor * options.leaseMilliseconds)
+            $0.add(options.leaseMilliseconds)
             addServer(to: &$0)
         }
         let row = try locking(on: connection, Connection.Step(Self.claim, parameters), evictingUpTo: epoch).first
@@ -187,20 +184,11 @@ struct Ownership {
     /// ``PostgresError/State/repeated`` if `ticket` is committed already. `ticket` is the newest of the transaction;
     /// `nil` = the transaction contains no commit.
     func fence(_ claim: Claim, ticket: UInt64?) -> Connection.Step {
-        fence(claim, ticket, leaseMilliseconds: options.leaseMilliseconds)
-    }
-
-    /// Returns the fence of a transaction before the first commit, after which the state may still have to be read.
-    func fenceWhileLoading(_ claim: Claim) -> Connection.Step {
-        fence(claim, nil, leaseMilliseconds: Self.loadingFactor * options.leaseMilliseconds)
-    }
-
-    private func fence(_ claim: Claim, _ ticket: UInt64?, leaseMilliseconds: Int64) -> Connection.Step {
         let parameters = options.parameters {
             $0.add(claim.epoch)
             $0.add(claim.nonce)
             $0.add(ticket.map { Int64($0) })
-            $0.add(leaseMilliseconds)
+            $0.add(options.leaseMilliseconds)
         }
         return Connection.Step(Self.fence, parameters)
     }

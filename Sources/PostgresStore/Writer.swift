@@ -81,9 +81,11 @@ final class Writer: Sendable {
     ) throws(StoreFailure) -> StoredState {
         // The version is read again: while this server waited, a newer one may have migrated the schema.
         try Schema.requireKnown(connection, options)
+        let fence = ownership.fence(claim, ticket: nil)
+        let lease = try LoadingLease(options, fence: fence, on: thread.threads)
+        defer { lease.end() }
         do throws(PostgresError) {
             // The data is read only now: as the claim is durable, no commit of the previous owner can follow.
-            let fence = ownership.fenceWhileLoading(claim)
             try Repair(connection: connection, damages: damages, now: now).run(after: fence)
             if let node = options.nodeClaim?.node {
                 let others = try NodeList.others(than: node, on: connection)

@@ -202,29 +202,6 @@ struct PostgresStoreFailureTests {
         #expect(reports.now.reported == expected)
     }
 
-    @Test("While an owner reads the state, its lease is longer, because a large state takes time to read")
-    func leaseWhileLoading() throws {
-        #expect(try failure { _ in }.isEmpty)
-        // The lock stops the reading of the state, after the repair of impossible values.
-        let blocker = try schema.connection()
-        try blocker.execute(SQL("lock", "BEGIN; LOCK TABLE block"))
-        var options = schema.options
-        options.leaseMilliseconds = 30_000
-        let store = PostgresCallStore(options) { _ in }
-        let isOpen = Monitor(false)
-        let opening = try WorkThread(named: "opening") { [now] in
-            let opened = try? store.open(at: now)  // After a failure, `isOpen` stays `false`.
-            isOpen.withLock { $0 = opened != nil }
-        }
-        try schema.waitUntilLocked()
-        let left = SQL("lease", "SELECT ceil(extract(epoch FROM until - clock_timestamp()))::bigint FROM owner")
-        #expect(try schema.connection().run(left).first?.int64(0) ?? 0 > 60)
-        try blocker.execute(SQL("unlock", "COMMIT"))
-        opening.join()
-        #expect(isOpen.withLock { $0 })
-        store.close()
-    }
-
     @Test("A report may release the last reference to the store", arguments: ["committed 1", "answered 1"])
     func released(_ last: String) throws {
         let reports = StoreReports()

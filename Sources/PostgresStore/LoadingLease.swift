@@ -1,0 +1,39 @@
+import CallPorts
+import Postgres
+import StoreWriting
+import Threads
+
+/// Renews the lease of a server that has claimed the database and still reads its state, which may be large.
+///
+/// It uses a thread and a connection of its own. The connection's commits wait for no standby, so a renewal never holds
+/// the lock on the row for long.
+final class LoadingLease: Sendable {
+    private let isOver = Monitor(false)
+    /// Interrupts waits for the database.
+    private let wakeUp = WakeUp()
+
+    /// Begins to renew the lease; the first renewal follows after a third of the lease.
+    init(
+        _ options: StoreOptions,
+        fence: Connection.Step,
+        on threads: StoreThreads
+    ) throws(StoreFailure) {
+        let (isOver, wakeUp) = (isOver, wakeUp)
+        try threads.run(named: "loading lease") {
+            let connection = RegisterConnection(options, wakeUp)
+            func isOverBeforeRenewal() -> Bool {
+                isOver.wait(until: .now + .milliseconds(options.leaseMilliseconds / 3)) { $0 ? true : nil } ?? false
+            }
+            while !isOverBeforeRenewal() {
+                // If this fails for as long as the lease lasts, another server may claim the database.
+                _ = try? connection.run { link throws(PostgresError) in try link.run([fence]) }
+            }
+        }
+    }
+
+    /// Ends the renewals, without waiting for one that is under way.
+    func end() {
+        isOver.withLock { $0 = true }
+        wakeUp.signal()
+    }
+}

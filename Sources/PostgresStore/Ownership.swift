@@ -36,6 +36,8 @@ struct Ownership {
     static let lockMilliseconds: Int64 = 200
 
     let options: StoreOptions
+    /// The random number of the claim.
+    private let nonce = Int64.random(in: .min ... .max)
     /// The node to which ``release(_:on:)`` releases the database; `nil` = to any server.
     var heir = Monitor<NodeID?>(nil)
 
@@ -56,10 +58,9 @@ struct Ownership {
         unless isOver: () -> Bool
     ) throws(StoreFailure) -> (claim: Claim, uncleanStarts: Int64) {
         do throws(PostgresError) {
-            let nonce = Int64.random(in: .min ... .max)
             if let nodeClaim = options.nodeClaim {
                 let epoch = Int64(clamping: nodeClaim.after.rawValue)
-                if let won = try attempt(after: epoch, nil, nonce, on: connection) { return won }
+                if let won = try attempt(after: epoch, nil, on: connection) { return won }
                 throw PostgresError(state: Self.lost, message: "another node has claimed", statement: "claim")
             }
             let start = ContinuousClock.now
@@ -73,7 +74,7 @@ struct Ownership {
                     )
                 }
                 if mayBeClaimed(row) {
-                    if let won = try attempt(after: row.epoch, row, nonce, on: connection) { return won }
+                    if let won = try attempt(after: row.epoch, row, on: connection) { return won }
                     continue
                 }
                 if first == nil { options.ownerWait.waits(row.node) }
@@ -133,7 +134,6 @@ struct Ownership {
     private func attempt(
         after epoch: Int64,
         _ found: RowBeforeClaim?,
-        _ nonce: Int64,
         on connection: Connection
     ) throws(PostgresError) -> (claim: Claim, uncleanStarts: Int64)? {
         let parameters = options.parameters {
@@ -225,6 +225,20 @@ struct Ownership {
         try connection.run([Connection.Step(Self.release, parameters)])
     }
 
+    /// Ends the connection of a claim that waits for a standby and that nobody waits for any more, and releases what it
+    /// has claimed.
+    ///
+    /// Without this, PostgreSQL's process would hold the lock on the row until the standby responds. If it fails, the
+    /// next claim waits for that, and for the end of the lease.
+    func abandonClaim(on lost: Connection) {
+        let wait = ResponseWait(wakeUp: WakeUp()) { _, waited in waited < .seconds(1) }
+        // See above: after a failure the next claim only waits longer.
+        guard let connection = try? Connection.connect(options, for: .register, waiting: wait) else { return }
+        let backend = options.parameters { $0.add(lost.backend) }
+        _ = try? connection.run(Self.endWait, backend)  // the same
+        _ = try? connection.run(Self.releaseAbandoned, options.parameters { $0.add(nonce) })  // the same
+    }
+
     static let begin = SQL("begin", "BEGIN")
     static let commit = SQL("commit", "COMMIT")
     private static let end = Connection.Step(commit)
@@ -297,6 +311,25 @@ struct Ownership {
             UPDATE meta SET value = value + 1 WHERE name = 'crashes' AND EXISTS (SELECT FROM claimed)
         )
         SELECT epoch FROM claimed
+        """
+    )
+
+    private static let endWait = SQL(
+        "end the claim's connection",
+        """
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE pid = $1 AND wait_event = 'SyncRep' AND application_name = current_setting('application_name')
+        """
+    )
+
+    private static let releaseAbandoned = SQL(
+        "release the abandoned claim",
+        """
+        WITH freed AS (
+            UPDATE owner SET released = true, heir = '', until = clock_timestamp()
+            WHERE slot = 0 AND claim = $1 AND NOT released RETURNING epoch
+        )
+        UPDATE meta SET value = greatest(0, value - 1) WHERE name = 'crashes' AND EXISTS (SELECT FROM freed)
         """
     )
 

@@ -55,8 +55,14 @@ final class Writer: Sendable {
         let connection = try Connection.open(options, for: .commits, waiting: wait.responseWait)
         let ownership = Ownership(options: options, heir: heir)
         let damages = DamageLog()
-        try Schema.prepare(connection, options) { wait.isOver }
-        let (claim, uncleanStarts) = try ownership.claim(on: connection) { wait.isOver }
+        let (claim, uncleanStarts): (Ownership.Claim, Int64)
+        do throws(StoreFailure) {
+            try Schema.prepare(connection, options) { wait.isOver }
+            (claim, uncleanStarts) = try ownership.claim(on: connection) { wait.isOver }
+        } catch {
+            if connection.isLost, wait.isOver { ownership.abandonClaim(on: connection) }
+            throw error
+        }
         let stored: StoredState
         let queries: QueryThread
         do throws(StoreFailure) {

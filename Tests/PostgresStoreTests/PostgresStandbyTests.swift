@@ -44,9 +44,10 @@ final class PostgresStandbyTests {
         try waitUntil("no commit waits for the standby") { try waiting() == 0 }
     }
 
-    /// Returns the number of connections whose commit waits for a standby.
-    private func waiting() throws -> Int64 {
-        let count = SQL("waiting", "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+    /// Returns the number of connections whose commit waits for a standby, all of them or those of the store.
+    private func waiting(ofStore: Bool = false) throws -> Int64 {
+        let store = ofStore ? " AND application_name = '\(schema.options.schema)'" : ""
+        let count = SQL("waiting\(store)", "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'\(store)")
         return try admin.run(count).first?.int64(0) ?? 0
     }
 
@@ -174,5 +175,16 @@ final class PostgresStandbyTests {
         #expect(failure.withLock { $0 } == nil)
         isStopped.withLock { $0 = true }
         #expect(failure.wait(until: .now + .seconds(10)) { $0 }?.contains("has not responded") == true)
+        // What the stopped start has left holds nobody up: the next start already waits for the standby itself.
+        #expect(try waiting(ofStore: true) == 0)
+        let next = self.store(StoreReports())
+        let uncleanStarts = Monitor<Int?>(nil)
+        _ = try WorkThread(named: "opening") { [now] in
+            do { uncleanStarts.withLock { $0 = try? next.open(at: now).uncleanStarts } }
+        }
+        try waitUntil("the next claim waits for the standby") { try waiting(ofStore: true) == 1 }
+        try returnStandby()
+        #expect(uncleanStarts.wait(until: .now + .seconds(10)) { $0 } == 0)
+        next.close()
     }
 }

@@ -27,7 +27,7 @@ public struct NodeID: Hashable, Comparable, Sendable {
     }
 }
 
-/// The number of an ownership: each claim of the calls raises it by one.
+/// The number of an ownership: each claim of the calls raises it.
 ///
 /// The database compares it at each commit, so a commit of an earlier owner is refused. It has nothing to do with the
 /// epoch of a call.

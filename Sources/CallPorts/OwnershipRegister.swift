@@ -16,9 +16,12 @@ public protocol OwnershipRegister: AnyObject, Sendable {
     /// Reads the record; ``OwnershipReport/row(_:)`` or ``OwnershipReport/unreadable(_:)`` follows.
     func read()
 
-    /// Claims the calls if no claim has followed this ownership; ``OwnershipReport/claimed(_:)``,
+    /// Claims the calls if no claim has followed the ownership `epoch`; ``OwnershipReport/claimed(_:)``,
     /// ``OwnershipReport/claimLost`` or ``OwnershipReport/claimFailed(_:)`` follows.
-    func claim(after epoch: OwnerEpoch)
+    ///
+    /// The new ownership has a higher number than both `epoch` and `known`, the newest one that the node knows. `known` is
+    /// higher than `epoch` if the database has lost claims.
+    func claim(after epoch: OwnerEpoch, above known: OwnerEpoch)
 
     /// Removes this node from the list of nodes, and closes the connection.
     func close()

@@ -78,7 +78,10 @@ final class CompetingNodes {
             }
         }
 
-        func requestClaim(after epoch: UInt64) { register?.claim(after: OwnerEpoch(rawValue: epoch)) }
+        /// Requests a claim; `known` is the newest ownership that the node knows, `nil` = `epoch`.
+        func requestClaim(after epoch: UInt64, above known: UInt64? = nil) {
+            register?.claim(after: OwnerEpoch(rawValue: epoch), above: OwnerEpoch(rawValue: known ?? epoch))
+        }
 
         /// Waits for the end of a claim.
         func outcome() throws -> Outcome {
@@ -95,8 +98,8 @@ final class CompetingNodes {
         }
 
         /// Claims the calls.
-        func claim(after epoch: UInt64) throws -> Outcome {
-            requestClaim(after: epoch)
+        func claim(after epoch: UInt64, above known: UInt64? = nil) throws -> Outcome {
+            requestClaim(after: epoch, above: known)
             return try outcome()
         }
 

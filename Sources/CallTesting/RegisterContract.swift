@@ -76,6 +76,17 @@ extension RegisterContract {
             first.release()
             try expect(try second.claim(after: 0), .lost, "a claim after the release")
         },
+        Case("a claim above an ownership that the database has lost begins a higher one") { nodes in
+            let (first, second) = (try nodes.opened("a-1"), try nodes.opened("b-1"))
+            try expect(try first.claim(after: 0, above: 7), .claimed, "the first claim")
+            try expect(first.claimed?.epoch.rawValue, 8, "the epoch of the claim")
+            try first.server().save()
+            let row = try second.row()
+            try expect(row.epoch.rawValue == 8 && row.node == first.id, "\(row)")
+            try expect(try second.claim(after: 7, above: 9), .lost, "a claim after a lower ownership")
+            try expect(try second.claim(after: 8, above: 3), .claimed, "the last claim")
+            try expect(second.claimed?.epoch.rawValue, 9, "the epoch of the last claim")
+        },
         Case("a claim does not wait for the lease, and a late commit of the former owner is refused") { nodes in
             let (first, second) = (try nodes.opened("a-1"), try nodes.opened("b-1"))
             try expect(try first.claim(after: 0), .claimed, "the first claim")

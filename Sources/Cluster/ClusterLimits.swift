@@ -12,6 +12,8 @@ public enum ClusterLimits {
     public static let gathering = Moment.Duration.milliseconds(300)
     /// The time for which the heir alone may claim a released row.
     public static let heirPrecedence = Moment.Duration.milliseconds(500)
+    /// The time for which an owner that lives may repeat a claim that the database has lost, before another node claims.
+    public static let repeatedClaim = Moment.Duration.seconds(2)
     /// The time for which a node whose claim failed leaves the claim to others.
     public static let unfit = Moment.Duration.seconds(2)
     /// The longest time that a release may take; after it the lease runs out.

@@ -23,6 +23,9 @@ public struct DatabaseOwner: Equatable, Sendable {
     public let connectedAt: Moment
     /// The state of the ownership, by the database's clock.
     public let state: State
+    /// When a claim has found that the database had lost claims, last: a backup was restored, or a standby without the
+    /// newest commits had taken over; `nil` = never.
+    public let claimsLostAt: Moment?
 
     /// Whether a server owns the database at the moment.
     public var isOwning: Bool { state == .owning }
@@ -37,7 +40,8 @@ extension DatabaseOwner {
             node: row.text(1),
             process: row.int64(2),
             connectedAt: Moment(milliseconds: row.int64(3)),
-            state: row.int64(5) != 0 ? .released : row.int64(6) != 0 ? .owning : .expired(until)
+            state: row.int64(5) != 0 ? .released : row.int64(6) != 0 ? .owning : .expired(until),
+            claimsLostAt: row.optionalInt64(7).map(Moment.init(milliseconds:))
         )
     }
 
@@ -45,7 +49,8 @@ extension DatabaseOwner {
         "owner",
         """
         SELECT epoch, node, process, (extract(epoch FROM backend_start) * 1000)::bigint,
-            (extract(epoch FROM until) * 1000)::bigint, released, until > clock_timestamp()
+            (extract(epoch FROM until) * 1000)::bigint, released, until > clock_timestamp(),
+            (SELECT value FROM meta WHERE name = 'claims_lost_at')
         FROM owner WHERE slot = 0
         """
     )

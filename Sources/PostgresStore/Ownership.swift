@@ -9,12 +9,14 @@ import Threads
 /// former owner writes nothing, whatever any clock says. The lease only decides when a server may claim.
 struct Ownership {
     /// The claim that this server has won.
-    struct Claim: Equatable {
+    struct Claim {
         let epoch: Int64
         /// A random number that distinguishes two claims of one epoch.
         ///
         /// If a fail-over loses a claim, another server may claim the same epoch on the new primary.
         let nonce: Int64
+        /// The epoch and the random number of the claim before this one, as they were in the row.
+        let before: (epoch: Int64, nonce: Int64)
     }
 
     /// The row `owner`, as it was read before a claim.
@@ -143,9 +145,13 @@ struct Ownership {
             $0.add(nonce)
             $0.add(options.leaseMilliseconds)
             addServer(to: &$0)
+            $0.add(options.nodeClaim.map { Int64(clamping: $0.above.rawValue) } ?? epoch)
         }
-        let row = try locking(on: connection, Connection.Step(Self.claim, parameters), evictingUpTo: epoch).first
-        return row.map { (Claim(epoch: $0.int64(0), nonce: nonce), $0.int64(1)) }
+        let lock = Connection.Step(Self.lock, options.parameters { $0.add(epoch) })
+        let steps = [lock, Connection.Step(Self.claim, parameters)]
+        let rows = try locking(on: connection, steps, evictingUpTo: epoch)
+        guard let before = rows[0].first, let row = rows[1].first else { return nil }
+        return (Claim(epoch: row.int64(0), nonce: nonce, before: (epoch, before.int64(0))), row.int64(1))
     }
 
     /// Adds the values that name this server in the row.
@@ -156,24 +162,27 @@ struct Ownership {
         parameters.add(options.nodeClaim?.address ?? "")
     }
 
-    /// Runs a statement that locks the row, in a transaction.
+    /// Runs steps of which the first one locks the row, in a transaction.
     ///
     /// If the lock is not free after 200 ms, the connection that the row names is closed, because it probably holds the
     /// lock: it belongs to an owner that is frozen, or to this server before it connected again, and a commit on it may
     /// wait for a standby. The connection of a claim after `epoch` stays: its server has been faster.
     private func locking(
         on connection: Connection,
-        _ step: Connection.Step,
+        _ steps: [Connection.Step],
         evictingUpTo epoch: Int64
-    ) throws(PostgresError) -> Rows {
+    ) throws(PostgresError) -> [Rows] {
         for _ in 0..<20 {
             do {
-                return try connection.run([Connection.Step(Self.begin), Connection.Step(Self.limit), step, Self.end])[2]
+                let rows = try connection.run(
+                    [Connection.Step(Self.begin), Connection.Step(Self.limit)] + steps + [Self.end]
+                )
+                return Array(rows[2..<(2 + steps.count)])
             } catch  where error.state == .lockNotAvailable {
                 _ = try connection.run(Self.evict, options.parameters { $0.add(epoch) })
             }
         }
-        throw PostgresError(state: .lockNotAvailable, message: "the row stays locked", statement: step.name)
+        throw PostgresError(state: .lockNotAvailable, message: "the row stays locked", statement: steps[0].name)
     }
 
     // MARK: Owning
@@ -203,17 +212,18 @@ struct Ownership {
             for number in [claim.epoch, claim.nonce, options.leaseMilliseconds] { $0.add(number) }
         }
         let resume = Connection.Step(Self.resume, parameters)
-        if let row = try locking(on: connection, resume, evictingUpTo: claim.epoch).first {
+        if let row = try locking(on: connection, [resume], evictingUpTo: claim.epoch)[0].first {
             return UInt64(max(0, row.int64(0)))
         }
-        // A standby that has taken over may lack even the claim. If no other server has claimed since, it is made
-        // again.
+        // A standby that has taken over may lack even the claim. It is made again if the row is the one that the claim
+        // has found. Any other row means that another server has claimed since, or that the database lacks much more.
         let again = options.parameters {
             for number in [claim.epoch, claim.nonce, options.leaseMilliseconds] { $0.add(number) }
             addServer(to: &$0)
+            for number in [claim.before.epoch, claim.before.nonce] { $0.add(number) }
         }
         let reclaim = Connection.Step(Self.reclaim, again)
-        return try locking(on: connection, reclaim, evictingUpTo: claim.epoch).first == nil ? nil : 0
+        return try locking(on: connection, [reclaim], evictingUpTo: claim.epoch)[0].first == nil ? nil : 0
     }
 
     /// Releases the database to ``heir``, so that the next server claims it at once and counts no unclean start.
@@ -262,11 +272,16 @@ struct Ownership {
             backend_start = (SELECT a.backend_start FROM pg_stat_activity a WHERE a.pid = pg_backend_pid())
         """
 
+    /// Locks the row before a claim; the statement of the claim then sees what other servers have committed until now.
+    ///
+    /// A row that another server has claimed meanwhile is not locked, so that the claim does not wait for that server.
+    private static let lock = SQL("lock owner row", "SELECT claim FROM owner WHERE slot = 0 AND epoch = $1 FOR UPDATE")
+
     private static let claim = SQL(
         "claim",
         """
         WITH claimed AS (
-            UPDATE owner SET epoch = epoch + 1, claim = $4, ticket = 0, released = false,
+            UPDATE owner SET epoch = greatest(epoch, $10) + 1, claim = $4, ticket = 0, released = false,
                 until = clock_timestamp() + $5 * interval '1 ms', node = $6, process = $7, node_id = $8, address = $9,
                 heir = '', \(ownConnection)
             WHERE slot = 0 AND epoch = $1
@@ -275,10 +290,20 @@ struct Ownership {
         ), counted AS (
             UPDATE meta SET value = least(greatest(value, 0), \(StorableRange.counts.upperBound)) + 1
             WHERE name = 'crashes' AND EXISTS (SELECT FROM claimed)
-        )
+        ), \(noted(lossIf: "$10 > $1"))
         SELECT epoch, (SELECT value FROM meta WHERE name = 'crashes') FROM claimed
         """
     )
+
+    /// The part of a claim that records for operators that the database had lost claims.
+    private static func noted(lossIf condition: String) -> String {
+        """
+        noted AS (
+            INSERT INTO meta SELECT 'claims_lost_at', (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+            FROM claimed WHERE \(condition) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+        )
+        """
+    }
 
     private static let evict = SQL(
         "end the owner's connection",
@@ -306,10 +331,10 @@ struct Ownership {
             UPDATE owner SET epoch = $1, claim = $2, ticket = 0, released = false,
                 until = clock_timestamp() + $3 * interval '1 ms', node = $4, process = $5, node_id = $6, address = $7,
                 heir = '', \(ownConnection)
-            WHERE slot = 0 AND epoch < $1 RETURNING epoch
+            WHERE slot = 0 AND epoch = $8 AND claim = $9 RETURNING epoch
         ), counted AS (
             UPDATE meta SET value = value + 1 WHERE name = 'crashes' AND EXISTS (SELECT FROM claimed)
-        )
+        ), \(noted(lossIf: "true"))
         SELECT epoch FROM claimed
         """
     )

@@ -50,8 +50,10 @@ public final class PostgresCallStore: ReleasableStore {
         writer.queue.put(WriterQueue.SubmittedQuery(query: query, id: id))
     }
 
+    /// The ownership that the claim has begun; see `ClaimedStore.epoch`.
+    var claimedEpoch: OwnerEpoch { writer.claimed.withLock { $0.epoch } }
     /// The other nodes that the claim of a node has found; see `ClaimedStore.others`.
-    var otherNodes: Set<NodeID> { writer.otherNodes.withLock { $0 } }
+    var otherNodes: Set<NodeID> { writer.claimed.withLock { $0.others } }
 
     /// Commits what is queued, and releases the database so that another server can claim it at once.
     ///

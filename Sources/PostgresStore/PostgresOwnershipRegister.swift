@@ -49,11 +49,11 @@ public final class PostgresOwnershipRegister: OwnershipRegister {
     /// by default 3 s for each host).
     public func read() { register.read() }
 
-    /// Claims the calls; see `OwnershipRegister.claim(after:)`.
+    /// Claims the calls; see `OwnershipRegister.claim(after:above:)`.
     ///
     /// The lease is not considered, and the connection of an owner that is frozen in a transaction is closed. A claim
     /// that follows another one waits until that one has ended. While a claim waits for a standby, it has no limit.
-    public func claim(after epoch: OwnerEpoch) { register.claim(after: epoch) }
+    public func claim(after epoch: OwnerEpoch, above known: OwnerEpoch) { register.claim(after: epoch, above: known) }
 
     /// Removes this node from the list of nodes, and closes the connection.
     ///

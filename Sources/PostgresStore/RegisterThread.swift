@@ -12,8 +12,8 @@ final class RegisterThread: Sendable {
     private struct Control {
         /// How many readings were requested.
         var reads = 0
-        /// The ownerships after which claims were requested, in order.
-        var claims: [OwnerEpoch] = []
+        /// The claims that were requested, in order: after an ownership, and above another one.
+        var claims: [(after: OwnerEpoch, above: OwnerEpoch)] = []
         var ending: Ending?
     }
 
@@ -55,7 +55,9 @@ final class RegisterThread: Sendable {
 
     func read() { control.withLock { $0.reads += 1 } }
 
-    func claim(after epoch: OwnerEpoch) { control.withLock { $0.claims.append(epoch) } }
+    func claim(after epoch: OwnerEpoch, above known: OwnerEpoch) {
+        control.withLock { $0.claims.append((epoch, known)) }
+    }
 
     /// Ends the threads, and waits for their end; see `WriterThread.joinIfStarted()`.
     func end(_ ending: Ending) {
@@ -117,14 +119,14 @@ final class RegisterThread: Sendable {
     // MARK: Claims
 
     private func serveClaims() {
-        while let epoch = nextClaim() {
-            guard let result = claimNow(after: epoch) else { return }
+        while let next = nextClaim() {
+            guard let result = claimNow(after: next.after, above: next.above) else { return }
             report(result)
         }
     }
 
     /// Waits for the next request; returns `nil` when the register ends.
-    private func nextClaim() -> OwnerEpoch? {
+    private func nextClaim() -> (after: OwnerEpoch, above: OwnerEpoch)? {
         control.wait { control in
             if control.ending != nil { return .some(nil) }
             return control.claims.isEmpty ? nil : .some(control.claims.removeFirst())
@@ -132,9 +134,9 @@ final class RegisterThread: Sendable {
     }
 
     /// Claims the calls with a store; returns `nil` when the register ends.
-    private func claimNow(after epoch: OwnerEpoch) -> OwnershipReport? {
+    private func claimNow(after epoch: OwnerEpoch, above known: OwnerEpoch) -> OwnershipReport? {
         var options = options
-        options.nodeClaim = NodeClaim(node: entry.id, address: entry.address, after: epoch)
+        options.nodeClaim = NodeClaim(node: entry.id, address: entry.address, after: epoch, above: known)
         options.ownerWait.isOver = { [control, isOver = options.ownerWait.isOver] in
             control.withLock { $0.ending != nil } || isOver()
         }
@@ -145,8 +147,9 @@ final class RegisterThread: Sendable {
                 store.close()
                 return nil
             }
-            let claimed = OwnerEpoch(rawValue: epoch.rawValue + 1)
-            return .claimed(ClaimedStore(epoch: claimed, store: store, state: state, others: store.otherNodes))
+            return .claimed(
+                ClaimedStore(epoch: store.claimedEpoch, store: store, state: state, others: store.otherNodes)
+            )
         } catch {
             if isEnding { return nil }
             return error == .claimLost ? .claimLost : .claimFailed(error)

@@ -169,7 +169,7 @@ enum Schema {
             ('crashes', 0),           -- the number of claims without a release, since the last reset of this counter
             ('last_call_number', 0);  -- the highest number of a deleted call; stored calls have theirs in call
         -- A third row, 'forgetting_before', exists while history is being deleted: no query returns calls that ended
-        -- before this moment.
+        -- before this moment. A fourth one, 'claims_lost_at', says when a claim found that the database had lost claims.
         """
     )
 

@@ -47,6 +47,8 @@ struct NodeClaim: Sendable {
     let address: String
     /// The ownership that the claim follows; if another claim has followed it, this one is lost.
     let after: OwnerEpoch
+    /// The newest ownership that the node knows; the claim is above it.
+    let above: OwnerEpoch
 }
 
 extension StoreOptions {

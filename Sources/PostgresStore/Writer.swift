@@ -14,8 +14,8 @@ final class Writer: Sendable {
     ///
     /// It is set before ``queue`` is closed.
     let heir = Monitor<NodeID?>(nil)
-    /// The other nodes that the claim of a node has found; see `ClaimedStore.others`.
-    let otherNodes = Monitor<Set<NodeID>>([])
+    /// The ownership that the claim has begun, and the other nodes that it has found; see `ClaimedStore`.
+    let claimed = Monitor<(epoch: OwnerEpoch, others: Set<NodeID>)>((.none, []))
 
     private let thread = WriterThread<StoredState>()
     /// Interrupts the thread's wait for the database.
@@ -63,6 +63,7 @@ final class Writer: Sendable {
             if connection.isLost, wait.isOver { ownership.abandonClaim(on: connection) }
             throw error
         }
+        claimed.withLock { $0.epoch = OwnerEpoch(rawValue: UInt64(max(0, claim.epoch))) }
         let stored: StoredState
         let queries: QueryThread
         do throws(StoreFailure) {
@@ -95,7 +96,7 @@ final class Writer: Sendable {
             try Repair(connection: connection, damages: damages, now: now).run(after: fence)
             if let node = options.nodeClaim?.node {
                 let others = try NodeList.others(than: node, on: connection)
-                otherNodes.withLock { $0 = others }
+                claimed.withLock { $0.others = others }
             }
             return try StateReader(connection: connection, damages: damages).state(uncleanStarts: uncleanStarts)
         } catch { throw StoreFailure(error, options) }

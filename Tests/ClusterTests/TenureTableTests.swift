@@ -19,6 +19,12 @@ enum Situation: CaseIterable, Sendable {
         OwnerRow(epoch: epoch, node: try node(name), address: "\(name):1", lease: lease)
     }
 
+    static func released(_ name: String, _ epoch: OwnerEpoch) throws -> OwnerRow {
+        var row = try row(name, epoch, lease: .milliseconds(0))
+        row.isReleased = true
+        return row
+    }
+
     /// The inputs that lead to the situation.
     var inputs: [Tenure.Input] {
         get throws {
@@ -104,13 +110,13 @@ struct TenureTableTests {
                 situation: .searching,
                 input: try expired5(),
                 state: .claiming(after: five),
-                effects: [.claim(after: five)]
+                effects: [.claim(after: five, above: five)]
             ),
             Cell(
                 situation: .connecting,
                 input: try expired5(),
                 state: .claiming(after: five),
-                effects: [.disconnect, .claim(after: five)]
+                effects: [.disconnect, .claim(after: five, above: five)]
             ),
             Cell(situation: .connecting, input: .linkOpened(five), state: .following(five), effects: [.attach(five)]),
             Cell(
@@ -131,7 +137,7 @@ struct TenureTableTests {
                 situation: .following,
                 input: .ownerReleased(heir: a),
                 state: .claiming(after: five),
-                effects: [.disconnect, .claim(after: five)]
+                effects: [.disconnect, .claim(after: five, above: five)]
             ),
             Cell(situation: .following, input: .heardOf(nine), state: .searching, effects: [.disconnect, .readRow]),
             Cell(

@@ -62,21 +62,21 @@ extension TenureWorld {
             var read = row
             read.lease = .milliseconds(row.isReleased ? 0 : leaseUntil - now)
             plan(.input(id, .rowRead(read)), after: delay())
-        case .claim(let epoch):
+        case .claim(let epoch, let known):
             guard !isLost else { return plan(.input(id, .claimFailed), after: 1_000) }
-            claim(epoch, node)
+            claim(epoch, above: known, node)
         case .load(let epoch): load(epoch, isLost: isLost, node)
         }
     }
 
-    private mutating func claim(_ epoch: OwnerEpoch, _ node: Int) {
+    private mutating func claim(_ epoch: OwnerEpoch, above known: OwnerEpoch, _ node: Int) {
         let id = nodes[node].id
         guard row.epoch == epoch else {
             plan(.input(id, .claimLost), after: delay())
             return
         }
         row = OwnerRow(
-            epoch: OwnerEpoch(rawValue: epoch.rawValue + 1),
+            epoch: OwnerEpoch(rawValue: max(epoch, known).rawValue + 1),
             node: id,
             address: "\(node)",
             lease: .milliseconds(0)

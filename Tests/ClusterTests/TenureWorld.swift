@@ -25,7 +25,7 @@ struct TenureWorld {
 
     enum Query {
         case read
-        case claim(after: OwnerEpoch)
+        case claim(after: OwnerEpoch, above: OwnerEpoch)
         /// The calls of a claim that was carried out are read.
         case load(OwnerEpoch)
         case commit(OwnerEpoch)
@@ -210,7 +210,7 @@ struct TenureWorld {
         let id = nodes[node].id
         switch effect {
         case .readRow: plan(.query(id, .read), after: delay())
-        case .claim(let epoch): plan(.query(id, .claim(after: epoch)), after: delay())
+        case .claim(let epoch, let known): plan(.query(id, .claim(after: epoch, above: known)), after: delay())
         case .gather, .attach: break
         case .serve(let epoch): startCommit(epoch, node)
         case .release(let epoch, let heir):

@@ -37,6 +37,20 @@ extension TenureWorld {
         }
     }
 
+    /// Kills the owner, and restores a backup of the database; returns the ownership in the backup.
+    mutating func loseClaims() throws -> OwnerEpoch {
+        let owner = nodes.firstIndex { $0.tenure.ownEpoch != nil }
+        let older = OwnerEpoch(rawValue: row.epoch.rawValue - UInt64(1 + random.below(Int(row.epoch.rawValue))))
+        note("the owner dies, and the database goes back to \(older.rawValue)")
+        row = OwnerRow(epoch: older, node: nil, address: "", lease: .milliseconds(0))
+        leaseUntil = now
+        newestCommit = .none
+        commits = [:]
+        if let owner { try restart(owner, after: 10_000) }
+        lastFault = now
+        return older
+    }
+
     /// Kills a node, or lets it end by itself, and starts it again as another run.
     private mutating func restart(_ node: Int, after pause: Int64, isKilled: Bool = true) throws {
         if !isKilled {
@@ -86,6 +100,21 @@ struct TenureWorldTests {
         #expect(owners.first?.tenure.state == .owning(epoch))
         #expect(world.nodes.count { $0.tenure.state == .following(epoch) } == 2, "seed \(seed)")
         #expect(world.commitCount > 100)
+    }
+
+    @Test(
+        "After the database has lost claims and its owner, a node claims above all that the nodes know",
+        arguments: 1...20
+    )
+    func losesClaims(_ seed: UInt64) throws {
+        var world = try world(seed, faults: 5)
+        world.run(until: world.now + 20_000)
+        let known = world.row.epoch
+        #expect(try world.loseClaims() < known)
+        world.run(until: world.now + 20_000)
+        #expect(world.findings == [], "seed \(seed):\n\(world.log.joined(separator: "\n"))")
+        #expect(world.row.epoch > known, "seed \(seed):\n\(world.log.joined(separator: "\n"))")
+        #expect(world.nodes.filter(\.tenure.isServing).count == 1)
     }
 
     @Test("One seed has one course")

@@ -80,6 +80,9 @@ def test_explain_says_that_no_server_owns_the_database(make_server, make_world, 
     server.terminate()
     assert server.exit_code() == 0
     assert run("explain", "c-1", "--store", store).stdout.splitlines()[-1].endswith("stopped in good order.")
+    database.sql("INSERT INTO ringline.meta VALUES ('claims_lost_at', 1700000000000)", database=database_name(store))
+    last = run("explain", "c-1", "--store", store).stdout.splitlines()[-1]
+    assert "; at 2023-11-14T22:13:20.000Z the database had lost claims: a backup was restored, or a standby" in last
 
 
 def test_options_and_variables_name_the_database_as_they_name_the_folder(make_server, make_world, store, tmp_path):

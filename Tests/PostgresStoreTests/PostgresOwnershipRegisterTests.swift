@@ -38,8 +38,12 @@ struct PostgresOwnershipRegisterTests {
         try #require(reports.wait(until: .now + .seconds(20)) { $0.isEmpty ? nil : $0.removeFirst() })
     }
 
-    private func claim(_ register: PostgresOwnershipRegister, after epoch: UInt64 = 0) throws -> ClaimedStore {
-        register.claim(after: OwnerEpoch(rawValue: epoch))
+    private func claim(
+        _ register: PostgresOwnershipRegister,
+        after epoch: UInt64 = 0,
+        above known: UInt64 = 0
+    ) throws -> ClaimedStore {
+        register.claim(after: OwnerEpoch(rawValue: epoch), above: OwnerEpoch(rawValue: known))
         guard case .claimed(let claimed) = try next() else { throw PostgresServer.Failure(reason: "not claimed") }
         return claimed
     }
@@ -91,7 +95,7 @@ struct PostgresOwnershipRegisterTests {
         let claimed = try claim(register)
         try schema.execute(
             """
-            BEGIN; UPDATE owner SET epoch = 0, node_id = 'm', address = 'm:1', heir = 'h';
+            BEGIN; UPDATE owner SET epoch = 0, claim = 0, node_id = 'm', address = 'm:1', heir = 'h';
             SELECT pg_terminate_backend(backend::integer) FROM owner; COMMIT
             """
         )
@@ -99,7 +103,43 @@ struct PostgresOwnershipRegisterTests {
         try storeReports.wait { $0.contains("committed 1") }
         let found = try row(register)
         #expect(found.epoch.rawValue == 1 && found.node?.text == "n" && found.address == "n:1" && found.heir == nil)
+        #expect(try DatabaseReader(schema.options).owner()?.claimsLostAt != nil)
         claimed.store.close(releasingTo: nil)
+        register.close()
+    }
+
+    @Test("An owner does not repeat its lost claim if another server has claimed since")
+    func claimedMeanwhile() throws {
+        let (first, second) = (try register("a"), try register("b"))
+        _ = try first.open()
+        _ = try second.open()
+        let former = try claim(first, above: 5)
+        #expect(former.epoch.rawValue == 6)
+        let connection = try schema.connection()
+        let backend = try connection.run(SQL("owner", "SELECT backend FROM owner")).first?.int64(0) ?? 0
+        try schema.execute("UPDATE owner SET epoch = 0, claim = 0, released = true")
+        let claimed = try claim(second)
+        #expect(claimed.epoch.rawValue == 1)
+        try schema.execute("SELECT pg_terminate_backend(\(backend))")
+        _ = former.store.commit(try block("1"), as: Ticket(rawValue: 1))
+        try storeReports.wait { $0.contains("deposed") }
+        #expect(storeReports.now.failures.last?.contains("Another node has taken over the calls") == true)
+        #expect(try row(second).epoch.rawValue == 1)
+        former.store.close(releasingTo: nil)
+        claimed.store.close(releasingTo: nil)
+        first.close()
+        second.close()
+    }
+
+    @Test("A claim after lost claims is recorded for operators; one after another owner is not")
+    func lossRecorded() throws {
+        let register = try register()
+        _ = try register.open()
+        try claim(register).store.close(releasingTo: nil)
+        #expect(try DatabaseReader(schema.options).owner()?.claimsLostAt == nil)
+        try claim(register, after: 1, above: 7).store.close(releasingTo: nil)
+        let at = try #require(try DatabaseReader(schema.options).owner()?.claimsLostAt)
+        #expect(abs(at.milliseconds - SystemClock.wall()) < 60_000)
         register.close()
     }
 
@@ -118,7 +158,7 @@ struct PostgresOwnershipRegisterTests {
         try blocker.execute(SQL("lock", "BEGIN; LOCK TABLE block IN SHARE MODE"))
         _ = former.store.commit(try block("2"), as: Ticket(rawValue: 2))
         try schema.waitUntilLocked()
-        second.claim(after: OwnerEpoch(rawValue: 1))
+        second.claim(after: OwnerEpoch(rawValue: 1), above: OwnerEpoch(rawValue: 1))
         // A transaction always sees the same activity, so the blocker's connection cannot be used.
         let observer = try schema.connection()
         let count = SQL("waiting", "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'transactionid'")
@@ -148,7 +188,7 @@ struct PostgresOwnershipRegisterTests {
                 """
             )
         )
-        register.claim(after: .none)
+        register.claim(after: .none, above: .none)
         try schema.waitUntilLocked()
         try blocker.execute(SQL("commit", "COMMIT; BEGIN; SELECT FROM owner FOR UPDATE"))
         guard case .claimLost = try next() else { throw PostgresServer.Failure(reason: "not lost") }
@@ -276,7 +316,7 @@ struct PostgresOwnershipRegisterTests {
         }
         _ = try register.withLock { try $0?.open() }
         proxy.cause(.silence)
-        register.withLock { $0?.claim(after: .none) }
+        register.withLock { $0?.claim(after: .none, above: .none) }
         #expect(isReleased.wait(until: .now + .seconds(10)) { $0 ? true : nil } == true)
     }
 }

@@ -65,9 +65,11 @@ extension Tenure {
     public enum Effect: Equatable, Sendable {
         /// Read the owner's row; ``Input/rowRead(_:)`` or ``Input/rowUnreadable`` follows.
         case readRow
-        /// Raise the ownership in the row, if it is still this one, and read the calls;
-        /// ``Input/claimed(_:others:)``, ``Input/claimLost`` or ``Input/claimFailed`` follows, once.
-        case claim(after: OwnerEpoch)
+        /// Raise the ownership in the row, if it is still `after`, to more than both `after` and `above`, and read the
+        /// calls; ``Input/claimed(_:others:)``, ``Input/claimLost`` or ``Input/claimFailed`` follows, once.
+        ///
+        /// `above` is the newest ownership that the node knows. The row is below it if the database has lost claims.
+        case claim(after: OwnerEpoch, above: OwnerEpoch)
         /// Take over the store, and let the other nodes attach.
         case gather(OwnerEpoch)
         /// Take events, and decide.

@@ -16,6 +16,7 @@ extension Tenure {
         nextLook = nil
         guard !isReading else { return }
         isReading = true
+        newestEpochBeforeRead = newestEpoch
         effects.append(.readRow)
     }
 
@@ -36,12 +37,12 @@ extension Tenure {
     }
 
     mutating func take(_ row: OwnerRow, at now: Moment, _ effects: inout [Effect]) {
-        // A read that began before a newer ownership became known tells nothing any more.
-        guard row.epoch >= newestEpoch else {
-            if needsRow { nextLook = now + ClusterLimits.look }
+        guard row.epoch >= newestEpoch || mayReplaceLostClaim(at: now) else {
+            if needsRow { lookLater(at: now) }
             return
         }
-        newestEpoch = row.epoch
+        if row.epoch >= newestEpoch { lossSeen = nil }
+        newestEpoch = max(newestEpoch, row.epoch)
         switch state {
         case .searching: search(row, at: now, &effects)
         case .following(let epoch):
@@ -56,6 +57,16 @@ extension Tenure {
         case .gathering(let epoch), .owning(let epoch), .releasing(let epoch, _):
             if row.epoch > epoch { end(.deposed(by: row.epoch), &effects) }
         }
+    }
+
+    /// Whether a row with a lower ownership than the newest one is used: the database has lost claims, and no owner has
+    /// repeated its claim in time.
+    private mutating func mayReplaceLostClaim(at now: Moment) -> Bool {
+        // A read that began before a newer ownership became known tells nothing any more.
+        guard needsRow, newestEpochBeforeRead == newestEpoch else { return false }
+        let seen = lossSeen ?? now
+        lossSeen = seen
+        return now - seen >= ClusterLimits.repeatedClaim
     }
 
     private mutating func search(_ row: OwnerRow, at now: Moment, _ effects: inout [Effect]) {
@@ -106,7 +117,7 @@ extension Tenure {
     private mutating func claim(_ epoch: OwnerEpoch, _ effects: inout [Effect]) {
         nextLook = nil
         state = .claiming(after: epoch)
-        effects.append(.claim(after: epoch))
+        effects.append(.claim(after: epoch, above: newestEpoch))
     }
 
     // MARK: The link to the owner
@@ -121,6 +132,7 @@ extension Tenure {
             return
         }
         connecting = nil
+        lossSeen = nil
         newestEpoch = epoch
         link = epoch
         linkedEpoch = epoch

@@ -20,6 +20,10 @@ public import CallPorts
 ///   process is gone. That holds only for an owner to which the node had a link: the refusal of an address that never
 ///   worked may be a mistake in the settings.
 /// - Otherwise a node without a link reads the row every ``ClusterLimits/look``, and claims when the lease has run out.
+/// - A row with a lower ownership than one that the node knew before it read the row means that the database has lost
+///   claims: a backup was restored, or a standby without the newest commits has taken over. An owner that lives repeats
+///   its claim when it connects again, so the node leaves it ``ClusterLimits/repeatedClaim``. Then it treats the row as
+///   every other one, and claims above all ownerships that it knows.
 ///
 /// An owner never follows another: when it is deposed or has released the calls, its tenure ends, and the process
 /// begins with a new one.
@@ -76,6 +80,10 @@ public struct Tenure: Sendable {
     var connecting: (epoch: OwnerEpoch, until: Moment)?
     /// Whether a read of the row is under way.
     var isReading = false
+    /// The newest ownership that the node knew when the last read of the row began.
+    var newestEpochBeforeRead = OwnerEpoch.none
+    /// When the node first saw that the database has lost claims; `nil` = the last row that it used had lost none.
+    var lossSeen: Moment?
     /// When the row is to be read next; `nil` = it need not be.
     var nextLook: Moment?
     /// Whether the owner at the other end of the link says that its store stands still.
@@ -180,6 +188,7 @@ public struct Tenure: Sendable {
     private mutating func heardOf(_ epoch: OwnerEpoch, at now: Moment, _ effects: inout [Effect]) {
         guard epoch > newestEpoch else { return }
         newestEpoch = epoch
+        lossSeen = nil
         if ownEpoch != nil {
             end(.deposed(by: epoch), &effects)
         } else if case .following = state {

@@ -117,7 +117,7 @@ final class Node: LinkDelegate {
     private func perform(_ effect: Tenure.Effect) {
         switch effect {
         case .readRow: register.read()
-        case .claim(let epoch): claim(after: epoch)
+        case .claim(let epoch, let known): claim(after: epoch, above: known)
         case .gather: becomeOwner()
         case .serve: serve()
         case .release(let epoch, let heir): release(epoch, heir: heir)
@@ -160,9 +160,15 @@ final class Node: LinkDelegate {
         }
     }
 
-    private func claim(after epoch: OwnerEpoch) {
+    private func claim(after epoch: OwnerEpoch, above known: OwnerEpoch) {
         guard !gateway.isDraining else { return handle(.claimFailed) }
-        register.claim(after: epoch)
+        if epoch < known {
+            log.warning(
+                "the database has lost claims: a backup was restored, or a standby without them has taken over",
+                [.ownership(epoch.rawValue)]
+            )
+        }
+        register.claim(after: epoch, above: known)
     }
 
     // MARK: Time

@@ -78,7 +78,15 @@ extension DatabaseOwner {
     /// Returns a sentence without its full stop: who owns a database, or has owned it last.
     static func text(_ owner: DatabaseOwner?) -> String {
         guard let owner else { return "No server has ever owned the database" }
-        switch owner.state {
+        return text(owner.state, owner)
+            + (owner.claimsLostAt.map {
+                "; at \(Timestamp.text($0)) the database had lost claims: a backup was restored, or a standby without "
+                    + "the newest commits had taken over"
+            } ?? "")
+    }
+
+    private static func text(_ state: State, _ owner: DatabaseOwner) -> String {
+        switch state {
         case .owning:
             let since = Timestamp.text(owner.connectedAt)
             return

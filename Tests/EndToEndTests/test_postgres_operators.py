@@ -260,6 +260,13 @@ def test_a_moved_call_goes_on_and_its_numbers_are_never_given_again(make_server,
     caller, callee = world.connect("11", "phone-11"), world.connect("10", "phone-10")
     found = [signal["seq"] for signal in world.rest("11").log("c-1")["signals"]]
     assert found[: len(known)] == known
+    # The folder names the database, for commands that are given only the folder.
+    for command in (["calls"], ["explain", "c-1"], ["devices", "--user", "10"]):
+        one_clear_line(run(*command, "--data", server.data), f"are in the database {store}: give --store")
+    assert "c-1" in run("calls", "--data", server.data / "ringline.sqlite").stdout
+    one_clear_line(run("backup", server.data / "copy", "--data", server.data), f"are in the database {store}", "pg_dump")
+    one_clear_line(move(server, store), "are in the database", "delete")
+    assert "is logged out everywhere" in run("revoke", "--user", "99", "--data", server.data).stdout
     ack = caller.ask(type="ice", callId="c-1", candidate=samples.candidate(1))
     assert ack["seq"] > max(known) + 512, "numbers that a killed server may have given are skipped"
     callee.expect(type="ice", callId="c-1")
@@ -292,6 +299,29 @@ def test_commands_that_wait_in_the_folder_are_mentioned(make_server, store):
     server.kill()
     run("revoke", "--user", "10", "--data", server.data)
     assert "1 command 'ringline revoke' waits" in move(server, store).stdout
+
+
+@sqlite_only("the calls are moved out of a folder")
+def test_a_folder_with_a_database_elsewhere_says_so(make_server, store, tmp_path):
+    server = make_server("--store", store)
+    one_clear_line(run("explain", "c-1", "--data", server.data), f"are in the database {store}: give --store")
+    (server.data / "store-url").unlink()
+    one_clear_line(run("explain", "c-1", "--data", server.data), "its calls are elsewhere: give --store")
+    one_clear_line(run("revoke", "--user", "10", "--data", server.data), "its calls are elsewhere: give --store")
+    server.terminate()
+    assert server.exit_code() == 0
+    server.start()
+    assert (server.data / "store-url").read_text() == f"{store}\n"
+    server.terminate()
+    assert server.exit_code() == 0
+    assert "no server runs" in run("revoke", "--user", "10", "--data", server.data).stdout
+    found = run("doctor", "--offline", "--data", server.data).stdout
+    assert f"are in the database {store}. Fix: give --store" in found
+    place = server.options.index("--store")
+    del server.options[place : place + 2]
+    server.start()
+    assert "goes on with the older ones in the data folder" in server.errors()
+    assert not (server.data / "store-url").exists()
 
 
 # Backups, as the page Operating describes them

@@ -26,6 +26,7 @@ struct BackupCommand: ParsableCommand {
     func run() throws {
         do throws(UsageError) {
             let data = try DataFolderSetup.holdingDatabase(data)
+            if let note = DatabaseNote(in: data) { throw UsageError("\(note.text): back it up with pg_dump") }
             do throws(StoreFailure) { try backUp(data) } catch { throw UsageError(error.message) }
         } catch {
             throw error.shown()

@@ -34,6 +34,10 @@ struct MoveCommand: ParsableCommand {
         let source = database.source()
         guard let settings = try source.database() else { throw UsageError("--store is missing: name the database") }
         let options = try StoreOptions(settings, passwordFile: try source.value("store-password-file"))
+        if let note = DatabaseNote(in: from) {
+            let file = "\(from)/\(DatabaseNote.fileName)"
+            throw UsageError("\(note.text); to move the older ones in the folder all the same, delete \(file)")
+        }
         var brought = Brought()
         do throws(StoreFailure) {
             let export = try DataFolderExport(folder: from, at: Moment(milliseconds: SystemClock.wall()))

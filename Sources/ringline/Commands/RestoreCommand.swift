@@ -39,6 +39,9 @@ struct RestoreCommand: ParsableCommand {
             print("\(data)/ringline.sqlite: restored from \(file)")
             CommandTrace("restore").write(in: data, isForTheNextStart: true)
             if wasThere { print("\(data)/\(name): the previous database") }
+            if let note = DatabaseNote(in: data) {
+                print("\(note.text); only a start without --store uses the restored ones")
+            }
             if Self.belongsToRoot(data) {
                 print("\(data): belongs to root; if the server runs as another user, run: chown -R USER \(data)")
             }

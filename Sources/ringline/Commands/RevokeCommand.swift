@@ -38,11 +38,16 @@ struct RevokeCommand: ParsableCommand {
     private func revoke() throws(UsageError) {
         let user = try UserID(userOption: user)
         let source = database.source()
-        let place: RecordsPlace =
-            if let settings = try source.database() {
-                .database(settings, passwordFile: try source.value("store-password-file"))
-            } else { .folder(data) }
-        let records = try place.open()
+        let records: Records?
+        if let settings = try source.database() {
+            let file = try source.value("store-password-file")
+            records = try RecordsPlace.database(settings, passwordFile: file).open()
+        } else if DatabaseNote(in: data) != nil {
+            // The command goes through the folder, whose lock says whether the server runs.
+            records = nil
+        } else {
+            records = try RecordsPlace.folder(data).open()
+        }
         let file = CommandFile(.revoke(user, before: Moment(milliseconds: SystemClock.wall())))
         try file.write(to: data)
         let end = ContinuousClock.now + Self.lockWait
@@ -66,8 +71,9 @@ struct RevokeCommand: ParsableCommand {
     /// Whether a server is running that will look for commands.
     ///
     /// A server that stands still keeps its folder locked, although its lease in a database runs out.
-    private func isServed(_ records: Records) -> Bool {
+    private func isServed(_ records: Records?) -> Bool {
         guard !SQLiteCallStore.isHeld(folder: data) else { return true }
+        guard let records else { return false }
         do throws(StoreFailure) { return try records.origin().source == .server } catch {
             // A database that cannot be reached at the moment says nothing about the server.
             return true

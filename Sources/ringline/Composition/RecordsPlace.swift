@@ -26,7 +26,13 @@ enum RecordsPlace {
     }
 
     /// Opens the records.
+    ///
+    /// If a data folder says that its server keeps the calls in a database, the failure says so.
     func open() throws(UsageError) -> Records {
+        if case .folder(let path) = self {
+            if let note = DatabaseNote(in: path) { throw note.failure }
+            if let failure = DatabaseNote.failure(withoutNoteIn: path) { throw failure }
+        }
         do throws(StoreFailure) {
             switch self {
             case .folder(let path): return .folder(try SQLiteCallStore.reader(of: path), path)

@@ -67,6 +67,7 @@ struct ServerApplication {
         do {
             if settings.store != nil {
                 folderLock = try DataFolderLock(folder: settings.data, lockWait: lockWait(log))
+                if let url = settings.storeURL { DatabaseNote.write(url, in: settings.data) }
             }
             if let nodes = settings.nodes, let database = settings.store {
                 try open(gateway, as: nodes, in: database, push, keys, coturn, log)
@@ -92,6 +93,13 @@ struct ServerApplication {
         let descriptors = Rating.descriptors(wanted: settings.maxConnections)
         if descriptors.grade == .error { warnings.append(descriptors.text) }
         for warning in warnings { log.warning(about: OperatorText(warning)) }
+        if settings.store == nil, !settings.isInMemory, let note = DatabaseNote(in: settings.data) {
+            log.warning(
+                "the calls were in a PostgreSQL database, and this start goes on with the older ones in the data folder",
+                [.data(OperatorText(settings.data))]
+            )
+            note.remove()
+        }
         if settings.apns == nil {
             log.warning("no APNs key is configured: pushes are only logged, and sleeping devices do not ring")
         }

@@ -14,6 +14,8 @@ struct ServeSettings {
     let data: String
     /// The PostgreSQL database; `nil` = the SQLite database in the data folder.
     let store: ConnectionSettings?
+    /// The text of ``store``, which has no password.
+    let storeURL: String?
     /// The file with the password for the PostgreSQL database.
     let storePasswordFile: String?
     /// How long the lease on the PostgreSQL database lasts after the owner's last commit, in milliseconds.
@@ -73,6 +75,7 @@ struct ServeSettings {
         guard !data.isEmpty else { throw UsageError("\(source.origin(of: "data")): must name a folder") }
         storePasswordFile = try source.value("store-password-file")
         store = try source.database()
+        storeURL = store == nil ? nil : try source.value("store")
         guard store == nil || data != ":memory:" else {
             throw UsageError("\(source.origin(of: "store")): cannot be used with --data :memory:, which keeps nothing")
         }

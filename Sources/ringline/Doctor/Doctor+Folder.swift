@@ -80,6 +80,9 @@ extension Doctor {
     }
 
     private func folderDatabase() -> Finding? {
+        if let note = DatabaseNote(in: settings.data) {
+            return .warning("database", note.text, fix: "give --store, or know that a start goes on with older calls")
+        }
         guard access("\(settings.data)/ringline.sqlite", F_OK) == 0 else { return nil }
         do throws(StoreFailure) {
             _ = try SQLiteCallStore.reader(of: settings.data).bundleIDs(limit: 1)

@@ -28,6 +28,30 @@ struct PostgresStoreContractTests {
     func register(_ promise: RegisterContract.Case) throws { try promise.run(at: try ProxiedSchema()) }
 }
 
+@Suite("The PostgreSQL store on a primary with a synchronous standby", .serialized)
+struct ReplicatedStoreContractTests {
+    private let server: PostgresServer
+
+    init() throws { server = try ReplicatedServer.running().primary }
+
+    @Test("It meets the contract of every store", arguments: StoreContract.cases)
+    func calls(_ promise: StoreContract.Case) throws { try promise.run(at: try TemporarySchema(on: server)) }
+
+    @Test(
+        "It meets the contract of a store whose database one server at a time owns",
+        .timeLimit(.minutes(2)),
+        arguments: OwnershipContract.cases
+    )
+    func ownership(_ promise: OwnershipContract.Case) throws { try promise.run(at: try ProxiedSchema(on: server)) }
+
+    @Test(
+        "Its register meets the contract of a register of owners and nodes",
+        .timeLimit(.minutes(2)),
+        arguments: RegisterContract.cases
+    )
+    func register(_ promise: RegisterContract.Case) throws { try promise.run(at: try ProxiedSchema(on: server)) }
+}
+
 /// A schema that only one case uses; each machine reaches PostgreSQL through a proxy of its own, which causes faults.
 private final class ProxiedSchema: OwnershipContract.Storage {
     /// So long that an owner on a busy machine still renews its lease in time.
@@ -37,10 +61,10 @@ private final class ProxiedSchema: OwnershipContract.Storage {
     private let server: PostgresServer
     private var proxies: [String: FaultyProxy] = [:]
 
-    init() throws {
-        server = try PostgresServer.running()
-        schema = try TemporarySchema()
-        for node in ["a", "b", "c"] { proxies[node] = try FaultyProxy(to: server.port) }
+    init(on server: PostgresServer? = nil) throws {
+        self.server = try server ?? PostgresServer.running()
+        schema = try TemporarySchema(on: server)
+        for node in ["a", "b", "c"] { proxies[node] = try FaultyProxy(to: self.server.port) }
     }
 
     deinit { for proxy in proxies.values { proxy.end() } }

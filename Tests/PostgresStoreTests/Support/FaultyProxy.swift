@@ -6,7 +6,7 @@ import Threads
 final class FaultyProxy: Sendable {
     let port: UInt16
     private let listener: Int32
-    private let target: UInt16
+    private let target: Monitor<UInt16>
     private let state = Monitor(State())
 
     private struct State {
@@ -31,7 +31,7 @@ final class FaultyProxy: Sendable {
     }
 
     init(to target: UInt16) throws {
-        self.target = target
+        self.target = Monitor(target)
         listener = loopbackSocket()
         port = try bound(listener)
         listen(listener, 16)
@@ -50,6 +50,9 @@ final class FaultyProxy: Sendable {
         }
         state.wait { $0.isSeen ? () : nil }
     }
+
+    /// Forwards new connections to another port.
+    func retarget(to port: UInt16) { target.withLock { $0 = port } }
 
     /// Ends the thread, which closes all connections.
     func end() { state.withLock { $0.isOver = true } }
@@ -99,7 +102,7 @@ final class FaultyProxy: Sendable {
     private func accepted() -> ForwardedConnection? {
         let client = accept(listener, nil, nil)
         let server = loopbackSocket()
-        var address = loopbackAddress(target)
+        var address = loopbackAddress(target.withLock { $0 })
         let size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let failed = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(server, $0, size) }

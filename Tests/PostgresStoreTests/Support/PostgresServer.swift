@@ -6,7 +6,7 @@ import PostgresStore
 import Testing
 import Threads
 
-/// A temporary PostgreSQL server, which several tests of a process share.
+/// A temporary PostgreSQL server; several tests of a process share one.
 final class PostgresServer: Sendable {
     struct Failure: Error {
         let reason: String
@@ -22,20 +22,31 @@ final class PostgresServer: Sendable {
     ///
     /// The pipe closes when this process ends, and then the script ends the server.
     private let lifeline = Pipe()
+    private let output = Pipe()
     private static let schemas = Monitor(0)
 
-    private init() throws {
+    /// Starts a server with settings such as `fsync=off`; with `primary`, a standby of the server on that port.
+    init(standbyOf primary: UInt16? = nil, _ settings: [String] = []) throws {
         port = try freePort()
         let folder = NSTemporaryDirectory() + "ringline-postgres-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         let process = Process()
         process.executableURL = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "postgres")
-        process.arguments = [folder, "\(port)"]
+        process.arguments = [folder, "\(port)"] + (primary.map { ["--standby-of", "\($0)"] } ?? []) + settings
         process.standardInput = lifeline
-        let output = Pipe()
         process.standardOutput = output
         try process.run()
+        try waitUntilReady()
+    }
+
+    /// Gives the script a command, and waits until it is carried out; see `Tests/postgres`.
+    func carryOut(_ command: String) throws {
+        lifeline.fileHandleForWriting.write(Data("\(command)\n".utf8))
+        try waitUntilReady()
+    }
+
+    private func waitUntilReady() throws {
         guard String(decoding: output.fileHandleForReading.availableData, as: UTF8.self).hasPrefix("ready") else {
             throw Failure(reason: "PostgreSQL does not start; is the package postgresql installed?")
         }

@@ -5,7 +5,7 @@ public enum ClusterLimits {
     // MARK: Ownership
 
     /// The time between two reads of the owner's row.
-    public static let look = Moment.Duration.milliseconds(250)
+    public static let readInterval = Moment.Duration.milliseconds(250)
     /// The time in which another node must accept a link and prove itself.
     public static let connecting = Moment.Duration.seconds(1)
     /// The longest time for which a new owner waits for the other nodes before it takes events.
@@ -15,7 +15,7 @@ public enum ClusterLimits {
     /// The time for which an owner that lives may repeat a claim that the database has lost, before another node claims.
     public static let repeatedClaim = Moment.Duration.seconds(2)
     /// The time for which a node whose claim failed leaves the claim to others.
-    public static let unfit = Moment.Duration.seconds(2)
+    public static let claimPause = Moment.Duration.seconds(2)
     /// The longest time that a release may take; after it the lease runs out.
     public static let release = Moment.Duration.seconds(5)
 

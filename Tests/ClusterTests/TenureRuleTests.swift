@@ -124,8 +124,8 @@ struct TenureRuleTests {
     func announcesToLateNodes() throws {
         var bench = try Bench(.gathering)
         bench.give(.storeStalled(six, true))
-        #expect(bench.give(.attached(try Situation.node("c"))) == [.announceStall(true), .serve(six)])
-        #expect(bench.give(.attached(try Situation.node("d"))) == [.announceStall(true)])
+        #expect(bench.give(.nodeAttached(try Situation.node("c"))) == [.announceStall(true), .serve(six)])
+        #expect(bench.give(.nodeAttached(try Situation.node("d"))) == [.announceStall(true)])
     }
 
     @Test("A new owner waits for the nodes that were seen, 300 ms at most")
@@ -167,7 +167,7 @@ struct TenureRuleTests {
     }
 
     @Test("An heir whose claim has failed leaves the claim to others for 2 s")
-    func unfitHeir() throws {
+    func pausingHeir() throws {
         var bench = try Bench(.claiming)
         bench.give(.claimFailed)
         bench.give(try row(lease: 2_000))
@@ -181,7 +181,7 @@ struct TenureRuleTests {
         #expect(bench.give(.linkRefused) == [])
     }
 
-    @Test("A node that has kept its link through a claim that failed goes on following, and looks at the row again")
+    @Test("A node that has kept its link through a claim that failed goes on following, and reads the row again")
     func claimFailedWithLink() throws {
         var bench = try Bench(.claimingWithLink)
         #expect(bench.give(.claimFailed) == [])
@@ -202,7 +202,7 @@ struct TenureRuleTests {
         }
     }
 
-    @Test("A node whose owner's store works again does not look at the row when its claim has failed")
+    @Test("A node whose owner's store works again does not read the row when its claim has failed")
     func recoveredInClaim() throws {
         var bench = try Bench(.claimingWithLink)
         #expect(bench.give(.ownerStalled(false)) == [])

@@ -34,7 +34,7 @@ enum Situation: CaseIterable, Sendable {
             let others: Set<NodeID> = [try Self.node("c"), try Self.node("a")]
             let gathering = claiming + [.claimed(Self.epoch6, others: others)]
             let following: [Tenure.Input] = [.started, live, .linkOpened(Self.epoch5)]
-            let owning = gathering + [.attached(try Self.node("c"))]
+            let owning = gathering + [.nodeAttached(try Self.node("c"))]
             return switch self {
             case .searching: [.started, live, .linkFailed]
             case .connecting: [.started, live]
@@ -77,7 +77,7 @@ struct TenureTableTests {
             .storeStalled(Situation.epoch6, false),
             .released(Situation.epoch6), .linkOpened(Situation.epoch5), .linkRefused, .linkFailed, .linkLost(.closed),
             .linkLost(.silent), .ownerStalled(true), .ownerStalled(false), .ownerReleased(heir: a),
-            .ownerReleased(heir: c), .ownerReleased(heir: nil), .attached(c), .detached(c),
+            .ownerReleased(heir: c), .ownerReleased(heir: nil), .nodeAttached(c), .nodeDetached(c),
             .heardOf(Situation.epoch5), .heardOf(Situation.epoch9),
             // Results for another ownership.
             .claimed(Situation.epoch9, others: []), .commitRefused(Situation.epoch5), .released(Situation.epoch5),
@@ -185,7 +185,7 @@ struct TenureTableTests {
                 effects: [.disconnect, .readRow]
             ),
             Cell(situation: .claimingWithLink, input: .claimFailed, state: .following(five), effects: []),
-            Cell(situation: .gathering, input: .attached(c), state: .owning(six), effects: [.serve(six)]),
+            Cell(situation: .gathering, input: .nodeAttached(c), state: .owning(six), effects: [.serve(six)]),
             Cell(
                 situation: .owning,
                 input: .terminate,

@@ -45,7 +45,7 @@ extension TenureWorld {
         let ending: Action =
             if link.client == other {
                 .fromLink(other, attempt: link.attempt, .linkLost(isCut ? .silent : .closed))
-            } else { .input(other, .detached(id)) }
+            } else { .input(other, .nodeDetached(id)) }
         // Without the end of the connection, the other side notices the silence.
         plan(ending, after: isCut ? ClusterLimits.linkSilence.milliseconds : delay())
     }
@@ -76,7 +76,7 @@ extension TenureWorld {
             nodes[client].link = nil
             links[number] = nil
             give(.linkLost(.silent), to: client)
-            plan(.input(link.server, .detached(link.client)), after: delay())
+            plan(.input(link.server, .nodeDetached(link.client)), after: delay())
         } else if !isPaused(server), serverWatch.check(at: moment) == .dead {
             endLink(number, by: link.server)
         }

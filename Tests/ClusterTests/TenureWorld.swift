@@ -168,7 +168,7 @@ struct TenureWorld {
         case .connect(let id, let attempt, let expecting, let address): connected(id, attempt, expecting, address)
         case .attached(let id, let link):
             guard let link = links[link], link.client == id, let server = awake(link.server, action) else { return }
-            give(.attached(id), to: server)
+            give(.nodeAttached(id), to: server)
         case .tick:
             tick()
             plan(.tick, after: 20)

@@ -46,9 +46,9 @@ extension Tenure {
 
         // From the links of other nodes.
         /// A node has attached: it has brought all its sockets.
-        case attached(NodeID)
+        case nodeAttached(NodeID)
         /// A node's link has ended.
-        case detached(NodeID)
+        case nodeDetached(NodeID)
         /// A node that has proved itself knows this ownership.
         case heardOf(OwnerEpoch)
     }

@@ -44,14 +44,14 @@ extension Tenure {
 
     mutating func claimFailed(at now: Moment, _ effects: inout [Effect]) {
         guard case .claiming = state else { return }
-        unfitUntil = now + ClusterLimits.unfit
+        claimPauseEnd = now + ClusterLimits.claimPause
         // The row tells whether the claim was carried out.
         guard let link, !isTerminating else {
             searchUnlessTerminating(at: now, &effects)
             return
         }
         state = .following(link)
-        if isOwnerStalled { nextLook = now + ClusterLimits.look }
+        if isOwnerStalled { nextRead = now + ClusterLimits.readInterval }
     }
 
     private mutating func searchUnlessTerminating(at now: Moment, _ effects: inout [Effect]) {
@@ -60,7 +60,7 @@ extension Tenure {
 
     // MARK: The other nodes
 
-    mutating func attached(_ other: NodeID, at now: Moment, _ effects: inout [Effect]) {
+    mutating func nodeAttached(_ other: NodeID, at now: Moment, _ effects: inout [Effect]) {
         guard ownEpoch != nil else { return }
         attachedNodes.insert(other)
         // A node that attaches now was not there when the others were told.

@@ -12,8 +12,8 @@ extension Tenure {
         }
     }
 
-    mutating func look(_ effects: inout [Effect]) {
-        nextLook = nil
+    mutating func readRow(_ effects: inout [Effect]) {
+        nextRead = nil
         guard !isReading else { return }
         isReading = true
         newestEpochBeforeRead = newestEpoch
@@ -24,7 +24,7 @@ extension Tenure {
     mutating func search(at now: Moment, _ effects: inout [Effect]) {
         state = .searching
         // A read that is under way may have begun before what made this node search.
-        if isReading { nextLook = now + ClusterLimits.look } else { look(&effects) }
+        if isReading { nextRead = now + ClusterLimits.readInterval } else { readRow(&effects) }
     }
 
     /// Ends the link, or the attempt to open it, if there is one.
@@ -38,7 +38,7 @@ extension Tenure {
 
     mutating func take(_ row: OwnerRow, at now: Moment, _ effects: inout [Effect]) {
         guard row.epoch >= newestEpoch || mayReplaceLostClaim(at: now) else {
-            if needsRow { lookLater(at: now) }
+            if needsRow { readLater(at: now) }
             return
         }
         if row.epoch >= newestEpoch { lossSeen = nil }
@@ -51,7 +51,7 @@ extension Tenure {
                 state = .searching
                 search(row, at: now, &effects)
             } else if isOwnerStalled {
-                if row.isExpired, mayClaim(row, at: now) { claim(row.epoch, &effects) } else { lookLater(at: now) }
+                if row.isExpired, mayClaim(row, at: now) { claim(row.epoch, &effects) } else { readLater(at: now) }
             }
         case .claiming, .ended: break
         case .gathering(let epoch), .owning(let epoch), .releasing(let epoch, _):
@@ -78,7 +78,7 @@ extension Tenure {
         if let owner = row.node, owner != node, !row.isReleased, connecting == nil {
             connect(owner, row.address, row.epoch, at: now, &effects)
         }
-        lookLater(at: now)
+        readLater(at: now)
     }
 
     /// Whether the calls may be claimed, as far as the row tells.
@@ -91,16 +91,16 @@ extension Tenure {
     }
 
     private mutating func mayClaim(_ row: OwnerRow, at now: Moment) -> Bool {
-        guard !isUnfit(at: now) else { return false }
+        guard !pausesClaims(at: now) else { return false }
         guard row.isReleased, let heir = row.heir, heir != node else { return true }
         if heirSeen?.epoch != row.epoch { heirSeen = (row.epoch, now) }
         return heirSeen.map { now - $0.at >= ClusterLimits.heirPrecedence } ?? true
     }
 
     /// Whether the node leaves the claim to others.
-    private func isUnfit(at now: Moment) -> Bool { unfitUntil.map { now < $0 } ?? false }
+    private func pausesClaims(at now: Moment) -> Bool { claimPauseEnd.map { now < $0 } ?? false }
 
-    private mutating func lookLater(at now: Moment) { nextLook = now + ClusterLimits.look }
+    private mutating func readLater(at now: Moment) { nextRead = now + ClusterLimits.readInterval }
 
     private mutating func connect(
         _ owner: NodeID,
@@ -115,7 +115,7 @@ extension Tenure {
     }
 
     private mutating func claim(_ epoch: OwnerEpoch, _ effects: inout [Effect]) {
-        nextLook = nil
+        nextRead = nil
         state = .claiming(after: epoch)
         effects.append(.claim(after: epoch, above: newestEpoch))
     }
@@ -128,7 +128,7 @@ extension Tenure {
             // The other node does not know yet that it was deposed.
             effects.append(.depose(by: newestEpoch))
             disconnect(&effects)
-            if nextLook == nil { lookLater(at: now) }
+            if nextRead == nil { readLater(at: now) }
             return
         }
         connecting = nil
@@ -137,20 +137,21 @@ extension Tenure {
         link = epoch
         linkedEpoch = epoch
         state = .following(epoch)
-        nextLook = nil
+        nextRead = nil
         effects.append(.attach(epoch))
     }
 
     /// Records that the attempt to connect has failed; the next read of the row makes another.
     mutating func endAttempt(at now: Moment) {
         connecting = nil
-        if needsRow, nextLook == nil, !isReading { lookLater(at: now) }
+        if needsRow, nextRead == nil, !isReading { readLater(at: now) }
     }
 
     mutating func linkRefused(at now: Moment, _ effects: inout [Effect]) {
         guard let attempt = connecting else { return }
         endAttempt(at: now)
-        guard case .searching = state, attempt.epoch == linkedEpoch, attempt.epoch == newestEpoch, !isUnfit(at: now)
+        guard case .searching = state, attempt.epoch == linkedEpoch, attempt.epoch == newestEpoch,
+            !pausesClaims(at: now)
         else { return }
         claim(attempt.epoch, &effects)
     }
@@ -171,13 +172,13 @@ extension Tenure {
         guard link != nil else { return }
         isOwnerStalled = isStalled
         guard case .following = state else { return }
-        if isStalled { look(&effects) } else { nextLook = nil }
+        if isStalled { readRow(&effects) } else { nextRead = nil }
     }
 
     mutating func ownerReleased(_ heir: NodeID?, at now: Moment, _ effects: inout [Effect]) {
         guard link != nil else { return }
         disconnect(&effects)
         guard case .following(let epoch) = state else { return }
-        if heir == node, !isUnfit(at: now) { claim(epoch, &effects) } else { search(at: now, &effects) }
+        if heir == node, !pausesClaims(at: now) { claim(epoch, &effects) } else { search(at: now, &effects) }
     }
 }

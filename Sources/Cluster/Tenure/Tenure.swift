@@ -3,13 +3,24 @@ public import CallPorts
 
 /// One node's view of who owns the calls.
 ///
-///     searching ◀── link lost ── following ◀── link opened ── searching
-///        │ the lease has run out, the row is released, or the owner's process is gone
-///        ▼
-///     claiming ── claimed ──▶ gathering ──▶ owning ──▶ releasing
-///        │ lost, failed           │            │           │ released, deposed
-///        ▼                        └────────────┴───────────┴──▶ ended
-///     searching
+///     searching ── link opened ──────────────────────────▶ following
+///     searching ── row is free, process is gone ─────────▶ claiming
+///     following ── link lost, calls released,
+///                  newer ownership ──────────────────────▶ searching
+///     following ── owner's store stands still and the
+///                  lease has run out, this is the heir ──▶ claiming
+///     claiming ─── claimed ──────────────────────────────▶ gathering
+///     claiming ─── claim lost, failed or overtaken ──────▶ searching
+///     claiming ─── claim failed, link still open ────────▶ following
+///     gathering ── all nodes attached, 300 ms ───────────▶ owning
+///     gathering, owning ── process is to end ────────────▶ releasing
+///     claiming ─── claimed, and process is to end ───────▶ releasing
+///     releasing ── released, 5 s ────────────────────────▶ ended
+///     gathering, owning, releasing ── deposed ───────────▶ ended
+///     searching, following, claiming ── process is to end ▶ ended
+///
+/// A row is free if the lease has run out, if it is released, or if it names this node, which then owns nothing. With a
+/// process that is to end, a claim that is under way ends first, within 5 s.
 ///
 /// It decides *when* a node claims the calls, and nothing else. It is not what keeps two nodes from owning them: the
 /// database refuses each commit of an earlier ownership, however wrong the clocks and the links are.
@@ -19,7 +30,8 @@ public import CallPorts
 /// - A node claims at once when its link was lost and the owner's system refuses a new one, because then the owner's
 ///   process is gone. That holds only for an owner to which the node had a link: the refusal of an address that never
 ///   worked may be a mistake in the settings.
-/// - Otherwise a node without a link reads the row every ``ClusterLimits/look``, and claims when the lease has run out.
+/// - Otherwise a node without a link reads the row every ``ClusterLimits/readInterval``, and claims when the lease has
+///   run out.
 /// - A row with a lower ownership than one that the node knew before it read the row means that the database has lost
 ///   claims: a backup was restored, or a standby without the newest commits has taken over. An owner that lives repeats
 ///   its claim when it connects again, so the node leaves it ``ClusterLimits/repeatedClaim``. Then it treats the row as
@@ -85,13 +97,13 @@ public struct Tenure: Sendable {
     /// When the node first saw that the database has lost claims; `nil` = the last row that it used had lost none.
     var lossSeen: Moment?
     /// When the row is to be read next; `nil` = it need not be.
-    var nextLook: Moment?
+    var nextRead: Moment?
     /// Whether the owner at the other end of the link says that its store stands still.
     var isOwnerStalled = false
     /// When the node first saw a row that was released to another node.
     var heirSeen: (epoch: OwnerEpoch, at: Moment)?
     /// Until when the node leaves the claim to others, because its own has failed.
-    var unfitUntil: Moment?
+    var claimPauseEnd: Moment?
 
     /// Whether this owner's store stands still.
     var isStoreStalled = false
@@ -119,7 +131,7 @@ public struct Tenure: Sendable {
     /// The next moment at which the node passes in ``Input/deadlineReached``; `nil` = none.
     public var deadline: Moment? {
         var next = phaseEnd
-        if !isReading, let look = nextLook { next = min(next ?? look, look) }
+        if !isReading, let read = nextRead { next = min(next ?? read, read) }
         if let attempt = connecting { next = min(next ?? attempt.until, attempt.until) }
         return next
     }
@@ -135,7 +147,7 @@ public struct Tenure: Sendable {
         case .started:
             guard !hasStarted else { return }
             hasStarted = true
-            look(&effects)
+            readRow(&effects)
         case .deadlineReached: reachDeadlines(at: now, &effects)
         case .terminate: terminate(at: now, &effects)
         case .rowRead(let row):
@@ -143,7 +155,7 @@ public struct Tenure: Sendable {
             take(row, at: now, &effects)
         case .rowUnreadable:
             isReading = false
-            if needsRow { nextLook = now + ClusterLimits.look }
+            if needsRow { nextRead = now + ClusterLimits.readInterval }
         case .claimed(let epoch, let others): claimed(epoch, others: others, at: now, &effects)
         case .claimLost: claimLost(at: now, &effects)
         case .claimFailed: claimFailed(at: now, &effects)
@@ -156,8 +168,8 @@ public struct Tenure: Sendable {
         case .linkLost(let end): linkLost(end, at: now, &effects)
         case .ownerStalled(let isStalled): ownerStalled(isStalled, &effects)
         case .ownerReleased(let heir): ownerReleased(heir, at: now, &effects)
-        case .attached(let other): attached(other, at: now, &effects)
-        case .detached(let other): attachedNodes.remove(other)
+        case .nodeAttached(let other): nodeAttached(other, at: now, &effects)
+        case .nodeDetached(let other): attachedNodes.remove(other)
         case .heardOf(let epoch): heardOf(epoch, at: now, &effects)
         }
     }
@@ -167,7 +179,7 @@ public struct Tenure: Sendable {
             effects.append(.disconnect)
             endAttempt(at: now)
         }
-        if let due = nextLook, due <= now, !isReading { look(&effects) }
+        if let due = nextRead, due <= now, !isReading { readRow(&effects) }
         if let due = phaseEnd, due <= now { endPhase(at: now, &effects) }
     }
 
@@ -202,7 +214,7 @@ public struct Tenure: Sendable {
         disconnect(&effects)
         if let epoch = ownEpoch { effects.append(.drop(epoch)) }
         state = .ended(ending)
-        nextLook = nil
+        nextRead = nil
         phaseEnd = nil
         attachedNodes = []
         expectedNodes = []

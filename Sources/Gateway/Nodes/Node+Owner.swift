@@ -82,7 +82,7 @@ extension Node {
                 gathered.append((edge.number, number, event))
             }
         case .adopt(let socket): adopt(socket, over: edge.number)
-        case .adoptionComplete: handle(.attached(edge.node))
+        case .adoptionComplete: handle(.nodeAttached(edge.node))
         case .deposed(let epoch): handle(.heardOf(epoch))
         case .revocation(let user, let moment): revoke(user, upTo: moment, askedBy: edge)
         case .hello, .proof, .refused, .ping, .pong, .storeStalled, .confirmed, .command, .released:
@@ -101,7 +101,7 @@ extension Node {
             gateway.decide(.closed(socket, code: nil))
         }
         for exchange in edge.exchanges { gateway.decide(.abandoned(exchange)) }
-        handle(.detached(edge.node))
+        handle(.nodeDetached(edge.node))
     }
 
     /// Takes an event of a link; 0 = of this node.

@@ -40,24 +40,29 @@ public struct ServerKeys: Equatable, Sendable {
     /// Each of them was replaced when the next newer key was made.
     public let former: [Key]
 
+    /// The key that will sign next; `nil` = it is not known yet.
+    public let next: Key?
+
     /// Creates a new random key without former keys.
     public init(at now: Int64) { self.init(newest: .random(at: now), former: []) }
 
     /// Derives the keys of a moment from the secret that several nodes share: one key for each day, in UTC.
     ///
-    /// So every node accepts what another one has signed, and no node has to store or announce a key.
+    /// So every node accepts what another one has signed, and no node has to store or announce a key. Midnight comes a
+    /// little earlier or later at each node, so the keys of the day before and of the day after are accepted too.
     public init(derivedFrom secret: [UInt8], at now: Int64) {
         let day = max(1, now / Self.periodMilliseconds)
-        let keys = [day, day - 1].map { day in
+        let keys = [day, day - 1, day + 1].map { day in
             let code = HMACSHA256.code(of: Array("ringline capabilities \(day)".utf8), key: secret)
             return Key(secret: Array(Base64URL.encode(code).utf8), madeAt: day * Self.periodMilliseconds)
         }
-        self.init(newest: keys[0], former: [keys[1]])
+        self.init(newest: keys[0], former: [keys[1]], next: keys[2])
     }
 
-    private init(newest: Key, former: [Key]) {
+    private init(newest: Key, former: [Key], next: Key? = nil) {
         self.newest = newest
         self.former = former
+        self.next = next
     }
 
     /// Reads the text of the file: one key with its creation time on each line, the newest first.
@@ -144,9 +149,10 @@ public struct ServerKeys: Equatable, Sendable {
 /// An issuer and verifier of capabilities.
 ///
 /// It signs with the newest of the server's keys. It also accepts capabilities that a former key signed before it was
-/// replaced, as long as they are valid.
+/// replaced, as long as they are valid, and those that the next key has signed at a node whose clock is ahead.
 public struct CapabilitySigner: Sendable {
     private let newest: RingCapability
+    private let next: RingCapability?
     /// The former keys, each with the last moment at which a capability that it signed can be valid.
     private let former: [(signer: RingCapability, until: Int64)]
 
@@ -157,6 +163,7 @@ public struct CapabilitySigner: Sendable {
     ///   - life: how long a capability may be valid, in milliseconds.
     public init(_ keys: ServerKeys, life: Int64) {
         newest = RingCapability(serverKey: keys.newest.secret)
+        next = keys.next.map { RingCapability(serverKey: $0.secret) }
         var replacedAt = keys.newest.madeAt
         former = keys.former.map { key in
             defer { replacedAt = key.madeAt }
@@ -169,7 +176,7 @@ public struct CapabilitySigner: Sendable {
 
     /// Reads a capability and checks it: see ``RingCapability/verify(_:nowMs:)``.
     public func verify(_ text: String, nowMs: Int64) -> RingCapability.Fields? {
-        if let fields = newest.verify(text, nowMs: nowMs) { return fields }
+        if let fields = newest.verify(text, nowMs: nowMs) ?? next?.verify(text, nowMs: nowMs) { return fields }
         for (signer, until) in former {
             // A stolen former key must not sign a capability that is valid for longer than any capability from the time
             // in which the key was in use.

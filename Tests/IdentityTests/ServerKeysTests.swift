@@ -63,6 +63,31 @@ struct ServerKeysTests {
         #expect(keys.rotated(at: Self.start + Self.day, life: Self.life).former.count == 1)
     }
 
+    @Test(
+        "A node accepts what another one signed whose midnight comes earlier or later",
+        arguments: [-60_000, 0, 60_000]
+    )
+    func derived(difference: Int64) throws {
+        let secret = Array("the secret of all nodes".utf8)
+        let midnight = (Self.start / Self.day + 1) * Self.day
+        for moment in stride(from: midnight - 120_000, through: midnight + 120_000, by: 15_000) {
+            let signer = CapabilitySigner(ServerKeys(derivedFrom: secret, at: moment + difference), life: Self.life)
+            let verifier = CapabilitySigner(ServerKeys(derivedFrom: secret, at: moment), life: Self.life)
+            let fields = try fields(until: moment + difference + 120_000)
+            let capability = signer.issue(fields)
+            #expect(verifier.verify(capability, nowMs: moment) == fields, "\(moment - midnight)")
+            // ... and until it expires, over midnight.
+            let later = CapabilitySigner(ServerKeys(derivedFrom: secret, at: moment + 59_000), life: Self.life)
+            #expect(later.verify(capability, nowMs: moment + 59_000) == fields)
+        }
+        let now = CapabilitySigner(ServerKeys(derivedFrom: secret, at: midnight), life: Self.life)
+        for days: Int64 in [-2, 2] {
+            let keys = ServerKeys(derivedFrom: secret, at: midnight + days * Self.day)
+            let other = CapabilitySigner(keys, life: Self.life)
+            #expect(now.verify(other.issue(try fields(until: midnight + 1_000)), nowMs: midnight) == nil)
+        }
+    }
+
     @Test("A capability stays valid after its key was replaced, also over a restart, until it expires")
     func reading() throws {
         let first = ServerKeys(at: Self.start)

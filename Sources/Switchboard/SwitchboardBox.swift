@@ -38,6 +38,9 @@ public final class SwitchboardBox {
     /// See ``Switchboard/countCalls()``.
     public func countCalls() -> [CallState: Int] { switchboard.countCalls() }
 
+    /// See ``Switchboard/connectionsToDrain()``.
+    public func connectionsToDrain() -> [(id: ConnectionID, isInCall: Bool)] { switchboard.connectionsToDrain() }
+
     /// See ``Switchboard/deviceIdentity(opening:)``.
     public func deviceIdentity(opening principal: Principal) -> DeviceIdentity {
         switchboard.deviceIdentity(opening: principal)

@@ -46,6 +46,15 @@ public struct Attachment: Sendable {
     /// The number of sockets of this node, with those that were closed and whose messages wait.
     public var socketCount: Int { sockets.count }
 
+    /// The open sockets whose devices understand `draining`, and whether each was written entries of a call.
+    ///
+    /// A Socket.IO socket is not among them.
+    public var socketsToDrain: [(id: EdgeSocketID, isInCall: Bool)] {
+        sockets.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { socket, state in
+            state.isClosed || state.principal == nil ? nil : (socket, !state.seen.isEmpty)
+        }
+    }
+
     /// The number of events that were passed to the owner and not confirmed.
     public var unconfirmedCount: UInt64 { lastNumber - confirmed }
 

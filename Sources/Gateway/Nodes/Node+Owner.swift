@@ -30,6 +30,8 @@ extension Node {
         guard let epoch = tenure.ownEpoch else { return }
         gateway.isEdge = false
         handle(attachment: .attached(epoch))
+        // The switchboard has the sockets from now on.
+        attachment = Attachment(at: now)
         carryOutRevocations()
         var waiting: [(Int, UInt64, EdgeEvent)] = []
         swap(&waiting, &gathered)
@@ -215,6 +217,10 @@ extension Node {
         for edge in edgeLinks.values { edge.link.close() }
         edgeLinks = [:]
         gathered = []
+        formerConnections = (gateway.switchboard?.connectionsToDrain() ?? []).compactMap { connection in
+            guard LinkNumber.link(of: connection.id.rawValue) == 0 else { return nil }
+            return (SocketID(rawValue: connection.id.rawValue), connection.isInCall)
+        }
         gateway.dropCalls()
         if gateway.isDraining { closeOwnConnections() }
         guard case .ended(.deposed) = tenure.state else { return }

@@ -1,9 +1,11 @@
 import CallCore
 import CallPorts
+import CallWire
 import Cluster
 import Crypto
 import LibWebSockets
 import ServerLog
+import Switchboard
 
 /// One node of several: it carries out what its tenure and its attachment decide.
 ///
@@ -45,6 +47,11 @@ final class Node: LinkDelegate {
     /// The revocations by this node's operator that the owner has not made durable yet.
     var revocations: [PendingRevocation] = []
 
+    /// Whether this node's clients were told when to reconnect.
+    private var hasDrained = false
+    /// This node's own connections that the switchboard had when the node's ownership ended, and whether the user of
+    /// each was in a call.
+    var formerConnections: [(id: SocketID, isInCall: Bool)] = []
     /// This node's own requests without a response.
     var openExchanges: Set<ExchangeID> = []
 
@@ -252,6 +259,8 @@ final class Node: LinkDelegate {
     /// Releases the calls, if the node owns them, and closes this node's connections; the process is to end.
     func drain() {
         server.stopListeningForStreams()
+        // The end of the link would close some of an edge's connections without a word about when to reconnect.
+        if tenure.ownEpoch == nil { closeOwnConnections() }
         handle(.terminate)
         // While the calls are released, the last acks still go out; the connections are closed after that.
         if case .releasing = tenure.state { return }
@@ -259,9 +268,26 @@ final class Node: LinkDelegate {
     }
 
     /// Closes this node's connections, and responds to the requests that nobody will respond to any more.
+    ///
+    /// Each device is told when to reconnect, as by a server that is alone.
     func closeOwnConnections() {
         for exchange in openExchanges.sorted(by: { $0.rawValue < $1.rawValue }) { refuse(exchange) }
+        drainOwnConnections()
         gateway.closeAll(code: 1001, reason: "the server is shutting down; reconnect")
+    }
+
+    private func drainOwnConnections() {
+        guard let ownLoop = gateway.ownLoop, !hasDrained else { return }
+        hasDrained = true
+        var random = SystemRandomNumberGenerator()
+        let own = attachment.socketsToDrain.map { (SocketID(rawValue: $0.id.rawValue), $0.isInCall) }
+        let order = (own + formerConnections).shuffled(using: &random)
+        let schedule = ReconnectSchedule(of: order.count, grace: gateway.configuration.policy.grace)
+        for (place, (socket, _)) in (order.filter(\.1) + order.filter { !$0.1 }).enumerated() {
+            let delay = schedule.delay(of: place, using: &random)
+            gateway.send(Frame(withHeadroom: ServerFrame.draining(reconnectAfterMs: delay)), to: socket, ownLoop)
+            gateway.close(socket, code: 1001, reason: ReconnectSchedule.reason(delay))
+        }
     }
 
     // MARK: Figures

@@ -32,6 +32,14 @@ public enum ClusterLimits {
     ///
     /// Above this limit an edge closes sockets that send more, and refuses requests with 503.
     public static let waitingEvents = 8 << 20
+    /// The bytes of events of one socket that may wait for a new owner, before another one closes the socket.
+    public static let waitingEventsOfSocket = 64 << 10
+    /// The bytes of events of one user's sockets that may wait for a new owner.
+    public static let waitingEventsOfUser = 256 << 10
+    /// The bytes of events of all Socket.IO sessions, whose users the edge does not know, that may wait.
+    public static let waitingSocketIO = 2 << 20
+    /// The bytes of requests that may wait for a new owner.
+    public static let waitingRequests = 2 << 20
     /// The bytes that are counted for each waiting event in addition to its payload.
     public static let eventOverhead = 64
     /// An edge without an owner is not ready after this time.

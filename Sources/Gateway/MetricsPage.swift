@@ -56,6 +56,9 @@ struct MetricsPage {
         let links: Int
         /// The events that this node has sent to the owner and that the owner has not confirmed.
         let unconfirmedEvents: Int
+        /// How many connections this node has closed, and how many requests it has refused, because too much waited for
+        /// an owner.
+        let waitingRefused: UInt64
         /// The bytes of events that wait at this node for an owner.
         let waitingBytes: Int
     }
@@ -131,6 +134,11 @@ struct MetricsPage {
             "ringline_node_unconfirmed_events",
             "Events sent to the owner and not confirmed by it.",
             node.unconfirmedEvents
+        )
+        counter(
+            "ringline_node_waiting_refused_total",
+            "Connections closed and requests refused because too much waited for an owner.",
+            node.waitingRefused
         )
         gauge("ringline_node_waiting_bytes", "Bytes of events that wait for an owner.", node.waitingBytes)
     }

@@ -31,7 +31,9 @@ struct AttachmentBench {
     }
 
     /// Opens a socket, which the owner of epoch 5 confirms.
-    mutating func open(_ number: UInt64) {
+    mutating func open(_ number: UInt64, by user: String? = nil) {
+        var principal = principal
+        if let user = user.flatMap(UserID.init) { principal.user = user }
         let effects = give(.event(.opened(Self.socket(number), principal, device: principal.device)))
         for case .pass(let event, _) in effects { give(.confirmed(Self.epoch(5), upTo: event)) }
     }
@@ -277,15 +279,15 @@ struct AttachmentTests {
     @Test("Above 8 MiB of waiting events the sockets are not read, until there is an owner")
     func holdsReading() throws {
         var bench = try Bench()
-        bench.open(1)
+        for number: UInt64 in 1...9 { bench.open(number, by: "user-\(number)") }
         bench.give(.detached)
-        let message = EdgeEvent.received(Bench.socket(1), Array(repeating: 65, count: 1 << 20))
-        for _ in 0..<7 { #expect(bench.give(.event(message)) == []) }
-        #expect(bench.give(.event(message)) == [.rejectInput(true)])
-        #expect(bench.give(.event(message)) == [])
+        let message = Array(repeating: UInt8(65), count: 1 << 20)
+        for number: UInt64 in 1...7 { #expect(bench.give(.event(.received(Bench.socket(number), message))) == []) }
+        #expect(bench.give(.event(.received(Bench.socket(8), message))) == [.rejectInput(true)])
+        #expect(bench.give(.event(.received(Bench.socket(9), message))) == [])
         let effects = bench.give(.attached(Bench.epoch(6)))
         #expect(effects.last == .rejectInput(false))
-        #expect(effects.count == 12)
+        #expect(effects.count == 20)
     }
 
     @Test("Commands of an earlier owner are not carried out, and an earlier owner is not attached to")

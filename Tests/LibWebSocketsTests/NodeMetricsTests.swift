@@ -41,12 +41,13 @@ struct NodeMetricsTests {
                 takeovers: 3,
                 links: 2,
                 unconfirmedEvents: 11,
+                waitingRefused: 5,
                 waitingBytes: 4_096
             )
         )
         let wanted = [
             "owner": 1, "ready": 0, "epoch": 7, "takeovers_total": 3, "links": 2, "unconfirmed_events": 11,
-            "waiting_bytes": 4_096,
+            "waiting_refused_total": 5, "waiting_bytes": 4_096,
         ]
         for (name, value) in wanted {
             #expect(lines.contains("ringline_node_\(name) \(value)"))

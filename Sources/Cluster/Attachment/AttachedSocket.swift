@@ -15,6 +15,8 @@ struct AttachedSocket: Equatable {
     var newestNumber: UInt64 = 0
     /// The number of the socket's events that wait for an owner.
     var waiting = 0
+    /// The bytes of these events.
+    var waitingBytes = 0
     /// Whether the socket was closed while its events waited.
     var isClosed = false
     /// The newest `seq` of each call that was written to the socket; the call that was written to last comes last.

@@ -31,8 +31,7 @@ public struct Attachment: Sendable {
     private var lastNumber: UInt64 = 0
     private var confirmed: UInt64 = 0
     /// The events that wait for an owner, in order.
-    private var waiting: [EdgeEvent] = []
-    private var waitingBytes = 0
+    private var waiting = WaitingEvents()
     private var isRejectingInput = false
     private var isReady = false
     /// Since when there has been no owner; `nil` = there is one.
@@ -59,7 +58,11 @@ public struct Attachment: Sendable {
     public var unconfirmedCount: UInt64 { lastNumber - confirmed }
 
     /// The bytes of the events that wait for an owner.
-    public var bytesWaiting: Int { waitingBytes }
+    public var bytesWaiting: Int { waiting.bytes }
+
+    /// The number of sockets that were closed, and of requests that were refused, because their sender's share of what
+    /// may wait for an owner was used up.
+    public private(set) var refusedForShare: UInt64 = 0
 
     /// The next moment at which the node passes in ``Input/deadlineReached``; `nil` = none.
     public var deadline: Moment? {
@@ -130,10 +133,26 @@ public struct Attachment: Sendable {
 
     private mutating func wait(_ event: EdgeEvent, at now: Moment, _ effects: inout [Effect]) {
         closingAt = closingAt ?? now + ClusterLimits.closingAfter
-        if let socket = event.socket { sockets[socket]?.waiting += 1 }
-        waiting.append(event)
-        waitingBytes += event.size
-        if waitingBytes > ClusterLimits.waitingEvents { rejectInput(true, &effects) }
+        let state = event.socket.flatMap { sockets[$0] }
+        guard waiting.admits(event, of: state) else { return refuse(event, &effects) }
+        if let socket = event.socket {
+            sockets[socket]?.waiting += 1
+            sockets[socket]?.waitingBytes += event.size
+        }
+        waiting.append(event, of: state?.principal?.user)
+        if waiting.bytes > ClusterLimits.waitingEvents { rejectInput(true, &effects) }
+    }
+
+    /// Closes the socket of an event for which its sender's share has no room, or refuses the request.
+    private mutating func refuse(_ event: EdgeEvent, _ effects: inout [Effect]) {
+        refusedForShare += 1
+        if let socket = event.socket {
+            waiting.remove(socket, of: sockets[socket]?.principal?.user)
+            close(socket, &effects)
+        } else if case .requested(let exchange, _, _) = event {
+            exchanges.remove(exchange)
+            effects.append(.refuse(exchange))
+        }
     }
 
     private mutating func rejectInput(_ isHeld: Bool, _ effects: inout [Effect]) {
@@ -170,10 +189,7 @@ public struct Attachment: Sendable {
 
     /// Passes the events that waited to the new owner.
     private mutating func passWaiting(_ effects: inout [Effect]) {
-        var events: [EdgeEvent] = []
-        swap(&events, &waiting)
-        waitingBytes = 0
-        for event in events {
+        for event in waiting.takeAll() {
             switch event {
             case .requested: break
             case .abandoned(let exchange): exchanges.remove(exchange)
@@ -184,7 +200,10 @@ public struct Attachment: Sendable {
             pass(event, &effects)
             if case .closed(let socket, _) = event { sockets[socket] = nil }
         }
-        for socket in sockets.keys { sockets[socket]?.waiting = 0 }
+        for socket in sockets.keys {
+            sockets[socket]?.waiting = 0
+            sockets[socket]?.waitingBytes = 0
+        }
     }
 
     private mutating func detach(at now: Moment, _ effects: inout [Effect]) {
@@ -256,8 +275,7 @@ public struct Attachment: Sendable {
         closingAt = nil
         for socket in sockets.keys.sorted(by: { $0.rawValue < $1.rawValue }) { close(socket, &effects) }
         refuseRequests(&effects)
-        waiting = []
-        waitingBytes = 0
+        waiting = WaitingEvents()
         rejectInput(false, &effects)
     }
 }

@@ -52,8 +52,16 @@ public enum EdgeEvent: Equatable, Sendable {
         case .received(_, let bytes): bytes.count + ClusterLimits.eventOverhead
         case .requested(_, let head, let body): head.size + body.count + ClusterLimits.eventOverhead
         case .openedSocketIO(_, let head): head.size + ClusterLimits.eventOverhead
-        case .opened, .ponged, .signOfLife, .tooSlow, .closed, .abandoned: ClusterLimits.eventOverhead
+        case .opened(_, let principal, _): principal.size + ClusterLimits.eventOverhead
+        case .ponged, .signOfLife, .tooSlow, .closed, .abandoned: ClusterLimits.eventOverhead
         }
+    }
+}
+
+extension Principal {
+    /// The bytes of all texts.
+    fileprivate var size: Int {
+        user.text.utf8.count + (name?.utf8.count ?? 0) + rooms.reduce(0) { $0 + $1.utf8.count + 16 }
     }
 }
 

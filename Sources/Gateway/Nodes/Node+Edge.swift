@@ -143,6 +143,7 @@ extension Node {
         switch event {
         case .opened(let socket, _) where isOverfull || isLeaving,
             .forwardedSocketIO(let socket, _) where isOverfull || isLeaving:
+            if isOverfull { overfullRefused += 1 }
             gateway.close(socket, code: 1001, reason: "the server is moving; reconnect")
         case .opened(let socket, let admission):
             pass(.opened(EdgeSocketID(socket), admission.principal, device: admission.device))
@@ -153,6 +154,7 @@ extension Node {
             gateway.close(socket, code: 1001, reason: "the server is moving; reconnect")
         case .received(let socket, let bytes):
             guard !isOverfull else {
+                overfullRefused += 1
                 gateway.close(socket, code: 1001, reason: "the server is moving; reconnect", discardingQueue: true)
                 return true
             }
@@ -163,6 +165,7 @@ extension Node {
         case .closed(let socket, let code): pass(.closed(EdgeSocketID(socket), code: code))
         case .forwarded(let exchange, let head, let body):
             guard !isOverfull else {
+                overfullRefused += 1
                 refuse(exchange)
                 return true
             }

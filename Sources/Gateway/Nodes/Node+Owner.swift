@@ -31,6 +31,7 @@ extension Node {
         gateway.isEdge = false
         handle(attachment: .attached(epoch))
         // The switchboard has the sockets from now on.
+        overfullRefused += attachment.refusedForShare
         attachment = Attachment(at: now)
         carryOutRevocations()
         var waiting: [(Int, UInt64, EdgeEvent)] = []

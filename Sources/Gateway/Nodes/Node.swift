@@ -31,6 +31,8 @@ final class Node: LinkDelegate {
     var tenure: Tenure
     /// The tie of this node's sockets to the owner; unused once this node serves as the owner.
     var attachment: Attachment
+    /// How many connections were closed, and how many requests refused, while too many events waited for an owner.
+    var overfullRefused: UInt64 = 0
     /// Whether too many events wait for an owner.
     var isRejectingInput = false
 
@@ -309,6 +311,7 @@ final class Node: LinkDelegate {
             takeovers: takeovers,
             links: edgeLinks.count + (ownerLink?.isOpen == true ? 1 : 0),
             unconfirmedEvents: isServing ? 0 : Int(clamping: attachment.unconfirmedCount),
+            waitingRefused: overfullRefused + attachment.refusedForShare,
             waitingBytes: isServing ? 0 : attachment.bytesWaiting
         )
     }

@@ -1,0 +1,58 @@
+import CallCore
+import CallPorts
+
+/// The events that wait for an owner, and how much of them is whose: one client must not take the room of all others.
+struct WaitingEvents {
+    /// The events, in order.
+    private(set) var events: [EdgeEvent] = []
+    /// The bytes of all events.
+    private(set) var bytes = 0
+    private var bytesOfUsers: [UserID: Int] = [:]
+    private var bytesOfSocketIO = 0
+    private var bytesOfRequests = 0
+
+    /// Whether an event may wait; `socket` = the state of its socket, `nil` for a request.
+    ///
+    /// An event is admitted while its sender's share is not used up, so that a message of the largest size always fits
+    /// once. The end of a socket or of a request always waits: without it, the next owner would keep them open.
+    func admits(_ event: EdgeEvent, of socket: AttachedSocket?) -> Bool {
+        switch event {
+        case .closed, .abandoned, .tooSlow, .ponged, .signOfLife: return true
+        case .requested: return bytesOfRequests < ClusterLimits.waitingRequests
+        case .opened, .openedSocketIO, .received:
+            guard let socket, socket.waitingBytes < ClusterLimits.waitingEventsOfSocket else { return false }
+            guard let user = socket.principal?.user else { return bytesOfSocketIO < ClusterLimits.waitingSocketIO }
+            return bytesOfUsers[user, default: 0] < ClusterLimits.waitingEventsOfUser
+        }
+    }
+
+    /// Adds an event; `user` = the user of its socket, `nil` for a request or a Socket.IO session.
+    mutating func append(_ event: EdgeEvent, of user: UserID?) {
+        events.append(event)
+        count(event.size, of: event, user)
+    }
+
+    /// Removes the events of a socket that this node has closed: its client sends again what it had sent.
+    mutating func remove(_ socket: EdgeSocketID, of user: UserID?) {
+        for event in events where event.socket == socket { count(-event.size, of: event, user) }
+        events.removeAll { $0.socket == socket }
+    }
+
+    /// Removes and returns all events.
+    mutating func takeAll() -> [EdgeEvent] {
+        defer { self = WaitingEvents() }
+        return events
+    }
+
+    private mutating func count(_ size: Int, of event: EdgeEvent, _ user: UserID?) {
+        bytes += size
+        if event.socket == nil {
+            bytesOfRequests += size
+        } else if let user {
+            let sum = bytesOfUsers[user, default: 0] + size
+            bytesOfUsers[user] = sum > 0 ? sum : nil
+        } else {
+            bytesOfSocketIO += size
+        }
+    }
+}

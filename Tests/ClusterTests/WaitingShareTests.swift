@@ -1,0 +1,83 @@
+import CallCore
+import CallPorts
+import Testing
+
+@testable import Cluster
+
+@Suite("The shares of what waits at an edge for an owner")
+struct WaitingShareTests {
+    private typealias Bench = AttachmentBench
+
+    /// An edge without an owner; its sockets are of different users, and the owner had confirmed them.
+    private static func ownerless(sockets: ClosedRange<UInt64>) throws -> AttachmentBench {
+        var bench = try Bench()
+        for number in sockets { bench.open(number, by: "user-\(number)") }
+        bench.give(.detached)
+        return bench
+    }
+
+    private static func message(_ bytes: Int) -> String { String(repeating: "a", count: bytes) }
+
+    @Test("A socket that sends more than its share is closed, and the others are not")
+    func socket() throws {
+        var bench = try Self.ownerless(sockets: 1...2)
+        #expect(bench.receive(Self.message(1_000), on: 2) == [])
+        // The largest message fits once.
+        #expect(bench.receive(Self.message(65_536), on: 1) == [])
+        #expect(bench.receive("b", on: 1) == [Bench.closing(1)])
+        #expect(bench.receive("c", on: 1) == [])
+        #expect(bench.attachment.refusedForShare == 1)
+        #expect(bench.attachment.bytesWaiting == 1_000 + ClusterLimits.eventOverhead)
+        #expect(bench.receive("d", on: 2) == [])
+        let effects = bench.give(.attached(Bench.epoch(6)))
+        #expect(effects.count == 4)
+        for effect in effects {
+            if case .pass(_, let event) = effect { #expect(event.socket == Bench.socket(2)) }
+        }
+    }
+
+    @Test("A user's sockets have a share together, also if the user closes them and opens others")
+    func user() throws {
+        var bench = try Self.ownerless(sockets: 1...1)
+        var refused = 0
+        for number: UInt64 in 10..<1_000 {
+            let socket = Bench.socket(number)
+            refused += bench.give(.event(.opened(socket, bench.principal, device: nil))).count
+            refused += bench.receive(Self.message(60_000), on: number).count
+            bench.give(.event(.closed(socket, code: 1000)))
+        }
+        #expect(refused > 900)
+        #expect(bench.attachment.bytesWaiting < 600_000)
+        #expect(bench.receive("a", on: 1) == [])
+    }
+
+    @Test("A user who only opens sockets uses a share")
+    func opens() throws {
+        var bench = try Self.ownerless(sockets: 1...1)
+        for number: UInt64 in 10..<20_000 {
+            bench.give(.event(.opened(Bench.socket(number), bench.principal, device: nil)))
+        }
+        #expect(bench.attachment.bytesWaiting < ClusterLimits.waitingEventsOfUser + 1_000)
+        #expect(bench.attachment.socketCount < 5_000)
+        #expect(bench.receive("a", on: 1) == [])
+    }
+
+    @Test("Requests and Socket.IO sessions, whose users the edge does not know, leave room for the sockets of users")
+    func unknown() throws {
+        var bench = try Self.ownerless(sockets: 1...1)
+        let head = EdgeRequestHead(path: "/")
+        var refused = 0
+        for number: UInt64 in 10..<500 {
+            let exchange = EdgeExchangeID(rawValue: number)
+            let request = EdgeEvent.requested(exchange, head, body: Array(repeating: 65, count: 60_000))
+            refused += bench.give(.event(request)) == [.refuse(exchange)] ? 1 : 0
+            bench.give(.event(.openedSocketIO(Bench.socket(number), head)))
+            bench.receive(Self.message(60_000), on: number)
+        }
+        #expect(refused > 400)
+        #expect(bench.attachment.bytesWaiting < 5 << 20)
+        #expect(bench.receive("a", on: 1) == [])
+        #expect(bench.wait(10_000).contains(Bench.closing(1)))
+        #expect(bench.attachment.bytesWaiting == 0)
+    }
+}

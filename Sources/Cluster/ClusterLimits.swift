@@ -26,6 +26,17 @@ public enum ClusterLimits {
     /// A link on which nothing has arrived for this time is dead.
     public static let linkSilence = Moment.Duration.milliseconds(1_500)
 
+    /// The links that may be accepted and not proved at the same time.
+    public static let unprovenLinks = 128
+    /// The links from one address that may be accepted and not proved at the same time.
+    public static let unprovenLinksOfAddress = 16
+    /// The operator is told of an owner that could not be reached for this time.
+    public static let reportUnreachableAfter = Moment.Duration.seconds(2)
+    /// The pause before a node connects again to an owner that has no place for it.
+    public static let pauseAfterRefusal = Moment.Duration.seconds(3)
+    /// The shortest time between two reports that the owner has no place for this node, or for another one.
+    public static let refusalReports = Moment.Duration.seconds(60)
+
     // MARK: Edges
 
     /// The bytes of events that may wait for a new owner.

@@ -33,6 +33,8 @@ extension LogField {
     /// How far the wall clock is ahead of the time with which it was compared, in whole seconds; negative if it is
     /// behind.
     public static func clockAhead(seconds: Int64) -> Self { Self(.clockAhead, "\(seconds) s") }
+    /// The address at which a node accepts links of other nodes: its operator's setting, as the database has it.
+    public static func nodeAddress(_ address: OperatorText) -> Self { Self(operators: .nodeAddress, address) }
     /// The machine of the server that owns the database.
     public static func databaseOwner(_ machine: UntrustedText) -> Self { Self(.databaseOwner, machine.description) }
     /// A table of the database.

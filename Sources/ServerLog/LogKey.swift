@@ -73,6 +73,7 @@ public enum LogKey: String, CaseIterable, Sendable {
     case clockAhead = "clock.ahead"
     case databaseOwner = "database.owner"
     case node
+    case nodeAddress = "node.address"
     case ownership = "owner.epoch"
     case links
     case linkEnd = "link.end"

@@ -81,7 +81,8 @@ enum FrameSamples {
             )
         }
         return [
-            .hello(hello), .proof(challenge.reversed()), .refused(.version), .refused(.notOwner), .ping(0), .pong(.max),
+            .hello(hello), .proof(challenge.reversed()), .refused(.version), .refused(.notOwner), .refused(.full),
+            .ping(0), .pong(.max),
             .storeStalled(true), .storeStalled(false), .confirmed(upTo: 71), .adoptionComplete, .released(heir: nil),
             .released(heir: node), .deposed(by: OwnerEpoch(rawValue: 8)),
             .revocation(principals[0].user, upTo: Moment(milliseconds: -5)),

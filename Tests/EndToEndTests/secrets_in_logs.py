@@ -3,8 +3,8 @@
     RINGLINE_TRACE_LOGS=FOLDER pytest …                      lets the servers log at `trace`, into that folder
     python Tests/EndToEndTests/secrets_in_logs.py FOLDER     prints every line with a secret; fails if there is one
 
-The servers' own settings may be in the log: paths, and the addresses of `--jwks-url` and of the database of `--store`,
-without user and password. All else that looks like an address is a client's, or a candidate's.
+The servers' own settings may be in the log: paths, and the addresses of `--jwks-url`, of `--node-address` and of the
+database of `--store`, without user and password. All else that looks like an address is a client's, or a candidate's.
 """
 
 import pathlib
@@ -32,7 +32,7 @@ PATTERNS = {
 # A sentence of the server's own.
 SENTENCE = "must begin with the line v=0"
 # The operator's own settings, in both formats of the log.
-SETTINGS = re.compile(r'\b(?:jwks\.url|data|tls\.cert|tls\.key)(?:=|":)(?:"(?:[^"\\]|\\.)*"|\S+)')
+SETTINGS = re.compile(r'\b(?:jwks\.url|data|tls\.cert|tls\.key|node\.address)(?:=|":)(?:"(?:[^"\\]|\\.)*"|\S+)')
 # The database of `--store`, as the server and as libpq name it.
 DATABASE = re.compile(r'\bpostgres://[^\s@"\\]+|\bconnection to server at \\?"[^"\\]*\\?"(?: \([0-9A-Fa-f.:]+\))?')
 # A warning at the start is about the operator's settings.

@@ -45,6 +45,8 @@ public enum NodeFrame: Equatable, Sendable {
         case proof = 2
         /// The node does not own the calls.
         case notOwner = 3
+        /// The node has as many links as it can have.
+        case full = 4
     }
 }
 

@@ -9,6 +9,8 @@ protocol LinkDelegate: AnyObject {
     var now: Moment { get }
     /// Returns this node's hello, with a challenge.
     func hello(challenge: [UInt8]) -> Hello
+    /// Returns why a node that connects is not served; `nil` = it may prove itself.
+    func refusal(of peer: Hello) -> NodeFrame.LinkRefusal?
     /// Both sides have proved that they know the key; called once, before any frame.
     func opened(_ link: Link, by peer: Hello)
     func received(_ frame: NodeFrame, on link: Link)
@@ -67,7 +69,10 @@ final class Link: TCPStreamDelegate {
     var bytesWaiting: Int { unsent.count + stream.queuedBytes }
 
     /// The next moment at which ``check(at:)`` is to be called.
-    var deadline: Moment { watch.deadline }
+    var deadline: Moment { isOpen ? watch.deadline : min(watch.deadline, proofEnd) }
+
+    /// When the other side must have proved itself.
+    private var proofEnd: Moment { beganAt + ClusterLimits.connecting }
 
     /// Adds a frame to those of this turn.
     /// - Returns: `false` if the frame is larger than a frame may be, and so was left out.
@@ -84,6 +89,7 @@ final class Link: TCPStreamDelegate {
     /// Sends a ping if one is due, and ends a link that has been silent for too long.
     func check(at now: Moment) {
         guard !hasEnded else { return }
+        guard isOpen || now < proofEnd else { return end(.silent) }
         switch watch.check(at: now) {
         case .ping(let number)?: if isOpen { send(.ping(number)) }
         case .dead?: end(.silent)
@@ -133,6 +139,7 @@ final class Link: TCPStreamDelegate {
         switch frame {
         case .ping(let number): send(.pong(number))
         case .pong: break
+        case .refused(let refusal) where side == .client: end(.refused(refusal))
         case .hello, .proof, .refused: end(.fault("a frame of the handshake came after it"))
         default: delegate?.received(frame, on: self)
         }
@@ -158,6 +165,7 @@ final class Link: TCPStreamDelegate {
             guard let own, own.agreedVersion(with: hello) != nil else { return refuse(.version) }
             guard side == .server else { return }
             guard own.isOwner else { return refuse(.notOwner) }
+            if let refusal = delegate?.refusal(of: hello) { return refuse(refusal) }
             send(.proof(proof(of: side)))
         case .proof(let proof) where peer != nil && own != nil:
             let other: Hello.Side = side == .client ? .server : .client
@@ -171,7 +179,8 @@ final class Link: TCPStreamDelegate {
         }
     }
 
-    private func refuse(_ refusal: NodeFrame.LinkRefusal) {
+    /// Ends the link, and tells the other side why.
+    func refuse(_ refusal: NodeFrame.LinkRefusal) {
         send(.refused(refusal))
         flush()
         hasEnded = true

@@ -13,9 +13,18 @@ extension Node {
 
     func connect(to owner: NodeID, at address: String) {
         disconnect()
-        soughtOwner = owner
-        if let end = pauseEnd, now < end { return handle(.linkFailed) }
+        if let unreachable = search.begin(owner, at: address, now: now) {
+            log.warning(
+                "this node cannot reach the owner of the calls at its --node-address",
+                [
+                    .node(unreachable.owner.logged), .nodeAddress(OperatorText(unreachable.address)),
+                    .error(UntrustedText(unreachable.reason)),
+                ]
+            )
+        }
+        guard search.mayConnect(at: now) else { return handle(.linkFailed) }
         guard let colon = address.lastIndex(of: ":"), let port = Int(address[address.index(after: colon)...]) else {
+            search.failed("the address is not HOST:PORT")
             return handle(.linkFailed)
         }
         let host = address[..<colon].drop { $0 == "[" }.prefix { $0 != "]" }
@@ -26,8 +35,11 @@ extension Node {
         attempt = nil
         switch result {
         case .success(let stream): ownerLink = beginLink(stream, as: .client)
-        case .failure(.refused): handle(.linkRefused)
+        case .failure(.refused):
+            search.failed("connection refused")
+            handle(.linkRefused)
         case .failure(.failed(let reason)):
+            search.failed(reason)
             log.debug("the owner of the calls cannot be reached", [.error(UntrustedText(reason))])
             handle(.linkFailed)
         }
@@ -48,14 +60,20 @@ extension Node {
         handle(attachment: .detached)
         guard link.isOpen else {
             // If another run of the node answers at the owner's address, the owner's process is gone.
-            let isOtherRun = link.peer.map { $0.node != soughtOwner } ?? false
+            let isOtherRun = link.peer.map { $0.node != search.owner } ?? false
+            if end == .refused(.full) { refusedByOwner(link) } else { search.failed(end.word) }
             handle(end == .refused(.notOwner) && isOtherRun ? .linkRefused : .linkFailed)
             return
         }
-        shortLinks = now - link.beganAt < .seconds(1) ? shortLinks + 1 : 0
-        pauseEnd = shortLinks >= 3 ? now + .seconds(3) : nil
+        search.ended(afterBeginningAt: link.beganAt, now: now)
+        if end == .refused(.full) { refusedByOwner(link) }
         log.warning("the link to the owner of the calls was lost", [.linkEnd(ServerText(end.word))])
         handle(.linkLost(end == .closed ? .closed : .silent))
+    }
+
+    private func refusedByOwner(_ link: Link) {
+        guard search.refused(at: now) else { return }
+        log.warning("the owner of the calls has no place for this node", [link.peer.map { .node($0.node.logged) }])
     }
 
     func attach(to epoch: OwnerEpoch) {
@@ -217,6 +235,7 @@ extension Link.End {
         case .refused(.version): "refused: no common version"
         case .refused(.proof): "refused: the nodes have different secrets"
         case .refused(.notOwner): "refused: that node does not own the calls"
+        case .refused(.full): "refused: the owner has as many links as it can have"
         case .fault(let words): "fault: \(words)"
         }
     }

@@ -8,9 +8,6 @@ import Switchboard
 
 /// The node as the owner: the links of the other nodes, and the beginning and the end of the ownership.
 extension Node {
-    /// The number of nodes that may have connected and not proved themselves yet.
-    private static let unprovenLimit = 16
-
     // MARK: The beginning
 
     /// Takes over the store of the claim, so that other nodes can bring their sockets.
@@ -43,9 +40,21 @@ extension Node {
     // MARK: Links of other nodes
 
     func accept(_ stream: TCPStream) {
-        // A node proves itself within a few milliseconds, so it is the oldest that are strangers.
-        if unprovenLinks.count >= Self.unprovenLimit { unprovenLinks.removeFirst().close() }
         unprovenLinks.append(beginLink(stream, as: .server))
+        if let place = UnprovenLinks.surplus(unprovenLinks.map(\.stream.peerAddress)) {
+            unprovenLinks.remove(at: place).close()
+        }
+    }
+
+    func refusal(of peer: Hello) -> NodeFrame.LinkRefusal? {
+        // A node that connects again replaces its earlier link.
+        guard edgeLinks.count >= LinkNumber.range.count, !edgeLinks.values.contains(where: { $0.node == peer.node })
+        else { return nil }
+        if refusedAt.map({ now - $0 >= ClusterLimits.refusalReports }) ?? true {
+            refusedAt = now
+            log.warning("a node was refused: the owner has as many links as it can have", [.node(peer.node.logged)])
+        }
+        return .full
     }
 
     func openedEdge(_ link: Link, _ peer: Hello) {
@@ -57,17 +66,9 @@ extension Node {
             edge.link.close()
             endedEdge(edge)
         }
-        guard let number = LinkNumber.range.first(where: { edgeLinks[$0] == nil }) else {
-            // The node tries again several times a second.
-            if refusedNode != peer.node {
-                log.warning(
-                    "a node was refused: the owner has as many links as it can have",
-                    [.node(peer.node.logged)]
-                )
-            }
-            refusedNode = peer.node
-            return link.close()
-        }
+        // Of two nodes that connect at the same time, the last place may be the other's by now.
+        if let refusal = refusal(of: peer) { return link.refuse(refusal) }
+        guard let number = LinkNumber.range.first(where: { edgeLinks[$0] == nil }) else { return link.close() }
         edgeLinks[number] = EdgeLink(link, number: number, node: peer.node)
         for (user, moment) in gateway.router.revocations.all {
             link.send(.command(.revoke(user, upTo: moment + clockLead)))

@@ -39,12 +39,7 @@ final class Node: LinkDelegate {
     /// The link to the owner, once it is open, or the link that is being opened.
     var ownerLink: Link?
     var attempt: TCPConnectionAttempt?
-    /// How many links in a row have ended within a second: an owner that has no place for this node closes each.
-    var shortLinks = 0
-    /// Until when this node waits before it connects again.
-    var pauseEnd: Moment?
-    /// The node to which ``attempt`` or ``ownerLink`` goes.
-    var soughtOwner: NodeID?
+    var search = OwnerSearch()
 
     /// The revocations by this node's operator that the owner has not made durable yet.
     var revocations: [PendingRevocation] = []
@@ -64,8 +59,8 @@ final class Node: LinkDelegate {
     var edgeLinks: [Int: EdgeLink] = [:]
     /// The links that other nodes have connected and not proved yet.
     var unprovenLinks: [Link] = []
-    /// The node that was last refused because there were too many links.
-    var refusedNode: NodeID?
+    /// When the operator was last told that a node was refused, because there are too many.
+    var refusedAt: Moment?
     /// The events of other nodes that wait until this node serves as the owner, in order.
     var gathered: [(Int, UInt64, EdgeEvent)] = []
     /// The newest ticket that was passed to the store, and the newest that is durable.
@@ -232,6 +227,7 @@ final class Node: LinkDelegate {
     func opened(_ link: Link, by peer: Hello) {
         if link === ownerLink {
             log.notice("linked to the owner of the calls", [.node(peer.node.logged), .ownership(peer.epoch.rawValue)])
+            search.opened()
             handle(.linkOpened(peer.epoch))
         } else {
             openedEdge(link, peer)
@@ -297,7 +293,8 @@ final class Node: LinkDelegate {
     /// Why this node serves no clients; `nil` = it serves them.
     var notReadyReason: String? {
         if hasEnded { return "draining" }
-        return isServing || isReady ? nil : "no owner"
+        guard !isServing, !isReady else { return nil }
+        return search.isRefused ? "too many nodes" : "no owner"
     }
 
     /// Whether the attachment calls the node ready.

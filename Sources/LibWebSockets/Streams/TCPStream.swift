@@ -34,6 +34,9 @@ public final class TCPStream {
     /// The peer's numeric address and port, as in `203.0.113.7:4433` and `[2001:db8::1]:4433`.
     public let peer: String
 
+    /// The peer's numeric address without its port.
+    public var peerAddress: String { String(peer[..<(peer.lastIndex(of: ":") ?? peer.endIndex)]) }
+
     private enum Phase { case open, finishing, shutDown }
 
     private unowned let server: Server

@@ -1,0 +1,82 @@
+public import CallCore
+public import CallPorts
+
+/// An edge's attempts to reach the owner of the calls: when it pauses, and what its operator is told.
+public struct OwnerSearch: Equatable, Sendable {
+    /// A report for the operator: the owner could not be reached for ``ClusterLimits/reportUnreachableAfter``.
+    public struct Unreachable: Equatable, Sendable {
+        /// The owner.
+        public let owner: NodeID
+        /// The owner's address, as the database has it.
+        public let address: String
+        /// Why the last attempt failed.
+        public let reason: String
+    }
+
+    /// The node to which the last attempt was made; `nil` = there was none.
+    public private(set) var owner: NodeID?
+    /// Whether the owner has as many links as it can have, and so has refused this node.
+    public private(set) var isRefused = false
+
+    private var address = ""
+    /// Since when all attempts to reach the owner have failed.
+    private var since: Moment?
+    private var reason = "no response"
+    private var isReported = false
+    private var refusalReportedAt: Moment?
+    /// How many links in a row have ended within a second.
+    private var shortLinks = 0
+    /// Until when the node waits before it connects again.
+    private var pauseEnd: Moment?
+
+    /// Creates the search of a node that starts.
+    public init() {}
+
+    /// Whether the node may connect now.
+    public func mayConnect(at now: Moment) -> Bool { pauseEnd.map { now >= $0 } ?? true }
+
+    /// Begins an attempt.
+    ///
+    /// - Returns: A report, once for all attempts at an address that fail one after another.
+    public mutating func begin(_ owner: NodeID, at address: String, now: Moment) -> Unreachable? {
+        if owner != self.owner || address != self.address || since == nil {
+            (self.owner, self.address, since) = (owner, address, now)
+            (reason, isReported) = ("no response", false)
+        }
+        guard let since, now - since >= ClusterLimits.reportUnreachableAfter, !isReported, !isRefused else {
+            return nil
+        }
+        isReported = true
+        return Unreachable(owner: owner, address: address, reason: reason)
+    }
+
+    /// Records why an attempt failed.
+    public mutating func failed(_ reason: String) {
+        self.reason = reason
+        isRefused = false
+    }
+
+    /// Records that a link is open.
+    public mutating func opened() {
+        since = nil
+        isRefused = false
+    }
+
+    /// Records that the owner has refused this node for want of a link; the node pauses.
+    ///
+    /// - Returns: Whether the operator is to be told: at most once per minute.
+    public mutating func refused(at now: Moment) -> Bool {
+        isRefused = true
+        since = nil
+        pauseEnd = now + ClusterLimits.pauseAfterRefusal
+        if let last = refusalReportedAt, now - last < ClusterLimits.refusalReports { return false }
+        refusalReportedAt = now
+        return true
+    }
+
+    /// Records the end of an open link; after three that ended within a second, the node pauses.
+    public mutating func ended(afterBeginningAt beginning: Moment, now: Moment) {
+        shortLinks = now - beginning < .seconds(1) ? shortLinks + 1 : 0
+        pauseEnd = shortLinks >= 3 ? now + ClusterLimits.pauseAfterRefusal : nil
+    }
+}

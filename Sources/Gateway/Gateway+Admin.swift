@@ -68,7 +68,7 @@ extension Gateway {
     }
 
     /// The reason why the server should get no traffic; `nil` if it is ready.
-    private var notReadyReason: String? {
+    var notReadyReason: String? {
         if isDraining { return "draining" }
         if let reason = node?.notReadyReason { return reason }
         // Only one node of several may serve without a switchboard: as an edge.

@@ -52,11 +52,13 @@ extension Node {
         guard let link = ownerLink else { return }
         link.closeAfterWriting()
         ownerLink = nil
+        isOwnerStalled = false
         handle(attachment: .detached)
     }
 
     func endedOwnerLink(_ link: Link, _ end: Link.End) {
         ownerLink = nil
+        isOwnerStalled = false
         handle(attachment: .detached)
         guard link.isOpen else {
             // If another run of the node answers at the owner's address, the owner's process is gone.
@@ -88,7 +90,9 @@ extension Node {
             if let epoch = attachment.epoch { handle(attachment: .command(epoch, command)) }
         case .confirmed(let number):
             if let epoch = attachment.epoch { handle(attachment: .confirmed(epoch, upTo: number)) }
-        case .storeStalled(let isStalled): handle(.ownerStalled(isStalled))
+        case .storeStalled(let isStalled):
+            isOwnerStalled = isStalled
+            handle(.ownerStalled(isStalled))
         case .released(let heir): handle(.ownerReleased(heir: heir))
         case .deposed(let epoch): handle(.heardOf(epoch))
         case .revocation(let user, let moment): revoked(user, upTo: moment)

@@ -40,6 +40,8 @@ final class Node: LinkDelegate {
     var ownerLink: Link?
     var attempt: TCPConnectionAttempt?
     var search = OwnerSearch()
+    /// Whether the owner at the other end of the link says that its store stands still.
+    var isOwnerStalled = false
 
     /// The revocations by this node's operator that the owner has not made durable yet.
     var revocations: [PendingRevocation] = []
@@ -293,8 +295,8 @@ final class Node: LinkDelegate {
     /// Why this node serves no clients; `nil` = it serves them.
     var notReadyReason: String? {
         if hasEnded { return "draining" }
-        guard !isServing, !isReady else { return nil }
-        return search.isRefused ? "too many nodes" : "no owner"
+        guard isServing || isReady else { return search.isRefused ? "too many nodes" : "no owner" }
+        return isOwnerStalled ? "store unavailable" : nil
     }
 
     /// Whether the attachment calls the node ready.
@@ -303,7 +305,7 @@ final class Node: LinkDelegate {
     var figures: MetricsPage.NodeFigures {
         MetricsPage.NodeFigures(
             isOwner: tenure.ownEpoch != nil,
-            isReady: notReadyReason == nil,
+            isReady: gateway.notReadyReason == nil,
             epoch: tenure.newestEpoch.rawValue,
             takeovers: takeovers,
             links: edgeLinks.count + (ownerLink?.isOpen == true ? 1 : 0),

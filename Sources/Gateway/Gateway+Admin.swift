@@ -9,14 +9,7 @@ import Threads
 /// Responds to the operators' requests on the admin listener.
 extension Gateway {
     func administer(_ head: RequestHead) -> HTTPResponse {
-        guard head.method == "GET" || head.method == "HEAD" else {
-            return HTTPResponse.problem(
-                405,
-                code: "method_not_allowed",
-                message: "allowed methods: GET, HEAD",
-                headers: [.init("Allow", "GET, HEAD")]
-            )
-        }
+        guard Self.mayAdminister(head) else { return Self.noSuchAdminMethod }
         switch head.path {
         case "/healthz": return health(isReady: true)
         case "/readyz": return health(isReady: notReadyReason == nil)
@@ -55,6 +48,17 @@ extension Gateway {
         }
     }
 
+    /// Whether the operators' listener serves the method of a request.
+    static func mayAdminister(_ head: RequestHead) -> Bool { head.method == "GET" || head.method == "HEAD" }
+
+    /// The response to a method that the operators' listener does not serve.
+    static let noSuchAdminMethod = HTTPResponse.problem(
+        405,
+        code: "method_not_allowed",
+        message: "allowed methods: GET, HEAD",
+        headers: [.init("Allow", "GET, HEAD")]
+    )
+
     /// The response to a path that the operators' listener does not serve.
     static let noSuchAdminPath = HTTPResponse.problem(
         404,
@@ -80,13 +84,19 @@ extension Gateway {
     }
 
     private func health(isReady: Bool) -> HTTPResponse {
+        Self.health(isReady ? nil : notReadyReason ?? "starting", version: configuration.version)
+    }
+
+    /// Returns the response of a server that is not ready for a reason, or ready.
+    static func health(_ notReadyReason: String?, version: String) -> HTTPResponse {
         var json = JSONWriter()
         json.beginObject()
         json.name("status")
-        json.plain(isReady ? "ok" : notReadyReason ?? "starting")
+        json.plain(notReadyReason ?? "ok")
         json.name("version")
-        json.value(configuration.version)
+        json.value(version)
         json.endObject()
-        return HTTPResponse(status: isReady ? 200 : 503, contentType: "application/json", body: json.bytes)
+        let status = notReadyReason == nil ? 200 : 503
+        return HTTPResponse(status: status, contentType: "application/json", body: json.bytes)
     }
 }

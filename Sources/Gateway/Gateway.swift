@@ -93,21 +93,40 @@ public final class Gateway: @unchecked Sendable {
         let server = try listen()
         begin(
             with: store,
-            try store.open(at: now),
+            try answeringOperators(on: server) { try store.open(at: now) },
             OwnerParts(push: push, capabilities: capabilities, turnCredentials: turnCredentials)
         )
         use(server)
         try startWorkers()
     }
 
-    /// Binds the ports of clients and operators, and makes the loops on other threads.
+    /// Binds the port of clients, and makes the loops on other threads.
     func listen() throws(ServerError) -> Server {
         let server = try Server(configuration: configuration.server)
-        if let admin = configuration.admin {
-            _ = try server.addListener(host: admin.host, port: admin.port, id: Self.adminListener).asAdminPort(of: self)
-        }
+        if !configuration.mayWaitForStore { try listenForOperators(on: server) }
         try makeWorkers(beside: server)
         return server
+    }
+
+    /// Opens the store, and answers operators meanwhile if that may take long; then binds the port of operators.
+    func answeringOperators<Opened>(on server: Server, while open: () throws -> Opened) throws -> Opened {
+        guard configuration.mayWaitForStore else { return try open() }
+        var listener: StartingListener?
+        // On a port that the system chooses, nobody could ask.
+        if let admin = configuration.admin, admin.port != 0 {
+            listener = try StartingListener(host: admin.host, port: admin.port, version: configuration.version)
+        }
+        defer { listener?.end() }
+        let opened = try open()
+        listener?.end()
+        listener = nil
+        try listenForOperators(on: server)
+        return opened
+    }
+
+    private func listenForOperators(on server: Server) throws(ServerError) {
+        guard let admin = configuration.admin else { return }
+        _ = try server.addListener(host: admin.host, port: admin.port, id: Self.adminListener).asAdminPort(of: self)
     }
 
     /// Serves on a server from now on.

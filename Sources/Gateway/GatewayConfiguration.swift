@@ -10,6 +10,8 @@ public struct GatewayConfiguration: Sendable {
     ///
     /// `nil`: there is no such listener.
     public var admin: (host: String, port: Int)?
+    /// Whether the store may have to be waited for at the start: it is a database on the network.
+    public var mayWaitForStore = false
     /// The origins, besides the server's own host, from which browsers may connect; `*` = any.
     public var allowedOrigins: Set<String> = []
     /// Whether a Socket.IO client without a token may name its user itself, unverified.

@@ -20,7 +20,7 @@ extension Gateway {
         turnCredentials: (any TURNCredentialIssuer)? = nil
     ) throws {
         let server = try listen()
-        let secret = try register.open()
+        let secret = try answeringOperators(on: server) { try register.open() }
         let parts = OwnerParts(push: push, capabilities: capabilities(secret), turnCredentials: turnCredentials)
         let node = Node(
             configuration,

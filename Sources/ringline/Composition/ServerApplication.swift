@@ -21,6 +21,7 @@ struct ServerApplication {
     /// Reads the settings again.
     private let reread: @Sendable () throws(UsageError) -> ServeSettings
     private let clock = ServerClock()
+    private let beganAt = ContinuousClock.now
 
     /// Creates a server with these settings; `reread` returns the settings to use when keys are to be read again.
     init(_ settings: ServeSettings, reread: (@Sendable () throws(UsageError) -> ServeSettings)? = nil) {
@@ -247,6 +248,7 @@ struct ServerApplication {
             log.log(level: level == .error ? .error : .warning, "libwebsockets", [.library(UntrustedText(text))])
         }
         configuration.admin = settings.admin.map { ($0.host, $0.port) }
+        configuration.mayWaitForStore = settings.store != nil
         configuration.allowedOrigins = settings.allowedOrigins
         configuration.policy = settings.policy
         configuration.version = Version.text
@@ -286,8 +288,10 @@ struct ServerApplication {
         var options = try StoreOptions(database, passwordFile: settings.storePasswordFile)
         options.leaseMilliseconds = settings.leaseMilliseconds
         let shown = database.shown
+        // The wait for the data folder is part of the same time.
+        let waited = (ContinuousClock.now - beganAt) / .milliseconds(1)
         options.ownerWait = OwnerWait(
-            milliseconds: settings.waitsForData,
+            milliseconds: max(0, settings.waitsForData - Int64(waited)),
             waits: { owner in
                 log.notice(
                     "waiting for the database, which another ringline owns",

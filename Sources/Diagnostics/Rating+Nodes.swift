@@ -8,13 +8,16 @@ package struct ListedNode: Equatable {
     package let version: String
     /// How long ago the node last renewed its entry, in milliseconds.
     package let unseen: Int64
+    /// Digests of the settings with which the node was started, by name.
+    package let settings: [String: String]
 
     /// Creates an entry of these parts.
-    package init(id: String, address: String, version: String, unseen: Int64) {
+    package init(id: String, address: String, version: String, unseen: Int64, settings: [String: String] = [:]) {
         self.id = id
         self.address = address
         self.version = version
         self.unseen = unseen
+        self.settings = settings
     }
 
     /// Whether the node has renewed its entry in the last 5 s.
@@ -75,6 +78,25 @@ extension Rating {
         let subject = "nodes"
         guard count > maximumNodes else { return .ok(subject, count == 1 ? "only this one" : "\(count) with this one") }
         return .error(subject, "\(count) with this one: more than \(maximumNodes)", fix: "run fewer nodes")
+    }
+
+    /// Compares the settings of the living nodes; returns `nil` if there are not two that tell theirs.
+    package static func nodeSettings(_ nodes: [ListedNode]) -> Finding? {
+        let living = nodes.filter { $0.isAlive && !$0.settings.isEmpty }
+        guard living.count > 1 else { return nil }
+        var differing: [String] = []
+        for name in Set(living.flatMap(\.settings.keys)).sorted() {
+            let groups = Dictionary(grouping: living) { $0.settings[name] ?? "" }
+                .values.map { $0.map(\.address).sorted().joined(separator: ", ") }.sorted()
+            if groups.count > 1 { differing.append("\(name) (\(groups.joined(separator: " | ")))") }
+        }
+        let subject = "node settings"
+        guard !differing.isEmpty else { return .ok(subject, "the same on the \(living.count) running nodes") }
+        return .error(
+            subject,
+            "these differ between the running nodes, so a call depends on its node: \(differing.joined(separator: "; "))",
+            fix: "give all nodes the same values and files, compare with 'ringline config' on each, and restart them"
+        )
     }
 
     /// Rates another node; `fault` says why no connection to it can be made, `ours` is the version of this ringline.

@@ -10,6 +10,8 @@ public struct DatabaseNode: Equatable, Sendable {
     public let address: String
     /// The version of the node's ringline.
     public let version: String
+    /// Digests of the settings with which the node was started, by name; empty = the node tells none.
+    public let settings: [String: String]
     /// How long ago the node has said that it runs, in milliseconds, by the database's clock; it does so every second.
     ///
     /// A node that was killed stays in the table for a day.
@@ -29,10 +31,16 @@ extension DatabaseNode {
                 machine: row.text(1),
                 address: row.text(2),
                 version: row.text(3),
+                settings: digests(row.text(6)),
                 seenMillisecondsAgo: row.int64(4),
                 isOwner: row.int64(5) != 0
             )
         }
+    }
+
+    private static func digests(_ text: String) -> [String: String] {
+        let lines = text.split(separator: "\n").map { $0.split(separator: " ", maxSplits: 1) }
+        return Dictionary(lines.compactMap { $0.count == 2 ? (String($0[0]), String($0[1])) : nil }) { $1 }
     }
 
     private static let query = SQL(
@@ -40,7 +48,7 @@ extension DatabaseNode {
         """
         SELECT n.id, machine, n.address, version,
             greatest(0, (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::bigint),
-            EXISTS (SELECT FROM owner o WHERE slot = 0 AND o.node_id = n.id AND NOT released)
+            EXISTS (SELECT FROM owner o WHERE slot = 0 AND o.node_id = n.id AND NOT released), settings
         FROM node n ORDER BY seen_at DESC, n.id
         """
     )

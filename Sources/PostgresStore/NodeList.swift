@@ -9,13 +9,15 @@ enum NodeList {
         let machine: String
         let address: String
         let version: String
+        /// Returns the digests of the node's settings, one `name digest` per line.
+        let settings: @Sendable (_ secret: [UInt8]) -> String
     }
 
     /// Returns the steps that enter a node into the list, or say that it still runs, and that delete the nodes that
-    /// nobody has seen for a day.
-    static func enter(_ entry: Entry) -> [Connection.Step] {
+    /// nobody has seen for a day; `settings` = the digests of the node's settings.
+    static func enter(_ entry: Entry, settings: String) -> [Connection.Step] {
         var parameters = Parameters()
-        for text in [entry.id.text, entry.machine, entry.address, entry.version] { parameters.add(text) }
+        for text in [entry.id.text, entry.machine, entry.address, entry.version, settings] { parameters.add(text) }
         return [Connection.Step(enter, parameters), Connection.Step(forget)]
     }
 
@@ -61,8 +63,10 @@ enum NodeList {
     private static let enter = SQL(
         "enter node",
         """
-        INSERT INTO node (id, machine, address, version, seen_at) VALUES ($1, $2, $3, $4, clock_timestamp())
-        ON CONFLICT (id) DO UPDATE SET machine = $2, address = $3, version = $4, seen_at = clock_timestamp()
+        INSERT INTO node (id, machine, address, version, settings, seen_at)
+        VALUES ($1, $2, $3, $4, $5, clock_timestamp())
+        ON CONFLICT (id) DO UPDATE
+        SET machine = $2, address = $3, version = $4, settings = $5, seen_at = clock_timestamp()
         """
     )
 

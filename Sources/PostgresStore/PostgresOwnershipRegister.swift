@@ -17,6 +17,8 @@ public final class PostgresOwnershipRegister: OwnershipRegister {
     ///   - node: The id of this run of the node.
     ///   - address: The address at which the node accepts links of other nodes: host and port.
     ///   - version: The version of this ringline, which the list of nodes shows to operators.
+    ///   - settings: Returns digests of this node's settings, one `name digest` per line, from the nodes' secret; the
+    ///     list shows them, so that operators can compare the nodes.
     ///   - storeReport: Called with the reports of the stores that claims open; see
     ///     ``PostgresCallStore/init(_:report:)``.
     ///   - report: Called with the reports of the register, on its threads. `report` must not wait for the register,
@@ -26,10 +28,17 @@ public final class PostgresOwnershipRegister: OwnershipRegister {
         node: NodeID,
         address: String,
         version: String,
+        settings: @escaping @Sendable (_ secret: [UInt8]) -> String = { _ in "" },
         storeReport: @escaping @Sendable (StoreReport) -> Void,
         report: @escaping @Sendable (OwnershipReport) -> Void
     ) {
-        let entry = NodeList.Entry(id: node, machine: options.node, address: address, version: version)
+        let entry = NodeList.Entry(
+            id: node,
+            machine: options.node,
+            address: address,
+            version: version,
+            settings: settings
+        )
         register = RegisterThread(options, entry, storeReport: storeReport, report: report)
     }
 

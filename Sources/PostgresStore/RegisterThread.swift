@@ -46,9 +46,10 @@ final class RegisterThread: Sendable {
     func start() throws(StoreFailure) -> [UInt8] {
         try thread.start(named: "node register") { opened throws(StoreFailure) in
             let secret = try self.enter()
+            let settings = self.entry.settings(secret)
             let claims = try self.thread.threads.run(named: "node claims") { self.serveClaims() }
             opened(secret)
-            self.serve()
+            self.serve(settings)
             claims.join()
         }
     }
@@ -76,13 +77,13 @@ final class RegisterThread: Sendable {
         let connection = try wait.connection(for: .commits)
         try Schema.prepare(connection, options) { wait.isOver }
         let secret = try NodeList.secret(on: connection, options)
-        do throws(PostgresError) { try connection.run(NodeList.enter(entry)) } catch {
+        do throws(PostgresError) { try connection.run(NodeList.enter(entry, settings: entry.settings(secret))) } catch {
             throw StoreFailure(error, options)
         }
         return secret
     }
 
-    private func serve() {
+    private func serve(_ settings: String) {
         let connection = RegisterConnection(options, wakeUp)
         var seenAt = ContinuousClock.now
         while true {
@@ -103,7 +104,9 @@ final class RegisterThread: Sendable {
             guard .now >= seenAt + Self.interval else { continue }
             seenAt = .now
             // The next attempt is a second later. The other nodes learn of a failure that lasts from their own links.
-            _ = try? connection.run { link throws(PostgresError) in try link.run(NodeList.enter(entry)) }
+            _ = try? connection.run { link throws(PostgresError) in
+                try link.run(NodeList.enter(entry, settings: settings))
+            }
         }
     }
 

@@ -14,7 +14,7 @@ enum Schema {
     /// The version of the schema after all migrations.
     static var version: Int64 { Int64(migrations.count) }
 
-    static let migrations = [version1, version2]
+    static let migrations = [version1, version2, version3]
 
     /// The key of the advisory lock under which the tables are created and migrated ("ringline" in ASCII).
     static let lock = Int64(bitPattern: 0x7269_6E67_6C69_6E65)
@@ -195,6 +195,15 @@ enum Schema {
             name  text  PRIMARY KEY,
             value bytea NOT NULL                      -- 'nodes': 32 random bytes with which nodes prove who they are
         );
+        """
+    )
+
+    /// The nodes' settings, so that an operator sees which of them differ.
+    private static let version3 = SQL(
+        "schema 3",
+        """
+        ALTER TABLE node
+            ADD COLUMN settings text NOT NULL DEFAULT '';  -- one 'name digest' per line; '' = the node tells none
         """
     )
 

@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import Diagnostics
+@testable import ringline
 
 @Suite("The doctor's findings about nodes")
 struct NodeDoctorTests {
@@ -29,6 +30,36 @@ struct NodeDoctorTests {
 
     @Test("There are at most eight nodes", arguments: [(1, .ok), (8, .ok), (9, .error)] as [(Int, Finding.Grade)])
     func count(_ count: Int, _ grade: Finding.Grade) { #expect(Rating.nodeCount(count).grade == grade) }
+
+    @Test("Settings that differ between running nodes are named, with the nodes")
+    func settings() throws {
+        func node(_ address: String, _ settings: [String: String], unseen: Int64 = 0) -> ListedNode {
+            ListedNode(id: address, address: address, version: "1", unseen: unseen, settings: settings)
+        }
+        let same = ["ring-timeout": "a", "jwt-secret-file": "b"]
+        #expect(Rating.nodeSettings([node("x:1", same)]) == nil)
+        #expect(Rating.nodeSettings([node("x:1", same), node("y:1", [:])]) == nil, "an older node tells none")
+        #expect(Rating.nodeSettings([node("x:1", same), node("y:1", same)])?.grade == .ok)
+        let gone = node("z:1", ["ring-timeout": "q"], unseen: 9_000)
+        #expect(Rating.nodeSettings([node("x:1", same), node("y:1", same), gone])?.grade == .ok)
+        let other = node("z:1", ["ring-timeout": "c", "jwt-secret-file": "b"])
+        let finding = try #require(Rating.nodeSettings([node("x:1", same), other, node("y:1", same)]))
+        #expect(finding.grade == .error && finding.text.contains("ring-timeout (x:1, y:1 | z:1)"))
+        #expect(!finding.text.contains("jwt-secret-file"))
+    }
+
+    @Test("The digests of settings differ with a value, and do not show it")
+    func digests() {
+        func digests(_ values: [String], secret: String = "s") -> String {
+            SharedSetting.digests(of: [SharedSetting(name: "turn-url", values: values)], secret: Array(secret.utf8))
+        }
+        #expect(digests(["turn:a", "turn:b"]) == digests(["turn:a", "turn:b"]))
+        #expect(digests(["turn:a"]) != digests(["turn:b"]))
+        #expect(digests(["ab", "c"]) != digests(["a", "bc"]))
+        #expect(digests([]) != digests([""]))
+        #expect(digests(["turn:a"]) != digests(["turn:a"], secret: "t"))
+        #expect(digests(["turn:a"]).hasPrefix("turn-url ") && digests(["turn:a"]).utf8.count == 20)
+    }
 
     @Test("Another node is an error if it runs and cannot be reached, and a warning if its version differs")
     func others() {

@@ -4,6 +4,7 @@ import threading
 
 import httpx
 import pytest
+from test_command_line import run
 from waiting import eventually
 
 
@@ -57,3 +58,29 @@ def test_every_node_is_not_ready_while_the_owners_database_stands_still(make_clu
     for node in cluster.nodes:
         node.database_hop.heal()
     cluster.ready(20)
+
+
+def test_the_doctor_says_which_settings_differ_between_which_nodes(make_cluster, tmp_path):
+    cluster = make_cluster()
+    node = cluster.edges()[0]
+
+    def doctor() -> str:
+        result = run("doctor", *node.folder_options, *node.options, "--listen", "127.0.0.1:0")
+        return next(line for line in (result.stdout + result.stderr).splitlines() if "node settings" in line)
+
+    eventually(lambda: "the same on the 3 running nodes" in doctor(), 8, doctor)
+    # A copy of a file, and another order of values, is no difference.
+    copy = tmp_path / "copy"
+    copy.write_bytes(cluster.secret)
+    copy.chmod(0o600)
+    node.terminate()
+    assert node.exit_code(15) == 0
+    node.options[node.options.index("--jwt-secret-file") + 1] = str(copy)
+    node.options += ["--ring-timeout", "33", "--loops", "2"]
+    node.start()
+    cluster.ready()
+    others = sorted(f"127.0.0.1:{other.link_hop.port}" for other in cluster.nodes if other is not node)
+    own = f"127.0.0.1:{node.link_hop.port}"
+    shown = " | ".join(sorted([", ".join(others), own]))
+    eventually(lambda: f"ring-timeout ({shown})" in doctor(), 8, doctor)
+    assert doctor().startswith("error") and "jwt-secret-file" not in doctor() and "loops" not in doctor()

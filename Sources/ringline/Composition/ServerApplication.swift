@@ -184,6 +184,7 @@ struct ServerApplication {
             node: id,
             address: nodes.address.text,
             version: Version.text,
+            settings: { [settings] secret in SharedSetting.digests(of: settings.shared, secret: secret) },
             storeReport: { [weak gateway] report in gateway?.take(report) },
             report: { [weak gateway] report in gateway?.take(report) }
         )

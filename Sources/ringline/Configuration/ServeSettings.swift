@@ -22,6 +22,8 @@ struct ServeSettings {
     let leaseMilliseconds: Int64
     /// The settings of one node of several; `nil` = this server owns its store alone.
     let nodes: NodeSettings?
+    /// The settings that must be the same on all nodes.
+    let shared: [SharedSetting]
     /// The longest wait for another server to release the data folder or the database, in milliseconds.
     let waitsForData: Int64
     let jwtSecretFile: String?
@@ -81,6 +83,7 @@ struct ServeSettings {
         }
         leaseMilliseconds = try NodeSettings.lease(source, store: store)
         nodes = try NodeSettings(source, store: store, leaseMilliseconds: leaseMilliseconds)
+        shared = try SharedSetting.all(source)
         waitsForData = try source.value("wait-for-data") == "0" ? 0 : source.milliseconds("wait-for-data")
         jwtSecretFile = try source.value("jwt-secret-file")
         jwtPublicKeyFile = try source.value("jwt-public-key-file")

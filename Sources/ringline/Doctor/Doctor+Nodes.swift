@@ -22,6 +22,7 @@ extension Doctor {
             )
         )
         guard let listed else { return findings }
+        if let finding = Rating.nodeSettings(listed) { findings.append(finding) }
         // A node that was killed stays in the list for a day. So a node that was started again is there twice; the newest
         // entry of an address comes first.
         var known: Set = [address]
@@ -41,7 +42,13 @@ extension Doctor {
     /// Reads the database's list of nodes.
     static func listedNodes(_ inspector: DatabaseInspector) throws(StoreFailure) -> [ListedNode] {
         try inspector.nodes().map {
-            ListedNode(id: $0.id, address: $0.address, version: $0.version, unseen: $0.seenMillisecondsAgo)
+            ListedNode(
+                id: $0.id,
+                address: $0.address,
+                version: $0.version,
+                unseen: $0.seenMillisecondsAgo,
+                settings: $0.settings
+            )
         }
     }
 }

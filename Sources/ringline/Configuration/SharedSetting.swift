@@ -1,0 +1,54 @@
+import Crypto
+import Identity
+
+/// A setting that must be the same on all nodes, because a call would otherwise go differently on each.
+struct SharedSetting: Equatable {
+    let name: String
+    let values: [String]
+    /// Whether the value is the path of a file whose contents must be the same; its path may differ.
+    var namesFile: Bool { Self.files.contains(name) }
+
+    /// The settings that may differ: addresses, files and limits of the machine itself.
+    private static let own: Set<String> = [
+        "listen", "admin-listen", "data", "store", "store-password-file", "wait-for-data", "node-listen",
+        "node-address",
+        "jwks-ca-file", "apns-ca-file", "tls-cert", "tls-key", "max-connections", "trusted-proxy", "loops", "log-level",
+        "log-format", "audit-log",
+    ]
+    private static let files: Set<String> = [
+        "jwt-secret-file", "jwt-public-key-file", "jwks-file", "apns-key-file", "turn-secret-file",
+    ]
+
+    /// Returns all settings that must be the same, in the order of the documentation.
+    static func all(_ source: SettingsSource) throws(UsageError) -> [SharedSetting] {
+        var all: [SharedSetting] = []
+        for setting in Setting.all where !own.contains(setting.name) {
+            // The order of repeated values, such as origins, has no meaning.
+            all.append(SharedSetting(name: setting.name, values: try source.values(setting.name).sorted()))
+        }
+        return all
+    }
+
+    /// Returns the digests of settings, one `name digest` per line, for the database's list of nodes.
+    ///
+    /// The digests are keyed with the nodes' secret and 8 bytes long: they tell equal values from different ones, and
+    /// reveal none to somebody who can read the list only.
+    static func digests(of settings: [SharedSetting], secret: [UInt8]) -> String {
+        let key = HMACSHA256.code(of: Array("ringline settings".utf8), key: secret)
+        return settings.map { setting in
+            let code = HMACSHA256.code(of: setting.digestedBytes, key: key)
+            return "\(setting.name) \(Base64URL.encode(Array(code.prefix(8))))"
+        }.joined(separator: "\n")
+    }
+
+    private var digestedBytes: [UInt8] {
+        var bytes = Array(name.utf8)
+        for value in values {
+            // A file that cannot be read has ended the start already.
+            let content = namesFile ? (try? SecretFile.read(value)) ?? [] : Array(value.utf8)
+            // The length keeps apart values that together have the same bytes.
+            bytes += Array(" \(content.count) ".utf8) + content
+        }
+        return bytes
+    }
+}

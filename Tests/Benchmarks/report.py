@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import sys
 
+import report_nodes
 from servers import NAMES
 
 FAULTS = ["lost", "duplicated", "out_of_order", "foreign", "unacked", "errors", "gone"]
@@ -29,7 +30,10 @@ def gist(result):
         return f"FAILED: {result['failed']}"
     keys = ["cpu_us_per_message", "allocations_per_message", "rss_bytes_per_session", "cpu_us_per_connect"]
     keys += ["cpu_us_per_call", "back_seconds"]
+    keys += ["owner_cpu_us_per_message", "busiest_thread_us_per_message", "busiest_thread_us_per_connect"]
     text = ", ".join(f"{key} {result[key]:g}" for key in keys if key in result)
+    if "through_us" in result:
+        text += f"through {result['through_us']}"
     faults = ", ".join(f"{key} {result[key]}" for key in FAULTS if result.get(key))
     return f"{text} ({result['took']} s)" + (f" FAULTS: {faults}" if faults else "")
 
@@ -40,11 +44,11 @@ class Medians:
         self.servers = [name for name in NAMES if any(r["server"] == name for r in self.results)]
         self.scenarios = list(dict.fromkeys(r["scenario"] for r in self.results))
 
-    def get(self, scenario, server, *path):
-        """Returns the median over the rounds, or None if there are no values."""
+    def get(self, scenario, server, *path, turn=None):
+        """Returns the median over the rounds, or the value of one round; None if there is no value."""
         values = []
         for result in self.results:
-            if result["scenario"] != scenario or result["server"] != server:
+            if result["scenario"] != scenario or result["server"] != server or turn not in (None, result["round"]):
                 continue
             value = result
             for key in path:
@@ -187,13 +191,13 @@ def live_table(medians):
 
 
 def targets(medians):
-    """Returns the performance targets, each as (name, measured value, limit, unit)."""
+    """Returns the performance targets, each as (name, measured value, limit, unit, whether it is the least value)."""
     memory, sqlite = "ringline-memory", "ringline-sqlite"
     message, found = "cpu_us_per_message", []
 
-    def add(what, value, limit, unit):
+    def add(what, value, limit, unit, is_least=False):
         if value is not None:
-            found.append((what, value, limit, unit))
+            found.append((what, value, limit, unit, is_least))
 
     add("CPU per message, in memory, to the limit", medians.ratio("throughput", memory, "epoll", message), 2.0, "×")
     add("CPU per message, SQLite, to the limit", medians.ratio("throughput", sqlite, "epoll", message), 3.0, "×")
@@ -213,9 +217,6 @@ def targets(medians):
         heap = medians.get("allocations", name, "loop_allocations_per_message")
         add(f"allocations per message on the loop ({name})", heap, 2.1, "")
         add(f"an idle TLS session ({name})", secure / 1024 if secure is not None else None, 30, "KiB")
-    postgres = "ringline-postgres"
-    add("CPU per message, PostgreSQL, to SQLite", medians.ratio("throughput", postgres, sqlite, message), 1.15, "×")
-    add("ack p99 at 10,000 msg/s, PostgreSQL, to SQLite", medians.ratio("rate-10000", postgres, sqlite, "ack_us", "p99"), 2.0, "×")
     ack = medians.get("rate-10000", sqlite, "ack_us", "p99")
     add("ack p99 at 10,000 msg/s, SQLite", ack / 1000 if ack is not None else None, 10.0, "ms")
     sizes = sorted(int(s.split("-")[1]) for s in medians.scenarios if s.startswith("growth-") and "idle" not in s)
@@ -236,6 +237,7 @@ def targets(medians):
         for name in (memory, sqlite):
             small, large = medians.get(f"live-{live[0]}", name, message), medians.get(f"live-{live[-1]}", name, message)
             add(f"CPU per message beside {live[-1]:,} live calls, to {live[0]} ({name})", large / small if small and large else None, 1.2, "×")
+    report_nodes.targets(medians, add)
     return found
 
 
@@ -264,8 +266,12 @@ def markdown(record):
     if load > 1:
         lines += [f"**The machine was not quiet: its load was {load:.1f} at the start. Ratios may hold, figures and latencies do not.**", ""]
     lines += cost_tables(medians) + latency_table(medians) + allocation_table(medians) + tls_table(medians) + loops_table(medians) + storm_table(medians) + growth_table(medians) + live_table(medians)
-    rows = [[what, f"{number(value, 2)} {unit}".strip(), f"≤ {limit:g} {unit}".strip(), "met" if value <= limit else "**missed**"]
-            for what, value, limit, unit in targets(medians)]
+    lines += report_nodes.tables(medians, number, table)
+    rows = []
+    for what, value, limit, unit, is_least in targets(medians):
+        is_met = value >= limit if is_least else value <= limit
+        rows.append([what, f"{number(value, 2)} {unit}".strip(), f"{'≥' if is_least else '≤'} {limit:g} {unit}".strip(),
+                     "met" if is_met else "**missed**"])
     if rows:
         lines += table(["target", "measured", "wanted", ""], rows)
     faults = fault_lines(medians)

@@ -1,5 +1,6 @@
 """The measured servers: how each is built, started and ended."""
 
+import functools
 import os
 import re
 import selectors
@@ -28,12 +29,20 @@ NAMES = {
     "node-ws": ("a plain Node `ws` relay", "plain"),
     "ringline-memory": ("Ringline, `--data :memory:`", "ringline"),
     "ringline-sqlite": ("Ringline, SQLite", "ringline"),
-    # This takes part only if --servers names it.
+    # Those with a database take part only in the scenarios `nodes-…`, or if --servers names them.
     "ringline-postgres": ("Ringline, PostgreSQL", "ringline"),
+    "ringline-nodes-2": ("two nodes", "ringline"),
+    "ringline-nodes-3": ("three nodes, no clients at the owner", "ringline"),
+    "ringline-nodes-3-even": ("three nodes", "ringline"),
+    "ringline-nodes-4": ("four nodes", "ringline"),
+    "ringline-nodes-4-edges": ("four nodes, no clients at the owner", "ringline"),
+    "ringline-sqlite-before": ("Ringline, SQLite, the binary of `--before`", "ringline"),
     # These take part only in the scenarios `loops-…`, or if --servers names them.
     "ringline-memory-2": ("Ringline, `--data :memory:`, 2 loops", "ringline"),
     "ringline-sqlite-2": ("Ringline, SQLite, 2 loops", "ringline"),
 }
+# The servers that take part only in scenarios that name them, or if --servers does.
+NAMED_ONLY = [name for name in NAMES if name.startswith("ringline-") and name not in ("ringline-memory", "ringline-sqlite")]
 
 
 def install(packages):
@@ -93,7 +102,17 @@ class PostgresServer:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         if self.process.stdout.readline() != b"ready\n":
             raise RuntimeError("PostgreSQL did not start; is the package postgresql installed?")
-        self.url = f"postgres://ring@127.0.0.1:{port}/postgres"
+        self.address = f"postgres://ring@127.0.0.1:{port}"
+        self.databases = 0
+
+    def new_database(self):
+        """Creates a database and returns its URL."""
+        self.databases += 1
+        name = f"bench{self.databases}"
+        psql = sorted(Path("/usr/lib/postgresql").glob("*/bin/psql"))[-1]
+        command = [psql, "-Xq", "-d", f"{self.address}/postgres", "-c", f"CREATE DATABASE {name} TEMPLATE template0"]
+        subprocess.run(command, check=True)
+        return f"{self.address}/{name}"
 
     def close(self):
         self.process.stdin.close()
@@ -101,17 +120,38 @@ class PostgresServer:
         self.process.stdout.close()
 
 
+@functools.cache
+def postgres():
+    """Returns the PostgreSQL server of all measurements, which starts at its first use."""
+    return PostgresServer()
+
+
+def end_postgres():
+    if postgres.cache_info().currsize:
+        postgres().close()
+        postgres.cache_clear()
+
+
 class Server:
     """A server on a free port of 127.0.0.1; a context manager that ends it."""
 
-    def __init__(self, name, ringline, *extra, counts_allocations=False):
-        self.name, self.ringline, self.extra = name, ringline, extra
+    def __init__(self, name, ringline, *extra, counts_allocations=False, label=None, store=None, secret=None):
+        self.name, self.ringline, self.extra, self.label = name, ringline, extra, label or name
         self.folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=BUILT))
         self.allocations = self.folder / "allocations" if counts_allocations else None
-        self.secret = self.folder / "secret"
-        self.secret.write_text(os.urandom(24).hex())
-        self.postgres = PostgresServer() if name == "ringline-postgres" else None
+        self.secret = secret or self.folder / "secret"
+        if not secret:
+            self.secret.write_text(os.urandom(24).hex())
+        self.store = postgres().new_database() if name == "ringline-postgres" else store
         self.start()
+
+    @property
+    def ports(self):
+        return [self.port]
+
+    @property
+    def pids(self):
+        return [self.process.pid]
 
     def start(self):
         name = self.name
@@ -132,13 +172,13 @@ class Server:
             data = ":memory:" if name.startswith("ringline-memory") else self.folder / "data"
             command = [self.ringline, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]
             command += ["--data", data, "--jwt-secret-file", self.secret, *self.extra]
-            command += ["--store", self.postgres.url] if self.postgres else []
+            command += ["--store", self.store] if self.store else []
             # Each pair calls as often as it can, so there must be no limit on rings.
             command += ["--rings-per-pair", "0", "--rings-per-callee", "0"]
-            command += ["--loops", "2"] if name.endswith("-2") else []
+            command += ["--loops", "2"] if name in ("ringline-memory-2", "ringline-sqlite-2") else []
         if self.allocations:
             environment |= {"LD_PRELOAD": str(BUILT / "allocations.so"), "COUNT_ALLOCATIONS_IN": str(self.allocations)}
-        self.log = open(BUILT / f"{name}.log", "wb")
+        self.log = open(BUILT / f"{self.label}.log", "wb")
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=self.log)
         try:
             self.port = self._port()
@@ -193,8 +233,6 @@ class Server:
             self.process.wait()
         self.process.stdout.close()
         self.log.close()
-        if self.postgres:
-            self.postgres.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self):

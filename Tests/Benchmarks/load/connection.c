@@ -16,7 +16,7 @@
 enum { EVENTS = 256, INPUT_BYTES = 1 << 18, SOURCES = 200 };
 
 Behaviour behaviour;
-int opening, closing;
+int opening, closing, firstNode;
 static int poller;
 static char input[INPUT_BYTES + 1];
 static uint64_t arrivedAt; // the time at which the current bytes were read
@@ -27,6 +27,11 @@ void startLoop(void) {
     if (poller < 0) die("epoll: %s", strerror(errno));
 }
 
+// The two sides of a pair are on successive nodes, and successive pairs begin at successive nodes.
+static int nodeOf(const Connection *c) {
+    return firstNode + (int)((c->number + (c->side == CALLEE)) % (uint32_t)(options.portCount - firstNode));
+}
+
 void openConnection(Connection *c, Side side, uint32_t number, uint32_t batch) {
     Talk *talk = c->talk;
     memset(c, 0, sizeof *c);
@@ -34,6 +39,7 @@ void openConnection(Connection *c, Side side, uint32_t number, uint32_t batch) {
     c->side = side;
     c->number = number;
     c->batch = batch;
+    c->node = nodeOf(c);
     c->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (c->fd < 0) die("socket: %s (raise ulimit -n)", strerror(errno));
     int one = 1;
@@ -42,7 +48,7 @@ void openConnection(Connection *c, Side side, uint32_t number, uint32_t batch) {
     // Use many source addresses, so that neither the ports of one address nor a limit by address is exhausted.
     static uint32_t source;
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001u + source++ % SOURCES)};
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)options.port),
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)options.ports[c->node]),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     if (bind(c->fd, (struct sockaddr *)&from, sizeof from)) die("bind: %s", strerror(errno));
     if (connect(c->fd, (struct sockaddr *)&to, sizeof to) && errno != EINPROGRESS) die("connect: %s", strerror(errno));
@@ -63,8 +69,9 @@ static void forget(Connection *c) {
 }
 
 static void lose(Connection *c, const char *why) {
-    faults.gone++;
-    if (shown++ < 3) fprintf(stderr, "load: session %u of batch %u is gone: %s\n", c->number, c->batch, why);
+    bool isExpected = behaviour.expects && behaviour.expects(c);
+    faults.gone += !isExpected;
+    if (!isExpected && shown++ < 3) fprintf(stderr, "load: session %u of batch %u is gone: %s\n", c->number, c->batch, why);
     forget(c);
     if (behaviour.closed) behaviour.closed(c);
 }

@@ -47,7 +47,7 @@ size_t upgradeRequest(const Connection *c, char *out, size_t size) {
     return checked(snprintf(out, size,
                        "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n%s\r\n",
-                       path, options.port, credentials),
+                       path, options.ports[c->node], credentials),
         size);
 }
 

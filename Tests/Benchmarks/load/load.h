@@ -18,6 +18,7 @@ enum {
     BURST_PER_SIDE = 190,   // sent at any rate: Ringline allows a connection 200 at once, then 50 a second
     SEEN_WORDS = 4,         // 64-bit words with a bit for each of MOST_PER_SIDE candidates
     LARGEST_MESSAGE = 4096, // the largest message that the generator sends
+    MOST_NODES = 8,         // the servers that can be measured together
 };
 
 typedef enum { CONNECTING, UPGRADING, GREETING, OPEN, CLOSING, GONE } Phase;
@@ -34,6 +35,8 @@ typedef struct Talk {
     bool described;                  // the other side's offer or answer has been received
     bool ended;                      // the other side's end has been received (callees only)
     uint32_t otherAcks;              // acks of offer, answer and end
+    uint32_t probe;                  // the number of the first candidate after the owner's death; 0: none
+    bool hasReturned;                // its connection was closed after the owner's death
 } Talk;
 
 typedef struct Connection {
@@ -42,6 +45,7 @@ typedef struct Connection {
     Side side;
     uint32_t number; // the number of the pair, or of the single connection
     uint32_t batch;  // part of all names, so that each batch has names of its own
+    int node;        // the index in `options.ports` of the server that it is connected to
     Talk *talk;      // NULL for connections that only stay open
     char *rest;      // the beginning of a frame that is incomplete; NULL if there is none
     size_t restLength;
@@ -53,11 +57,13 @@ typedef struct Options {
     const char *scenario;
     bool tls;
     bool ringline; // whether the dialect is Ringline's, not that of the plain relays
-    int port;
-    long pid;
+    // Several servers are the nodes of one cluster. Connections are spread over the ports, see `nodeOf`.
+    int ports[MOST_NODES], portCount;
+    long pids[MOST_NODES]; // the first one is that of the owner
+    int pidCount;
     const char *secretFile, *allocationsFile;
     int idle, pairs, window, messages, batches, warmup, connects, atOnce, calls;
-    double rate, seconds;
+    double rate, seconds, spread;
 } Options;
 
 // Counts that must be zero in every run.
@@ -73,11 +79,13 @@ extern uint32_t runName; // part of all names, so that runs on the same data fol
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t nowNs(void);
 
-// server.c -- measurements of the server from outside
+// server.c -- measurements of the server from outside; of several servers, the sums
 uint64_t serverCpuNs(void);
+uint64_t ownerCpuNs(void);
 uint64_t ownCpuNs(void);
 void watchThreads(void);
 uint64_t busiestThreadNs(void);
+uint64_t ownerThreadNs(void);
 void serverMemory(uint64_t *rss, uint64_t *pss);
 double machineLoad(void);
 typedef struct Allocations {
@@ -117,9 +125,11 @@ typedef struct Behaviour {
     void (*opened)(Connection *); // it has received its greeting
     void (*text)(Connection *, Kind, const char *text, size_t length, uint64_t at);
     void (*closed)(Connection *); // after CLOSING, or when the server has closed it
+    bool (*expects)(Connection *); // whether it is no fault that the server has closed it; may be NULL
 } Behaviour;
 extern Behaviour behaviour;
 extern int opening, closing; // the numbers of handshakes and closes under way
+extern int firstNode;       // new connections go to the nodes from this index on
 void startLoop(void);
 void openConnection(Connection *, Side, uint32_t number, uint32_t batch);
 void closeConnection(Connection *); // orderly, by a close frame
@@ -167,6 +177,7 @@ void churnScenario(void);
 void callsScenario(void);
 void stormScenario(void);
 void liveScenario(void);
+void takeOverScenario(void);
 Connection *openIdle(uint32_t count); // opens connections that only stay open during a scenario; NULL if count is 0
 // adds the idle connections that the server has dropped to `faults.gone`, if that is 0
 void countIdle(Connection *, uint32_t count);

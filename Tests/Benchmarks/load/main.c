@@ -12,9 +12,9 @@
 #include <time.h>
 
 Options options = {
-    .port = 8080, .idle = 0, .pairs = 100, .window = 4, .messages = BURST_PER_SIDE, .batches = 3, .warmup = 1,
+    .ports = {8080}, .portCount = 1, .idle = 0, .pairs = 100, .window = 4, .messages = BURST_PER_SIDE, .batches = 3, .warmup = 1,
     .connects = 4000, .atOnce = 64, .rate = 2000, .seconds = 4,
-    .calls = 1000,
+    .calls = 1000, .spread = 5,
 };
 Faults faults;
 uint32_t runName;
@@ -40,7 +40,7 @@ static const struct {
 } scenarios[] = {
     {"throughput", throughputScenario}, {"rate", rateScenario},   {"idle", idleScenario},
     {"churn", churnScenario},           {"calls", callsScenario}, {"storm", stormScenario},
-    {"live", liveScenario},
+    {"live", liveScenario},             {"take-over", takeOverScenario},
 };
 
 static int count(const char *text, int least) {
@@ -50,19 +50,32 @@ static int count(const char *text, int least) {
     return (int)value;
 }
 
+// Reads numbers with commas between them; returns how many there are.
+static int list(char *text, void (*add)(int at, int value)) {
+    int at = 0;
+    for (char *one = strtok(text, ","); one; one = strtok(NULL, ",")) {
+        if (at == MOST_NODES) die("at most %d servers", MOST_NODES);
+        add(at++, count(one, 1));
+    }
+    return at;
+}
+
+static void addPort(int at, int value) { options.ports[at] = value; }
+static void addPid(int at, int value) { options.pids[at] = value; }
+
 static void readOptions(int argc, char **argv) {
     static const struct option known[] = {
         {"port", 1, 0, 'p'},  {"pid", 1, 0, 'P'},      {"dialect", 1, 0, 'd'}, {"secret", 1, 0, 's'},
         {"idle", 1, 0, 'i'},  {"pairs", 1, 0, 'n'},    {"window", 1, 0, 'w'},  {"messages", 1, 0, 'm'},
         {"batches", 1, 0, 'b'}, {"warmup", 1, 0, 'u'}, {"connects", 1, 0, 'c'}, {"at-once", 1, 0, 'a'},
         {"rate", 1, 0, 'r'},  {"seconds", 1, 0, 't'},  {"calls", 1, 0, 'C'}, {"tls", 0, 0, 'T'},
-        {"allocations", 1, 0, 'A'},
+        {"allocations", 1, 0, 'A'}, {"spread", 1, 0, 'S'},
         {0, 0, 0, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (c) {
-        case 'p': options.port = count(optarg, 1); break;
-        case 'P': options.pid = count(optarg, 1); break;
+        case 'p': options.portCount = list(optarg, addPort); break;
+        case 'P': options.pidCount = list(optarg, addPid); break;
         case 'd':
             options.ringline = !strcmp(optarg, "ringline");
             if (!options.ringline && strcmp(optarg, "plain")) die("--dialect is ringline or plain");
@@ -81,12 +94,13 @@ static void readOptions(int argc, char **argv) {
         case 'C': options.calls = count(optarg, 1); break;
         case 'r': options.rate = strtod(optarg, NULL); break;
         case 't': options.seconds = strtod(optarg, NULL); break;
+        case 'S': options.spread = strtod(optarg, NULL); break;
         default: die("see README.md for the options");
         }
     }
-    if (optind != argc - 1) die("load SCENARIO --port N --pid N [--dialect ringline --secret FILE]; see README.md");
+    if (optind != argc - 1) die("load SCENARIO --port N,… --pid N,… [--dialect ringline --secret FILE]; see README.md");
     options.scenario = argv[optind];
-    if (!options.pid) die("--pid of the server is needed");
+    if (!options.pidCount || !options.portCount) die("--port and --pid of the server are needed");
     if (options.ringline && !options.secretFile) die("--secret is needed for Ringline's tokens");
     if (options.messages > MOST_PER_SIDE) die("--messages is at most %d", MOST_PER_SIDE);
     if (!(options.rate > 0) || !(options.seconds > 0)) die("--rate and --seconds are above 0");

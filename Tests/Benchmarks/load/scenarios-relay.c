@@ -7,7 +7,7 @@
 #include <time.h>
 
 typedef struct Sum {
-    uint64_t messages, acks, cpu, busiest, elapsed, own;
+    uint64_t messages, acks, cpu, ownerCpu, busiest, ownerThread, elapsed, own;
     Allocations allocations;
 } Sum;
 
@@ -25,12 +25,14 @@ static void runBatch(uint32_t batch, void (*send)(Batch *), Sum *sum) {
     lateness.count = sum->messages ? lateness.count : 0;
     Allocations before = serverAllocations();
     watchThreads();
-    uint64_t own = ownCpuNs(), cpu = serverCpuNs(), began = nowNs();
+    uint64_t own = ownCpuNs(), owner = ownerCpuNs(), cpu = serverCpuNs(), began = nowNs();
     send(&b);
     awaitCandidates(&b, 10);
     sum->elapsed += nowNs() - began;
     sum->cpu += serverCpuNs() - cpu;
+    sum->ownerCpu += ownerCpuNs() - owner;
     sum->busiest += busiestThreadNs();
+    sum->ownerThread += ownerThreadNs();
     sum->own += ownCpuNs() - own;
     Allocations after = serverAllocations();
     sum->allocations.calls += after.calls - before.calls;
@@ -63,6 +65,9 @@ static void report(Sum sum) {
         options.pairs, (unsigned long long)sum.messages, (unsigned long long)sum.acks, (double)sum.elapsed * 1e-9,
         messages / ((double)sum.elapsed * 1e-9), (double)sum.cpu * 1e-3 / messages, (double)sum.busiest * 1e-3 / messages,
         (double)sum.own * 1e-3 / messages);
+    if (options.pidCount > 1)
+        printf(",\"owner_cpu_us_per_message\":%.3f,\"owner_thread_us_per_message\":%.3f", (double)sum.ownerCpu * 1e-3 / messages,
+            (double)sum.ownerThread * 1e-3 / messages);
     if (options.allocationsFile)
         printf(",\"allocations_per_message\":%.2f,\"loop_allocations_per_message\":%.2f,\"allocated_bytes_per_message\":%.0f",
             (double)sum.allocations.calls / messages, (double)sum.allocations.loopCalls / messages,

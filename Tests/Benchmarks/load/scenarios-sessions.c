@@ -73,16 +73,20 @@ void churnScenario(void) {
     churn(300, 1);
     turnFor(0.3);
     watchThreads();
-    uint64_t own = ownCpuNs(), cpu = serverCpuNs(), began = nowNs();
+    uint64_t own = ownCpuNs(), owner = ownerCpuNs(), cpu = serverCpuNs(), began = nowNs();
     churn((uint32_t)options.connects, 2);
     double took = (double)(nowNs() - began) * 1e-9;
     own = ownCpuNs() - own;
     turnFor(0.1); // let the server finish the last closes
     cpu = serverCpuNs() - cpu;
+    owner = ownerCpuNs() - owner;
     printf(",\"connects\":%d,\"seconds\":%.3f,\"connects_per_second\":%.0f,\"cpu_us_per_connect\":%.2f"
            ",\"busiest_thread_us_per_connect\":%.2f,\"generator_cpu_us_per_connect\":%.2f",
         options.connects, took, options.connects / took, (double)cpu * 1e-3 / options.connects,
         (double)busiestThreadNs() * 1e-3 / options.connects, (double)own * 1e-3 / options.connects);
+    if (options.pidCount > 1)
+        printf(",\"owner_cpu_us_per_connect\":%.2f,\"owner_thread_us_per_connect\":%.2f", (double)owner * 1e-3 / options.connects,
+            (double)ownerThreadNs() * 1e-3 / options.connects);
     countIdle(idle, (uint32_t)options.idle);
 }
 

@@ -15,13 +15,20 @@
 
 // Returns the process's CPU clock: user and system time of all its threads, including ended ones, in nanoseconds.
 // It is the sum of the values in /proc/PID/task/*/schedstat. utime + stime in /proc/PID/stat has a resolution of 10 ms.
-uint64_t serverCpuNs(void) {
+static uint64_t cpuNs(long pid) {
     clockid_t clock;
     struct timespec t;
-    if (clock_getcpuclockid((pid_t)options.pid, &clock) || clock_gettime(clock, &t))
-        die("the server %ld has gone", options.pid);
+    if (clock_getcpuclockid((pid_t)pid, &clock) || clock_gettime(clock, &t)) die("the server %ld has gone", pid);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+
+uint64_t serverCpuNs(void) {
+    uint64_t sum = 0;
+    for (int i = 0; i < options.pidCount; i++) sum += cpuNs(options.pids[i]);
+    return sum;
+}
+
+uint64_t ownerCpuNs(void) { return cpuNs(options.pids[0]); }
 
 uint64_t ownCpuNs(void) {
     struct timespec t;
@@ -29,17 +36,17 @@ uint64_t ownCpuNs(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-enum { MOST_THREADS = 64 };
+enum { MOST_THREADS = 256 };
 static struct {
     long id;
     uint64_t ns;
 } threads[MOST_THREADS];
 static int threadCount;
 
-static uint64_t threadNs(const char *id) {
+static uint64_t threadNs(long pid, const char *id) {
     char path[320];
     unsigned long long ns = 0;
-    snprintf(path, sizeof path, "/proc/%ld/task/%s/schedstat", options.pid, id);
+    snprintf(path, sizeof path, "/proc/%ld/task/%s/schedstat", pid, id);
     FILE *file = fopen(path, "r");
     if (!file) return 0;
     if (fscanf(file, "%llu", &ns) != 1) ns = 0;
@@ -47,16 +54,15 @@ static uint64_t threadNs(const char *id) {
     return ns;
 }
 
-static uint64_t lookAtThreads(int isBeginning) {
+static uint64_t lookAtThreads(long pid, bool isBeginning) {
     char path[64];
     uint64_t busiest = 0;
-    snprintf(path, sizeof path, "/proc/%ld/task", options.pid);
+    snprintf(path, sizeof path, "/proc/%ld/task", pid);
     DIR *folder = opendir(path);
     if (!folder) die("cannot read %s", path);
-    if (isBeginning) threadCount = 0;
     for (struct dirent *entry; (entry = readdir(folder));) {
         if (entry->d_name[0] == '.') continue;
-        uint64_t ns = threadNs(entry->d_name), before = 0;
+        uint64_t ns = threadNs(pid, entry->d_name), before = 0;
         long id = atol(entry->d_name);
         for (int i = 0; i < threadCount && !isBeginning; i++) if (threads[i].id == id) before = threads[i].ns;
         if (isBeginning && threadCount < MOST_THREADS) threads[threadCount].id = id, threads[threadCount++].ns = ns;
@@ -66,23 +72,40 @@ static uint64_t lookAtThreads(int isBeginning) {
     return busiest;
 }
 
-// busiestThreadNs returns the CPU time of the server's busiest thread since `watchThreads`. If each thread has a core
-// of its own, this thread is the bottleneck.
-void watchThreads(void) { lookAtThreads(1); }
-uint64_t busiestThreadNs(void) { return lookAtThreads(0); }
+void watchThreads(void) {
+    threadCount = 0;
+    for (int i = 0; i < options.pidCount; i++) lookAtThreads(options.pids[i], true);
+}
 
-void serverMemory(uint64_t *rss, uint64_t *pss) {
+// Returns the CPU time of the busiest thread of all servers since `watchThreads`. If each thread has a core of its own,
+// this thread is the bottleneck.
+uint64_t busiestThreadNs(void) {
+    uint64_t busiest = 0;
+    for (int i = 0; i < options.pidCount; i++) {
+        uint64_t ns = lookAtThreads(options.pids[i], false);
+        if (ns > busiest) busiest = ns;
+    }
+    return busiest;
+}
+
+uint64_t ownerThreadNs(void) { return lookAtThreads(options.pids[0], false); }
+
+static void addMemory(long pid, uint64_t *rss, uint64_t *pss) {
     char path[64], line[256];
     unsigned long long kilobytes;
-    *rss = *pss = 0;
-    snprintf(path, sizeof path, "/proc/%ld/smaps_rollup", options.pid);
+    snprintf(path, sizeof path, "/proc/%ld/smaps_rollup", pid);
     FILE *file = fopen(path, "r");
     if (!file) die("cannot read %s", path);
     while (fgets(line, sizeof line, file)) {
-        if (sscanf(line, "Rss: %llu", &kilobytes) == 1) *rss = kilobytes * 1024;
-        if (sscanf(line, "Pss: %llu", &kilobytes) == 1) *pss = kilobytes * 1024;
+        if (sscanf(line, "Rss: %llu", &kilobytes) == 1) *rss += kilobytes * 1024;
+        if (sscanf(line, "Pss: %llu", &kilobytes) == 1) *pss += kilobytes * 1024;
     }
     fclose(file);
+}
+
+void serverMemory(uint64_t *rss, uint64_t *pss) {
+    *rss = *pss = 0;
+    for (int i = 0; i < options.pidCount; i++) addMemory(options.pids[i], rss, pss);
 }
 
 static const CountedAllocations *mapAllocations(void) {
@@ -104,7 +127,7 @@ Allocations serverAllocations(void) {
         uint64_t calls = counted->by[i].calls;
         sum.calls += calls;
         sum.bytes += counted->by[i].bytes;
-        if (counted->by[i].thread == options.pid) sum.loopCalls += calls;
+        if (counted->by[i].thread == options.pids[0]) sum.loopCalls += calls;
     }
     return sum;
 }

@@ -120,7 +120,7 @@ let benchmarks: [Target] =
     : [
         .executableTarget(
             name: "pure-benchmarks",
-            dependencies: ["Switchboard", "CallPorts", "SocketIO", "CallCore", "CallWire", "JSON"],
+            dependencies: ["Switchboard", "Cluster", "CallPorts", "SocketIO", "CallCore", "CallWire", "JSON"],
             path: "Tests/Benchmarks/pure",
             swiftSettings: house
         ),

@@ -36,7 +36,7 @@ typedef struct Talk {
     bool ended;                      // the other side's end has been received (callees only)
     uint32_t otherAcks;              // acks of offer, answer and end
     uint32_t probe;                  // the number of the first candidate after the owner's death; 0: none
-    bool hasReturned;                // its connection was closed after the owner's death
+    bool wasClosed, isAway;          // its connection was closed after the owner's death; it is not open again
 } Talk;
 
 typedef struct Connection {

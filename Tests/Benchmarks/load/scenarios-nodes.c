@@ -41,10 +41,9 @@ static void closed(Connection *c) {
     lost[lostCount++] = c;
     if (c->node == 0 && killedAt) ofOwner++;
     else ofOthers++;
-    if (c->talk) {
-        talkersAway++;
-        c->talk->hasReturned = true;
-    }
+    if (!c->talk) return;
+    talkersAway += !c->talk->isAway;
+    c->talk->wasClosed = c->talk->isAway = true;
 }
 
 static bool isAcked(const Talk *talk, uint32_t number) {
@@ -54,7 +53,8 @@ static bool isAcked(const Talk *talk, uint32_t number) {
 // A client sends what was not acknowledged again, under the same id.
 static void opened(Connection *c) {
     char text[CANDIDATE_BYTES + 1];
-    if (!c->talk) return;
+    if (!c->talk || !c->talk->isAway) return;
+    c->talk->isAway = false;
     if (--talkersAway == 0) allBackAt = nowNs();
     for (uint32_t number = 1; number <= c->talk->sent; number++)
         if (!isAcked(c->talk, number)) sendText(c, text, candidateText(c, number, c->talk->due[number], text, sizeof text));
@@ -80,8 +80,8 @@ static void text(Connection *c, Kind kind, const char *text, size_t length, uint
         delivered++;
         if (number != other->probe) return;
         through++;
-        addSample(&throughTime, at - killedAt);
-        if (!talk->hasReturned && !other->hasReturned) addSample(&keptTime, at - killedAt);
+        addSample(&throughTime, at - other->due[number]);
+        if (!talk->wasClosed && !other->wasClosed) addSample(&keptTime, at - other->due[number]);
     } else if (kind == KIND_ACK && readAck(text, length, &number) && number >= 1 && number <= talk->sent) {
         if (!isAcked(talk, number)) talk->acked++, acked++;
         talk->ackedBits[(number - 1) / 64] |= 1ull << (number - 1) % 64;
@@ -98,8 +98,28 @@ static void sendAtRate(Batch *b) {
     }
 }
 
+// Sends the next signal of every second call from this one on: the caller's or the callee's.
+static void sendProbes(Batch *b, uint32_t first) {
+    uint64_t now = nowNs();
+    for (uint32_t i = first; i < b->pairs; i += 2) {
+        Connection *c = &b->connections[2 * i + i / 2 % 2];
+        c->talk->probe = c->talk->sent + 1;
+        // If the connection is closed, the signal is sent on the next one.
+        if (c->phase == OPEN) sendCandidate(c, now);
+        else c->talk->due[++c->talk->sent] = now;
+    }
+}
+
+static void turnAgainFor(double seconds) {
+    for (uint64_t until = nowNs() + (uint64_t)(seconds * 1e9); nowNs() < until;) {
+        turn(1000000);
+        connectAgain();
+    }
+}
+
 // Opens --idle sessions and --pairs calls over all nodes, kills the owner amid traffic, and sends one signal of each
-// call in the same moment: of one call the caller's, of the next one the callee's.
+// call: of one half in the same moment, when the other nodes still have their links to the dead owner, and of the other
+// half when they have none.
 void takeOverScenario(void) {
     if (!options.ringline || options.portCount < 2) die("needs several nodes");
     uint32_t count = (uint32_t)options.idle, sessions = count + 2 * (uint32_t)options.pairs;
@@ -117,16 +137,11 @@ void takeOverScenario(void) {
     firstNode = 1;
     killedAt = nowNs();
     if (kill((pid_t)options.pids[0], SIGKILL)) die("kill: %s", strerror(errno));
-    for (uint32_t i = 0; i < b.pairs; i++) {
-        Connection *c = &b.connections[2 * i + i % 2];
-        c->talk->probe = c->talk->sent + 1;
-        sendCandidate(c, killedAt);
-    }
+    sendProbes(&b, 0);
+    turnAgainFor(0.3);
+    sendProbes(&b, 1);
     uint64_t until = killedAt + 30000000000ull, spreadEnd = killedAt + (uint64_t)(options.spread * 1e9);
-    while ((through < b.pairs || lostCount || opening || nowNs() < spreadEnd) && nowNs() < until) {
-        turn(1000000);
-        connectAgain();
-    }
+    while ((through < b.pairs || lostCount || opening || nowNs() < spreadEnd) && nowNs() < until) turnAgainFor(0.001);
     // Afterwards all calls go on, in both directions.
     for (uint32_t i = 0; i < b.pairs * 2; i++) sendCandidate(&b.connections[i], nowNs());
     awaitCandidates(&b, 10);

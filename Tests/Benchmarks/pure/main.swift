@@ -2,7 +2,7 @@
 // names. With a name it runs that operation and prints how many times it was done. See ../README.md.
 import Glibc
 
-let operations = wireOperations + sessionOperations + switchboardOperations + socketIOOperations
+let operations = wireOperations + sessionOperations + switchboardOperations + linkOperations + socketIOOperations
 
 func fail(_ text: String) -> Never {
     let line = Array("pure-benchmarks: \(text)\n".utf8)

@@ -10,6 +10,7 @@ import servers
 # Server → (the number of its nodes, whether clients connect to the owner too).
 SHAPES = {
     "ringline-nodes-2": (2, True),
+    "ringline-nodes-2-edge": (2, False),
     "ringline-nodes-3": (3, False),
     "ringline-nodes-3-even": (3, True),
     "ringline-nodes-4": (4, True),

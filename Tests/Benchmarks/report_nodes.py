@@ -87,8 +87,9 @@ def targets(medians, add):
         add(f"… one-way p50 at {rate} msg/s, more", more(medians, scenario, THREE, POSTGRES, "one_way_us", "p50"), 0.15, "ms")
         add(f"… one-way p99 at {rate} msg/s, more", more(medians, scenario, THREE, POSTGRES, "one_way_us", "p99"), 2.0, "ms")
         add(f"… ack p99 at {rate} msg/s", ratio(medians, scenario, THREE, POSTGRES, *ack99), 1.3, "×")
+    two, four = ["ringline-nodes-2", "ringline-nodes-2-edge"], ["ringline-nodes-4", "ringline-nodes-4-edges"]
     for what, scenario, key, limits in (
-        ("signals/s", fast, BUSIEST, {"ringline-nodes-2": 1.5, "ringline-nodes-4": 2.5, "ringline-nodes-4-edges": 2.5}),
+        ("signals/s", fast, BUSIEST, dict.fromkeys(two, 1.5) | dict.fromkeys(four, 2.5)),
         ("TLS connects/s", "nodes-tls", "busiest_thread_us_per_connect", {"ringline-nodes-2": 1.8, "ringline-nodes-4": 3.5}),
     ):
         for server, limit in limits.items():

@@ -32,6 +32,7 @@ NAMES = {
     # Those with a database take part only in the scenarios `nodes-…`, or if --servers names them.
     "ringline-postgres": ("Ringline, PostgreSQL", "ringline"),
     "ringline-nodes-2": ("two nodes", "ringline"),
+    "ringline-nodes-2-edge": ("two nodes, no clients at the owner", "ringline"),
     "ringline-nodes-3": ("three nodes, no clients at the owner", "ringline"),
     "ringline-nodes-3-even": ("three nodes", "ringline"),
     "ringline-nodes-4": ("four nodes", "ringline"),
@@ -116,7 +117,8 @@ class PostgresServer:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(30)
+        # It removes all its databases, which takes a while on a busy disk.
+        self.process.wait(300)
         self.process.stdout.close()
 
 

@@ -1,3 +1,4 @@
+import CallCore
 import CallPorts
 import CallWire
 import Cluster

@@ -81,8 +81,8 @@ extension SocketSession {
         let hasPeer = type == "offer" || type == "end"
         pending[id, default: []].append(PendingEvent(event: event, number: number, peer: hasPeer ? peer : nil))
         awaitedAcks += 1
-        if let peer, type == "offer" { unacknowledgedOffers.insert(peer) }
-        if let peer, type == "end" { unacknowledgedEnds.insert(peer) }
+        if let peer, type == "offer" { unacknowledgedOffers.append(id, to: peer) }
+        if let peer, type == "end" { unacknowledgedEnds.append(id, to: peer) }
         passToSwitchboard(json.bytes)
     }
 

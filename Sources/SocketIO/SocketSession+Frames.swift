@@ -47,8 +47,8 @@ extension SocketSession {
         guard let id = object.text("id"), var waiting = pending[id], !waiting.isEmpty else { return nil }
         let event = waiting.removeFirst()
         awaitedAcks -= 1
-        if let peer = event.peer {
-            if event.event == "offer" { unacknowledgedOffers.remove(peer) } else { unacknowledgedEnds.remove(peer) }
+        if event.peer != nil {
+            if event.event == "offer" { unacknowledgedOffers.remove(id) } else { unacknowledgedEnds.remove(id) }
         }
         pending[id] = waiting.isEmpty ? nil : waiting
         return event
@@ -101,7 +101,7 @@ extension SocketSession {
         let reason = object.text("reason")
         let isReplaced = reason == "glare" || reason == "replaced" && unacknowledgedOffers.contains(peer)
         let isGoingOn = peers.ended(log, with: peer) || isReplaced
-        if unacknowledgedEnds.remove(peer) != nil, !isGoingOn { return }
+        if unacknowledgedEnds.removeFirst(to: peer), !isGoingOn { return }
         let members = object.copy(leavingOut: [.type, .room, .ts])
         let body: (inout JSONWriter) -> Void = { json in
             json.name("from")

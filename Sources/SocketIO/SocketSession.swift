@@ -113,10 +113,9 @@ public struct SocketSession: Sendable {
     /// The number of events in ``pending``.
     var awaitedAcks = 0
     var peers = PeerCalls()
-    /// The users to whom this session sent an offer that the switchboard has neither acknowledged nor refused yet;
-    /// `unacknowledgedEnds` holds the same for `call-end`.
-    var unacknowledgedOffers: Set<UserID> = []
-    var unacknowledgedEnds: Set<UserID> = []
+    var unacknowledgedOffers = UnacknowledgedEvents()
+    /// The `call-end` events, except those whose call's end this session has received.
+    var unacknowledgedEnds = UnacknowledgedEvents()
     var lastSignal: UInt64 = 0
     /// The device that CONNECT named.
     var device: DeviceID?

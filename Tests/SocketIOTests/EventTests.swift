@@ -196,6 +196,46 @@ struct CallEndTests {
         #expect(names(bench.taken()) == ["offer", "call-ended"])
     }
 
+    @Test("A client that has ended several calls is not sent their ends, whether they come at once or one by one")
+    func ownEndsAtOnce() throws {
+        for comesInOneCommit in [true, false] {
+            var bench = try SocketSessionBench.joined()
+            for _ in 1...3 {
+                bench.say(#"42["offer",{"to":10,"sdp":"v=0"}]"#)
+                bench.say(#"42["call-end",{"to":10}]"#)
+            }
+            func hearAcks(_ epoch: Int) {
+                bench.hear(#"{"type":"ack","id":"tag-\#(2 * epoch - 1)","callId":"11-10","epoch":\#(epoch),"seq":1}"#)
+                bench.hear(#"{"type":"ack","id":"tag-\#(2 * epoch)","callId":"11-10","epoch":\#(epoch),"seq":2}"#)
+            }
+            for epoch in 1...3 {
+                bench.hear(Said.call("ringing", nil, "11-10", epoch: epoch))
+                bench.hear(Said.call("ended", "cancelled", "11-10", epoch: epoch))
+                if !comesInOneCommit { hearAcks(epoch) }
+            }
+            if comesInOneCommit { for epoch in 1...3 { hearAcks(epoch) } }
+            #expect(names(bench.taken()).isEmpty)
+            bench.hear(Said.offer())
+            bench.hear(Said.call("ended", "cancelled"))
+            #expect(names(bench.taken()) == ["offer", "call-ended"], "no end is left over")
+        }
+    }
+
+    @Test("The ack of an earlier offer does not hide that a new offer to the same user has replaced a call")
+    func replacedAfterAnAck() throws {
+        var bench = try SocketSessionBench.joined()
+        bench.say(#"42["offer",{"to":10,"sdp":"v=0"}]"#)
+        bench.say(#"42["offer",{"to":10,"sdp":"v=1"}]"#)
+        bench.hear(Said.call("ringing", nil, "11-10"))
+        bench.hear(#"{"type":"ack","id":"tag-1","callId":"11-10","epoch":1,"seq":1}"#)
+        bench.hear(Said.call("ended", "replaced", "11-10"))
+        bench.hear(Said.call("ringing", nil, "11-10", epoch: 2))
+        bench.hear(#"{"type":"ack","id":"tag-2","callId":"11-10","epoch":2,"seq":1}"#)
+        #expect(names(bench.taken()) == ["call-replaced"])
+        bench.hear(Said.call("ended", "replaced", "11-10", epoch: 2))
+        #expect(names(bench.taken()) == ["call-ended"], "no offer is under way")
+    }
+
     @Test("After a glare, or when a callId is used again, the app is sent call-replaced instead of call-ended")
     func givesWay() throws {
         var loser = try SocketSessionBench.joined()

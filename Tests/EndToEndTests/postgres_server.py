@@ -37,15 +37,17 @@ def psql() -> pathlib.Path:
 class PostgresServer:
     """A throw-away PostgreSQL server; Tests/postgres ends it with this process."""
 
-    def __init__(self, *settings: str):
+    def __init__(self, *settings: str, primary: int | None = None):
+        """Starts the server; with `primary`, as a standby of the server on that port."""
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         # PostgreSQL's own user must be able to reach the folder; Tests/postgres removes it.
         folder = tempfile.mkdtemp(prefix="ringline-postgres-")
         self.address = f"postgres://ring@127.0.0.1:{self.port}"
         self.databases: dict[pathlib.Path, str] = {}
+        standby = ["--standby-of", str(primary)] if primary else []
         self.process = subprocess.Popen(
-            [ROOT / "Tests/postgres", folder, str(self.port), *settings],
+            [ROOT / "Tests/postgres", folder, str(self.port), *standby, *settings],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -55,11 +57,26 @@ class PostgresServer:
     def _is_ready(self):
         assert self.process.stdout.readline() == "ready\n", "is the package postgresql installed?"
 
-    def crash(self):
-        """Kills all processes of the server with SIGKILL, and starts it again."""
-        self.process.stdin.write("crash\n")
+    def _command(self, text: str):
+        self.process.stdin.write(text + "\n")
         self.process.stdin.flush()
         self._is_ready()
+
+    def crash(self):
+        """Kills all processes of the server with SIGKILL, and starts it again."""
+        self._command("crash")
+
+    def kill(self):
+        """Kills all processes of the server with SIGKILL."""
+        self._command("kill")
+
+    def promote(self):
+        """Makes this standby a primary."""
+        self._command("promote")
+
+    def become_standby(self, primary: int):
+        """Begins again, with the data of the server on that port, as its standby; this server must have been killed."""
+        self._command(f"standby-of {primary}")
 
     def sql(self, *commands: str, database="postgres") -> str:
         """Runs commands, each in a transaction of its own; returns the rows as psql prints them, with tabs."""

@@ -7,6 +7,7 @@ import httpx
 import pytest
 from connection import Connection
 from jwks_server import Issuer
+from postgres_server import one_process
 from rest import code
 from test_admin import get
 from test_auth import upgrade_status
@@ -136,6 +137,7 @@ def test_the_last_good_key_set_stays_in_force(issuer, make_server, make_world, f
     issuer.released.set()
 
 
+@one_process("each node fetches the key set")
 def test_after_failures_the_key_set_is_fetched_less_and_less_often(issuer, make_server):
     issuer.response = (500, b"{}")
     make_server(*issuer.options)

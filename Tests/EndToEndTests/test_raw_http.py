@@ -5,6 +5,7 @@ import socket
 import time
 
 import pytest
+from postgres_server import ON_CLUSTER
 from tokens import mint
 
 
@@ -99,7 +100,11 @@ def test_a_request_hidden_in_a_body_gets_no_response(world):
 )
 def test_noise_ends_only_the_connection_it_came_on(world, data, response):
     connection = world.connect("10")
-    assert talk(world.server.port, data, to_the_end=True)[:13] == response
+    responses = {response}
+    # The server does not read all of it, and the reset that follows may overtake the response on its way through a proxy.
+    if ON_CLUSTER and len(data) > 65_536:
+        responses.add(b"")
+    assert talk(world.server.port, data, to_the_end=True)[:13] in responses
     assert connection.fence() == []
     alive(world)
 

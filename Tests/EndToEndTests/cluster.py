@@ -166,7 +166,11 @@ class Cluster:
         return all(node.alive() for node in self.nodes)
 
     def kill(self):
+        """Kills all nodes at once, so that none takes over in between."""
         self.proxy.refuse()
+        for node in self.nodes:
+            if node.alive():
+                os.kill(node.pid, signal.SIGKILL)
         for node in self.nodes:
             node.kill()
 

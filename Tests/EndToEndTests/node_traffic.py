@@ -239,9 +239,13 @@ class Call:
             assert not [frame for frame in after if frame["type"] == "offer"], f"{self.name}: rang after its end"
 
     def check_explanation(self):
-        """Fails if `ringline explain` shows fewer candidates than were acked."""
-        explained = run("explain", self.name, *self.cluster.store_options)
-        assert explained.returncode == 0, explained.stderr
+        """Fails if `ringline explain`, which reads the database, shows fewer candidates than were acked."""
+
+        def explained():
+            result = run("explain", self.name, *self.cluster.store_options)
+            return result if "ended: hangup" in result.stdout else None
+
+        explained = eventually(explained, why=lambda: f"{self.name} has not ended in the database")
         ladder = explained.stdout.partition("Verdict:")[0]
         acked = [sum("-caller-" in mark for mark in self.caller.acks) + len(self.by_rest)]
         acked.append(sum("-callee-" in mark for mark in self.winner.acks))
@@ -295,6 +299,15 @@ class PushedCall:
         assert not late, f"{self.name}: pushed after its end"
 
 
+class PatientClient(socketio.AsyncClient):
+    """A Socket.IO client that does not give up a connection whose namespace takes longer than a second, also on its own
+    reconnects; a loaded machine may need that.
+    """
+
+    async def connect(self, *arguments, **options):
+        await super().connect(*arguments, **options | {"wait_timeout": 20})
+
+
 class Chat:
     """Two Socket.IO clients that poll; each of their requests goes to the next node."""
 
@@ -308,7 +321,7 @@ class Chat:
         for user in self.users:
             # A connection is not used for a second request.
             self.sessions.append(aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)))
-            client = socketio.AsyncClient(
+            client = PatientClient(
                 http_session=self.sessions[-1], reconnection_delay=0.1, reconnection_delay_max=0.5
             )
             client.on("message", lambda data: self.heard.add(data["body"]))
@@ -323,10 +336,15 @@ class Chat:
         for client, user, other in zip(self.clients, self.users, reversed(self.users), strict=True):
             body, deadline = f"{mark} from {user}", time.monotonic() + 30
             while body not in self.heard:
-                assert time.monotonic() < deadline, f"{other} did not hear {body}"
+                assert time.monotonic() < deadline, f"{other} did not hear {body}; {self.told()}"
                 with contextlib.suppress(socketio.exceptions.SocketIOError):
                     await client.emit("message", {"to": other, "body": body})
                 await asyncio.sleep(0.2)
+
+    def told(self) -> str:
+        """Returns the state of each client, for the text of a failure."""
+        states = [(user, client.eio.state, client.connected) for user, client in zip(self.users, self.clients, strict=True)]
+        return f"clients: {states}"
 
     async def leave(self):
         for client, session in itertools.zip_longest(self.clients, self.sessions):

@@ -88,10 +88,18 @@ build_image() {
     build_with_buildah "${mounts[@]}" "$@" >"$images/build.log" 2>&1 || { tail -n 40 "$images/build.log" >&2; return 1; }
 }
 
-# docker_of_our_own -- starts a docker engine for the duration of the test, with its own storage and podman's images. It
-# does not change the machine's packet filter, so its containers cannot reach the network. Builds that need the network
-# use the host's.
+# docker_of_our_own NAME… -- starts a docker engine for the duration of the test, with its own storage and podman's
+# images, and builds the images ringline-NAME from Deploy/NAME. The engine does not change the machine's packet filter, so
+# its containers cannot reach the network. Builds that need the network use the host's.
 docker_of_our_own() {
+    local name
+    [ -n "${dockerd:-}" ] || start_docker || return 1
+    for name; do
+        DOCKER_BUILDKIT=0 docker build -q --network host -t "ringline-$name" "Deploy/$name" || return 1
+    done
+}
+
+start_docker() {
     local socket=$images/docker/socket
     mkdir -p "$images/docker"
     dockerd --iptables=false --bridge=none --storage-driver=overlay2 --data-root "$images/docker/data" \
@@ -108,6 +116,5 @@ docker_of_our_own() {
     for image in docker.io/library/debian:bookworm-slim localhost/ringline:test; do
         podman save -q --format docker-archive "$image" | docker load -q || { tail "$images/docker/log"; return 1; }
     done
-    docker tag localhost/ringline:test ringline:latest &&
-        DOCKER_BUILDKIT=0 docker build -q --network host -t ringline-coturn Deploy/coturn
+    docker tag localhost/ringline:test ringline:latest
 }

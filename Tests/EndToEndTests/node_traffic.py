@@ -185,7 +185,7 @@ class Call:
         since = 0
         while not self.is_over.is_set():
             path = f"/api/calls/signal/{self.name}"
-            log = await self.request("GET", path, params={"since": since, "wait": 2})
+            log = await self.request("GET", path, params={"since": since, "wait": 1})
             if log is None:
                 await self._pause(0.2)
             else:

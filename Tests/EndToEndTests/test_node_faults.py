@@ -70,6 +70,17 @@ def cut_off_standby(cluster: Cluster, chance: random.Random):
     cluster.postgres.replication_hop.heal()
 
 
+def promote_cut_off_standby(cluster: Cluster, chance: random.Random):
+    """Promotes a standby that lacks what the primary has committed without its confirmation."""
+    cluster.postgres.replication_hop.hole()
+    time.sleep(chance.choice([0.5, 2, 5]))
+    cluster.postgres.fail_over()
+    # Nothing that the old primary had sent may reach the new one.
+    cluster.postgres.replication_hop.cut()
+    cluster.postgres.replication_hop.heal()
+    cluster.postgres.restore_standby()
+
+
 def cut_off_from_edges(cluster: Cluster, chance: random.Random):
     owner, edge = cluster.owner(), chance.choice(cluster.edges())
     owner.link_hop.hole()
@@ -94,13 +105,21 @@ def rolling_restart(cluster: Cluster, _):
 
 
 KINDS = [
-    kill_owner, kill_edge, kill_primary, restart_primary, cut_off_from_database, cut_off_standby, cut_off_from_edges,
-    suspend_owner, rolling_restart,
+    kill_owner, kill_edge, kill_primary, cut_off_from_database, cut_off_standby, cut_off_from_edges, suspend_owner,
+    rolling_restart,
 ]  # fmt: skip
+# Faults that RINGLINE_FAULT_KINDS may name in addition.
+MORE_KINDS = [restart_primary, promote_cut_off_standby]
 CHOSEN = os.environ.get("RINGLINE_FAULT_KINDS", ",".join(kind.__name__ for kind in KINDS)).split(",")
 
 
-async def cycle(cluster: Cluster, apns, fault, name: str, chance: random.Random) -> PushedCall:
+async def cycle(cluster: Cluster, apns, fault, name: str, chance: random.Random, times: dict[str, float]) -> PushedCall:
+    """Makes calls while a fault happens, and checks them; records in `times` when each part was over."""
+    began = time.monotonic()
+
+    def over(part: str):
+        times[part] = time.monotonic() - began
+
     calls = [Call(cluster, f"{name}-{index}", chance, first_node=index) for index in range(CALLS)]
     pushed = PushedCall(cluster, f"{name}-pushed", apns)
     chat = Chat(cluster, (chance.randrange(10_000, 10**6), chance.randrange(10**6, 10**7)))
@@ -118,14 +137,24 @@ async def cycle(cluster: Cluster, apns, fault, name: str, chance: random.Random)
         failing = asyncio.create_task(asyncio.to_thread(fault, cluster, chance))
         await asyncio.sleep(chance.choice([0, 0.01, 0.1, 0.5, 2]))
         await asyncio.gather(*(call.answer() for call in calls[1::2]))
+        over("answers")
         await failing
+        over("fault")
         await asyncio.to_thread(cluster.ready, TAKE_OVER_SECONDS)
+        over("ready")
         await ringing
-        await asyncio.gather(chat.exchange("after the fault"), *(call.has_talked() for call in calls))
+        await asyncio.gather(*(call.has_talked() for call in calls))
+        over("signals")
+        await chat.exchange("after the fault")
+        over("chat")
         for call in calls:
             call.is_over.set()
         await asyncio.gather(*talks)
-        await asyncio.gather(pushed.end(), *(call.end() for call in calls))
+        over("talks")
+        await asyncio.gather(*(call.end() for call in calls))
+        over("ends")
+        await pushed.end()
+        over("push")
     finally:
         await asyncio.gather(chat.leave(), *(phone.leave() for call in (*calls, pushed) for phone in call.phones))
 
@@ -156,20 +185,21 @@ def own_postgres():
 def test_no_fault_loses_a_signal_or_lets_two_devices_win(own_postgres, apns, make_cluster):
     chance = random.Random(SEED)
     cluster = make_cluster(*push_options(apns), "--ring-timeout", 110, postgres=own_postgres)
-    kinds = [kind for kind in KINDS if kind.__name__ in CHOSEN] * FAULTS
+    kinds = [kind for kind in KINDS + MORE_KINDS if kind.__name__ in CHOSEN] * FAULTS
     chance.shuffle(kinds)
     print(f"seed {SEED}")
     pushed, seconds = [], collections.defaultdict(list)
     for number, kind in enumerate(kinds):
-        name, began = f"{number}-{kind.__name__}", time.monotonic()
+        name, began, times = f"{number}-{kind.__name__}", time.monotonic(), {}
         try:
-            pushed.append(asyncio.run(cycle(cluster, apns, kind, name, chance)))
+            pushed.append(asyncio.run(cycle(cluster, apns, kind, name, chance, times)))
         except AssertionError as failure:
             raise AssertionError(f"cycle {name}, seed {SEED}: {failure}\n{cluster.told()}") from failure
         seconds[kind.__name__].append(time.monotonic() - began)
-        print(f"{name}: {seconds[kind.__name__][-1]:.1f} s")
+        parts = ", ".join(f"{part} {at:.1f}" for part, at in times.items())
+        print(f"{name}: {seconds[kind.__name__][-1]:.1f} s ({parts})")
     # No call has rung in a later cycle.
     for call in pushed:
         call.check()
-    for kind, times in seconds.items():
-        print(f"{kind}: {len(times)} cycles, {min(times):.1f} to {max(times):.1f} s")
+    for kind, lengths in seconds.items():
+        print(f"{kind}: {len(lengths)} cycles, {min(lengths):.1f} to {max(lengths):.1f} s")

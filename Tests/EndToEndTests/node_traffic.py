@@ -300,12 +300,12 @@ class PushedCall:
 
 
 class PatientClient(socketio.AsyncClient):
-    """A Socket.IO client that does not give up a connection whose namespace takes longer than a second, also on its own
-    reconnects; a loaded machine may need that.
+    """A Socket.IO client that waits longer than a second until it has joined, also on its own reconnects; a loaded machine
+    may need that. It waits so long even if the session is refused meanwhile.
     """
 
     async def connect(self, *arguments, **options):
-        await super().connect(*arguments, **options | {"wait_timeout": 20})
+        await super().connect(*arguments, **options | {"wait_timeout": 4})
 
 
 class Chat:

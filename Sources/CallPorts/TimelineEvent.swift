@@ -35,6 +35,8 @@ public enum TimelineEvent: Equatable, Sendable {
     case tokensRevoked(Side)
     /// The server was restarted while the call was live.
     case restarted
+    /// The node with this address, which other nodes can reach, took over the live call; follows ``restarted``.
+    case takenOver(node: String)
     /// After this call, a further ring by the user `from` was refused because of a limit; `count` = the number of
     /// rings that the limit has refused since this call.
     case ringRefused(RingLimit, from: UserID, count: Int)
@@ -98,7 +100,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case .doNotDisturb, .tooManyCallers, .noDevice, .delivered, .fetched, .probe, .probeFailed, .pushSent,
             .pushResult, .pushCancelled, .ringRefused, .repeated, .omitted:
             .callee
-        case .blocked, .callIDTaken, .tokensRevoked, .other: .operators
+        case .takenOver, .blocked, .callIDTaken, .tokensRevoked, .other: .operators
         }
     }
 
@@ -120,6 +122,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case .pushCancelled: "push.cancelled"
         case .tokensRevoked: "logged_out"
         case .restarted: "restarted"
+        case .takenOver: "taken_over"
         case .ringRefused: "ring.refused"
         case .repeated: "repeated"
         case .omitted: "omitted"
@@ -161,6 +164,7 @@ public enum TimelineEvent: Equatable, Sendable {
             body("kind", .word(push.rawValue))
             body("environment", .word(environment.rawValue))
         case .tokensRevoked(let side): body("side", .word(side.rawValue))
+        case .takenOver(let node): body("node", .text(node))
         case .ringRefused(let limit, let caller, let count):
             body("limit", .word(limit.rawValue))
             body("from", .word(caller.text))

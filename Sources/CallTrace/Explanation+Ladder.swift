@@ -37,11 +37,12 @@ extension Explanation {
     /// The events as rows.
     ///
     /// Events of kinds that are frequent and of little interest share one row for each kind and device, until an event
-    /// that is not of such a kind follows.
+    /// that is not of such a kind follows. A take-over has one row, although it is also a restart.
     private var rows: [(Event, count: Int)] {
         var rows: [(Event, count: Int)] = []
         var run: [String: Int] = [:]
-        for event in events {
+        for (index, event) in events.enumerated() {
+            if event.event == .restarted, case .takenOver? = events.dropFirst(index + 1).first?.event { continue }
             guard Self.isNumerous(event.event) else {
                 rows.append((event, 1))
                 run = [:]
@@ -94,6 +95,7 @@ extension Explanation {
             return .word(at: 1, "ring of \(from.text.printable) refused\(count > 1 ? " ×\(count)" : "")")
         case .noDevice: return .word(at: 1, "no device")
         case .doNotDisturb: return .word(at: 1, "do not disturb")
+        case .takenOver(let node): return .word(at: 1, "taken over by \(node.printable)")
         case .blocked, .callIDTaken, .tooManyCallers, .tokensRevoked, .restarted, .other:
             return .word(at: 1, event.event.name.printable)
         }

@@ -6,7 +6,13 @@ import PlainText
 extension Explanation {
     var verdict: String {
         var parts = [outcome]
-        if has(.restarted) {
+        let nodes = events.compactMap { if case .takenOver(let node) = $0.event { node } else { nil } }
+        if let last = nodes.last {
+            let times = nodes.count == 1 ? "" : "\(nodes.count) times, at last "
+            parts.append(
+                "The call was taken over \(times)by the node \(last.printable); it went on with its original deadline."
+            )
+        } else if has(.restarted) {
             parts.append("The server was restarted in between; the call went on with its original deadline.")
         }
         if let event = events.first(where: { if case .tokensRevoked = $0.event { true } else { false } }) {

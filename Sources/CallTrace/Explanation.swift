@@ -41,8 +41,8 @@ public struct Explanation: Sendable {
             switch event {
             case .signal(_, let side, _, _), .tokensRevoked(let side): side
             case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .delivered, .fetched, .probe,
-                .probeFailed, .pushSent, .pushResult, .pushCancelled, .restarted, .ringRefused, .repeated, .omitted,
-                .ended, .other:
+                .probeFailed, .pushSent, .pushResult, .pushCancelled, .restarted, .takenOver, .ringRefused, .repeated,
+                .omitted, .ended, .other:
                 nil
             }
         }
@@ -55,7 +55,7 @@ public struct Explanation: Sendable {
                 .pushCancelled(let device), .repeated(_, let device, _):
                 device.text
             case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .tokensRevoked, .restarted,
-                .ringRefused, .omitted, .ended, .other:
+                .takenOver, .ringRefused, .omitted, .ended, .other:
                 nil
             }
         }

@@ -40,6 +40,7 @@ extension TimelineEvent {
         case "crowded": .tooManyCallers
         case "no_device": .noDevice
         case "restarted": .restarted
+        case "taken_over": stored["node"].map { .takenOver(node: $0) }
         case "delivered.socket": stored.device.map { .delivered($0) }
         case "fetched": stored.device.map { .fetched($0) }
         case "probe": stored.device.map { .probe($0) }

@@ -87,6 +87,9 @@ public struct Policy: Sendable {
     /// Several servers that share one database need it: the next owner of the calls adopts the connections, and a
     /// deposed owner knows the newest calls as little as their devices know of it.
     public var marksLogs = false
+    /// The address at which other nodes reach this one, for the timelines of the calls that it takes over; `nil` = there are
+    /// no other nodes.
+    public var nodeAddress: String?
 
     /// The default settings.
     public init() {}

@@ -188,8 +188,7 @@ extension TimelineEvent {
             .pushCancelled(let device), .repeated(_, let device, _):
             device
         case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .tokensRevoked, .restarted,
-            .ringRefused, .omitted,
-            .ended, .other:
+            .takenOver, .ringRefused, .omitted, .ended, .other:
             nil
         }
     }

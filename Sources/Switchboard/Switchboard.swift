@@ -134,7 +134,10 @@ public struct Switchboard: ~Copyable {
         // Stored calls come oldest first, so a callId leads to the newest call that uses it.
         calls.insert(call)
         calls.recordFirstOffer(of: call)
-        if call.session.isLive { note(call, .restarted) }
+        if call.session.isLive {
+            note(call, .restarted)
+            if let node = policy.nodeAddress { note(call, .takenOver(node: node)) }
+        }
         wakeAfterRestart(call)
         reschedule(call)
         for leg in call.session.legs where leg.phase == .endNotDelivered {

@@ -54,6 +54,18 @@ struct ExplanationTests {
         (10, "push.result", #""device":"b1","status":200,"kind":"voip","environment":"sandbox""#),
     ]
 
+    @Test("A call that another node took over says which one, and not that the server was restarted")
+    func takenOver() throws {
+        let takeOver = { (node: String) in [(Int64(900), "restarted", ""), (900, "taken_over", "\"node\":\"\(node)\"")]
+        }
+        let once = try explain(takeOver("n2:7070"))
+        #expect(once.contains("│ taken over by n2:7070") && !once.contains("restarted"))
+        #expect(once.contains("The call was taken over by the node n2:7070; it went on with its original deadline."))
+        let twice = try explain(takeOver("n2:7070") + takeOver("n3:7070"))
+        #expect(twice.contains("was taken over 2 times, at last by the node n3:7070;"))
+        #expect(try explain([(900, "restarted", "")]).contains("│ restarted"))
+    }
+
     @Test("For a stopped server or a backup of the store, the verdict reports the last known state of the call")
     func killed() throws {
         let answered = [(Int64(900), "signal.answer", #""side":"callee","device":"b1","seq":3"#)]

@@ -24,6 +24,18 @@ struct RestartTests {
         #expect(again.pushes.count == 1, "the first push's result is unknown, and I6 demands a delivery or a push")
     }
 
+    @Test("A node that takes a live call over notes its address, which only operators see")
+    func takenOver() throws {
+        let talk = try Talk.answered()
+        let again = talk.world.restarted { $0.nodeAddress = "node-2:7070" }
+        _ = try again.open("11", "a1")
+        #expect(again.events("restarted") == [""])
+        #expect(again.events("taken_over") == [#""node":"node-2:7070""#])
+        let timeline = try again.reply(principal("11"), .timeline(try call("c-1"))).text
+        #expect(timeline.contains("restarted") && !timeline.contains("taken_over"))
+        #expect(talk.world.restarted().events("taken_over").isEmpty)
+    }
+
     @Test("A call whose ring time ended during the restart ends immediately")
     func late() throws {
         let world = SwitchboardWorld()

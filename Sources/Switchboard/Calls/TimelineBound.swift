@@ -114,8 +114,7 @@ extension TimelineEvent {
         case .probeFailed(let device): (.probeFailed, device)
         case .fetched(let device): (.fetched, device)
         case .signal, .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .pushSent, .pushResult,
-            .pushCancelled,
-            .tokensRevoked, .restarted, .ringRefused, .repeated, .omitted, .ended, .other:
+            .pushCancelled, .tokensRevoked, .restarted, .takenOver, .ringRefused, .repeated, .omitted, .ended, .other:
             nil
         }
     }

@@ -112,6 +112,7 @@ struct ServeSettings {
         // Another server may take the database over, and refuse what this one has decided.
         policy.withholdsDecisions = store != nil
         policy.marksLogs = nodes != nil
+        policy.nodeAddress = nodes?.address.text
         self.policy = policy
     }
 

@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import Cluster
 import LibWebSockets
 import SocketIO
 import Switchboard

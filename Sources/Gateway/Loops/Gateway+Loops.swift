@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import Cluster
 public import LibWebSockets
 import ServerLog
 import SocketIO

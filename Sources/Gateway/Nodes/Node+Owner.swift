@@ -112,7 +112,7 @@ extension Node {
     private func take(_ event: EdgeEvent, _ number: UInt64, over link: Int) {
         guard let edge = edgeLinks[link] else { return }
         gateway.take(event, over: link)
-        edge.handled = number
+        edge.confirmations.handled = number
     }
 
     /// Gives a socket of a link to the switchboard; 0 = of this node.

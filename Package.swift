@@ -242,7 +242,10 @@ let package = Package(
         library("CallTesting", ["CallPorts", "CallCore", "Threads"]),
         library(
             "Simulation",
-            ["Switchboard", "CallPorts", "CallClient", "CallCore", "CallWire", "JSON", "SeededRandom", heaps],
+            [
+                "Switchboard", "Cluster", "CallPorts", "CallClient", "CallCore", "CallWire", "JSON", "SeededRandom",
+                heaps,
+            ],
             pure
         ),
         .executableTarget(

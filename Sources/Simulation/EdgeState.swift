@@ -22,6 +22,11 @@ struct EdgeState {
         case pong(UInt64)
     }
 
+    /// The node that has the socket, and its run.
+    var node = 0
+    var life = 0
+    /// Whether the socket is open at its node.
+    var isOpen = false
     var owner = Owner.current
     /// The newest mark of each log: what was written to the socket.
     var marks: [CallNumber: UInt64] = [:]

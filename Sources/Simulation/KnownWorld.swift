@@ -1,6 +1,6 @@
 /// A world that once broke an invariant, as a line of the table that `ringline-simulate --replay` reads.
 ///
-/// The line is `SEED CALLS FAULTS`, followed by a `#` and the defect that the world showed.
+/// The line is `SEED CALLS FAULTS`, for a server of several nodes `SEED CALLS FAULTS NODES`, followed by a `#` and the defect that the world showed.
 public struct KnownWorld: Equatable, Sendable {
     /// The seed of the world.
     public let seed: UInt64
@@ -8,16 +8,20 @@ public struct KnownWorld: Equatable, Sendable {
     public let calls: Int
     /// The faults that it injects.
     public let faults: Faults
+    /// The number of nodes of its server; 0 = one server, which is no node.
+    public let nodes: Int
 
     /// Reads one line; `nil` when the line does not describe a world.
     public init?(line: some StringProtocol) {
         let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace)
-        guard words.count == 3, let seed = UInt64(words[0]), let calls = Int(words[1]), calls > 0,
-            let bits = UInt32(words[2]), Faults.known.isSuperset(of: Faults(rawValue: bits))
+        guard words.count == 3 || words.count == 4, let seed = UInt64(words[0]), let calls = Int(words[1]), calls > 0,
+            let bits = UInt32(words[2]), Faults.known.isSuperset(of: Faults(rawValue: bits)),
+            let nodes = words.count == 3 ? 0 : Int(words[3]), words.count == 3 || Simulation.nodeCounts ~= nodes
         else { return nil }
         self.seed = seed
         self.calls = calls
         faults = Faults(rawValue: bits)
+        self.nodes = nodes
     }
 
     /// Reads a whole table; comments and empty lines are skipped.

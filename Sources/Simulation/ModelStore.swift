@@ -82,6 +82,9 @@ struct ModelStore {
         wasClosed = true
     }
 
+    /// Makes the changes of a transaction durable.
+    mutating func apply(_ changes: [Change]) { for change in changes { keep(change) } }
+
     private mutating func keep(_ change: Change) {
         switch change {
         case .call(let record):

@@ -60,7 +60,7 @@ public struct Statistics: Sendable {
 
 /// A broken invariant, and how to reproduce it.
 public struct Violation: Error, Sendable, CustomStringConvertible {
-    /// The name of the invariant: `I1` … `I14`.
+    /// The name of the invariant: `I1` … `I16`.
     public var invariant: String
     /// The fault, in one sentence.
     public var message: String
@@ -70,6 +70,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
     public var calls: Int
     /// The faults that were injected into the world.
     public var faults: Faults
+    /// The number of nodes of the world's server; 0 = one server, which is no node.
+    public var nodes = 0
     /// The number of calls of the run that had begun when the violation was found.
     public var foundAfterCalls = 0
     /// The ladder of the world: what happened, line by line.
@@ -79,7 +81,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
     public var description: String {
         var text = "\(invariant) broken: \(message)\n"
         text += "seed \(seed), \(calls) calls, faults: \(faults.names)\n"
-        text += "again: ringline-simulate --world \(seed) --faults \(faults.rawValue) --world-calls \(calls)\n"
+        text += "again: ringline-simulate --world \(seed) --faults \(faults.rawValue) --world-calls \(calls)"
+        text += nodes > 0 ? " --nodes \(nodes)\n" : "\n"
         for line in ladder { text += line + "\n" }
         return text
     }

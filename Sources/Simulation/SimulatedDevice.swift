@@ -154,6 +154,12 @@ enum Event {
     case deposedTimer(Int)
     indirect case deposedReport(Int, StoreReport)
     case deposedEnds(Int)
+    indirect case node(Int, life: Int, NodeEvent)
+    indirect case engine(EngineRequest, Int, life: Int)
+    case nodeLink(NodeLink, end: Int)
+    case nodeFault(SimulatedWorld.NodeFault)
+    indirect case checkOffer(device: Int, CallKey, epoch: UInt32, CallNumber)
+    case checkService
     case audit
     indirect case checkDelivery(CallKey, epoch: UInt32, number: CallNumber)
     indirect case checkRing(device: Int, instance: Int, CallName)

@@ -11,7 +11,9 @@ extension SimulatedWorld {
             "server ~ APNs: \(push.kind.rawValue) push \(push.id.rawValue) for \(push.token), \(push.environment.rawValue)"
         )
         checker.pushRequested(push, at: now)
-        after(apnsDraws.within(5...60), .pushArrives(run: run, push))
+        let delay = apnsDraws.within(5...60)
+        guard let owner else { return after(delay, .pushArrives(run: run, push)) }
+        after(delay, owner, .pushArrives(push, run: run))
     }
 
     /// Returns the device that has, or had, a push token.
@@ -24,8 +26,8 @@ extension SimulatedWorld {
     func pushArrives(_ push: OutgoingPush, _ run: Int) {
         // The push is not on the wire yet: it can still be cancelled, and it is lost if the server goes down.
         guard run == self.run, switchboard != nil else {
-            if deposedPushArrives(push, of: run), let device = owner(of: push.token), device.token == push.token,
-                device.environment == push.environment
+            if !hasNodes, deposedPushArrives(push, of: run), let device = owner(of: push.token),
+                device.token == push.token, device.environment == push.environment
             {
                 deliver(push, to: device)
             }
@@ -57,6 +59,15 @@ extension SimulatedWorld {
             return
         }
         report(.response(status: 200, reason: nil, timestamp: nil), push, run)
+        deliver(push, to: device)
+    }
+
+    /// Handles a push that a node hands to the network; that of a deposed owner may still be on its way.
+    func nodePushArrives(_ push: OutgoingPush, _ run: Int, _ node: SimulatedNode) {
+        if node === owner { return pushArrives(push, run) }
+        guard let deposed = node.deposed, deposed.run == run, !deposed.cancelled.contains(push.id),
+            let device = owner(of: push.token), device.token == push.token, device.environment == push.environment
+        else { return }
         deliver(push, to: device)
     }
 
@@ -92,7 +103,9 @@ extension SimulatedWorld {
     }
 
     private func report(_ result: PushResult, _ push: OutgoingPush, _ run: Int) {
-        after(apnsDraws.within(5...200), .pushResult(run: run, push.id, result))
+        let delay = apnsDraws.within(5...200)
+        guard let owner else { return after(delay, .pushResult(run: run, push.id, result)) }
+        after(delay, owner, .pushResult(push.id, result, run: run))
     }
 
     func pushResult(_ run: Int, _ id: PushID, _ result: PushResult) {

@@ -9,7 +9,8 @@ extension SimulatedWorld {
     /// There is no such check if the callee set do-not-disturb while the call rang, nor while the store cannot write. A
     /// server that withholds its decisions pushes a device only after the commits that waited meanwhile.
     func checkDelivery(_ key: CallKey, _ epoch: UInt32, _ number: CallNumber) {
-        guard switchboard != nil, now >= checker.serverSince + deliveryTime, let call = checker.calls[number],
+        guard switchboard != nil, ownerDecides, now >= checker.serverSince + deliveryTime,
+            let call = checker.calls[number],
             call.record.epoch == epoch, call.name.key == key, call.isRinging, call.record.hidden == nil, !isHealed,
             !storeIsStalled, !faults.contains(.withholding) || storeRecoveredAt < now - deliveryTime,
             checker.silencedAt[call.record.callee].map({ $0 < now - 32_000 - longestLeap }) ?? true
@@ -42,7 +43,7 @@ extension SimulatedWorld {
     }
 
     /// The longest time by which a clock that was set back may extend a ring or do-not-disturb, in milliseconds.
-    private var longestLeap: Int64 { faults.contains(.leaps) ? 40_000 : 0 }
+    var longestLeap: Int64 { faults.contains(.leaps) ? 40_000 : 0 }
 
     /// Checks that a ring ends by itself, whatever the device receives (I2).
     func checkRing(_ device: SimulatedDevice, _ instance: Int, _ name: CallName) {
@@ -55,7 +56,7 @@ extension SimulatedWorld {
     /// Checks that no ring lasts too long (I2), and that acknowledged signals have reached all devices with a sound
     /// socket (I4).
     func audit() {
-        guard switchboard != nil else { return }
+        guard switchboard != nil, ownerDecides else { return }
         for number in checker.live {
             guard let call = checker.calls[number], call.isRinging,
                 moment > call.record.ringUntil + .seconds(3), now > checker.serverSince + 3_000
@@ -128,9 +129,13 @@ extension SimulatedWorld {
         log("—— the network is whole ——")
         isHealed = true
         latencyUntil = 0
-        endDeposed()
-        if switchboard == nil { start() }
-        recover()
+        if hasNodes {
+            endNodeFaults()
+        } else {
+            endDeposed()
+            if switchboard == nil { start() }
+            recover()
+        }
         for device in devices {
             device.offlineUntil = 0
             device.hasExpiredToken = false

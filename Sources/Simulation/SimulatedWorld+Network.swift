@@ -16,6 +16,7 @@ extension SimulatedWorld {
         guard device.power == .foreground, !device.isPoller, device.link == nil, !device.isConnecting else {
             return
         }
+        guard !hasNodes else { return connectToNode(device) }
         device.isConnecting = true
         guard now >= device.offlineUntil, switchboard != nil else {
             device.isConnecting = false
@@ -32,6 +33,7 @@ extension SimulatedWorld {
     func socketEstablished(_ index: Int) {
         let link = links[index]
         guard link.isOpenAtDevice, !link.isHalfOpen else { return }
+        guard !hasNodes else { return arrives(on: index, .socketOpened(index)) }
         let device = devices[link.device]
         guard switchboard != nil, link.run == run else {
             after(latency(), .closeDown(link: index, code: 1006))
@@ -53,10 +55,21 @@ extension SimulatedWorld {
     func sends(_ frame: [UInt8], on index: Int) {
         guard links[index].isOpenAtServer else { return }
         statistics.frames += 1
-        let frame = lastFrame?.bytes == frame ? lastFrame ?? ParsedFrame(frame) : ParsedFrame(frame)
-        lastFrame = frame
+        let frame = parsed(frame)
         checker.sent(frame, to: devices[links[index].device], on: index, at: now)
         if faults.contains(.withholding) { checker.checkDurable(frame, to: devices[links[index].device].user) }
+        writesDown(frame, on: index)
+    }
+
+    /// Returns a frame as its readers need it.
+    func parsed(_ frame: [UInt8]) -> ParsedFrame {
+        let frame = lastFrame?.bytes == frame ? lastFrame ?? ParsedFrame(frame) : ParsedFrame(frame)
+        lastFrame = frame
+        return frame
+    }
+
+    /// Sends a frame over the network to the device of a socket.
+    func writesDown(_ frame: ParsedFrame, on index: Int) {
         guard !links[index].isHalfOpen else { return }
         var at = max(links[index].downUntil, now + latency())
         if let slow = links[index].slow, now < slow.until, !isHealed {
@@ -104,6 +117,10 @@ extension SimulatedWorld {
     }
 
     func frameArrives(_ frame: [UInt8], on index: Int) {
+        if hasNodes {
+            if !links[index].isHalfOpen, links[index].edge.isOpen { arrives(on: index, .socketReceived(index, frame)) }
+            return
+        }
         if links[index].edge.owner != .current, !links[index].isHalfOpen { arrivesAtEdge(.frame(frame), on: index) }
         guard reachesServer(index) else { return }
         if faults.contains(.takeOver) { handed.insert(index) }
@@ -120,6 +137,10 @@ extension SimulatedWorld {
     }
 
     func ponged(_ index: Int, _ number: UInt64) {
+        if hasNodes {
+            if !links[index].isHalfOpen, links[index].edge.isOpen { arrives(on: index, .socketPonged(index, number)) }
+            return
+        }
         if links[index].edge.owner != .current, !links[index].isHalfOpen { arrivesAtEdge(.pong(number), on: index) }
         guard reachesServer(index) else { return }
         links[index].heardAt = now
@@ -136,6 +157,7 @@ extension SimulatedWorld {
     }
 
     func closesAtServer(_ index: Int) {
+        guard !hasNodes else { return arrives(on: index, .socketClosed(index)) }
         if links[index].edge.owner == .deposed { deposedTakes(.closed(ConnectionID(rawValue: UInt64(index)))) }
         if links[index].edge.owner != .current { links[index].edge.owner = .closed }
         guard switchboard != nil, links[index].run == run else { return }

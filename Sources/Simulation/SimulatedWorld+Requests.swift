@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import Cluster
 import Switchboard
 
 /// An HTTP request of a simulated device.
@@ -56,18 +57,18 @@ extension SimulatedWorld {
     }
 
     func requestArrives(_ index: Int) {
+        guard !hasNodes else { return requestArrivesAtNode(index) }
         guard switchboard != nil else {
             after(latency(), .response(index, status: 0, body: []))
             return
         }
-        let request = requests[index]
-        let device = devices[request.device]
-        guard let principal = bearer(of: request, from: device) else {
-            let reply = Reply(WireError(.tokenExpired, "the token has expired"))
-            after(latency(), .response(index, status: reply.status, body: reply.body))
-            return
-        }
-        guard let asked = parse(request, from: device, as: index) else { return }
+        requestReaches(index, as: RequestID(rawValue: UInt64(index)))
+    }
+
+    /// Handles a request that reaches the server that decides.
+    func requestReaches(_ index: Int, as id: RequestID) {
+        guard let (principal, asked) = readRequest(index, as: id, at: owner) else { return }
+        let device = devices[requests[index].device]
         requests[index].isAtServer = true
         requests[index].run = run
         var isRepeatable = false
@@ -79,7 +80,32 @@ extension SimulatedWorld {
             checker.attempt(SignalMessage(endOf: id), from: device, at: now, event: "DELETE")
         }
         if case .fetch(let id, _) = asked { checker.visit("fetch", id, by: device) }
-        serve(.requested(RequestID(rawValue: UInt64(index)), principal, asked), repeatable: isRepeatable)
+        serve(.requested(id, principal, asked), repeatable: isRepeatable)
+    }
+
+    /// Returns the bearer and the content of a request, or refuses it.
+    ///
+    /// `node`: The owner that reads it; `nil` = the server, which is no node.
+    func readRequest(
+        _ index: Int,
+        as id: RequestID,
+        at node: SimulatedNode?
+    ) -> (principal: Principal, asked: Switchboard.Request)? {
+        let request = requests[index]
+        let device = devices[request.device]
+        func refuse(_ error: WireError) {
+            let reply = Reply(error)
+            if let node { return sendReply(reply, to: id, from: node) }
+            after(latency(), .response(index, status: reply.status, body: reply.body))
+        }
+        guard let principal = bearer(of: request, from: device) else {
+            refuse(WireError(.tokenExpired, "the token has expired"))
+            return nil
+        }
+        do throws(WireError) { return (principal, try parse(request, from: device)) } catch {
+            refuse(error)
+            return nil
+        }
     }
 
     /// Returns the bearer of a request's token or push capability; `nil` if it has expired.
@@ -88,18 +114,12 @@ extension SimulatedWorld {
         return device.hasExpiredToken ? nil : device.principal
     }
 
-    private func parse(_ request: Request, from device: SimulatedDevice, as index: Int) -> Switchboard.Request? {
+    private func parse(_ request: Request, from device: SimulatedDevice) throws(WireError) -> Switchboard.Request {
         switch request.kind {
         case .signal(_, let body, let callID):
             log("\(device.id.text) ⇒ server: POST \(Ladder.text(body, from: 0))")
             mix(body)
-            do throws(WireError) {
-                return .signal(try SignalMessage(body: body, callIDInPath: callID, ringTimeout: .seconds(45)))
-            } catch {
-                let reply = Reply(error)
-                after(latency(), .response(index, status: reply.status, body: reply.body))
-                return nil
-            }
+            return .signal(try SignalMessage(body: body, callIDInPath: callID, ringTimeout: .seconds(45)))
         case .end(_, let id):
             log("\(device.id.text) ⇒ server: DELETE \(id.text)")
             return .end(id, device: device.id)
@@ -111,10 +131,11 @@ extension SimulatedWorld {
     }
 
     func replies(_ id: RequestID, _ reply: Reply) {
-        let index = Int(id.rawValue)
+        let index = Int(LinkNumber.edgeNumber(id.rawValue))
         guard requests[index].isAtServer else { return }
         requests[index].isAtServer = false
         mix(reply.body)
+        if let owner { sendReply(reply, to: id, from: owner) }
         if case .probe(_, let name) = requests[index].kind {
             if !outsidersNames.contains(name) { checker.checkProbe(reply, name) }
             return
@@ -128,7 +149,7 @@ extension SimulatedWorld {
         if case .signal(let signal, _, _) = requests[index].kind {
             checker.checkAck(reply, of: signal, to: devices[requests[index].device])
         }
-        guard !requests[index].losesResponse else { return }
+        guard !hasNodes, !requests[index].losesResponse else { return }
         after(latency(), .response(index, status: reply.status, body: reply.body))
     }
 
@@ -174,7 +195,8 @@ extension SimulatedWorld {
         guard device.isRealApp, device.power == .foreground, !isHealed else { return }
         log("the token of \(device.id.text) expires")
         device.hasExpiredToken = true
-        guard let link = device.link, links[link].isOpenAtServer else { return }
-        closes(link, code: 4401)
+        guard let link = device.link else { return }
+        if hasNodes { return closeSocket(link, code: 4401, at: simulatedNodes[links[link].edge.node]) }
+        if links[link].isOpenAtServer { closes(link, code: 4401) }
     }
 }

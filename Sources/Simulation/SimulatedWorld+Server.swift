@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import Cluster
 import SeededRandom
 import Switchboard
 
@@ -30,6 +31,7 @@ struct Capabilities: CapabilityIssuer {
 /// Simulates the server: the real switchboard, with the work of a gateway around it.
 extension SimulatedWorld {
     func start() {
+        guard !hasNodes else { return startNodes() }
         guard switchboard == nil else { return }
         run += 1
         if faults.contains(.leaps), faultDraws.percent(50) { serverAhead = faultDraws.within(-20_000...20_000) }
@@ -54,7 +56,7 @@ extension SimulatedWorld {
         planAttachments()
     }
 
-    private var policy: Policy {
+    var policy: Policy {
         var policy = Policy()
         policy.callsPerMinute = 60
         // The limits of rings are switched off, because a refused ring is not a state of a call. Unit tests cover these
@@ -70,7 +72,7 @@ extension SimulatedWorld {
             policy.replaySlice = 8 * 1_024
         }
         policy.withholdsDecisions = faults.contains(.withholding)
-        policy.marksLogs = faults.contains(.takeOver)
+        policy.marksLogs = faults.contains(.takeOver) || hasNodes
         return policy
     }
 
@@ -101,6 +103,7 @@ extension SimulatedWorld {
             after(0, .flush(run: run))
         }
         planTimer()
+        if let owner, owner.tenure.ownEpoch != nil { confirmEvents(at: owner) }
     }
 
     /// Checks the outputs of a repeated input: its sender may get a response, but nothing may be relayed, pushed or
@@ -160,6 +163,7 @@ extension SimulatedWorld {
 
     private func perform(_ batch: [Switchboard.Output]) {
         for output in batch {
+            if let owner, performAtNode(output, owner) { continue }
             switch output {
             case .send(let id, let frame): sends(frame, on: Int(id.rawValue))
             case .ping(let id, let number): pings(Int(id.rawValue), number)
@@ -168,12 +172,16 @@ extension SimulatedWorld {
             case .verify(let id, let name, _):
                 serve(.verified(id, id: name, .success(devices[links[Int(id.rawValue)].device].principal)))
             case .commit(let changes, let ticket):
-                store.commit(changes, as: ticket)
+                if !hasNodes { store.commit(changes, as: ticket) }
                 lastTicket = ticket
                 for change in changes { recordChange(change) }
                 checker.queued(changes, as: ticket)
                 checker.durability.queued(changes, as: ticket, calls: checker.calls)
-                if store.writing == 0 { beginWriting() }
+                if let owner {
+                    commitAtNode(changes, ticket, owner)
+                } else if store.writing == 0 {
+                    beginWriting()
+                }
             case .submit(.log(let number), let id):
                 // The queued changes are applied before the query.
                 let answer: StoreResult =

@@ -55,7 +55,9 @@ extension SimulatedWorld {
                 environment: generator.percent(70) ? .production : .sandbox
             )
         )
-        guard faults.contains(.takeOver), let added = devices.last, !added.isPoller, !added.isRealApp else { return }
+        guard faults.contains(.takeOver) || hasNodes, let added = devices.last, !added.isPoller, !added.isRealApp else {
+            return
+        }
         added.resendsOnlyOnNewSocket = takeOverDraws.percent(50)
     }
 
@@ -160,11 +162,13 @@ extension SimulatedWorld {
     }
 
     func apply(_ fault: Faults) {
-        if fault == .store, storeIsStalled {
+        if fault == .store, storeIsStalled, !hasNodes {
             recover()
             return
         }
         guard !isHealed else { return }
+        let nodeFaults: Faults = [.crashes, .restarts, .takeOver, .store]
+        if hasNodes, nodeFaults.contains(fault) { return applyToNodes(fault) }
         switch fault {
         case .disconnects: if let link = faultDraws.pick(openLinks) { breakSocket(link) }
         case .halfOpen:

@@ -38,6 +38,31 @@ final class SimulatedWorld {
     var coreOutputs: [CoreOutput] = []
     var flushIsPlanned = false
 
+    // The state of a server of several nodes.
+    /// The number of nodes; 0 = the world has one server, which is no node.
+    let nodeCount: Int
+    var nodeDraws: SeededGenerator
+    var simulatedNodes: [SimulatedNode] = []
+    /// The node whose switchboard decides: no later claim was carried out.
+    var owner: SimulatedNode?
+    /// The owner's row in the database, without its lease.
+    var row = OwnerRow(epoch: .none, node: nil, address: "", lease: .milliseconds(0))
+    /// Until when the lease lasts while nobody renews it.
+    var leaseUntil: Int64 = 0
+    var isEngineAway = false
+    var nodeLinks: [NodeLink] = []
+    var nodeLinkCount = 0
+    var nodeStores = 0
+    var deposedCount = 0
+    /// The faults of the network between two nodes, by the nodes' numbers `low * 8 + high`.
+    var pairFaults: [Int: PairFault] = [:]
+    /// When a run of a node was last seen.
+    var seenNodes: [NodeID: Int64] = [:]
+    /// When a fault of a node, of the database or between nodes last began or ended.
+    var lastNodeFault = startTime
+    /// When an owner last served.
+    var lastServed = startTime
+
     // The state of the nodes, in worlds with take-overs.
     var deposed: DeposedOwner?
     /// The node on which the owner of the calls runs.
@@ -81,11 +106,13 @@ final class SimulatedWorld {
 
     static let startTime: Int64 = 1_750_000_000_000
 
-    init(seed: UInt64, calls: Int, faults: Faults, isRecording: Bool) {
+    init(seed: UInt64, calls: Int, faults: Faults, nodes: Int = 0, isRecording: Bool) {
         self.seed = seed
         callCount = calls
         // Only servers that withhold their decisions are taken over.
-        self.faults = faults.contains(.takeOver) ? faults.union(.withholding) : faults
+        self.faults = faults.contains(.takeOver) || nodes > 0 ? faults.union(.withholding) : faults
+        nodeCount = nodes
+        nodeDraws = SeededGenerator(seed: seed, stream: 8)
         self.isRecording = isRecording
         now = Self.startTime
         networkDraws = SeededGenerator(seed: seed, stream: 1)
@@ -122,6 +149,7 @@ final class SimulatedWorld {
         guard violation == nil else { return }
         log("\(invariant) BROKEN: \(message)")
         violation = Violation(invariant: invariant, message: message, seed: seed, calls: callCount, faults: faults)
+        violation?.nodes = nodeCount
         violation?.foundAfterCalls = checker.begun
         violation?.ladder = ladder
     }
@@ -171,12 +199,14 @@ final class SimulatedWorld {
         switch event {
         case .serverTimer(let run):
             timerAt = nil
-            guard run == self.run else { return }
+            guard run == self.run, ownerDecides else { return }
             serve(.deadlineReached)
         case .flush(let run):
             guard run == self.run else { return }
             flushIsPlanned = false
+            guard owner.map({ !$0.isStopped }) ?? true else { return }
             flush()
+            if let owner { endTurn(of: owner) }
         case .socketEstablished(let link): socketEstablished(link)
         case .up(let link, let frame): frameArrives(frame, on: link)
         case .down(let link, let frame): deviceReceives(frame, on: link)
@@ -210,6 +240,12 @@ final class SimulatedWorld {
         case .deposedTimer(let number): deposedTimer(number)
         case .deposedReport(let number, let report): deposedReport(number, report)
         case .deposedEnds(let number): if deposed?.number == number { endDeposed() }
+        case .node(let node, let life, let event): take(event, at: node, life: life)
+        case .engine(let request, let node, let life): answer(request, of: node, life: life)
+        case .nodeLink(let link, let end): deliver(link, to: end)
+        case .nodeFault(let fault): handle(fault)
+        case .checkOffer(let device, let key, let epoch, let number): checkOffer(devices[device], key, epoch, number)
+        case .checkService: checkService()
         case .audit:
             audit()
             after(3_000, .audit)

@@ -11,12 +11,14 @@ public enum Simulation {
     ///
     /// `calls`: The number of calls to simulate; the last world may add a few more.
     /// `always`: The faults that every world has.
+    /// `nodes`: The number of nodes of each world's server, ``nodeCounts``; 0 = one server, which is no node.
     /// `shrinks`: Whether to search for a smaller world that breaks the same invariant.
     /// `progress`: Called with the statistics so far, after every 10,000 calls.
     public static func run(
         seed: UInt64,
         calls: Int,
         always: Faults = [],
+        nodes: Int = 0,
         shrinks: Bool = true,
         progress: (Statistics) -> Void = { _ in }
     ) -> Outcome {
@@ -25,8 +27,14 @@ public enum Simulation {
         var reported = 0
         while total.calls < calls {
             let one = generator.next() >> 16
-            let faults = Self.faults(for: one).union(always)
-            let world = SimulatedWorld(seed: one, calls: callsPerWorld, faults: faults, isRecording: false)
+            let faults = Self.faults(for: one, nodes: nodes).union(always)
+            let world = SimulatedWorld(
+                seed: one,
+                calls: callsPerWorld,
+                faults: faults,
+                nodes: nodes,
+                isRecording: false
+            )
             world.live()
             var statistics = world.statistics
             statistics.coverage = world.checker.coverage
@@ -45,8 +53,13 @@ public enum Simulation {
     }
 
     /// Runs one world again, and records its ladder.
-    public static func world(seed: UInt64, calls: Int, faults: Faults) -> (Statistics, Violation?, [String]) {
-        let world = SimulatedWorld(seed: seed, calls: calls, faults: faults, isRecording: true)
+    public static func world(
+        seed: UInt64,
+        calls: Int,
+        faults: Faults,
+        nodes: Int = 0
+    ) -> (Statistics, Violation?, [String]) {
+        let world = SimulatedWorld(seed: seed, calls: calls, faults: faults, nodes: nodes, isRecording: true)
         world.live()
         var statistics = world.statistics
         statistics.coverage = world.checker.coverage
@@ -71,11 +84,33 @@ public enum Simulation {
         return faults
     }
 
+    /// Returns the faults of a world whose server has several nodes.
+    ///
+    /// Such a server always withholds its decisions. In three quarters of the worlds, nodes stand still, and links and
+    /// the way to the database are disturbed.
+    static func faults(for seed: UInt64, nodes: Int) -> Faults {
+        var faults = faults(for: seed)
+        guard nodes > 0 else { return faults }
+        var generator = SeededGenerator(seed: seed, stream: 22)
+        faults.insert(.withholding)
+        if generator.below(4) > 0 { faults.insert(.takeOver) } else { faults.remove(.takeOver) }
+        return faults
+    }
+
+    /// The numbers of nodes that a simulated server may have.
+    public static let nodeCounts = 1...8
+
     /// Searches for a smaller world that breaks the same invariant: with fewer faults and fewer calls.
     static func shrink(_ violation: Violation) -> Violation {
         var best = violation
         func attempt(_ calls: Int, _ faults: Faults) -> Bool {
-            let world = SimulatedWorld(seed: violation.seed, calls: calls, faults: faults, isRecording: true)
+            let world = SimulatedWorld(
+                seed: violation.seed,
+                calls: calls,
+                faults: faults,
+                nodes: violation.nodes,
+                isRecording: true
+            )
             world.live()
             guard var found = world.violation, found.invariant == violation.invariant else { return false }
             found.foundAfterCalls = violation.foundAfterCalls

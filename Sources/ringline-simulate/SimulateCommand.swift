@@ -19,6 +19,13 @@ struct SimulateCommand: ParsableCommand {
     @Option(help: "The seed of the run.") var seed: UInt64 = 1
     @Option(help: "The number of calls to simulate.") var calls = 20_000
     @Option(help: "The faults that every world of the run has, beside its own: a bit mask.") var always: UInt32 = 0
+    @Option(
+        help: """
+            The number of nodes of each world's server, 1 to 8: owner and edges, links and a database, with their faults. \
+            0: one server, which is no node.
+            """
+    )
+    var nodes = 0
     @Flag(help: "Print the table of visited states and events (Markdown); exit with 1 if one was not visited.")
     var coverage = false
     @Option(help: "Run one world only, by the seed that a failure prints, and print its messages as a ladder.")
@@ -27,7 +34,7 @@ struct SimulateCommand: ParsableCommand {
     @Option(help: "The number of calls that the users of --world try to make.") var worldCalls = 12
     @Option(
         help: ArgumentHelp(
-            "Run the worlds of a table again. A line is SEED CALLS FAULTS, with an optional # comment.",
+            "Run the worlds of a table again. A line is SEED CALLS FAULTS [NODES], with an optional # comment.",
             valueName: "file"
         )
     )
@@ -35,6 +42,9 @@ struct SimulateCommand: ParsableCommand {
 
     func validate() throws {
         guard calls > 0 else { throw ValidationError("--calls must be more than 0.") }
+        guard nodes == 0 || Simulation.nodeCounts ~= nodes else {
+            throw ValidationError("--nodes must be 1 to \(Simulation.nodeCounts.upperBound), or 0.")
+        }
         guard worldCalls > 0 else { throw ValidationError("--world-calls must be more than 0.") }
     }
 
@@ -55,7 +65,12 @@ struct SimulateCommand: ParsableCommand {
         if let world { return try live(world) }
         if let replay { return try live(table: replay) }
         let began = ContinuousClock.now
-        let outcome = Simulation.run(seed: seed, calls: calls, always: Faults(rawValue: always)) { statistics in
+        let outcome = Simulation.run(
+            seed: seed,
+            calls: calls,
+            always: Faults(rawValue: always),
+            nodes: nodes
+        ) { statistics in
             Failure("\(statistics.calls) calls simulated in \(ContinuousClock.now - began)").show()
         }
         switch outcome {
@@ -77,7 +92,12 @@ struct SimulateCommand: ParsableCommand {
     }
 
     private func live(_ world: UInt64) throws(Failure) {
-        let (_, violation, ladder) = Simulation.world(seed: world, calls: worldCalls, faults: Faults(rawValue: faults))
+        let (_, violation, ladder) = Simulation.world(
+            seed: world,
+            calls: worldCalls,
+            faults: Faults(rawValue: faults),
+            nodes: nodes
+        )
         for line in ladder { print(line) }
         if let violation { throw Failure("\(violation.invariant) broke: \(violation.message)") }
     }
@@ -89,10 +109,16 @@ struct SimulateCommand: ParsableCommand {
         }
         let worlds: [KnownWorld]
         do throws(KnownWorld.Unreadable) { worlds = try KnownWorld.table(text) } catch {
-            throw Failure("\(path), line \(error.number): must be SEED CALLS FAULTS, with an optional # comment.")
+            let form = "SEED CALLS FAULTS [NODES], with an optional # comment"
+            throw Failure("\(path), line \(error.number): must be \(form).")
         }
         for one in worlds {
-            let (_, violation, _) = Simulation.world(seed: one.seed, calls: one.calls, faults: one.faults)
+            let (_, violation, _) = Simulation.world(
+                seed: one.seed,
+                calls: one.calls,
+                faults: one.faults,
+                nodes: one.nodes
+            )
             guard let violation else { continue }
             print(violation)
             throw Failure("\(violation.invariant) broke again in world \(one.seed).")

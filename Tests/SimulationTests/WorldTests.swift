@@ -26,6 +26,25 @@ struct WorldTests {
         }
     }
 
+    @Test("Every invariant holds on a server of several nodes", arguments: [1, 3])
+    func nodes(count: Int) {
+        switch Simulation.run(seed: 5, calls: 150, nodes: count) {
+        case .clean(let statistics):
+            #expect(statistics.takeOvers > 0)
+            #expect(statistics.acknowledged > 0)
+            #expect(count == 1 || statistics.adoptions > 0)
+        case .broken(let violation, _): Issue.record("\(violation)")
+        }
+    }
+
+    @Test("The line that repeats a broken world names its nodes")
+    func namesNodes() {
+        var violation = Violation(invariant: "I1", message: "m", seed: 7, calls: 3, faults: [])
+        #expect(violation.description.contains("--world 7 --faults 0 --world-calls 3\n"))
+        violation.nodes = 3
+        #expect(violation.description.contains("--world 7 --faults 0 --world-calls 3 --nodes 3\n"))
+    }
+
     @Test("Only servers that withhold their decisions are taken over")
     func drawn() {
         let drawn = (1...2_000 as ClosedRange<UInt64>).map { Simulation.faults(for: $0) }
@@ -44,6 +63,10 @@ struct WorldTests {
             #expect(first.trace == second.trace)
             #expect(ladder == again)
             #expect(!ladder.isEmpty)
+            let (third, _, nodes) = Simulation.world(seed: seed, calls: 8, faults: .known, nodes: 3)
+            let (fourth, _, nodesAgain) = Simulation.world(seed: seed, calls: 8, faults: .known, nodes: 3)
+            #expect(third.trace == fourth.trace)
+            #expect(nodes == nodesAgain)
         }
     }
 

@@ -1,0 +1,245 @@
+import CallCore
+import CallPorts
+import Cluster
+import Switchboard
+
+/// One node of a server of several nodes: what `Gateway` and its node hold, around the same pure machines.
+final class SimulatedNode {
+    /// The number of the node, from 0; it is also its address.
+    let number: Int
+    /// A number that changes with each beginning and each end of a run of the node.
+    var life = 0
+    /// The id of this run.
+    var id: NodeID
+    var tenure: Tenure
+    var attachment: Attachment
+    /// How far this node's clock is ahead of the world's, in milliseconds; negative = behind.
+    var ahead: Int64 = 0
+
+    /// Whether the process runs.
+    var isRunning = false
+    /// Whether the machine is off: nothing answers at the node's address.
+    var isOff = false
+    /// Whether the process was stopped, and stands still with all its threads.
+    var isFrozen = false
+    /// Whether the loop waits until the store has released the calls.
+    var isReleasing = false
+    /// What has arrived while the process stands still.
+    var held: [NodeEvent] = []
+    /// Whether the process is to end.
+    var isEnding = false
+    /// Whether the database cannot be reached from this node.
+    var isCutFromEngine = false
+    /// A number that changes whenever the database gets out of reach or can be reached again.
+    var engineChanges = 0
+
+    /// The number of the newest timer, and when it is due.
+    var timer = 0
+    var timerAt: Int64?
+
+    // The node as an edge.
+    /// The sockets and requests of this node.
+    var sockets: Set<Int> = []
+    var exchanges: Set<Int> = []
+    var isRejectingInput = false
+    var isReady = false
+    /// The newest ownership whose commands this run has carried out.
+    var newestObeyed = OwnerEpoch.none
+    /// The link to the owner, open or in its handshake.
+    var ownerLink: NodeLink?
+    /// The node to which that link, or the attempt to open it, goes.
+    var soughtOwner: NodeID?
+    /// The number of the newest attempt to connect.
+    var attempt = 0
+
+    // The node as the owner.
+    var claimed: Claimed?
+    var store: NodeStore?
+    /// The switchboard of an owner that was deposed, whether it knows that or not; the present owner's is the world's.
+    var deposed: DeposedOwner?
+    /// The links that other nodes have opened, by number.
+    var edges: [Int: SimulatedEdge] = [:]
+    /// The events of other nodes that wait until this node serves as the owner.
+    var gathered: [(link: Int, number: UInt64, event: EdgeEvent)] = []
+    var lastTicket: UInt64 = 0
+    var durableTicket: UInt64 = 0
+
+    /// The result of a claim, until the node takes it over.
+    struct Claimed {
+        let epoch: OwnerEpoch
+        let state: StoredState
+        /// What was durable when the state was read.
+        let durability: Durability
+    }
+
+    init(number: Int, id: NodeID, at now: Moment) {
+        self.number = number
+        self.id = id
+        tenure = Tenure(node: id)
+        attachment = Attachment(at: now)
+    }
+
+    /// Whether the node takes no more events: it releases the calls, or its part in them is over.
+    var isLeaving: Bool { if case .releasing = tenure.state { true } else { hasEnded } }
+
+    var hasEnded: Bool { if case .ended = tenure.state { true } else { false } }
+
+    /// Whether the loop stands still.
+    var isStopped: Bool { isFrozen || isReleasing }
+
+    var name: String { "node \(number)" }
+}
+
+/// The owner's record of a link to another node.
+final class SimulatedEdge {
+    let link: NodeLink
+    let number: Int
+    let node: NodeID
+    /// The node's open sockets and its requests without a response, by their numbers in the world.
+    var sockets: Set<Int> = []
+    var exchanges: Set<Int> = []
+    var confirmations = EventConfirmations()
+    /// The mark of the frame that follows, and its receiver.
+    var mark: (socket: Int, mark: LogMark)?
+
+    init(_ link: NodeLink, number: Int, node: NodeID) {
+        self.link = link
+        self.number = number
+        self.node = node
+    }
+}
+
+/// The store of an owner, as `PostgresStore` behaves: its commits are transactions that check the epoch, and after a
+/// lost connection it reads which of them are durable.
+final class NodeStore {
+    enum Item {
+        case commit([Change], Ticket)
+        case query(StoreQuery, StoreQueryID)
+    }
+
+    let epoch: OwnerEpoch
+    /// A number that distinguishes this store from all others in the world.
+    let number: Int
+    var queue: [Item] = []
+    /// The number of items in the transaction that is under way.
+    var underWay = 0
+    /// The number of the newest transaction.
+    var attempt = 0
+    /// The newest durable ticket.
+    var durable = Ticket(rawValue: 0)
+    var isStalled = false
+    /// Whether the result of the transaction is not known.
+    var isInDoubt = false
+    /// Whether the database has refused a commit.
+    var isDeposed = false
+    /// Whether the store commits the rest, and then releases the database to the heir.
+    var release: Release?
+
+    struct Release {
+        let heir: NodeID?
+    }
+
+    init(epoch: OwnerEpoch, number: Int) {
+        self.epoch = epoch
+        self.number = number
+    }
+}
+
+/// A TCP connection between two nodes: an ordered stream of messages in each direction.
+final class NodeLink {
+    enum Message {
+        case hello(Hello)
+        case proof
+        case refused(NodeFrame.LinkRefusal)
+        case frame(NodeFrame)
+        /// The end of the stream.
+        case end
+    }
+
+    /// One end of the connection.
+    struct End {
+        let node: Int
+        /// The run of the node to which the end belongs.
+        let life: Int
+        /// Whether the other side has proved itself.
+        var isOpen = false
+        /// Whether this side has ended the connection.
+        var isClosed = false
+        /// The other side's hello.
+        var peer: Hello?
+        /// The pings, while the connection may be silent; otherwise they would only make a world slower.
+        var watch: LinkWatch?
+        /// The messages on the way to this end.
+        var arriving: [Message] = []
+        /// How many of them wait for the network.
+        var stuck = 0
+        /// The earliest time at which the next message may arrive.
+        var until: Int64 = 0
+    }
+
+    let id: Int
+    /// The end that connected, and the end that accepted.
+    var ends: [End]
+
+    init(id: Int, client: End, server: End) {
+        self.id = id
+        ends = [client, server]
+    }
+
+    static let client = 0
+    static let server = 1
+}
+
+/// Something that happens to a run of a node.
+enum NodeEvent {
+    case timer(Int)
+    /// The result of a reading of the owner's row; `nil` = the database could not be reached.
+    case row(OwnerRow?)
+    case claimed(SimulatedNode.Claimed, others: Set<NodeID>)
+    case claimLost
+    case claimFailed
+    /// The store's transaction with this number is durable.
+    case committed(store: Int, attempt: Int)
+    /// The database has refused a transaction of the store.
+    case refused(store: Int)
+    /// The store connects again, or renews the lease.
+    case renews(store: Int)
+    /// The store has waited too long; the number is that of the change by which the database got out of reach.
+    case stalls(store: Int, change: Int)
+    /// The store reports to the loop.
+    case report(store: Int, StoreReport)
+    /// The store is closed, and the row is released or the store has given up.
+    case closed(store: Int)
+    /// The loop goes on after its store was closed.
+    case released(OwnerEpoch)
+    /// The attempt to connect with this number has succeeded; `nil` = the connection was refused.
+    case connected(attempt: Int, NodeLink?)
+    case arrived(NodeLink, end: Int, NodeLink.Message)
+    case socketOpened(Int)
+    case socketReceived(Int, [UInt8])
+    case socketPonged(Int, UInt64)
+    case socketClosed(Int)
+    case requested(Int)
+    case ownerTimer
+    case pushArrives(OutgoingPush, run: Int)
+    case pushResult(PushID, PushResult, run: Int)
+    case begins
+
+    /// Whether a thread of the store handles the event, while the loop may stand still.
+    var isOfStore: Bool {
+        switch self {
+        case .committed, .refused, .renews, .stalls, .closed: true
+        default: false
+        }
+    }
+}
+
+/// A request of a run of a node at the database.
+enum EngineRequest {
+    case read
+    case claim(after: OwnerEpoch)
+    /// The calls of a claim that was carried out are read.
+    case load(OwnerEpoch)
+    case commit(store: Int, attempt: Int)
+    case release(store: Int)
+}

@@ -1,0 +1,178 @@
+import CallCore
+import CallPorts
+import CallWire
+import Cluster
+import SeededRandom
+import Switchboard
+
+/// The node as an edge: its sockets and requests, and the events and commands of its link.
+extension SimulatedWorld {
+    func receivedFromOwner(_ frame: NodeFrame, _ node: SimulatedNode) {
+        switch frame {
+        case .command(let command):
+            guard let epoch = node.attachment.epoch else { return }
+            if let sent = node.ownerLink?.ends[NodeLink.client].peer?.epoch { checkObeyed(sent, by: node) }
+            handle(attachment: .command(epoch, command), at: node)
+        case .confirmed(let number):
+            if let epoch = node.attachment.epoch { handle(attachment: .confirmed(epoch, upTo: number), at: node) }
+        case .storeStalled(let isStalled): handle(.ownerStalled(isStalled), at: node)
+        case .released(let heir): handle(.ownerReleased(heir: heir), at: node)
+        case .deposed(let epoch): handle(.heardOf(epoch), at: node)
+        case .revocation, .hello, .proof, .refused, .ping, .pong, .event, .adopt, .adoptionComplete: break
+        }
+    }
+
+    func handle(attachment input: Attachment.Input, at node: SimulatedNode) {
+        var effects: [Attachment.Effect] = []
+        node.attachment.handle(input, at: moment(of: node), into: &effects)
+        let life = node.life
+        for effect in effects where node.life == life { perform(effect, at: node) }
+    }
+
+    private func perform(_ effect: Attachment.Effect, at node: SimulatedNode) {
+        switch effect {
+        case .adopt(let socket):
+            guard let link = node.ownerLink else { return adopt(socket, over: 0, at: node) }
+            send(.adopt(socket), over: link, from: NodeLink.client)
+        case .adoptionComplete:
+            if let link = node.ownerLink { send(.adoptionComplete, over: link, from: NodeLink.client) }
+        case .pass(let number, let event):
+            if let link = node.ownerLink {
+                send(.event(number, event), over: link, from: NodeLink.client)
+            } else {
+                // This node has become the owner itself.
+                take(event, over: 0, at: node)
+            }
+        case .carryOut(let command): carryOut(command, at: node)
+        case .refuse(let id): refuse(Int(id.rawValue), at: node)
+        case .rejectInput(let isHeld): node.isRejectingInput = isHeld
+        case .ready(let isReady): node.isReady = isReady
+        case .endLink: if let link = node.ownerLink { ended(link, at: NodeLink.client, .closed, node) }
+        }
+    }
+
+    /// Takes an event of this node's sockets.
+    func take(_ event: EdgeEvent, of node: SimulatedNode) {
+        if node.tenure.isServing { return take(event, over: 0, at: node) }
+        if node.isLeaving {
+            if case .requested(let id, _, _) = event { refuse(Int(id.rawValue), at: node) }
+            return
+        }
+        if case .received(let id, _) = event, node.isRejectingInput {
+            return closeSocket(Int(id.rawValue), code: 1001, at: node)
+        }
+        handle(attachment: .event(event), at: node)
+    }
+
+    // MARK: Sockets
+
+    /// Opens a connection of a device to one of the nodes.
+    func connectToNode(_ device: SimulatedDevice) {
+        device.isConnecting = true
+        let node = balanced()
+        guard now >= device.offlineUntil, node.isRunning, !node.isEnding, !node.isOff else {
+            device.isConnecting = false
+            device.backoff = min(device.backoff * 2, 4_000)
+            // Nobody answers at a machine that is off.
+            let wait = node.isOff ? networkDraws.within(1_000...3_000) : 0
+            after(device.backoff + wait + networkDraws.within(0...100), .connect(device: device.index))
+            return
+        }
+        links.append(Link(device: device.index, instance: device.instance, run: run, openedAt: now))
+        links[links.count - 1].edge.node = node.number
+        links[links.count - 1].edge.life = node.life
+        device.link = links.count - 1
+        after(latency(), .socketEstablished(link: links.count - 1))
+    }
+
+    /// Chooses a node, as a balancer does that mostly knows which nodes are ready.
+    private func balanced() -> SimulatedNode {
+        let ready = simulatedNodes.filter { $0.isRunning && !$0.isOff && ($0.isReady || $0.tenure.isServing) }
+        if !ready.isEmpty, nodeDraws.percent(85) { return ready[nodeDraws.below(ready.count)] }
+        return simulatedNodes[nodeDraws.below(simulatedNodes.count)]
+    }
+
+    /// Passes something that arrives on a socket to the node that has the socket.
+    func arrives(on index: Int, _ event: NodeEvent) {
+        take(event, at: links[index].edge.node, life: links[index].edge.life)
+    }
+
+    func socketOpened(_ index: Int, at node: SimulatedNode) {
+        guard links[index].isOpenAtDevice, !links[index].isHalfOpen else { return }
+        let device = devices[links[index].device]
+        guard !device.hasExpiredToken, !node.isLeaving, !node.isRejectingInput else {
+            after(latency(), .closeDown(link: index, code: device.hasExpiredToken ? 4401 : 1001))
+            return
+        }
+        links[index].openedAt = now
+        links[index].heardAt = now
+        links[index].edge.isOpen = true
+        node.sockets.insert(index)
+        log("\(device.id.text) opens socket \(index) at \(node.name)")
+        take(.opened(EdgeSocketID(rawValue: UInt64(index)), device.principal, device: device.id), of: node)
+    }
+
+    func closeSocket(_ index: Int, code: UInt16, at node: SimulatedNode) {
+        guard links[index].edge.isOpen, node.sockets.contains(index) else { return }
+        links[index].edge.isOpen = false
+        log("\(node.name) closes socket \(index) of \(devices[links[index].device].id.text), \(code)")
+        after(1, node, .socketClosed(index))
+        guard !links[index].isHalfOpen, !links[index].isClosing else { return }
+        links[index].isClosing = true
+        events.plan(.closeDown(link: index, code: code), at: max(links[index].downUntil, now + latency()))
+    }
+
+    // MARK: Commands
+
+    func carryOut(_ command: OwnerCommand, at node: SimulatedNode) {
+        switch command {
+        case .send(let frame, let id, _):
+            let index = Int(id.rawValue)
+            if links[index].edge.isOpen { writesDown(parsed(frame.bytes), on: index) }
+        case .ping(let id, let number): pingDown(Int(id.rawValue), number)
+        case .close(let id, let code, _, _): closeSocket(Int(id.rawValue), code: code, at: node)
+        case .respond(let id, let response):
+            respond(Int(id.rawValue), status: Int(response.status), body: response.body, at: node)
+        case .markAuthenticated, .bind, .revoke: break
+        }
+    }
+
+    func pingDown(_ index: Int, _ number: UInt64) {
+        guard links[index].edge.isOpen, !links[index].isHalfOpen else { return }
+        let at = max(links[index].downUntil, now + latency())
+        links[index].downUntil = at
+        events.plan(.pingDown(link: index, number: number), at: at)
+    }
+
+    // MARK: Requests
+
+    /// Chooses the node that gets a request; the requests of one call go to different nodes.
+    func requestArrivesAtNode(_ index: Int) {
+        let node = balanced()
+        guard node.isRunning, !node.isOff else {
+            // A client notices only by its own timer that nobody answers.
+            if !node.isOff { after(latency(), .response(index, status: 0, body: [])) }
+            return
+        }
+        take(.requested(index), at: node.number, life: node.life)
+    }
+
+    func requestArrives(_ index: Int, at node: SimulatedNode) {
+        node.exchanges.insert(index)
+        guard !node.isRejectingInput else { return refuse(index, at: node) }
+        let id = EdgeExchangeID(rawValue: UInt64(index))
+        take(.requested(id, EdgeRequestHead(path: ""), body: []), of: node)
+    }
+
+    /// Responds to a request for which there is no owner at present.
+    func refuse(_ index: Int, at node: SimulatedNode) {
+        let reply = Reply(WireError(.draining, "the calls are moving to another node: try again"), retryAfterSeconds: 1)
+        respond(index, status: reply.status, body: reply.body, at: node)
+    }
+
+    func respond(_ index: Int, status: Int, body: [UInt8], at node: SimulatedNode) {
+        guard node.exchanges.remove(index) != nil else { return }
+        guard status == 0 || !requests[index].losesResponse else { return }
+        after(status == 0 ? networkDraws.within(1...300) : latency(), .response(index, status: status, body: body))
+    }
+}

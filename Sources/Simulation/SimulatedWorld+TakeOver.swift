@@ -149,7 +149,7 @@ extension SimulatedWorld {
         links[index].edge.adoptedAt = now
         let openFor = Moment.Duration.milliseconds(now - links[index].openedAt)
         let id = ConnectionID(rawValue: UInt64(index))
-        serve(.adopted(id, device.principal, device: device.id, openFor: openFor, seen: edge.marks))
+        serve(.adopted(id, device.principal, device: device.id, assigned: nil, openFor: openFor, seen: edge.marks))
     }
 
     /// Notes that the frames since the last flush wait for the newest commit.

@@ -85,8 +85,8 @@ public struct Switchboard: ~Copyable {
         case .opened(let id, let principal, let device): opened(id, principal, device: device)
         case .joined(let id, let principal, let device, let seen):
             opened(id, principal, device: device, seen: seen)
-        case .adopted(let id, let principal, let device, let openFor, let seen):
-            adopted(id, principal, device: device, openFor: openFor, seen: seen)
+        case .adopted(let id, let principal, let device, let assigned, let openFor, let seen):
+            adopted(id, principal, device: device, assigned: assigned, openFor: openFor, seen: seen)
         case .signOfLife(let id): gaveSignOfLife(id)
         case .received(let id, let frame): received(frame, from: id)
         case .ponged(let id, let number): ponged(id, number)

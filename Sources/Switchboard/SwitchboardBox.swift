@@ -38,6 +38,9 @@ public final class SwitchboardBox {
     /// See ``Switchboard/countCalls()``.
     public func countCalls() -> [CallState: Int] { switchboard.countCalls() }
 
+    /// See ``Switchboard/device(of:)``.
+    public func device(of id: ConnectionID) -> DeviceID? { switchboard.device(of: id) }
+
     /// See ``Switchboard/connectionsToDrain()``.
     public func connectionsToDrain() -> [(id: ConnectionID, isInCall: Bool)] { switchboard.connectionsToDrain() }
 

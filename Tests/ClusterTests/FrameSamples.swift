@@ -76,6 +76,7 @@ enum FrameSamples {
                 socket,
                 $0,
                 device: $0.device,
+                assigned: $0.device == nil ? DeviceID("c-0123456789abcdef") : nil,
                 openFor: .seconds(90),
                 seen: [LogMark(CallNumber(rawValue: 1), seq: 7), LogMark(CallNumber(rawValue: 9), seq: .max)]
             )
@@ -113,5 +114,6 @@ enum FrameSamples {
                 EdgeResponse(status: 404, problem: EdgeResponse.Problem(code: "not_found", message: "no such call"))
             ),
             .markAuthenticated(exchange),
-        ] + principals.map { .revoke($0.user, upTo: Moment(milliseconds: 12)) }
+        ] + principals.compactMap { $0.device.map { .assign(socket, $0) } }
+        + principals.map { .revoke($0.user, upTo: Moment(milliseconds: 12)) }
 }

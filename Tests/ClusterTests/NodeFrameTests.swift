@@ -24,7 +24,7 @@ struct NodeFrameTests {
         let commands = FrameSamples.all.compactMap {
             if case .command = $0 { FrameSamples.payload($0)?[1] } else { nil }
         }
-        #expect(Set(commands) == Set(1...7))
+        #expect(Set(commands) == Set(1...8))
     }
 
     @Test("A frame that ends early is an error that names a field", arguments: FrameSamples.all)
@@ -53,7 +53,7 @@ struct NodeFrameTests {
         #expect(throws: NodeFrameError("event.kind", .unknown)) {
             try NodeFrame(decoding: [7, 0, 0, 0, 0, 0, 0, 0, 1, 10])
         }
-        #expect(throws: NodeFrameError("command.kind", .unknown)) { try NodeFrame(decoding: [9, 8]) }
+        #expect(throws: NodeFrameError("command.kind", .unknown)) { try NodeFrame(decoding: [9, 9]) }
     }
 
     @Test("A field that is longer than it may be is an error, before its bytes arrive")

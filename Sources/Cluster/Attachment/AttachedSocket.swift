@@ -6,6 +6,8 @@ struct AttachedSocket: Equatable {
     /// The user; `nil` for a Socket.IO session, whose user the owner alone knows.
     var principal: Principal?
     var device: DeviceID?
+    /// The id that an owner has given the device of a client that names none.
+    var assignedDevice: DeviceID?
     var openedAt: Moment
     /// Whether an owner has been told of the socket.
     var isKnownToOwner = false
@@ -55,6 +57,7 @@ struct AttachedSocket: Equatable {
             socket,
             principal,
             device: device,
+            assigned: assignedDevice,
             openFor: now - openedAt,
             seen: seen.sorted { $0.call < $1.call }
         )

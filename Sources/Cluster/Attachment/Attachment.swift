@@ -256,6 +256,9 @@ public struct Attachment: Sendable {
             guard let state = sockets[socket], state.principal != nil else { return }
             sockets[socket]?.isBound = isBound
             return
+        case .assign(let socket, let device):
+            sockets[socket]?.assignedDevice = device
+            return
         case .respond(let exchange, _): guard exchanges.remove(exchange) != nil else { return }
         case .markAuthenticated(let exchange): guard exchanges.contains(exchange) else { return }
         case .revoke: break

@@ -111,6 +111,7 @@ extension FieldReader {
                 discardingQueue: try flag("close.discardingQueue")
             )
         case .bind: return .bind(try socket("bind.socket"), try flag("bind.isBound"))
+        case .assign: return .assign(try socket("assign.socket"), try value("assign.device", DeviceID.init))
         case .respond: return .respond(try exchange("respond.exchange"), try response())
         case .markAuthenticated: return .markAuthenticated(try exchange("markAuthenticated.exchange"))
         case .revoke:
@@ -143,6 +144,7 @@ extension FieldReader {
             try socket("adopt.socket"),
             try principal(),
             device: try device("adopt.device"),
+            assigned: try device("adopt.assigned"),
             openFor: .milliseconds(try number("adopt.openFor")),
             seen: try marks("adopt.seen")
         )

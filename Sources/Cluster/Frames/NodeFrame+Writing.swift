@@ -106,6 +106,7 @@ extension OwnerCommand {
         case respond = 5
         case markAuthenticated = 6
         case revoke = 7
+        case assign = 8
     }
 }
 
@@ -172,6 +173,9 @@ extension FrameWriter {
         case .bind(let socket, let isBound):
             begin(.bind, socket.rawValue)
             flag(isBound)
+        case .assign(let socket, let device):
+            begin(.assign, socket.rawValue)
+            text(device.text)
         case .respond(let exchange, let response):
             begin(.respond, exchange.rawValue)
             number(response.status)
@@ -199,6 +203,7 @@ extension FrameWriter {
         number(adopted.socket.rawValue)
         principal(adopted.principal)
         optional(adopted.device) { $0.text($1.text) }
+        optional(adopted.assigned) { $0.text($1.text) }
         number(adopted.openFor.milliseconds)
         marks(adopted.seen)
     }

@@ -18,6 +18,8 @@ public enum OwnerCommand: Equatable, Sendable {
     /// The owner gives this command before it confirms the event that made the state. So at no moment is a socket
     /// neither unconfirmed nor bound.
     case bind(EdgeSocketID, Bool)
+    /// The owner has given the device of this connection, which names none, this id; the client has it in its welcome.
+    case assign(EdgeSocketID, DeviceID)
     /// Respond to a request.
     indirect case respond(EdgeExchangeID, EdgeResponse)
     /// Record that the user of a request is known, so that its connection no longer counts as unauthenticated.
@@ -97,6 +99,8 @@ public struct AdoptedSocket: Equatable, Sendable {
     public var principal: Principal
     /// The device that the address of the upgrade names.
     public var device: DeviceID?
+    /// The id that an earlier owner has given the device of a connection that names none.
+    public var assigned: DeviceID?
     /// The time for which the socket has been open.
     public var openFor: Moment.Duration
     /// The newest `seq` of each call that was written to the socket, by call number.
@@ -107,12 +111,14 @@ public struct AdoptedSocket: Equatable, Sendable {
         _ socket: EdgeSocketID,
         _ principal: Principal,
         device: DeviceID?,
+        assigned: DeviceID? = nil,
         openFor: Moment.Duration,
         seen: [LogMark]
     ) {
         self.socket = socket
         self.principal = principal
         self.device = device
+        self.assigned = assigned
         self.openFor = openFor
         self.seen = seen
     }

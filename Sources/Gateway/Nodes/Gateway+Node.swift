@@ -74,6 +74,7 @@ extension Gateway {
                 }
             }
             decide(.opened(socket(id), Admission(principal: principal, device: device)))
+            if device == nil, principal.device == nil { node?.assignDevice(to: socket(id)) }
         case .openedSocketIO(let id, let head):
             edge?.sockets.insert(socket(id))
             decide(.forwardedSocketIO(socket(id), RequestHead(head)))
@@ -129,7 +130,7 @@ extension Gateway {
         case .revoke(let user, let moment):
             guard let node else { return }
             router.revocations.note(user, before: moment + .milliseconds(-node.clockLead.milliseconds))
-        case .bind: break
+        case .bind, .assign: break
         }
     }
 }

@@ -124,10 +124,12 @@ extension Node {
                 ConnectionID(rawValue: id.rawValue),
                 link == 0 ? socket.principal : socket.principal.shifted(by: .milliseconds(-clockLead.milliseconds)),
                 device: socket.device,
+                assigned: socket.assigned,
                 openFor: socket.openFor,
                 seen: Dictionary(socket.seen.map { ($0.call, $0.seq) }) { max($0, $1) }
             )
         )
+        if socket.device == nil, socket.principal.device == nil { assignDevice(to: id) }
     }
 
     // MARK: Commands to other nodes
@@ -172,6 +174,15 @@ extension Node {
     /// Tells a socket's node whether the socket has state that no other owner can restore.
     func bind(_ socket: SocketID, _ isBound: Bool) {
         edgeLinks[LinkNumber.link(of: socket.rawValue)]?.link.send(.command(.bind(EdgeSocketID(socket), isBound)))
+    }
+
+    /// Tells a socket's node which id the device of its client has been given, so that it keeps the id under the next
+    /// owner.
+    func assignDevice(to socket: SocketID) {
+        guard let edge = edgeLinks[LinkNumber.link(of: socket.rawValue)],
+            let device = gateway.switchboard?.device(of: ConnectionID(rawValue: socket.rawValue))
+        else { return }
+        edge.link.send(.command(.assign(EdgeSocketID(socket), device)))
     }
 
     /// Tells all nodes that a user's tokens are revoked.

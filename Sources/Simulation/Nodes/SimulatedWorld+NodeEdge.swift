@@ -133,7 +133,7 @@ extension SimulatedWorld {
         case .close(let id, let code, _, _): closeSocket(Int(id.rawValue), code: code, at: node)
         case .respond(let id, let response):
             respond(Int(id.rawValue), status: Int(response.status), body: response.body, at: node)
-        case .markAuthenticated, .bind, .revoke: break
+        case .markAuthenticated, .bind, .assign, .revoke: break
         }
     }
 

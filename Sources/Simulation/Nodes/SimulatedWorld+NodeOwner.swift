@@ -38,7 +38,7 @@ extension SimulatedWorld {
                 node.gathered.append((edge.number, number, event))
             }
         case .adopt(let socket): adopt(socket, over: edge.number, at: node)
-        case .adoptionComplete: handle(.attached(edge.node), at: node)
+        case .adoptionComplete: handle(.nodeAttached(edge.node), at: node)
         case .deposed(let epoch): handle(.heardOf(epoch), at: node)
         case .revocation, .hello, .proof, .refused, .ping, .pong, .storeStalled, .confirmed, .command, .released: break
         }
@@ -52,7 +52,7 @@ extension SimulatedWorld {
         log("the link of \(edge.node.text) to \(node.name) has ended, with \(edge.sockets.count) sockets")
         for index in edge.sockets.sorted() { closed(index, over: edge.number, at: node) }
         for index in edge.exchanges.sorted() { abandoned(index, over: edge.number, at: node) }
-        handle(.detached(edge.node), at: node)
+        handle(.nodeDetached(edge.node), at: node)
     }
 
     /// Confirms the events whose changes are durable.
@@ -129,7 +129,14 @@ extension SimulatedWorld {
         let seen = Dictionary(socket.seen.map { ($0.call, $0.seq) }) { max($0, $1) }
         let id = connection(index, link)
         decide(
-            .adopted(id, socket.principal, device: socket.device, openFor: socket.openFor, seen: seen),
+            .adopted(
+                id,
+                socket.principal,
+                device: socket.device,
+                assigned: socket.assigned,
+                openFor: socket.openFor,
+                seen: seen
+            ),
             at: node
         )
     }

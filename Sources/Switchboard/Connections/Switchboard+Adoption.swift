@@ -1,4 +1,4 @@
-import CallCore
+public import CallCore
 import CallPorts
 
 /// Adoption: a connection continues under a new owner of the calls, and its client notices nothing.
@@ -10,6 +10,7 @@ extension Switchboard {
         _ id: ConnectionID,
         _ principal: Principal,
         device: DeviceID?,
+        assigned: DeviceID?,
         openFor: Moment.Duration,
         seen: [CallNumber: UInt64]
     ) {
@@ -19,7 +20,7 @@ extension Switchboard {
             return
         }
         let openFor = max(openFor, .milliseconds(0))
-        let (identity, isNamed) = identify(principal, naming: device, isStateless: false)
+        let (identity, isNamed) = identify(principal, naming: device, assigned: assigned, isStateless: false)
         let own = connections.of(principal.user)
         if isNamed, let other = own.first(where: { $0.device.id == identity.id }) {
             // The nodes bring a device's connections in any order: the one that was opened last is in use.
@@ -42,4 +43,7 @@ extension Switchboard {
         scheduleCheckUp(of: connection)
         if own.isEmpty { tellPresence(of: principal.user, isOnline: true) }
     }
+
+    /// Returns the id of a connection's device: its client's own, or the one that was given to it and is in its welcome.
+    public func device(of id: ConnectionID) -> DeviceID? { connections[id]?.device.id }
 }

@@ -59,10 +59,12 @@ extension Switchboard {
         return true
     }
 
-    /// Returns the device of a client that opens a connection, and whether the client named it.
+    /// Returns the device of a client that opens a connection, and whether the client named it; `assigned` is the id that
+    /// an earlier owner of the calls gave it.
     mutating func identify(
         _ principal: Principal,
         naming device: DeviceID?,
+        assigned: DeviceID? = nil,
         isStateless: Bool
     ) -> (device: DeviceIdentity, isNamed: Bool) {
         if let named = device ?? principal.device {
@@ -71,6 +73,9 @@ extension Switchboard {
             return (identity, !identity.isUnnamed)
         }
         if isStateless { return (deviceIdentity(opening: principal), false) }
+        if let assigned, !connections.of(principal.user).contains(where: { $0.device.id == assigned }) {
+            return (DeviceIdentity(id: assigned, fingerprint: principal.fingerprint), false)
+        }
         return (DeviceIdentity(id: unnamedDevice(of: principal), fingerprint: principal.fingerprint), false)
     }
 

@@ -1,5 +1,5 @@
 import CallCore
-public import CallPorts
+import CallPorts
 import CallWire
 
 /// Shutting down: every connection is closed, and its device is told when to reconnect.

@@ -18,13 +18,15 @@ extension Switchboard {
         indirect case joined(ConnectionID, Principal, device: DeviceID?, seen: [LogIdentity: UInt64])
         /// A connection that an earlier owner of the calls had opened and welcomed continues here.
         ///
-        /// `device` is the device that the address named, and `openFor` the time since the connection was opened. `seen`
+        /// `device` is the device that the address named, `given` the id that an earlier owner has given the device of a
+        /// connection that names none (``Switchboard/device(of:)``), and `openFor` the time since the connection was opened. `seen`
         /// is the newest mark of each log (``Output/marked(_:_:seq:)``): the log is replayed from behind it, and a log
         /// without a mark is replayed whole. A connection that was bound (``Output/bound(_:_:)``) must not be adopted.
         indirect case adopted(
             ConnectionID,
             Principal,
             device: DeviceID?,
+            assigned: DeviceID?,
             openFor: Moment.Duration,
             seen: [CallNumber: UInt64]
         )
@@ -70,7 +72,7 @@ extension Switchboard {
         /// The next output sends a connection the entry `seq` of this call's log; it replaces the log's earlier mark.
         ///
         /// Such outputs come only under ``Policy/marksLogs``. The marks of a connection tell the next owner of the calls
-        /// what the connection was written (``Input/adopted(_:_:device:openFor:seen:)``).
+        /// what the connection was written (``Input/adopted(_:_:device:assigned:openFor:seen:)``).
         case marked(ConnectionID, CallNumber, seq: UInt64)
         /// From now on a connection has state that the next owner of the calls cannot restore (`true`), or it has none
         /// any more (`false`).

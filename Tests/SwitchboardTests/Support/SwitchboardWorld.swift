@@ -153,7 +153,16 @@ final class SwitchboardWorld {
         lastConnection += 1
         let id = ConnectionID(rawValue: lastConnection)
         adopted.insert(id)
-        give(.adopted(id, principal, device: device.flatMap { DeviceID($0) }, openFor: openFor, seen: seen))
+        give(
+            .adopted(
+                id,
+                principal,
+                device: device.flatMap { DeviceID($0) },
+                assigned: nil,
+                openFor: openFor,
+                seen: seen
+            )
+        )
         return id
     }
 

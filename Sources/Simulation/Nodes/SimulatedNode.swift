@@ -237,7 +237,7 @@ enum NodeEvent {
 /// A request of a run of a node at the database.
 enum EngineRequest {
     case read
-    case claim(after: OwnerEpoch)
+    case claim(after: OwnerEpoch, above: OwnerEpoch)
     /// The calls of a claim that was carried out are read.
     case load(OwnerEpoch)
     case commit(store: Int, attempt: Int)

@@ -27,9 +27,9 @@ extension SimulatedWorld {
             var read = row
             read.lease = .milliseconds(row.isReleased ? 0 : leaseLeft)
             after(nodeDraws.within(1...4), node, .row(read))
-        case .claim(let epoch):
+        case .claim(let epoch, let known):
             guard isReached else { return after(1_000, node, .claimFailed) }
-            claim(after: epoch, node)
+            claim(after: epoch, above: known, node)
         case .load(let epoch): load(epoch, node)
         case .commit(let number, let attempt):
             guard let store = store(number, of: node), store.attempt == attempt else { return }
@@ -44,15 +44,15 @@ extension SimulatedWorld {
     // MARK: The owner's row
 
     /// Raises the epoch, if no other claim has followed.
-    private func claim(after epoch: OwnerEpoch, _ node: SimulatedNode) {
+    private func claim(after epoch: OwnerEpoch, above known: OwnerEpoch, _ node: SimulatedNode) {
         guard row.epoch == epoch else { return after(nodeDraws.within(1...4), node, .claimLost) }
-        raiseEpoch(for: node)
+        raiseEpoch(above: known, for: node)
         ask(.load(row.epoch), node, after: nodeDraws.within(20...250))
     }
 
-    private func raiseEpoch(for node: SimulatedNode) {
+    private func raiseEpoch(above known: OwnerEpoch, for node: SimulatedNode) {
         row = OwnerRow(
-            epoch: OwnerEpoch(rawValue: row.epoch.rawValue + 1),
+            epoch: OwnerEpoch(rawValue: max(row.epoch, known).rawValue + 1),
             node: node.id,
             address: "\(node.number)",
             lease: .milliseconds(0)

@@ -17,8 +17,8 @@ extension SimulatedWorld {
     private func perform(_ effect: Tenure.Effect, at node: SimulatedNode) {
         switch effect {
         case .readRow: ask(.read, node)
-        case .claim(let epoch):
-            if node.isEnding { handle(.claimFailed, at: node) } else { ask(.claim(after: epoch), node) }
+        case .claim(let epoch, let known):
+            if node.isEnding { handle(.claimFailed, at: node) } else { ask(.claim(after: epoch, above: known), node) }
         case .gather: becomeOwner(node)
         case .serve: serve(node)
         case .release(let epoch, let heir): release(epoch, heir: heir, node)

@@ -104,6 +104,8 @@ struct Link {
     /// Whether nothing gets through any more, although neither end was notified.
     var isHalfOpen = false
     var openedAt: Int64
+    /// When the server closed it, or was told of its end; 0 = it is open, or has ended with the server.
+    var endedAtServer: Int64 = 0
     /// When the server last sent a ping on it.
     var pingedAt: Int64 = 0
     /// When the server last received anything on it.
@@ -119,6 +121,12 @@ struct Link {
     var isClosing = false
     /// What its node knows of it.
     var edge = EdgeState()
+
+    /// Records that the server has closed it, or was told of its end.
+    mutating func endAtServer(at now: Int64) {
+        isOpenAtServer = false
+        endedAtServer = now
+    }
 }
 
 /// An event in a world.

@@ -25,13 +25,21 @@ extension SimulatedWorld {
             if checker.confirmed.contains(target) || checker.attempted.contains(target) || checker.isOrdered(target) {
                 continue
             }
-            // A socket is still being probed if it was just opened, or if a long replay is in progress.
-            let isProbed = links.contains {
-                $0.device == receiver.index && $0.isOpenAtServer
-                    && now < max($0.openedAt, $0.pingedAt, $0.edge.adoptedAt) + deliveryTime
-            }
-            if isProbed { continue }
+            if isProbed(receiver) { continue }
             fail("I6", "\(device.text) did not confirm \(call.name), and got no push")
+        }
+    }
+
+    /// Whether the server may still find out that a device is not reached over its sockets, and push to it.
+    ///
+    /// A socket is still being probed if it was just opened, or if a long replay is in progress. When it has ended, a
+    /// server that withholds its decisions orders the push after two commits.
+    func isProbed(_ device: SimulatedDevice) -> Bool {
+        links.contains {
+            guard $0.device == device.index else { return false }
+            return $0.isOpenAtServer
+                ? now < max($0.openedAt, $0.pingedAt, $0.edge.adoptedAt) + deliveryTime
+                : $0.endedAtServer > 0 && now < $0.endedAtServer + commitTime
         }
     }
 

@@ -96,7 +96,7 @@ extension SimulatedWorld {
 
     func closes(_ index: Int, code: UInt16) {
         guard links[index].isOpenAtServer else { return }
-        links[index].isOpenAtServer = false
+        links[index].endAtServer(at: now)
         log("server closes socket \(index) of \(devices[links[index].device].id.text), \(code)")
         after(1, .closeUp(link: index))
         guard !links[index].isHalfOpen else { return }
@@ -161,7 +161,7 @@ extension SimulatedWorld {
         if links[index].edge.owner == .deposed { deposedTakes(.closed(ConnectionID(rawValue: UInt64(index)))) }
         if links[index].edge.owner != .current { links[index].edge.owner = .closed }
         guard switchboard != nil, links[index].run == run else { return }
-        links[index].isOpenAtServer = false
+        links[index].endAtServer(at: now)
         checker.visit("socket closes", by: devices[links[index].device], at: now)
         serve(.closed(ConnectionID(rawValue: UInt64(index))), repeatable: networkDraws.percent(10))
     }

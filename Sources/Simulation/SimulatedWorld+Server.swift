@@ -77,8 +77,12 @@ extension SimulatedWorld {
     }
 
     /// How long after its beginning a call must have reached the callee's devices (I6), in milliseconds: the time for a
-    /// probe, and for two commits if the server withholds its decisions.
-    var deliveryTime: Int64 { faults.contains(.withholding) ? 4_800 : 2_600 }
+    /// probe and for the commits.
+    var deliveryTime: Int64 { 2_600 + commitTime }
+
+    /// The longest time for the two commits that precede a push, in milliseconds; 0 if the server does not withhold its
+    /// decisions.
+    var commitTime: Int64 { faults.contains(.withholding) ? 2_200 : 0 }
 
     /// Passes one input to the switchboard and performs its outputs.
     ///

@@ -61,11 +61,7 @@ extension SimulatedWorld {
             checker.devices[call.record.callee]?.contains(where: { $0.id == device.id && $0.voipToken == device.token })
                 == true
         else { return }
-        let isProbed = links.contains {
-            $0.device == device.index && $0.isOpenAtServer
-                && now < max($0.openedAt, $0.pingedAt, $0.edge.adoptedAt) + deliveryTime
-        }
-        if isProbed { return again() }
+        if isProbed(device) { return again() }
         fail("I15", "\(device.id.text) was being offered \(call.name) by a node that died, and got no push")
     }
 

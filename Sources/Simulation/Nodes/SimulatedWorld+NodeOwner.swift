@@ -156,7 +156,7 @@ extension SimulatedWorld {
 
     private func closed(_ index: Int, over link: Int, at node: SimulatedNode) {
         if node === owner {
-            links[index].isOpenAtServer = false
+            links[index].endAtServer(at: now)
             checker.visit("socket closes", by: devices[links[index].device], at: now)
         }
         decide(.closed(connection(index, link)), at: node, repeatable: node === owner && networkDraws.percent(10))
@@ -221,7 +221,7 @@ extension SimulatedWorld {
             links[Int(LinkNumber.edgeNumber(id.rawValue))].pingedAt = now
             ping(id, number, from: node)
         case .close(let id, let code, _, let isLost):
-            links[Int(LinkNumber.edgeNumber(id.rawValue))].isOpenAtServer = false
+            links[Int(LinkNumber.edgeNumber(id.rawValue))].endAtServer(at: now)
             close(id, code: code, discardingQueue: isLost, from: node)
         case .verify(let id, let name, _):
             let device = devices[links[Int(LinkNumber.edgeNumber(id.rawValue))].device]

@@ -106,7 +106,10 @@ extension AppClient {
         if descriptionsFromPushes.remove(content) != nil { outputs.append(.report(.delivered(name, one))) }
         let round = object.number(of: .round)
         if kind == .offer || kind == .answer { descriptionRounds[content] = round }
-        if kind == .ice, let round, !candidates[name, default: []].contains(where: { $0.text == content }) {
+        // The core ignores an entry behind its cursor. Only a deposed owner sends one that did not arrive before: it is not
+        // durable, so its sender sends it again.
+        let isBehind = client.calls.contains { self.name(of: $0) == name && one.seq <= $0.seq }
+        if kind == .ice, let round, !isBehind, !candidates[name, default: []].contains(where: { $0.text == content }) {
             candidates[name, default: []].append(
                 Candidate(text: content, device: one.device, round: round, seq: one.seq)
             )

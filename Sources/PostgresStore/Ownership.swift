@@ -241,7 +241,7 @@ struct Ownership {
     /// Without this, PostgreSQL's process would hold the lock on the row until the standby responds. If it fails, the
     /// next claim waits for that, and for the end of the lease.
     func abandonClaim(on lost: Connection) {
-        let wait = ResponseWait(wakeUp: WakeUp()) { _, waited in waited < .seconds(1) }
+        let wait = ResponseWait(wakeUp: WakeUp()) { _, waited in waited < .seconds(5) }
         // See above: after a failure the next claim only waits longer.
         guard let connection = try? Connection.connect(options, for: .register, waiting: wait) else { return }
         let backend = options.parameters { $0.add(lost.backend) }

@@ -32,8 +32,9 @@ public enum ClusterLimits {
     public static let unprovenLinksOfAddress = 16
     /// The operator is told of an owner that could not be reached for this time.
     public static let reportUnreachableAfter = Moment.Duration.seconds(2)
-    /// The pause before a node connects again to an owner that has no place for it.
-    public static let pauseAfterRefusal = Moment.Duration.seconds(3)
+    /// The pause before a node connects again, after the owner had no place for it or three links in a row ended within a
+    /// second.
+    public static let connectPause = Moment.Duration.seconds(3)
     /// The shortest time between two reports that the owner has no place for this node, or for another one.
     public static let refusalReports = Moment.Duration.seconds(60)
 

@@ -3,7 +3,8 @@ public enum UnprovenLinks {
     /// Finds the link to close when there are too many.
     ///
     /// A node proves itself within milliseconds, so the oldest links are those of strangers. Of all addresses, the one
-    /// with the most links loses its oldest: a stranger displaces only links from its own address.
+    /// with the most links loses its oldest: a stranger with fewer addresses than
+    /// ``ClusterLimits/unprovenLinks`` displaces only its own links.
     ///
     /// - Parameter addresses: The address of each link without its port, the oldest link first.
     /// - Returns: The place of the link; `nil` = none is to be closed.

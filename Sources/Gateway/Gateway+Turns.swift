@@ -45,7 +45,7 @@ extension Gateway {
         guard let server else { return }
         // The deadlines are compared one by one: an array of them would be allocated after every turn. A node that has
         // not gathered the others decides nothing yet.
-        var next = isEdge ? nil : switchboard?.deadline
+        var next = passesEventsOn ? nil : switchboard?.deadline
         if let check = socketIO.nextCheck { next = next.map { min($0, check) } ?? check }
         if let commitDue { next = next.map { min($0, commitDue) } ?? commitDue }
         if let drainBy {
@@ -70,6 +70,6 @@ extension Gateway {
             logDraining()
         }
         checkSocketIO()
-        if !isEdge { feed(.deadlineReached) }
+        if !passesEventsOn { feed(.deadlineReached) }
     }
 }

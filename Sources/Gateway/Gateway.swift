@@ -11,8 +11,8 @@ package import Threads
 
 /// The translation between sockets and the switchboard.
 ///
-/// It makes no decisions. The gateway, to which all calls and connections belong, is called the owner. With `--loops`,
-/// further event loops run on other threads (`WorkerLoop`) and pass their events to the owner.
+/// It makes no decisions. With `--loops`, further event loops run on other threads (`WorkerLoop`) and pass their events
+/// to the gateway.
 ///
 /// Everything here runs on the server's loop thread, except the methods that are documented with "from any thread".
 ///
@@ -37,8 +37,8 @@ public final class Gateway: @unchecked Sendable {
     private(set) var ownLoop: WorkerLoop?
     /// This node, if the server is one of several.
     var node: Node?
-    /// Whether the events of this node's sockets are not decided here: another node, or none, owns the calls.
-    var isEdge = false { didSet { router.forwarding.isOn = isEdge } }
+    /// Whether this node's events go to its attachment: it does not serve as the owner, or not yet, or no longer.
+    var passesEventsOn = false { didSet { router.forwarding.isOn = passesEventsOn } }
     /// The loops on other threads, in order.
     var workers: [WorkerLoopHandle] = []
     var pendingInputs = Deque<Switchboard.Input>()
@@ -94,7 +94,7 @@ public final class Gateway: @unchecked Sendable {
         begin(
             with: store,
             try answeringOperators(on: server) { try store.open(at: now) },
-            OwnerParts(push: push, capabilities: capabilities, turnCredentials: turnCredentials)
+            SwitchboardPorts(push: push, capabilities: capabilities, turnCredentials: turnCredentials)
         )
         use(server)
         try startWorkers()
@@ -137,7 +137,7 @@ public final class Gateway: @unchecked Sendable {
     }
 
     /// Begins to decide, with the data of an open store.
-    func begin(with store: any CallStore, _ stored: StoredState, _ parts: OwnerParts) {
+    func begin(with store: any CallStore, _ stored: StoredState, _ parts: SwitchboardPorts) {
         if stored.uncleanStarts > 0 {
             log.notice("the last run did not shut down cleanly; continuing with the committed data")
         }
@@ -162,7 +162,7 @@ public final class Gateway: @unchecked Sendable {
     func endOwnership(releasingTo heir: NodeID?) {
         guard let switchboard, !isBusy else { return }
         handlePendingInputs()
-        isEdge = true
+        passesEventsOn = true
         isBusy = true
         switchboard.flush(at: now, into: &outputs)
         perform()
@@ -173,7 +173,7 @@ public final class Gateway: @unchecked Sendable {
 
     /// Drops the calls without committing anything.
     func dropCalls() {
-        isEdge = true
+        passesEventsOn = true
         switchboard = nil
         store = nil
         push = nil

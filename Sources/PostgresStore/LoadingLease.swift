@@ -12,7 +12,8 @@ final class LoadingLease: Sendable {
     /// Interrupts waits for the database.
     private let wakeUp = WakeUp()
 
-    /// Begins to renew the lease; the first renewal follows after a third of the lease.
+    /// Begins to renew the lease, at once: a claim that waited for a standby becomes visible when much of its lease has
+    /// passed.
     init(
         _ options: StoreOptions,
         fence: Connection.Step,
@@ -24,10 +25,10 @@ final class LoadingLease: Sendable {
             func isOverBeforeRenewal() -> Bool {
                 isOver.wait(until: .now + .milliseconds(options.leaseMilliseconds / 3)) { $0 ? true : nil } ?? false
             }
-            while !isOverBeforeRenewal() {
+            repeat {
                 // If this fails for as long as the lease lasts, another server may claim the database.
                 _ = try? connection.run { link throws(PostgresError) in try link.run([fence]) }
-            }
+            } while !isOverBeforeRenewal()
         }
     }
 

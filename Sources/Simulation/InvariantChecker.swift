@@ -65,7 +65,7 @@ struct InvariantChecker {
     var recent: [CallNumber] = []
     var devices: [UserID: [DeviceRecord]] = [:]
     var serverSince: Int64 = 0
-    /// The time on the server's clock at `serverSince`, the server's last start.
+    /// The time on the server's clock at `serverSince`, when the server last started or went on.
     private var serverStart = Moment(milliseconds: 0)
     var lifetimes = 0
     private var changed: [CallNumber] = []

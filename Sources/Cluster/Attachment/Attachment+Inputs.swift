@@ -43,5 +43,13 @@ extension Attachment {
         case olderEpoch
         /// A number was confirmed that no event has had.
         case confirmedUnsent
+
+        /// The fault in words, for the operator.
+        public var message: String {
+            switch self {
+            case .olderEpoch: "its ownership is older than one that this node has had"
+            case .confirmedUnsent: "it confirmed an event that was never sent"
+            }
+        }
     }
 }

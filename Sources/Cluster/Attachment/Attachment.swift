@@ -6,8 +6,8 @@ public import CallPorts
 /// Each event that the node passes to the owner has a number. The owner confirms a number when all events up to it have
 /// been handled and what they changed is durable. When the owner is lost, each socket is
 ///
-/// - closed with 1001 if the owner had a message of it and did not confirm it: nobody knows whether the message had its
-///   effect, and the client sends it again, under the same `id`, on its next connection;
+/// - closed with 1001 if the owner had not confirmed its opening or one of its messages: nobody knows whether the message
+///   had its effect, and the client sends it again, under the same `id`, on its next connection;
 /// - closed with 1001 if only the owner had some of its state: a room, a watch, a Socket.IO session;
 /// - otherwise kept, and *adopted* by the next owner: it gets no welcome, and live calls are replayed from behind what
 ///   was written to it.
@@ -42,10 +42,11 @@ public struct Attachment: Sendable {
     /// Creates the attachment of a node that starts, without an owner.
     public init(at now: Moment) { ownerlessSince = now }
 
-    /// The number of sockets of this node, with those that were closed and whose messages wait.
+    /// The number of this node's sockets, including closed ones whose messages still wait.
     public var socketCount: Int { sockets.count }
 
-    /// The open sockets whose devices understand `draining`, and whether each was written entries of a call.
+    /// The open sockets whose devices understand `draining`, and whether each was written entries of a call, which may
+    /// have ended since.
     ///
     /// A Socket.IO socket is not among them.
     public var socketsToDrain: [(id: EdgeSocketID, isInCall: Bool)] {
@@ -147,7 +148,8 @@ public struct Attachment: Sendable {
     private mutating func refuse(_ event: EdgeEvent, _ effects: inout [Effect]) {
         refusedForShare += 1
         if let socket = event.socket {
-            waiting.remove(socket, of: sockets[socket]?.principal?.user)
+            // The search through all events is left out for a socket that has none: thousands may be refused in a second.
+            if let state = sockets[socket], state.waiting > 0 { waiting.remove(socket, of: state.principal?.user) }
             close(socket, &effects)
         } else if case .requested(let exchange, _, _) = event {
             exchanges.remove(exchange)
@@ -155,10 +157,10 @@ public struct Attachment: Sendable {
         }
     }
 
-    private mutating func rejectInput(_ isHeld: Bool, _ effects: inout [Effect]) {
-        guard isRejectingInput != isHeld else { return }
-        isRejectingInput = isHeld
-        effects.append(.rejectInput(isHeld))
+    private mutating func rejectInput(_ isRejecting: Bool, _ effects: inout [Effect]) {
+        guard isRejectingInput != isRejecting else { return }
+        isRejectingInput = isRejecting
+        effects.append(.rejectInput(isRejecting))
     }
 
     // MARK: A change of the owner

@@ -59,7 +59,7 @@ public enum EdgeEvent: Equatable, Sendable {
 }
 
 extension Principal {
-    /// The bytes of all texts.
+    /// The bytes of its long texts, about.
     fileprivate var size: Int {
         user.text.utf8.count + (name?.utf8.count ?? 0) + rooms.reduce(0) { $0 + $1.utf8.count + 16 }
     }

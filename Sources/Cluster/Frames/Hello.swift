@@ -35,7 +35,7 @@ public struct Hello: Equatable, Sendable {
     }
 
     /// The newest version of the protocol that this build speaks.
-    public static let currentVersion: UInt16 = 1
+    public static let currentVersion: UInt16 = 2
 
     /// The side of a link.
     public enum Side: UInt8, Sendable {

@@ -19,7 +19,7 @@ public enum NodeFrame: Equatable, Sendable {
     case pong(UInt64)
     /// The owner's store stands still, or works again.
     case storeStalled(Bool)
-    /// An event of the edge; each number is one more than the one before it. They do not begin anew on a new link.
+    /// An event of the edge; its number is higher than the one before it, also on a new link.
     case event(UInt64, EdgeEvent)
     /// All events up to this number have been handled, and what they changed is durable.
     case confirmed(upTo: UInt64)
@@ -41,7 +41,7 @@ public enum NodeFrame: Equatable, Sendable {
     public enum LinkRefusal: UInt8, CaseIterable, Sendable {
         /// No version of the protocol is common to both nodes.
         case version = 1
-        /// The proof is wrong: the nodes have different keys.
+        /// The proof is wrong: the nodes use different databases.
         case proof = 2
         /// The node does not own the calls.
         case notOwner = 3

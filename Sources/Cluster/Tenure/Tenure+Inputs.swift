@@ -57,7 +57,8 @@ extension Tenure {
     public enum LinkEnd: Equatable, Sendable {
         /// The other side closed it, or its process has ended.
         case closed
-        /// Nothing has arrived for ``ClusterLimits/linkSilence``.
+        /// Nothing has arrived for ``ClusterLimits/linkSilence``, or the link ended for a reason that says nothing about
+        /// the owner's process: a fault, a refusal.
         case silent
     }
 

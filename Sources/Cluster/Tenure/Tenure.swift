@@ -25,20 +25,20 @@ public import CallPorts
 /// It decides *when* a node claims the calls, and nothing else. It is not what keeps two nodes from owning them: the
 /// database refuses each commit of an earlier ownership, however wrong the clocks and the links are.
 ///
-/// - A node with a sound link claims only when the owner itself says that its store stands still, and the lease has run
-///   out.
-/// - A node claims at once when its link was lost and the owner's system refuses a new one, because then the owner's
-///   process is gone. That holds only for an owner to which the node had a link: the refusal of an address that never
+/// - A node with a sound link claims only when the owner has released the calls to it, or says that its store stands
+///   still and the lease has run out.
+/// - A node claims at once when its link was lost and the owner's system refuses a new one, or another run of the node
+///   answers there, because then the owner's process is gone. That holds only for an owner to which the node had a link: the refusal of an address that never
 ///   worked may be a mistake in the settings.
-/// - Otherwise a node without a link reads the row every ``ClusterLimits/readInterval``, and claims when the lease has
-///   run out.
+/// - Otherwise a node without a link reads the row every ``ClusterLimits/readInterval``, and claims when the row
+///   is free.
 /// - A row with a lower ownership than one that the node knew before it read the row means that the database has lost
-///   claims: a backup was restored, or a standby without the newest commits has taken over. An owner that lives repeats
-///   its claim when it connects again, so the node leaves it ``ClusterLimits/repeatedClaim``. Then it treats the row as
+///   claims: a backup was restored, or a standby without the newest commits has taken over. An owner that lives may
+///   repeat its claim when it connects again, so the node leaves it ``ClusterLimits/repeatedClaim``. Then it treats the row as
 ///   every other one, and claims above all ownerships that it knows.
 ///
-/// An owner never follows another: when it is deposed or has released the calls, its tenure ends, and the process
-/// begins with a new one.
+/// An owner never follows another: when it is deposed or has released the calls, its tenure ends. A deposed process
+/// begins anew, with a new tenure; one that has released the calls ends.
 public struct Tenure: Sendable {
     /// The states of a tenure.
     public enum State: Equatable, Sendable {

@@ -13,7 +13,7 @@ extension Gateway {
     /// no event value is built, and the `switch` costs nothing.
     @inline(__always)
     func take(_ event: LoopEvent) {
-        if isEdge, node?.passOn(event) == true { return }
+        if passesEventsOn, node?.passOn(event) == true { return }
         decide(event)
     }
 

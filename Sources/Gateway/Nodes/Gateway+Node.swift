@@ -21,14 +21,14 @@ extension Gateway {
     ) throws {
         let server = try listen()
         let secret = try answeringOperators(on: server) { try register.open() }
-        let parts = OwnerParts(push: push, capabilities: capabilities(secret), turnCredentials: turnCredentials)
+        let parts = SwitchboardPorts(push: push, capabilities: capabilities(secret), turnCredentials: turnCredentials)
         let node = Node(
             configuration,
             of: self,
             on: server,
             register: register,
             secret: secret,
-            ownerParts: parts
+            switchboardPorts: parts
         )
         do throws(ServerError) { try node.listen() } catch {
             register.close()
@@ -36,7 +36,7 @@ extension Gateway {
         }
         use(server)
         self.node = node
-        isEdge = true
+        passesEventsOn = true
         try startWorkers()
         server.post { [self] in self.node?.start() }
     }

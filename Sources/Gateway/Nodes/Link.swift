@@ -14,7 +14,7 @@ protocol LinkDelegate: AnyObject {
     /// Both sides have proved that they know the key; called once, before any frame.
     func opened(_ link: Link, by peer: Hello)
     func received(_ frame: NodeFrame, on link: Link)
-    /// The link has ended; called once, except after ``Link/close()``.
+    /// The link has ended; called once, but not after ``Link/close()`` or ``Link/closeAfterWriting()``.
     func ended(_ link: Link, _ end: Link.End)
 }
 
@@ -29,7 +29,7 @@ final class Link: TCPStreamDelegate {
     enum End: Equatable {
         /// The other side has closed it, or its process has ended.
         case closed
-        /// Nothing has arrived for too long.
+        /// Nothing has arrived for too long, or the other side did not prove itself in time.
         case silent
         /// The other side does not serve the link.
         case refused(NodeFrame.LinkRefusal)
@@ -133,7 +133,7 @@ final class Link: TCPStreamDelegate {
 
     private func take(_ frame: NodeFrame) {
         guard isOpen else {
-            shake(frame)
+            takeHandshake(frame)
             return
         }
         switch frame {
@@ -156,8 +156,8 @@ final class Link: TCPStreamDelegate {
     /// Takes a frame of the handshake.
     ///
     /// The client sends its hello, the server its hello and its proof, and then the client its proof. So a stranger
-    /// who connects learns nothing but the server's id, and cannot make a client accept it.
-    private func shake(_ frame: NodeFrame) {
+    /// who connects learns only what the hello says (the node's id and ownership), and cannot make a client accept it.
+    private func takeHandshake(_ frame: NodeFrame) {
         switch frame {
         case .hello(let hello) where peer == nil:
             peer = hello

@@ -13,7 +13,7 @@ extension Node {
 
     func connect(to owner: NodeID, at address: String) {
         disconnect()
-        if let unreachable = search.begin(owner, at: address, now: now) {
+        if let unreachable = ownerAttempts.begin(owner, at: address, now: now) {
             log.warning(
                 "this node cannot reach the owner of the calls at its --node-address",
                 [
@@ -22,9 +22,9 @@ extension Node {
                 ]
             )
         }
-        guard search.mayConnect(at: now) else { return handle(.linkFailed) }
+        guard ownerAttempts.mayConnect(at: now) else { return handle(.linkFailed) }
         guard let colon = address.lastIndex(of: ":"), let port = Int(address[address.index(after: colon)...]) else {
-            search.failed("the address is not HOST:PORT")
+            ownerAttempts.failed("the address is not HOST:PORT")
             return handle(.linkFailed)
         }
         let host = address[..<colon].drop { $0 == "[" }.prefix { $0 != "]" }
@@ -36,10 +36,10 @@ extension Node {
         switch result {
         case .success(let stream): ownerLink = beginLink(stream, as: .client)
         case .failure(.refused):
-            search.failed("connection refused")
+            ownerAttempts.failed("connection refused")
             handle(.linkRefused)
         case .failure(.failed(let reason)):
-            search.failed(reason)
+            ownerAttempts.failed(reason)
             log.debug("the owner of the calls cannot be reached", [.error(UntrustedText(reason))])
             handle(.linkFailed)
         }
@@ -62,19 +62,19 @@ extension Node {
         handle(attachment: .detached)
         guard link.isOpen else {
             // If another run of the node answers at the owner's address, the owner's process is gone.
-            let isOtherRun = link.peer.map { $0.node != search.owner } ?? false
-            if end == .refused(.full) { refusedByOwner(link) } else { search.failed(end.word) }
+            let isOtherRun = link.peer.map { $0.node != ownerAttempts.owner } ?? false
+            if end == .refused(.full) { refusedByOwner(link) } else { ownerAttempts.failed(end.word) }
             handle(end == .refused(.notOwner) && isOtherRun ? .linkRefused : .linkFailed)
             return
         }
-        search.ended(afterBeginningAt: link.beganAt, now: now)
+        ownerAttempts.ended(afterBeginningAt: link.beganAt, now: now)
         if end == .refused(.full) { refusedByOwner(link) }
         log.warning("the link to the owner of the calls was lost", [.linkEnd(ServerText(end.word))])
         handle(.linkLost(end == .closed ? .closed : .silent))
     }
 
     private func refusedByOwner(_ link: Link) {
-        guard search.refused(at: now) else { return }
+        guard ownerAttempts.refused(at: now) else { return }
         log.warning("the owner of the calls has no place for this node", [link.peer.map { .node($0.node.logged) }])
     }
 
@@ -121,14 +121,14 @@ extension Node {
         case .pass(let number, let event): pass(number, event)
         case .carryOut(let command): gateway.carryOut(command)
         case .refuse(let id): refuse(ExchangeID(rawValue: id.rawValue))
-        case .rejectInput(let isHeld):
-            isRejectingInput = isHeld
-            if isHeld { log.warning("too many events wait for an owner: sockets that send more are closed") }
+        case .rejectInput(let isRejecting):
+            isRejectingInput = isRejecting
+            if isRejecting { log.warning("too many events wait for an owner: sockets that send more are closed") }
         case .ready(let isReady): self.isReady = isReady
         case .endLink(let fault):
             guard let link = ownerLink else { return }
             link.close()
-            endedOwnerLink(link, .fault("\(fault)"))
+            endedOwnerLink(link, .fault(fault.message))
         }
     }
 
@@ -237,7 +237,7 @@ extension Link.End {
         case .closed: "closed"
         case .silent: "silent"
         case .refused(.version): "refused: no common version"
-        case .refused(.proof): "refused: the nodes have different secrets"
+        case .refused(.proof): "refused: the nodes use different databases"
         case .refused(.notOwner): "refused: that node does not own the calls"
         case .refused(.full): "refused: the owner has as many links as it can have"
         case .fault(let words): "fault: \(words)"

@@ -16,7 +16,7 @@ extension Node {
         self.claimed = nil
         takeovers += 1
         log.notice("this node owns the calls", [.ownership(claimed.epoch.rawValue)])
-        gateway.begin(with: claimed.store, claimed.state, ownerParts)
+        gateway.begin(with: claimed.store, claimed.state, switchboardPorts)
     }
 
     /// Begins to decide.
@@ -25,15 +25,15 @@ extension Node {
     /// then all events that have waited are handled.
     func serve() {
         guard let epoch = tenure.ownEpoch else { return }
-        gateway.isEdge = false
+        gateway.passesEventsOn = false
         handle(attachment: .attached(epoch))
         // The switchboard has the sockets from now on.
         overfullRefused += attachment.refusedForShare
         attachment = Attachment(at: now)
         carryOutRevocations()
-        var waiting: [(Int, UInt64, EdgeEvent)] = []
-        swap(&waiting, &gathered)
-        for (number, event, content) in waiting { take(content, event, over: number) }
+        var waiting: [(link: Int, number: UInt64, event: EdgeEvent)] = []
+        swap(&waiting, &eventsBeforeServing)
+        for one in waiting { take(one.event, one.number, over: one.link) }
         log.debug("this node serves as the owner", [.links(edgeLinks.count)])
     }
 
@@ -50,8 +50,8 @@ extension Node {
         // A node that connects again replaces its earlier link.
         guard edgeLinks.count >= LinkNumber.range.count, !edgeLinks.values.contains(where: { $0.node == peer.node })
         else { return nil }
-        if refusedAt.map({ now - $0 >= ClusterLimits.refusalReports }) ?? true {
-            refusedAt = now
+        if refusalReportedAt.map({ now - $0 >= ClusterLimits.refusalReports }) ?? true {
+            refusalReportedAt = now
             log.warning("a node was refused: the owner has as many links as it can have", [.node(peer.node.logged)])
         }
         return .full
@@ -83,7 +83,7 @@ extension Node {
             if isServing {
                 take(event, number, over: edge.number)
             } else {
-                gathered.append((edge.number, number, event))
+                eventsBeforeServing.append((edge.number, number, event))
             }
         case .adopt(let socket): adopt(socket, over: edge.number)
         case .adoptionComplete: handle(.nodeAttached(edge.node))
@@ -99,7 +99,7 @@ extension Node {
     func endedEdge(_ edge: EdgeLink) {
         guard edgeLinks[edge.number] === edge else { return }
         edgeLinks[edge.number] = nil
-        gathered.removeAll { $0.0 == edge.number }
+        eventsBeforeServing.removeAll { $0.link == edge.number }
         log.notice("a node's link has ended", [.node(edge.node.logged), .connections(edge.sockets.count)])
         for socket in edge.sockets.sorted(by: { $0.rawValue < $1.rawValue }) {
             gateway.decide(.closed(socket, code: nil))
@@ -108,7 +108,7 @@ extension Node {
         handle(.nodeDetached(edge.node))
     }
 
-    /// Takes an event of a link; 0 = of this node.
+    /// Takes an event of another node's link, and records its number, which is confirmed later.
     private func take(_ event: EdgeEvent, _ number: UInt64, over link: Int) {
         guard let edge = edgeLinks[link] else { return }
         gateway.take(event, over: link)
@@ -229,7 +229,7 @@ extension Node {
     func drop() {
         for edge in edgeLinks.values { edge.link.close() }
         edgeLinks = [:]
-        gathered = []
+        eventsBeforeServing = []
         formerConnections = (gateway.switchboard?.connectionsToDrain() ?? []).compactMap { connection in
             guard LinkNumber.link(of: connection.id.rawValue) == 0 else { return nil }
             return (SocketID(rawValue: connection.id.rawValue), connection.isInCall)

@@ -11,7 +11,7 @@ import Switchboard
 ///
 /// An *edge* passes the events of its sockets over a link to the owner, and carries out the owner's commands. The
 /// *owner* has the switchboard, and handles the events of all nodes. A node begins as an edge, and may become the owner
-/// once; then it never becomes an edge again, because its process begins anew.
+/// once. It never goes back: a deposed process begins anew, and one that has released the calls ends.
 ///
 /// It is confined to the loop's thread, except the register, which reports from its own threads.
 final class Node: LinkDelegate {
@@ -20,7 +20,7 @@ final class Node: LinkDelegate {
     unowned let gateway: Gateway
     let server: Server
     let register: any OwnershipRegister
-    let ownerParts: OwnerParts
+    let switchboardPorts: SwitchboardPorts
     /// The key with which the nodes prove to each other that they use the same database.
     private let key: [UInt8]
     private var timer: LoopTimer?
@@ -39,7 +39,7 @@ final class Node: LinkDelegate {
     /// The link to the owner, once it is open, or the link that is being opened.
     var ownerLink: Link?
     var attempt: TCPConnectionAttempt?
-    var search = OwnerSearch()
+    var ownerAttempts = OwnerAttempts()
     /// Whether the owner at the other end of the link says that its store stands still.
     var isOwnerStalled = false
 
@@ -59,12 +59,12 @@ final class Node: LinkDelegate {
     var takeovers: UInt64 = 0
     /// The links that other nodes have opened, by number.
     var edgeLinks: [Int: EdgeLink] = [:]
-    /// The links that other nodes have connected and not proved yet.
+    /// Accepted links whose other side has not proved itself.
     var unprovenLinks: [Link] = []
     /// When the operator was last told that a node was refused, because there are too many.
-    var refusedAt: Moment?
+    var refusalReportedAt: Moment?
     /// The events of other nodes that wait until this node serves as the owner, in order.
-    var gathered: [(Int, UInt64, EdgeEvent)] = []
+    var eventsBeforeServing: [(link: Int, number: UInt64, event: EdgeEvent)] = []
     /// The newest ticket that was passed to the store, and the newest that is durable.
     var lastTicket: UInt64 = 0
     var durableTicket: UInt64 = 0
@@ -75,13 +75,13 @@ final class Node: LinkDelegate {
         on server: Server,
         register: any OwnershipRegister,
         secret: [UInt8],
-        ownerParts: OwnerParts
+        switchboardPorts: SwitchboardPorts
     ) {
         self.configuration = configuration
         self.gateway = gateway
         self.server = server
         self.register = register
-        self.ownerParts = ownerParts
+        self.switchboardPorts = switchboardPorts
         key = HMACSHA256.code(of: Array("ringline links".utf8), key: secret)
         tenure = Tenure(node: configuration.id)
         attachment = Attachment(at: gateway.now)
@@ -229,7 +229,7 @@ final class Node: LinkDelegate {
     func opened(_ link: Link, by peer: Hello) {
         if link === ownerLink {
             log.notice("linked to the owner of the calls", [.node(peer.node.logged), .ownership(peer.epoch.rawValue)])
-            search.opened()
+            ownerAttempts.opened()
             handle(.linkOpened(peer.epoch))
         } else {
             openedEdge(link, peer)
@@ -295,7 +295,7 @@ final class Node: LinkDelegate {
     /// Why this node serves no clients; `nil` = it serves them.
     var notReadyReason: String? {
         if hasEnded { return "draining" }
-        guard isServing || isReady else { return search.isRefused ? "too many nodes" : "no owner" }
+        guard isServing || isReady else { return ownerAttempts.isRefused ? "too many nodes" : "no owner" }
         return isOwnerStalled ? "store unavailable" : nil
     }
 

@@ -15,7 +15,7 @@ public struct NodeConfiguration: Sendable {
 }
 
 /// The parts that a node uses only while it owns the calls.
-struct OwnerParts {
+struct SwitchboardPorts {
     let push: any PushSender
     let capabilities: any CapabilityIssuer
     let turnCredentials: (any TURNCredentialIssuer)?

@@ -60,7 +60,7 @@ final class SimulatedNode {
     /// The links that other nodes have opened, by number.
     var edges: [Int: SimulatedEdge] = [:]
     /// The events of other nodes that wait until this node serves as the owner.
-    var gathered: [(link: Int, number: UInt64, event: EdgeEvent)] = []
+    var eventsBeforeServing: [(link: Int, number: UInt64, event: EdgeEvent)] = []
     var lastTicket: UInt64 = 0
     var durableTicket: UInt64 = 0
 

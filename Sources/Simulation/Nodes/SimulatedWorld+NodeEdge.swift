@@ -45,7 +45,7 @@ extension SimulatedWorld {
             }
         case .carryOut(let command): carryOut(command, at: node)
         case .refuse(let id): refuse(Int(id.rawValue), at: node)
-        case .rejectInput(let isHeld): node.isRejectingInput = isHeld
+        case .rejectInput(let isRejecting): node.isRejectingInput = isRejecting
         case .ready(let isReady): node.isReady = isReady
         case .endLink: if let link = node.ownerLink { ended(link, at: NodeLink.client, .closed, node) }
         }

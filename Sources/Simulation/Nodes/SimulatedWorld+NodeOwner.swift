@@ -35,7 +35,7 @@ extension SimulatedWorld {
             if node.tenure.isServing {
                 take(event, number, over: edge.number, at: node)
             } else {
-                node.gathered.append((edge.number, number, event))
+                node.eventsBeforeServing.append((edge.number, number, event))
             }
         case .adopt(let socket): adopt(socket, over: edge.number, at: node)
         case .adoptionComplete: handle(.nodeAttached(edge.node), at: node)
@@ -48,7 +48,7 @@ extension SimulatedWorld {
     func endedEdge(_ edge: SimulatedEdge, _ node: SimulatedNode) {
         guard node.edges[edge.number] === edge else { return }
         node.edges[edge.number] = nil
-        node.gathered.removeAll { $0.link == edge.number }
+        node.eventsBeforeServing.removeAll { $0.link == edge.number }
         log("the link of \(edge.node.text) to \(node.name) has ended, with \(edge.sockets.count) sockets")
         for index in edge.sockets.sorted() { closed(index, over: edge.number, at: node) }
         for index in edge.exchanges.sorted() { abandoned(index, over: edge.number, at: node) }

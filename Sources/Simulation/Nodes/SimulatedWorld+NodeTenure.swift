@@ -88,7 +88,7 @@ extension SimulatedWorld {
         if node === owner { checker.serverSince = now }
         handle(attachment: .attached(epoch), at: node)
         var waiting: [(link: Int, number: UInt64, event: EdgeEvent)] = []
-        swap(&waiting, &node.gathered)
+        swap(&waiting, &node.eventsBeforeServing)
         for one in waiting { take(one.event, one.number, over: one.link, at: node) }
         if node === owner { after(1, node, .ownerTimer) }
     }
@@ -129,7 +129,7 @@ extension SimulatedWorld {
     private func drop(_ node: SimulatedNode) {
         for edge in edges(of: node) { endLink(edge.link, at: NodeLink.server) }
         node.edges = [:]
-        node.gathered = []
+        node.eventsBeforeServing = []
         if node === owner { loseOwner() }
         node.store = nil
         node.deposed = nil

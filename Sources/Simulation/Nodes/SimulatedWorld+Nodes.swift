@@ -79,7 +79,7 @@ extension SimulatedWorld {
         node.exchanges = []
         node.ownerLink = nil
         node.edges = [:]
-        node.gathered = []
+        node.eventsBeforeServing = []
         for event in node.held { lose(event) }
         node.held = []
         node.claimed = nil

@@ -39,11 +39,11 @@ extension Switchboard {
             switch work {
             case .signal(let message, let id, let connection):
                 tell(Self.storeUnavailableError, id: id, callID: message.callID, to: connection)
-                letClose(connection)
+                endPendingFrame(connection)
             case .sync(_, let id, let connection):
                 guard let connection = connections[connection] else { continue }
                 tell(Self.storeUnavailableError, id: id, to: connection)
-                letClose(connection)
+                endPendingFrame(connection)
             case .request(let id, _, _), .timeline(let id, _, _, _): turn.out.append(.reply(id, Self.storeUnavailable))
             case .endNotices(let id):
                 if let connection = connections[id] { sendEndNotices(to: connection, loads: false) }
@@ -57,11 +57,11 @@ extension Switchboard {
         case .signal(let message, let id, let connection):
             guard isStillAccepted(message, from: connection) else { return }
             take(message, id: id, from: connection)
-            letClose(connection)
+            endPendingFrame(connection)
         case .sync(let cursors, let id, let connection):
             guard let connection = connections[connection] else { return }
             sync(cursors, connection, id: id)
-            letClose(connection)
+            endPendingFrame(connection)
         case .request(let id, let principal, let request): requested(request, by: principal, as: id)
         case .timeline(let id, let principal, let record, let events):
             replyTimeline(record, events, by: principal, as: id)

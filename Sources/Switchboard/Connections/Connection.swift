@@ -65,7 +65,7 @@ final class Connection {
     /// Whether the client has renewed its token on this connection.
     var hasRenewedToken = false
     /// The number of frames that are being handled beyond their turn.
-    var openFrames = 0
+    var pendingFrames = 0
     /// Whether the last ``Switchboard/Output/bound(_:_:)`` said that the connection is bound.
     var isBound = false
 

@@ -25,7 +25,7 @@ extension Switchboard {
         case .join(let room): enter(room, connection, id: message.id)
         case .leave(let room): leave(room, connection, id: message.id)
         case .auth(let token):
-            holdOpen(connection)
+            beginPendingFrame(connection)
             turn.out.append(.verify(id, id: message.id, token: token))
         case .sync(let cursors): sync(cursors, connection, id: message.id)
         case .message(let text): relay(text, from: connection, id: message.id)
@@ -47,7 +47,7 @@ extension Switchboard {
         case .success(let receipt): acknowledge(receipt, id: id, to: connection)
         case .failure(let error):
             if let awaited = takeAwaited() {
-                holdOpen(connection)
+                beginPendingFrame(connection)
                 park(.signal(signal, id: id, connection), until: awaited)
             } else {
                 refuseSignal(error, id: id, signal.callID, to: connection)
@@ -107,7 +107,7 @@ extension Switchboard {
 
     mutating func verified(_ result: Result<Principal, WireError>, for id: ConnectionID, id name: SignalID?) {
         guard let connection = connections[id] else { return }
-        defer { letClose(connection) }
+        defer { endPendingFrame(connection) }
         switch result {
         case .success(let principal) where isRevoked(principal): tell(Self.revokedToken, id: name, to: connection)
         case .success(let principal) where principal.user == connection.user:

@@ -15,7 +15,7 @@ extension Switchboard {
         guard policy.marksLogs else { return }
         let isBound =
             !connection.rooms.isEmpty || !connection.watched.isEmpty || connection.hasRenewedToken
-            || connection.openFrames > 0 || connection.replays.contains { $0.call == nil }
+            || connection.pendingFrames > 0 || connection.replays.contains { $0.call == nil }
         guard isBound != connection.isBound else { return }
         connection.isBound = isBound
         turn.out.append(.bound(connection.id, isBound))
@@ -24,14 +24,14 @@ extension Switchboard {
     /// Binds a connection until one of its frames, which waits for something other than a commit, has been handled.
     ///
     /// The changes of the frame's turn may be durable earlier, so that the frame looks settled.
-    mutating func holdOpen(_ connection: Connection) {
+    mutating func beginPendingFrame(_ connection: Connection) {
         guard policy.marksLogs else { return }
-        connection.openFrames += 1
+        connection.pendingFrames += 1
         updateBond(of: connection)
     }
 
-    /// Ends the effect of ``holdOpen(_:)`` once all changes so far are durable.
-    mutating func letClose(_ connection: Connection) {
+    /// Ends the effect of ``beginPendingFrame(_:)`` once all changes so far are durable.
+    mutating func endPendingFrame(_ connection: Connection) {
         guard policy.marksLogs else { return }
         guard commits.isDurable else {
             commits.wait(.settled(connection.id), since: turn.now)
@@ -43,7 +43,7 @@ extension Switchboard {
     /// Handles the commit of the last change that a frame has caused.
     mutating func settled(_ id: ConnectionID) {
         guard let connection = connections[id] else { return }
-        connection.openFrames -= 1
+        connection.pendingFrames -= 1
         updateBond(of: connection)
     }
 }

@@ -103,7 +103,7 @@ extension Switchboard {
             atRest.formUnion(self.callsAtRest(callID, for: connection.user, with: nil, besides: found))
         }
         guard atRest.isEmpty else {
-            holdOpen(connection)
+            beginPendingFrame(connection)
             park(.sync(cursors, id: id, connection.id), until: atRest.sorted())
             return
         }

@@ -18,10 +18,10 @@ extension Switchboard {
         indirect case joined(ConnectionID, Principal, device: DeviceID?, seen: [LogIdentity: UInt64])
         /// A connection that an earlier owner of the calls had opened and welcomed continues here.
         ///
-        /// `device` is the device that the address named, `given` the id that an earlier owner has given the device of a
-        /// connection that names none (``Switchboard/device(of:)``), and `openFor` the time since the connection was opened. `seen`
-        /// is the newest mark of each log (``Output/marked(_:_:seq:)``): the log is replayed from behind it, and a log
-        /// without a mark is replayed whole. A connection that was bound (``Output/bound(_:_:)``) must not be adopted.
+        /// `device` is the device that the address named, `assigned` the id that an earlier owner has given the device
+        /// of a connection that names none (``Switchboard/device(of:)``), and `openFor` the time since the connection
+        /// was opened. `seen` is the newest mark of each log (``Output/marked(_:_:seq:)``): the log is replayed from
+        /// behind it, and a log without a mark is replayed whole. A connection that was bound (``Output/bound(_:_:)``) must not be adopted.
         indirect case adopted(
             ConnectionID,
             Principal,

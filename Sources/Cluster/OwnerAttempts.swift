@@ -2,7 +2,7 @@ public import CallCore
 public import CallPorts
 
 /// An edge's attempts to reach the owner of the calls: when it pauses, and what its operator is told.
-public struct OwnerSearch: Equatable, Sendable {
+public struct OwnerAttempts: Equatable, Sendable {
     /// A report for the operator: the owner could not be reached for ``ClusterLimits/reportUnreachableAfter``.
     public struct Unreachable: Equatable, Sendable {
         /// The owner.
@@ -29,7 +29,7 @@ public struct OwnerSearch: Equatable, Sendable {
     /// Until when the node waits before it connects again.
     private var pauseEnd: Moment?
 
-    /// Creates the search of a node that starts.
+    /// Creates the attempts of a node that starts.
     public init() {}
 
     /// Whether the node may connect now.
@@ -39,7 +39,14 @@ public struct OwnerSearch: Equatable, Sendable {
     ///
     /// - Returns: A report, once for all attempts at an address that fail one after another.
     public mutating func begin(_ owner: NodeID, at address: String, now: Moment) -> Unreachable? {
-        if owner != self.owner || address != self.address || since == nil {
+        let isOther = owner != self.owner || address != self.address
+        if isOther { (isRefused, pauseEnd, shortLinks) = (false, nil, 0) }
+        // A pause is no attempt.
+        guard mayConnect(at: now) else {
+            since = nil
+            return nil
+        }
+        if isOther || since == nil {
             (self.owner, self.address, since) = (owner, address, now)
             (reason, isReported) = ("no response", false)
         }
@@ -68,7 +75,7 @@ public struct OwnerSearch: Equatable, Sendable {
     public mutating func refused(at now: Moment) -> Bool {
         isRefused = true
         since = nil
-        pauseEnd = now + ClusterLimits.pauseAfterRefusal
+        pauseEnd = now + ClusterLimits.connectPause
         if let last = refusalReportedAt, now - last < ClusterLimits.refusalReports { return false }
         refusalReportedAt = now
         return true
@@ -77,6 +84,6 @@ public struct OwnerSearch: Equatable, Sendable {
     /// Records the end of an open link; after three that ended within a second, the node pauses.
     public mutating func ended(afterBeginningAt beginning: Moment, now: Moment) {
         shortLinks = now - beginning < .seconds(1) ? shortLinks + 1 : 0
-        pauseEnd = shortLinks >= 3 ? now + ClusterLimits.pauseAfterRefusal : nil
+        pauseEnd = shortLinks >= 3 ? now + ClusterLimits.connectPause : nil
     }
 }

@@ -176,7 +176,7 @@ final class PostgresStandbyTests {
         isStopped.withLock { $0 = true }
         #expect(failure.wait(until: .now + .seconds(10)) { $0 }?.contains("has not responded") == true)
         // What the stopped start has left holds nobody up: the next start already waits for the standby itself.
-        #expect(try waiting(ofStore: true) == 0)
+        try waitUntil("the connection of the stopped start has ended") { try waiting(ofStore: true) == 0 }
         let next = self.store(StoreReports())
         let uncleanStarts = Monitor<Int?>(nil)
         _ = try WorkThread(named: "opening") { [now] in

@@ -99,11 +99,19 @@ class Node(Server):
         return self.alive() and not self.is_suspended and bool(self.url and self.admin_url)
 
     def figure(self, name: str) -> float:
-        """Returns the value of a metric, such as `owner` for `ringline_node_owner`; not a number if the node has ended."""
+        """Returns the value of a metric, such as `owner` for `ringline_node_owner`.
+
+        It is not a number if the node has ended, or starts and has no metrics yet.
+        """
         try:
-            return metrics(self)[f"ringline_node_{name}",]
+            return metrics(self).get((f"ringline_node_{name}",), math.nan)
         except httpx.TransportError:
             return math.nan
+
+    def metrics_text(self) -> str:
+        """Returns the text of `/metrics`; empty if the node starts."""
+        response = httpx.get(self.admin_url + "/metrics", trust_env=False, timeout=5)
+        return "" if response.status_code == 503 else response.text
 
     def readiness(self) -> tuple[int, str]:
         """Returns the status and the body of `/readyz`; (0, …) if the node has ended."""

@@ -82,8 +82,10 @@ def test_a_ninth_node_is_refused_says_why_and_joins_when_there_is_room(make_clus
     cluster.nodes.append(ninth)
     ninth.start()
     eventually(lambda: ninth.readiness() == (503, "too many nodes"), 8, lambda: str(ninth.readiness()))
+    eventually(lambda: "the owner of the calls has no place for this node" in ninth.usual_log(), 8, ninth.usual_log)
     assert ninth.usual_log().count("the owner of the calls has no place for this node") == 1
     assert "lost" not in ninth.usual_log() and UNREACHABLE not in ninth.usual_log()
+    eventually(lambda: "a node was refused" in cluster.owner().usual_log(), 8, cluster.owner().usual_log)
     assert cluster.owner().usual_log().count("a node was refused") == 1
     one, other = (make_world(node).connect(user) for node, user in zip(cluster.edges()[:2], ("11", "10"), strict=True))
     one.ring(other, "c-1")

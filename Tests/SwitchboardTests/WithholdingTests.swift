@@ -202,4 +202,19 @@ struct WithholdingTests {
         talk.world.commit()
         #expect(talk.world.takeFrames(of: again).types.contains("call"))
     }
+
+    @Test("A device that connects when the call is over is told only its end, not what was withheld before it")
+    func offerOfEndedCall() throws {
+        let talk = try Self.answered()
+        talk.world.send(talk.callee, SwitchboardWorld.offer("c-1", to: "11", id: "restart"))
+        talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        talk.world.give(.closed(talk.caller))
+        talk.world.wait(.milliseconds(1))
+        let again = try talk.world.open("11", "a1")
+        talk.clear()
+        talk.world.commit()
+        let types = talk.world.takeFrames(of: again).types
+        #expect(!types.contains("offer"), "it would ring for a call that is over")
+        #expect(types.contains("call"))
+    }
 }

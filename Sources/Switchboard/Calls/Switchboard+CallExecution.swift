@@ -131,7 +131,15 @@ extension Switchboard {
 
     /// Sends an entry, as its frame, to every connection that it concerns; adds those that were sent the call's end to
     /// `notified`.
-    mutating func show(_ entry: LogEntry, as frame: [UInt8], of call: Call, notified: inout [(Connection, Side)]) {
+    ///
+    /// `openedBefore`: Only connections that were opened before this moment are sent the entry; `nil` = all are.
+    mutating func show(
+        _ entry: LogEntry,
+        as frame: [UInt8],
+        of call: Call,
+        openedBefore: Moment? = nil,
+        notified: inout [(Connection, Side)]
+    ) {
         let isEnd = if case .state(let change) = entry.content { change.state == .ended } else { false }
         let isOffer = if case .signal(.offer, .caller, _, _, _) = entry.content { true } else { false }
         for side in Side.allCases where entry.audience.reaches(side) {
@@ -140,6 +148,7 @@ extension Switchboard {
             where call.session.sees(entry, side: side, device: connection.device) {
                 // The call is being replayed to this connection, and the replay will reach this entry.
                 if connection.replays(call.number) { continue }
+                if let openedBefore, connection.openedAt >= openedBefore { continue }
                 metrics.delivered += 1
                 if tracesCalls { turn.receivers.append(connection.id) }
                 send(frame, at: entry.seq, of: call, to: connection)

@@ -9,14 +9,22 @@ extension Switchboard {
         call.withheld.release(upTo: commits.committed)
         var notified: [(Connection, Side)] = []
         for index in first..<shownCount(of: call) {
-            show(call.session.log[index], as: call.frames[index], of: call, notified: &notified)
+            // A connection that was opened when the call was over was sent nothing of it. A withheld offer would ring
+            // there; only the call's end, which is sent below, concerns it.
+            show(
+                call.session.log[index],
+                as: call.frames[index],
+                of: call,
+                openedBefore: call.endedAt,
+                notified: &notified
+            )
         }
         awaitEndConfirmations(of: call, by: notified)
         if call.ringsWhenShown, shownCount(of: call) > 0 {
             call.ringsWhenShown = false
             if case .ringing = call.session.phase { ring(call) }
         }
-        // A device that lost the call may have connected meanwhile. It is told of its own end, which is an older entry.
+        // Devices that lost the call, or were in it, may have connected meanwhile. Each is told of its own end.
         if call.session.legs.contains(where: { $0.phase == .endNotDelivered }) {
             for side in Side.allCases {
                 for connection in connections.of(call.user(on: side)) where !connection.replays(call.number) {

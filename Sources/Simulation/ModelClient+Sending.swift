@@ -149,6 +149,9 @@ extension ModelClient {
             // The first try may have named no peer, and reached another call of this user under the callId. The next
             // try names the peer.
             return
+        case "call_ended" where one.tries <= 1 && one.kind == .ringing:
+            // The other call may have ended a moment ago.
+            return
         case _ where table[index].view.isCaller && !table[index].offerIsKnown && one.kind != .end && one.kind != .offer:
             // The signal overtook the offer, and reached no call or an earlier one under the callId.
             return

@@ -44,6 +44,30 @@ struct LostCallTests {
         #expect(bench.phase == .ended, "ten minutes later the device is in a call that only it knows")
     }
 
+    @Test("An answered call that a crash lost ends here, even if a new call rings elsewhere under its callId and epoch")
+    func lostAndBegunAnew() throws {
+        var bench = ClientBench()
+        let uuid = ClientBench.uuid(epoch: 2)
+        _ = bench.offered(epoch: 2)
+        bench.take(.connectionClosed)
+        bench.take(.answer(uuid))
+        bench.take(.localDescription(uuid, round: 1, .answer, sdp: "v=0 answer"))
+        bench.take(.mediaConnected(uuid))
+        var outputs = bench.take(.connectionOpened)
+        let fetch = try #require(outputs.compactMap(\.fetched).last)
+        for _ in 0..<20 {
+            for signal in outputs.compactMap(\.sent) {
+                bench.take(.received(.error(signal.id, code: "not_found")))
+            }
+            outputs = bench.handleDeadlines(for: .seconds(1))
+        }
+        #expect(bench.phase == .active, "the caller may still begin the call again")
+        let anew = FetchedCall(callID: ClientBench.call("c1"), epoch: 2, state: .ringing)
+        lost(&bench, bench.take(.fetched(fetch, .success(anew))), code: "forbidden", log: anew)
+        for _ in 0..<60 { lost(&bench, bench.handleDeadlines(for: .seconds(1)), code: "forbidden", log: anew) }
+        #expect(bench.phase == .ended, "a minute later the device is in a call that only it knows")
+    }
+
     @Test("An offer under the epoch of a call that has ended here rings if it begins another call")
     func epochAgain() {
         var bench = ClientBench()

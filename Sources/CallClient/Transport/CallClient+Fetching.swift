@@ -157,6 +157,14 @@ extension CallClient {
             endedRemotely(index, fetched.reason, replacedBy: fetched.replacedBy, at: now)
             return
         }
+        if fetched.state == .ringing, calls[index].side == .callee, calls[index].isAnswered,
+            !hasUnacknowledged(index, .firstAnswer)
+        {
+            // The server lost the answered call in a crash, and another call has got its callId and epoch.
+            calls[index].mayHaveEnded = mayHaveEnded
+            notFound(index, failures, at: now)
+            return
+        }
         handleLiveCall(index, fetched, failures: failures, at: now)
     }
 

@@ -87,7 +87,10 @@ let testing: [Target] = [
     // `EveryTest`.
     tests(
         "LibWebSocketsTests",
-        ["LibWebSockets", "Threads", "Gateway", "SocketIO", "Switchboard", "CallPorts", "CallCore", "CallWire"]
+        [
+            "LibWebSockets", "Threads", "Gateway", "Cluster", "Crypto", "ServerLog", "SocketIO", "Switchboard",
+            "CallPorts", "CallCore", "CallWire",
+        ]
     ),
     tests("CallClientTests", ["CallClient", "CallCore", "CallWire", "JSON", "SeededRandom"]),
     tests("SimulationTests", ["Simulation", "CallCore", "CallWire", "SeededRandom"]),

@@ -91,13 +91,18 @@ public final class Gateway: @unchecked Sendable {
     ) throws {
         // The port comes first: a second server on the same port must not touch the first one's store.
         let server = try listen()
-        begin(
-            with: store,
-            try answeringOperators(on: server) { try store.open(at: now) },
-            SwitchboardPorts(push: push, capabilities: capabilities, turnCredentials: turnCredentials)
-        )
-        use(server)
-        try startWorkers()
+        let stored = try answeringOperators { try store.open(at: now) }
+        let ports = SwitchboardPorts(push: push, capabilities: capabilities, turnCredentials: turnCredentials)
+        do throws(ServerError) {
+            try listenForOperatorsAfterOpening(on: server)
+            begin(with: store, stored, ports)
+            use(server)
+            try startWorkers()
+        } catch {
+            // Otherwise the next server would wait for the lease.
+            store.close()
+            throw error
+        }
     }
 
     /// Binds the port of clients, and makes the loops on other threads.
@@ -108,8 +113,8 @@ public final class Gateway: @unchecked Sendable {
         return server
     }
 
-    /// Opens the store, and answers operators meanwhile if that may take long; then binds the port of operators.
-    func answeringOperators<Opened>(on server: Server, while open: () throws -> Opened) throws -> Opened {
+    /// Opens the store, and answers operators meanwhile if that may take long.
+    func answeringOperators<Opened>(while open: () throws -> Opened) throws -> Opened {
         guard configuration.mayWaitForStore else { return try open() }
         var listener: StartingListener?
         // On a port that the system chooses, nobody could ask.
@@ -117,11 +122,13 @@ public final class Gateway: @unchecked Sendable {
             listener = try StartingListener(host: admin.host, port: admin.port, version: configuration.version)
         }
         defer { listener?.end() }
-        let opened = try open()
-        listener?.end()
-        listener = nil
-        try listenForOperators(on: server)
-        return opened
+        return try open()
+    }
+
+    /// Binds the port of operators, unless ``listen()`` has done so: while the store is opened, a ``StartingListener``
+    /// may have the port.
+    func listenForOperatorsAfterOpening(on server: Server) throws(ServerError) {
+        if configuration.mayWaitForStore { try listenForOperators(on: server) }
     }
 
     private func listenForOperators(on server: Server) throws(ServerError) {

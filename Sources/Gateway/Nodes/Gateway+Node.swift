@@ -20,7 +20,7 @@ extension Gateway {
         turnCredentials: (any TURNCredentialIssuer)? = nil
     ) throws {
         let server = try listen()
-        let secret = try answeringOperators(on: server) { try register.open() }
+        let secret = try answeringOperators { try register.open() }
         let parts = SwitchboardPorts(push: push, capabilities: capabilities(secret), turnCredentials: turnCredentials)
         let node = Node(
             configuration,
@@ -30,14 +30,18 @@ extension Gateway {
             secret: secret,
             switchboardPorts: parts
         )
-        do throws(ServerError) { try node.listen() } catch {
+        do throws(ServerError) {
+            try listenForOperatorsAfterOpening(on: server)
+            try node.listen()
+            use(server)
+            self.node = node
+            passesEventsOn = true
+            try startWorkers()
+        } catch {
+            self.node = nil
             register.close()
             throw error
         }
-        use(server)
-        self.node = node
-        passesEventsOn = true
-        try startWorkers()
         server.post { [self] in self.node?.start() }
     }
 

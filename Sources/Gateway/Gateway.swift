@@ -49,6 +49,8 @@ public final class Gateway: @unchecked Sendable {
     var lastCommit: Moment?
     /// How much the switchboard reports for the log.
     private var detail = Switchboard.Detail.none
+    /// Why the opening of the store takes long; `nil` = no reason is known.
+    let startDelay = Monitor<StartDelay?>(nil)
     /// The deadline of a shutdown.
     var drainBy: Moment?
     /// The second in which the connections that are still open were last logged.
@@ -111,18 +113,6 @@ public final class Gateway: @unchecked Sendable {
         if !configuration.mayWaitForStore { try listenForOperators(on: server) }
         try makeWorkers(beside: server)
         return server
-    }
-
-    /// Opens the store, and answers operators meanwhile if that may take long.
-    func answeringOperators<Opened>(while open: () throws -> Opened) throws -> Opened {
-        guard configuration.mayWaitForStore else { return try open() }
-        var listener: StartingListener?
-        // On a port that the system chooses, nobody could ask.
-        if let admin = configuration.admin, admin.port != 0 {
-            listener = try StartingListener(host: admin.host, port: admin.port, version: configuration.version)
-        }
-        defer { listener?.end() }
-        return try open()
     }
 
     /// Binds the port of operators, unless ``listen()`` has done so: while the store is opened, a ``StartingListener``

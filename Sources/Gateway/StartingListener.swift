@@ -1,6 +1,36 @@
 import LibWebSockets
 import Threads
 
+/// The reasons why a server that starts waits for its database.
+public enum StartDelay: String, Sendable {
+    /// The database cannot be reached, or does not respond: it may wait for its standby.
+    case storeUnavailable = "store unavailable"
+    /// Another server owns the database.
+    case storeInUse = "store in use"
+}
+
+extension Gateway {
+    /// Says in `/readyz` why the opening takes long; from any thread.
+    public func startIsDelayed(by delay: StartDelay) { startDelay.withLock { $0 = delay } }
+
+    /// Opens the store, and answers operators meanwhile if that may take long.
+    func answeringOperators<Opened>(while open: () throws -> Opened) throws -> Opened {
+        guard configuration.mayWaitForStore else { return try open() }
+        var listener: StartingListener?
+        // On a port that the system chooses, nobody could ask.
+        if let admin = configuration.admin, admin.port != 0 {
+            listener = try StartingListener(
+                host: admin.host,
+                port: admin.port,
+                version: configuration.version,
+                delay: startDelay
+            )
+        }
+        defer { listener?.end() }
+        return try open()
+    }
+}
+
 /// Answers the operators' requests while the server waits for its database: the process lives, and is not ready.
 ///
 /// Otherwise a supervisor that asks for `/healthz` would kill a server that starts while the database is away.
@@ -9,14 +39,11 @@ import Threads
 final class StartingListener: ServerDelegate, @unchecked Sendable {
     private let server: Server
     private let version: String
-    private let begun = ContinuousClock.now
+    private let delay: Monitor<StartDelay?>
     private var thread: WorkThread?
 
-    /// A start takes less time than this if the database can be reached.
-    private static let ordinaryStart = Duration.seconds(1)
-
     /// Listens at the operators' address, and answers on a thread of its own.
-    init(host: String, port: Int, version: String) throws(ServerError) {
+    init(host: String, port: Int, version: String, delay: Monitor<StartDelay?>) throws(ServerError) {
         var configuration = ServerConfiguration()
         configuration.host = host
         configuration.port = port
@@ -24,6 +51,7 @@ final class StartingListener: ServerDelegate, @unchecked Sendable {
         configuration.maxConnections = 16
         server = try Server(configuration: configuration)
         self.version = version
+        self.delay = delay
         server.delegate = self
         do throws(WorkThread.Refused) {
             thread = try WorkThread(named: "starting") { [server] in server.run() }
@@ -44,11 +72,10 @@ final class StartingListener: ServerDelegate, @unchecked Sendable {
 
     private func response(to head: RequestHead) -> HTTPResponse {
         guard Gateway.mayAdminister(head) else { return Gateway.noSuchAdminMethod }
-        let isLate = ContinuousClock.now - begun > Self.ordinaryStart
         switch head.path {
         case "/healthz": return Gateway.health(nil, version: version)
         case "/readyz", "/metrics":
-            return Gateway.health(isLate ? "store unavailable" : "starting", version: version)
+            return Gateway.health(delay.withLock { $0 }?.rawValue ?? "starting", version: version)
         default: return Gateway.noSuchAdminPath
         }
     }

@@ -3,6 +3,7 @@ import CallPorts
 import LibWebSockets
 import ServerLog
 import Testing
+import Threads
 
 @testable import Gateway
 
@@ -46,6 +47,25 @@ extension EveryTest {
                 )
             }
             #expect(register.calls == ["open", "close"])
+        }
+
+        @Test("While the store is opened, /readyz says why that takes long, if it is known")
+        func delay() throws {
+            var configuration = configuration()
+            let port = try unusedPort()
+            configuration.admin = ("127.0.0.1", port)
+            let gateway = Gateway(configuration: configuration, authenticator: NobodysAuthenticator(), log: .silent)
+            let found = Monitor<[String]>([])
+            let store = RecordingStore(onOpen: {
+                for delay in [nil, StartDelay.storeUnavailable, .storeInUse] {
+                    if let delay { gateway.startIsDelayed(by: delay) }
+                    let response = Peer(port: port).get("/readyz")
+                    found.withLock { $0.append("\(response?.status ?? 0) \(response?.body ?? "")") }
+                }
+            })
+            try gateway.open(store: store, push: SilentPushSender(), capabilities: EmptyCapabilityIssuer())
+            let wanted = ["starting", "store unavailable", "store in use"]
+            #expect(found.withLock { $0 } == wanted.map { #"503 {"status":"\#($0)","version":"dev"}"# })
         }
     }
 }

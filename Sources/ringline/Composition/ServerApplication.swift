@@ -73,7 +73,7 @@ struct ServerApplication {
             if let nodes = settings.nodes, let database = settings.store {
                 try open(gateway, as: nodes, in: database, push, keys, coturn, log)
             } else {
-                let store = try makeStore(log) { [weak gateway] report in gateway?.take(report) }
+                let store = try makeStore(for: gateway, log)
                 try gateway.open(store: store, push: push, capabilities: keys.capabilities, turnCredentials: coturn)
             }
         } catch let failure as StoreFailure {
@@ -175,7 +175,7 @@ struct ServerApplication {
         _ coturn: CoturnCredentials?,
         _ log: ServerLog
     ) throws {
-        let options = try storeOptions(database, log)
+        let options = try storeOptions(database, for: gateway, log)
         // A name that an operator recognizes, and a part that differs in each run.
         let run = Base64URL.encode(SecureRandom.bytes(6))
         guard let id = NodeID("\(options.node.prefix(40))-\(run)") ?? NodeID(run) else { return }
@@ -257,13 +257,11 @@ struct ServerApplication {
         return configuration
     }
 
-    private func makeStore(
-        _ log: ServerLog,
-        report: @escaping @Sendable (StoreReport) -> Void
-    ) throws(UsageError) -> any CallStore {
+    private func makeStore(for gateway: Gateway, _ log: ServerLog) throws(UsageError) -> any CallStore {
+        let report = { @Sendable [weak gateway] (report: StoreReport) in gateway?.take(report) ?? () }
         guard !settings.isInMemory else { return MemoryCallStore(report: report) }
         if let database = settings.store {
-            return PostgresCallStore(try storeOptions(database, log), report: report)
+            return PostgresCallStore(try storeOptions(database, for: gateway, log), report: report)
         }
         return SQLiteCallStore(folder: settings.data, lockWait: lockWait(log), report: report)
     }
@@ -284,6 +282,7 @@ struct ServerApplication {
     /// The options of the PostgreSQL database that the settings name.
     private func storeOptions(
         _ database: ConnectionSettings,
+        for gateway: Gateway,
         _ log: ServerLog
     ) throws(UsageError) -> StoreOptions {
         var options = try StoreOptions(database, passwordFile: settings.storePasswordFile)
@@ -293,14 +292,18 @@ struct ServerApplication {
         let waited = (ContinuousClock.now - beganAt) / .milliseconds(1)
         options.ownerWait = OwnerWait(
             milliseconds: max(0, settings.waitsForData - Int64(waited)),
-            waits: { owner in
+            waits: { [weak gateway] owner in
+                gateway?.startIsDelayed(by: .storeInUse)
                 log.notice(
                     "waiting for the database, which another ringline owns",
                     [.data(OperatorText(shown)), .databaseOwner(UntrustedText(owner))]
                 )
             },
             isOver: { SignalWatch.hasPending },
-            isDelayed: { reason in log.warning("the start waits for the database", [.error(UntrustedText(reason))]) }
+            isDelayed: { [weak gateway] reason in
+                gateway?.startIsDelayed(by: .storeUnavailable)
+                log.warning("the start waits for the database", [.error(UntrustedText(reason))])
+            }
         )
         return options
     }

@@ -159,6 +159,13 @@ func wait(seconds: Double = 5, for condition: () -> Bool) -> Bool {
     return condition()
 }
 
+/// Returns a port on which no process listens.
+func unusedPort() throws -> Int {
+    var configuration = ServerConfiguration()
+    configuration.host = "127.0.0.1"
+    return try Server(configuration: configuration).port
+}
+
 /// Returns a text as a frame that can be sent.
 func frame(_ text: String) -> Frame { Frame(text.utf8) }
 

@@ -22,6 +22,15 @@ package struct ListedNode: Equatable {
 
     /// Whether the node has renewed its entry in the last 5 s.
     package var isAlive: Bool { unseen <= 5_000 }
+
+    /// Returns the entry of each address that was seen last.
+    ///
+    /// A node that was killed stays in the list for a day, and counts as alive for 5 s. So a node that was started again
+    /// is there twice. `listed` begins with the entry that was seen last.
+    package static func newest(of listed: [ListedNode]) -> [ListedNode] {
+        var addresses: Set<String> = []
+        return listed.filter { addresses.insert($0.address).inserted }
+    }
 }
 
 /// Rates the nodes of a database, and the addresses through which they reach each other.
@@ -81,8 +90,10 @@ extension Rating {
     }
 
     /// Compares the settings of the living nodes; returns `nil` if there are not two that tell theirs.
+    ///
+    /// `nodes` begins with the node that was seen last.
     package static func nodeSettings(_ nodes: [ListedNode]) -> Finding? {
-        let living = nodes.filter { $0.isAlive && !$0.settings.isEmpty }
+        let living = ListedNode.newest(of: nodes).filter { $0.isAlive && !$0.settings.isEmpty }
         guard living.count > 1 else { return nil }
         var differing: [String] = []
         for name in Set(living.flatMap(\.settings.keys)).sorted() {

@@ -48,6 +48,16 @@ struct NodeDoctorTests {
         #expect(!finding.text.contains("jwt-secret-file"))
     }
 
+    @Test("Of a node that was killed and started again with other settings, only the newest entry counts")
+    func startedAgain() throws {
+        func node(_ id: String, _ address: String, _ digest: String, unseen: Int64 = 0) -> ListedNode {
+            ListedNode(id: id, address: address, version: "1", unseen: unseen, settings: ["ring-timeout": digest])
+        }
+        let others = [node("a", "x:1", "new"), node("b", "y:1", "new")]
+        #expect(Rating.nodeSettings(others + [node("c", "x:1", "old", unseen: 900)])?.grade == .ok)
+        #expect(Rating.nodeSettings([others[0], node("c", "x:1", "old", unseen: 900)]) == nil)
+    }
+
     @Test("The digests of settings differ with a value, and do not show it")
     func digests() {
         func digests(_ values: [String], secret: String = "s") -> String {

@@ -23,10 +23,7 @@ extension Doctor {
         )
         guard let listed else { return findings }
         if let finding = Rating.nodeSettings(listed) { findings.append(finding) }
-        // A node that was killed stays in the list for a day. So a node that was started again is there twice; the newest
-        // entry of an address comes first.
-        var known: Set = [address]
-        let others = listed.filter { known.insert($0.address).inserted }
+        let others = ListedNode.newest(of: listed).filter { $0.address != address }
         findings.append(Rating.nodeCount(others.count(where: \.isAlive) + 1))
         guard usesNetwork else { return findings }
         return findings + others.map(finding)

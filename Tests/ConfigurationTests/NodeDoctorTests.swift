@@ -71,6 +71,35 @@ struct NodeDoctorTests {
         #expect(digests(["turn:a"]).hasPrefix("turn-url ") && digests(["turn:a"]).utf8.count == 20)
     }
 
+    @Test("A setting's digest is that of the value that the server uses, however it is written")
+    func digestOfValue() throws {
+        func digests(_ arguments: [String: [String]]) throws -> String {
+            SharedSetting.digests(of: try SharedSetting.all(SettingsSource(flags: arguments)), secret: [1])
+        }
+        let same: [[String: [String]]] = [
+            ["ring-timeout": ["60"]], ["ring-timeout": ["60.0"]], ["ring-timeout": ["6e1"]],
+            ["ring-timeout": ["5", "60"]], ["ring-timeout": ["60"], "rings-per-pair": ["06"]],
+        ]
+        #expect(Set(try same.map(digests)).count == 1)
+        #expect(try digests(["ring-timeout": ["60"]]) != digests(["ring-timeout": ["61"]]))
+        #expect(try digests(["allow-origin": ["a", "b"]]) == digests(["allow-origin": ["b", "a", "b"]]))
+        #expect(try digests(["allow-origin": ["a", "b"]]) != digests(["allow-origin": ["b"]]))
+    }
+
+    @Test("A newline at the end of a secret's file makes no difference")
+    func digestOfFile() throws {
+        func digest(_ content: String) throws -> String {
+            let path = "/tmp/ringline-digest-\(getpid())"
+            defer { unlink(path) }
+            let file = try #require(fopen(path, "w"))
+            fputs(content, file)
+            fclose(file)
+            return SharedSetting.digests(of: [SharedSetting(name: "jwt-secret-file", values: [path])], secret: [1])
+        }
+        #expect(try digest("secret") == digest("secret\n"))
+        #expect(try digest("secret") != digest("other"))
+    }
+
     @Test("Another node is an error if it runs and cannot be reached, and a warning if its version differs")
     func others() {
         func grade(_ node: ListedNode, _ fault: String?) -> Finding.Grade {

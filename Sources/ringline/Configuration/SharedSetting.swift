@@ -23,10 +23,21 @@ struct SharedSetting: Equatable {
     static func all(_ source: SettingsSource) throws(UsageError) -> [SharedSetting] {
         var all: [SharedSetting] = []
         for setting in Setting.all where !own.contains(setting.name) {
-            // The order of repeated values, such as origins, has no meaning.
-            all.append(SharedSetting(name: setting.name, values: try source.values(setting.name).sorted()))
+            let values = try source.values(setting.name)
+            // The order of repeated values, such as origins, has no meaning. Of all others only the last counts.
+            let used = setting.isRepeatable ? Set(values).sorted() : Array(values.suffix(1))
+            all.append(SharedSetting(name: setting.name, values: used.map { Self.parsed($0, of: setting) }))
         }
         return all
+    }
+
+    /// Returns the text of a value as the server understands it: `60`, `60.0` and `6e1` seconds are the same.
+    private static func parsed(_ text: String, of setting: Setting) -> String {
+        switch setting.placeholder {
+        case "SECONDS": Double(text).map { "\(max(1, ($0 * 1_000).rounded()))" } ?? text
+        case "COUNT", "BYTES": Int(text).map(String.init) ?? text
+        default: text
+        }
     }
 
     /// Returns the digests of settings, one `name digest` per line, for the database's list of nodes.

@@ -25,9 +25,17 @@ final class LoadingLease: Sendable {
             func isOverBeforeRenewal() -> Bool {
                 isOver.wait(until: .now + .milliseconds(options.leaseMilliseconds / 3)) { $0 ? true : nil } ?? false
             }
+            var isReported = false
             repeat {
                 // If this fails for as long as the lease lasts, another server may claim the database.
-                _ = try? connection.run { link throws(PostgresError) in try link.run([fence]) }
+                do throws(StoreFailure) {
+                    _ = try connection.run { link throws(PostgresError) in try link.run([fence]) }
+                } catch {
+                    if !isReported, !isOver.withLock({ $0 }) {
+                        isReported = true
+                        options.ownerWait.onMissedRenewal(error.message)
+                    }
+                }
             } while !isOverBeforeRenewal()
         }
     }

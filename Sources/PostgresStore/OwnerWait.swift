@@ -16,6 +16,10 @@ public struct OwnerWait: Sendable {
     ///
     /// Such a wait has no limit; only ``isOver`` ends it.
     public var isDelayed: @Sendable (_ reason: String) -> Void
+    /// Called once if the lease cannot be renewed while the state is read, with a sentence that says why.
+    ///
+    /// Another server may claim the database when the lease has run out.
+    public var onMissedRenewal: @Sendable (_ reason: String) -> Void
 
     /// Creates the rules from all their parts.
     ///
@@ -24,11 +28,13 @@ public struct OwnerWait: Sendable {
         milliseconds: Int64 = 0,
         waits: @escaping @Sendable (_ holder: String) -> Void = { _ in },
         isOver: @escaping @Sendable () -> Bool = { false },
-        isDelayed: @escaping @Sendable (_ reason: String) -> Void = { _ in }
+        isDelayed: @escaping @Sendable (_ reason: String) -> Void = { _ in },
+        onMissedRenewal: @escaping @Sendable (_ reason: String) -> Void = { _ in }
     ) {
         self.milliseconds = milliseconds
         self.waits = waits
         self.isOver = isOver
         self.isDelayed = isDelayed
+        self.onMissedRenewal = onMissedRenewal
     }
 }

@@ -2,6 +2,7 @@ import CallCore
 import CallPorts
 import CallTesting
 import Postgres
+import StoreWriting
 import Testing
 import Threads
 
@@ -54,6 +55,28 @@ struct PostgresLeaseTests {
         let opened = try lease()
         try waitUntil("the open store renews the lease") { try lease().end > opened.end }
         store.close()
+    }
+
+    @Test("Renewals that fail while the state is read are reported once")
+    func missedRenewals() throws {
+        let store = PostgresCallStore(schema.options) { _ in }
+        _ = try store.open(at: now)
+        store.close()
+        try schema.execute("CREATE SEQUENCE attempts")
+        var options = schema.options
+        options.leaseMilliseconds = 30
+        let reasons = Monitor<[String]>([])
+        options.ownerWait = OwnerWait(onMissedRenewal: { reason in reasons.withLock { $0.append(reason) } })
+        // The sequence counts although the statement fails.
+        let fence = Connection.Step(SQL("fence", "SELECT 1 / (nextval('attempts') * 0)"))
+        let threads = StoreThreads()
+        let lease = try LoadingLease(options, fence: fence, on: threads)
+        let attempts = SQL("attempts", "SELECT last_value FROM attempts")
+        let observer = try schema.connection()
+        try waitUntil("several renewals have failed") { try observer.run(attempts).first?.int64(0) ?? 0 > 4 }
+        lease.end()
+        #expect(reasons.withLock { $0.count } == 1)
+        #expect(reasons.withLock { $0.first }?.contains("division by zero") == true)
     }
 
     @Test("The connections have no limit on idle time, whatever the settings of the role or the database say")

@@ -303,6 +303,12 @@ struct ServerApplication {
             isDelayed: { [weak gateway] reason in
                 gateway?.startIsDelayed(by: .storeUnavailable)
                 log.warning("the start waits for the database", [.error(UntrustedText(reason))])
+            },
+            onMissedRenewal: { reason in
+                log.warning(
+                    "the lease on the database was not renewed while the calls were read",
+                    [.error(UntrustedText(reason))]
+                )
             }
         )
         return options

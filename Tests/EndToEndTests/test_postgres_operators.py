@@ -324,6 +324,14 @@ def test_a_folder_with_a_database_elsewhere_says_so(make_server, store, tmp_path
     assert not (server.data / "store-url").exists()
 
 
+@sqlite_only("a server is started with a mistake in its options")
+def test_a_start_that_cannot_use_its_database_leaves_no_note_of_it(store, tmp_path):
+    folder, wrong = tmp_path / "data", f"{store}_missing"
+    result = run("serve", "--data", folder, "--store", wrong, "--listen", "127.0.0.1:0", "--admin-listen", "none")
+    one_clear_line(result, "does not exist")
+    assert folder.is_dir() and not (folder / "store-url").exists()
+
+
 # Backups, as the page Operating describes them
 
 

@@ -68,7 +68,6 @@ struct ServerApplication {
         do {
             if settings.store != nil {
                 folderLock = try DataFolderLock(folder: settings.data, lockWait: lockWait(log))
-                if let url = settings.storeURL { DatabaseNote.write(url, in: settings.data) }
             }
             if let nodes = settings.nodes, let database = settings.store {
                 try open(gateway, as: nodes, in: database, push, keys, coturn, log)
@@ -76,6 +75,8 @@ struct ServerApplication {
                 let store = try makeStore(for: gateway, log)
                 try gateway.open(store: store, push: push, capabilities: keys.capabilities, turnCredentials: coturn)
             }
+            // A start that has failed, with a mistake in the URL for instance, has moved no calls.
+            if let url = settings.storeURL { DatabaseNote.write(url, in: settings.data) }
         } catch let failure as StoreFailure {
             guard !SignalWatch.hasPending else {
                 log.notice("stopped")

@@ -210,6 +210,16 @@ struct TenureRuleTests {
         #expect(bench.wait(10_000) == [])
     }
 
+    @Test("A node that has lost a claim leaves the winner 250 ms before it reads the row")
+    func claimLost() throws {
+        for situation in [Situation.claiming, .claimingWithLink] {
+            var bench = try Bench(situation)
+            #expect(!bench.give(.claimLost).contains(.readRow))
+            #expect(bench.wait(249) == [])
+            #expect(bench.wait(1) == [.readRow])
+        }
+    }
+
     @Test("A claim that won after a newer ownership became known is released")
     func claimOvertaken() throws {
         var bench = try Bench(.claiming)
@@ -217,46 +227,6 @@ struct TenureRuleTests {
         #expect(bench.give(.claimed(six, others: [])) == [.release(six, heir: nil), .readRow])
         #expect(bench.tenure.state == .searching)
         #expect(bench.give(.released(six)) == [])
-    }
-
-    @Test("A node that is to end releases the calls that its claim brings")
-    func terminateInClaim() throws {
-        let before: [(Situation, [Tenure.Effect])] = [
-            (.claiming, []), (.claimingWithLink, [.depose(by: six), .disconnect]),
-        ]
-        for (situation, effects) in before {
-            var bench = try Bench(situation)
-            #expect(bench.give(.terminate) == [])
-            #expect(bench.give(.claimed(six, others: [])) == effects + [.release(six, heir: nil)])
-            #expect(bench.give(.released(six)) == [.announceRelease(heir: nil), .drop(six)])
-            #expect(bench.tenure.state == .ended(.released))
-        }
-    }
-
-    @Test("A node that is to end has ended when its claim was lost or has failed")
-    func terminateInLostClaim() throws {
-        for input in [Tenure.Input.claimLost, .claimFailed] {
-            var bench = try Bench(.claiming)
-            bench.give(.terminate)
-            #expect(bench.give(input) == [])
-            #expect(bench.tenure.state == .ended(.terminated))
-            bench = try Bench(.claimingWithLink)
-            bench.give(.terminate)
-            #expect(bench.give(input) == [.disconnect])
-            #expect(bench.tenure.state == .ended(.terminated))
-        }
-    }
-
-    @Test("A node that is to end waits for its claim for 5 s, and releases what comes later")
-    func terminateInLongClaim() throws {
-        var bench = try Bench(.claiming)
-        bench.give(.terminate)
-        #expect(bench.wait(4_999) == [])
-        #expect(bench.tenure.state == .claiming(after: five))
-        bench.wait(1)
-        #expect(bench.tenure.state == .ended(.terminated))
-        #expect(bench.give(.claimed(six, others: [])) == [.release(six, heir: nil)])
-        #expect(bench.tenure.deadline == nil)
     }
 
     @Test("A node tells an owner that it connects to of a newer ownership, and does not follow it")

@@ -158,7 +158,7 @@ struct TenureTableTests {
                 state: .owning(nine),
                 effects: [.gather(nine), .serve(nine)]
             ),
-            Cell(situation: .claiming, input: .claimLost, state: .searching, effects: [.readRow]),
+            Cell(situation: .claiming, input: .claimLost, state: .searching, effects: []),
             Cell(situation: .claiming, input: .claimFailed, state: .searching, effects: [.readRow]),
             Cell(
                 situation: .claimingWithLink,
@@ -182,7 +182,7 @@ struct TenureTableTests {
                 situation: .claimingWithLink,
                 input: .claimLost,
                 state: .searching,
-                effects: [.disconnect, .readRow]
+                effects: [.disconnect]
             ),
             Cell(situation: .claimingWithLink, input: .claimFailed, state: .following(five), effects: []),
             Cell(situation: .gathering, input: .nodeAttached(c), state: .owning(six), effects: [.serve(six)]),

@@ -39,23 +39,20 @@ extension Tenure {
     mutating func claimLost(at now: Moment, _ effects: inout [Effect]) {
         guard case .claiming = state else { return }
         disconnect(&effects)
-        searchUnlessTerminating(at: now, &effects)
+        guard !isTerminating else { return end(.terminated, &effects) }
+        // The node that has won needs a moment before it accepts links.
+        state = .searching
+        readLater(at: now)
     }
 
     mutating func claimFailed(at now: Moment, _ effects: inout [Effect]) {
         guard case .claiming = state else { return }
         claimPauseEnd = now + ClusterLimits.claimPause
         // The row tells whether the claim was carried out.
-        guard let link, !isTerminating else {
-            searchUnlessTerminating(at: now, &effects)
-            return
-        }
+        guard !isTerminating else { return end(.terminated, &effects) }
+        guard let link else { return search(at: now, &effects) }
         state = .following(link)
         if isOwnerStalled { nextRead = now + ClusterLimits.readInterval }
-    }
-
-    private mutating func searchUnlessTerminating(at now: Moment, _ effects: inout [Effect]) {
-        if isTerminating { end(.terminated, &effects) } else { search(at: now, &effects) }
     }
 
     // MARK: The other nodes

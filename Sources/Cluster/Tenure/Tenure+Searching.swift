@@ -100,7 +100,7 @@ extension Tenure {
     /// Whether the node leaves the claim to others.
     private func pausesClaims(at now: Moment) -> Bool { claimPauseEnd.map { now < $0 } ?? false }
 
-    private mutating func readLater(at now: Moment) { nextRead = now + ClusterLimits.readInterval }
+    mutating func readLater(at now: Moment) { nextRead = now + ClusterLimits.readInterval }
 
     private mutating func connect(
         _ owner: NodeID,

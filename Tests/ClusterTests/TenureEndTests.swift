@@ -8,6 +8,19 @@ struct TenureEndTests {
     private let five = Situation.epoch5
     private let six = Situation.epoch6
 
+    @Test("A node that is to end takes no more events, also while its claim is under way")
+    func leaving() throws {
+        for situation in [Situation.searching, .following, .claiming, .gathering, .owning] {
+            var bench = try Bench(situation)
+            #expect(!bench.tenure.isLeaving)
+            bench.give(.terminate)
+            #expect(bench.tenure.isLeaving)
+        }
+        var bench = try Bench(.owning)
+        bench.give(.commitRefused(six))
+        #expect(bench.tenure.isLeaving)
+    }
+
     @Test("A node that is to end releases the calls that its claim brings")
     func terminateInClaim() throws {
         let before: [(Situation, [Tenure.Effect])] = [

@@ -128,6 +128,11 @@ public struct Tenure: Sendable {
     /// Whether the node takes events as the owner.
     public var isServing: Bool { if case .owning = state { true } else { false } }
 
+    /// Whether the node takes no more events: its process is to end, or its part in the calls is over.
+    ///
+    /// A claim may still be under way then; its calls are released again.
+    public var isLeaving: Bool { if case .ended = state { true } else { isTerminating } }
+
     /// The next moment at which the node passes in ``Input/deadlineReached``; `nil` = none.
     public var deadline: Moment? {
         var next = phaseEnd

@@ -93,8 +93,8 @@ final class Node: LinkDelegate {
     /// Whether the node's part in the calls is over.
     var hasEnded: Bool { if case .ended = tenure.state { true } else { false } }
 
-    /// Whether the node takes no more events: it releases the calls, or its part in them is over.
-    var isLeaving: Bool { if case .releasing = tenure.state { true } else { hasEnded } }
+    /// Whether the node takes no more events: its process is to end, or its part in the calls is over.
+    var isLeaving: Bool { tenure.isLeaving }
 
     /// Whether this node decides: it is the owner, and has gathered the other nodes.
     var isServing: Bool { tenure.isServing }

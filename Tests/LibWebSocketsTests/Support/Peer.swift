@@ -100,6 +100,13 @@ final class Peer {
         return true
     }
 
+    /// Returns the bytes that arrive next; nil at the end of the connection and after the timeout.
+    func readSome() -> [UInt8]? {
+        if buffer.isEmpty, !fill() { return nil }
+        defer { buffer = [] }
+        return buffer
+    }
+
     private func take(_ count: Int) -> [UInt8]? {
         while buffer.count < count { guard fill() else { return nil } }
         defer { buffer.removeFirst(count) }

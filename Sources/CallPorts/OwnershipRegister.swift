@@ -23,7 +23,13 @@ public protocol OwnershipRegister: AnyObject, Sendable {
     /// higher than `epoch` if the database has lost claims.
     func claim(after epoch: OwnerEpoch, above known: OwnerEpoch)
 
-    /// Removes this node from the list of nodes, and closes the connection.
+    /// Closes the store of a claim that the node does not use, and releases the calls to a node, the heir; `nil` = to
+    /// any node.
+    ///
+    /// A claim that is requested later waits for it. `done` is called when the store is closed, on any thread.
+    func giveBack(_ store: any ReleasableStore, to heir: NodeID?, done: @escaping @Sendable () -> Void)
+
+    /// Removes this node from the list of nodes, and closes the connection, after all stores that were given back.
     func close()
 }
 

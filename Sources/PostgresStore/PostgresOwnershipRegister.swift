@@ -64,6 +64,13 @@ public final class PostgresOwnershipRegister: OwnershipRegister {
     /// that follows another one waits until that one has ended. While a claim waits for a standby, it has no limit.
     public func claim(after epoch: OwnerEpoch, above known: OwnerEpoch) { register.claim(after: epoch, above: known) }
 
+    /// Closes the store of a claim that the node does not use; see `OwnershipRegister.giveBack(_:to:done:)`.
+    ///
+    /// If the database does not respond, this takes as long as the closing of a stalled store.
+    public func giveBack(_ store: any ReleasableStore, to heir: NodeID?, done: @escaping @Sendable () -> Void) {
+        register.giveBack(store, to: heir, done: done)
+    }
+
     /// Removes this node from the list of nodes, and closes the connection.
     ///
     /// A claim that is under way is released if it succeeds, and not reported.

@@ -12,9 +12,15 @@ final class RegisterThread: Sendable {
     private struct Control {
         /// How many readings were requested.
         var reads = 0
-        /// The claims that were requested, in order: after an ownership, and above another one.
-        var claims: [(after: OwnerEpoch, above: OwnerEpoch)] = []
+        /// The claims that were requested, and the stores that were given back, in order.
+        var claims: [ClaimWork] = []
         var ending: Ending?
+    }
+
+    /// A piece of work for the thread that claims.
+    private enum ClaimWork: Sendable {
+        case claim(after: OwnerEpoch, above: OwnerEpoch)
+        case giveBack(any ReleasableStore, heir: NodeID?, done: @Sendable () -> Void)
     }
 
     private let options: StoreOptions
@@ -57,7 +63,11 @@ final class RegisterThread: Sendable {
     func read() { control.withLock { $0.reads += 1 } }
 
     func claim(after epoch: OwnerEpoch, above known: OwnerEpoch) {
-        control.withLock { $0.claims.append((epoch, known)) }
+        control.withLock { $0.claims.append(.claim(after: epoch, above: known)) }
+    }
+
+    func giveBack(_ store: any ReleasableStore, to heir: NodeID?, done: @escaping @Sendable () -> Void) {
+        control.withLock { $0.claims.append(.giveBack(store, heir: heir, done: done)) }
     }
 
     /// Ends the threads, and waits for their end; see `WriterThread.joinIfStarted()`.
@@ -122,17 +132,29 @@ final class RegisterThread: Sendable {
     // MARK: Claims
 
     private func serveClaims() {
-        while let next = nextClaim() {
-            guard let result = claimNow(after: next.after, above: next.above) else { return }
-            report(result)
+        while let next = nextClaimWork() {
+            switch next {
+            case .claim(let epoch, let known):
+                if let result = claimNow(after: epoch, above: known) { report(result) }
+            case .giveBack(let store, let heir, let done):
+                store.close(releasingTo: heir)
+                done()
+            }
         }
     }
 
-    /// Waits for the next request; returns `nil` when the register ends.
-    private func nextClaim() -> (after: OwnerEpoch, above: OwnerEpoch)? {
+    /// Waits for the next piece of work; returns `nil` when the register ends.
+    ///
+    /// A register that is closed still closes the stores that were given back.
+    private func nextClaimWork() -> ClaimWork? {
         control.wait { control in
-            if control.ending != nil { return .some(nil) }
-            return control.claims.isEmpty ? nil : .some(control.claims.removeFirst())
+            switch control.ending {
+            case nil: break
+            case .closing: control.claims.removeAll { if case .claim = $0 { true } else { false } }
+            case .abandoned: control.claims = []
+            }
+            guard control.claims.isEmpty else { return .some(control.claims.removeFirst()) }
+            return control.ending == nil ? nil : .some(nil)
         }
     }
 

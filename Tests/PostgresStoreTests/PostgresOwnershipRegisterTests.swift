@@ -196,6 +196,27 @@ struct PostgresOwnershipRegisterTests {
         register.close()
     }
 
+    @Test("A store that is given back is released without a wait, and before a later claim")
+    func givenBack() throws {
+        let register = try register()
+        _ = try register.open()
+        let claimed = try claim(register)
+        let blocker = try schema.connection()
+        try blocker.execute(SQL("lock", "BEGIN; SELECT FROM owner FOR UPDATE"))
+        let order = Monitor<[String]>([])
+        register.giveBack(claimed.store, to: nil) { order.withLock { $0.append("released") } }
+        register.claim(after: OwnerEpoch(rawValue: 1), above: OwnerEpoch(rawValue: 1))
+        try schema.waitUntilLocked()
+        #expect(order.withLock { $0.isEmpty })
+        try blocker.execute(SQL("unlock", "COMMIT"))
+        guard case .claimed(let next) = try next() else { throw PostgresServer.Failure(reason: "not claimed") }
+        #expect(order.withLock { $0 } == ["released"])
+        #expect(next.state.uncleanStarts == 0)
+        register.giveBack(next.store, to: nil) { order.withLock { $0.append("released again") } }
+        register.close()
+        #expect(order.withLock { $0 } == ["released", "released again"])
+    }
+
     // MARK: The list of nodes
 
     @Test("The list tells the nodes that run, which of them owns the calls, and for a day those that were killed")

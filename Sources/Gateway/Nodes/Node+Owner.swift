@@ -203,10 +203,12 @@ extension Node {
     /// Commits everything and releases the calls; the acks of the last commits still go out.
     func release(_ epoch: OwnerEpoch, heir: NodeID?) {
         if let claimed {
-            // The claim has come after the end was decided.
+            // The claim has come after the end was decided, or another node has claimed behind it. The end of the store
+            // takes seconds if the database does not respond, so this thread does not wait for it.
             self.claimed = nil
-            claimed.store.close(releasingTo: heir)
-            gateway.post { $0.node?.handle(.released(epoch)) }
+            register.giveBack(claimed.store, to: heir) { [weak gateway] in
+                gateway?.post { $0.node?.handle(.released(epoch)) }
+            }
             return
         }
         log.notice("this node releases the calls", [.ownership(epoch.rawValue), heir.map { .node($0.logged) }])

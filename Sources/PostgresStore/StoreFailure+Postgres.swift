@@ -8,19 +8,21 @@ extension StoreFailure {
     /// The failure of an owner whose commit was refused, because another server owns the database.
     static func deposed(_ options: StoreOptions) -> StoreFailure {
         let database = options.settings.shown
-        let cause = "This one was cut off from the database, or did not renew its lease in time."
+        let cause = """
+            stood still, or was cut off from the database, for longer than its lease (--lease), or the database was \
+            restored to an earlier state.
+            """
         guard options.nodeClaim == nil else {
             return StoreFailure(
                 """
-                Another node has taken over the calls in the database \(database). \(cause) Its process begins anew, and \
-                follows the new owner.
+                Another node has taken over the calls in the database \(database). This node \(cause)
                 """
             )
         }
         return StoreFailure(
             """
-            Another ringline has taken over the database \(database), so this one ends. \(cause) Servers that run at the \
-            same time need a database each, or must all be nodes (--node-listen).
+            Another ringline has taken over the database \(database), so this one ends. This one \(cause) Servers that run \
+            at the same time need a database each, or must all be nodes (--node-listen).
             """
         )
     }

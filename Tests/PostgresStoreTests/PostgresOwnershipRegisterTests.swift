@@ -123,7 +123,9 @@ struct PostgresOwnershipRegisterTests {
         try schema.execute("SELECT pg_terminate_backend(\(backend))")
         _ = former.store.commit(try block("1"), as: Ticket(rawValue: 1))
         try storeReports.wait { $0.contains("deposed") }
-        #expect(storeReports.now.failures.last?.contains("Another node has taken over the calls") == true)
+        let failure = try #require(storeReports.now.failures.last)
+        #expect(failure.contains("Another node has taken over the calls"))
+        #expect(failure.contains("This node stood still") && failure.contains("restored to an earlier state"))
         #expect(try row(second).epoch.rawValue == 1)
         former.store.close(releasingTo: nil)
         claimed.store.close(releasingTo: nil)

@@ -62,6 +62,27 @@ struct WaitingShareTests {
         #expect(bench.receive("a", on: 1) == [])
     }
 
+    @Test("What waits is passed on in order, without the events of sockets that were closed")
+    func order() throws {
+        var bench = try Self.ownerless(sockets: 1...40)
+        var expected: [EdgeSocketID] = []
+        for round in 0..<5 {
+            for number: UInt64 in 1...40 where number > 35 || round < 2 {
+                let isLast = number <= 35 && round == 1
+                // In the second round the message of most sockets does not fit, and they are closed.
+                if isLast { bench.receive(Self.message(65_536), on: number) }
+                bench.receive("m", on: number)
+                if number > 35 { expected.append(Bench.socket(number)) }
+            }
+        }
+        #expect(bench.attachment.refusedForShare == 35)
+        #expect(bench.attachment.bytesWaiting == expected.count * (1 + ClusterLimits.eventOverhead))
+        let passed = bench.give(.attached(Bench.epoch(6))).compactMap { effect in
+            if case .pass(_, let event) = effect { event.socket } else { nil }
+        }
+        #expect(passed == expected)
+    }
+
     @Test("Requests and Socket.IO sessions, whose users the edge does not know, leave room for the sockets of users")
     func unknown() throws {
         var bench = try Self.ownerless(sockets: 1...1)

@@ -148,7 +148,6 @@ public struct Attachment: Sendable {
     private mutating func refuse(_ event: EdgeEvent, _ effects: inout [Effect]) {
         refusedForShare += 1
         if let socket = event.socket {
-            // The search through all events is left out for a socket that has none: thousands may be refused in a second.
             if let state = sockets[socket], state.waiting > 0 { waiting.remove(socket, of: state.principal?.user) }
             close(socket, &effects)
         } else if case .requested(let exchange, _, _) = event {

@@ -3,8 +3,12 @@ import CallPorts
 
 /// The events that wait for an owner, and how much of them is whose: one client must not take the room of all others.
 struct WaitingEvents {
-    /// The events, in order.
-    private(set) var events: [EdgeEvent] = []
+    /// The events, in order; `nil` = the event was removed.
+    private var events: [EdgeEvent?] = []
+    /// The places of each socket's events in `events`, in order.
+    private var places: [EdgeSocketID: [Int]] = [:]
+    /// The number of events that were removed from `events`.
+    private var removed = 0
     /// The bytes of all events.
     private(set) var bytes = 0
     private var bytesOfUsers: [UserID: Int] = [:]
@@ -28,20 +32,37 @@ struct WaitingEvents {
 
     /// Adds an event; `user` = the user of its socket, `nil` for a request or a Socket.IO session.
     mutating func append(_ event: EdgeEvent, of user: UserID?) {
+        if let socket = event.socket { places[socket, default: []].append(events.count) }
         events.append(event)
         count(event.size, of: event, user)
     }
 
     /// Removes the events of a socket that this node has closed: its client sends again what it had sent.
     mutating func remove(_ socket: EdgeSocketID, of user: UserID?) {
-        for event in events where event.socket == socket { count(-event.size, of: event, user) }
-        events.removeAll { $0.socket == socket }
+        for place in places.removeValue(forKey: socket) ?? [] {
+            guard let event = events[place] else { continue }
+            count(-event.size, of: event, user)
+            events[place] = nil
+            removed += 1
+        }
+        // Each removal pays for its own part, so a client that is refused again and again costs no search through all.
+        if removed > events.count / 2 { compact() }
+    }
+
+    /// Drops the places of the events that were removed.
+    private mutating func compact() {
+        events.removeAll { $0 == nil }
+        removed = 0
+        places.removeAll(keepingCapacity: true)
+        for (place, event) in events.enumerated() {
+            if let socket = event?.socket { places[socket, default: []].append(place) }
+        }
     }
 
     /// Removes and returns all events.
     mutating func takeAll() -> [EdgeEvent] {
         defer { self = WaitingEvents() }
-        return events
+        return events.compactMap(\.self)
     }
 
     private mutating func count(_ size: Int, of event: EdgeEvent, _ user: UserID?) {

@@ -102,6 +102,12 @@ final class StoreBench {
 
     /// Closes the store if it is still open.
     func closeIfOpen() { close() }
+
+    /// Closes the store several times.
+    func close(times: Int) {
+        for _ in 1..<times { store?.close() }
+        close()
+    }
 }
 
 /// The reports of a store so far.

@@ -95,6 +95,13 @@ extension StoreContract {
             bench.crash()
             try expect(try bench.open().uncleanStarts, 1, "after a crash of the run that had reset the count")
         },
+        Case("a second close changes nothing") { bench in
+            try bench.open()
+            bench.crash()
+            try expect(try bench.open().uncleanStarts, 1, "after a crash")
+            bench.close(times: 2)
+            try expect(try bench.open().uncleanStarts, 1, "after a store that was closed twice")
+        },
         Case("the start of the newest call is read back, even if that call has ended") { bench in
             try bench.open()
             bench.commit([.call(Sample.call(3, endedAt: 5)), .call(Sample.call(2))])

@@ -8,6 +8,8 @@ import Synchronization
 public final class MemoryCallStore: CallStore {
     private let memory: Memory
     private let report: @Sendable (StoreReport) -> Void
+    /// Whether the store was opened and not closed.
+    private let isOpen = Mutex(false)
 
     /// Creates a store over a memory.
     /// - Parameters:
@@ -20,7 +22,8 @@ public final class MemoryCallStore: CallStore {
 
     /// Reads the data that an earlier store left in the memory; see `CallStore.open(at:)`.
     public func open(at now: Moment) -> StoredState {
-        memory.tables.withLock { tables in
+        isOpen.withLock { $0 = true }
+        return memory.tables.withLock { tables in
             defer { tables.uncleanStarts += 1 }
             return tables.state
         }
@@ -39,8 +42,13 @@ public final class MemoryCallStore: CallStore {
         report(.queryResult(id, memory.tables.withLock { $0.run(query) }))
     }
 
-    /// Records that the store was closed cleanly.
+    /// Records that the store was closed cleanly; a second call does nothing.
     public func close() {
+        let wasOpen = isOpen.withLock { isOpen in
+            defer { isOpen = false }
+            return isOpen
+        }
+        guard wasOpen else { return }
         memory.tables.withLock { $0.uncleanStarts = max(0, $0.uncleanStarts - 1) }
     }
 }

@@ -62,6 +62,21 @@ struct WaitingShareTests {
         #expect(bench.receive("a", on: 1) == [])
     }
 
+    @Test("The name and the rooms of a token count, so a user with a large token uses a share with few sockets")
+    func largeTokens() throws {
+        for (name, rooms) in [(Self.message(20_000), 0), ("", 100)] {
+            var bench = try Self.ownerless(sockets: 1...1)
+            var principal = bench.principal
+            principal.name = name
+            principal.rooms = Set((0..<rooms).map { "\($0)" + Self.message(200) })
+            for number: UInt64 in 10..<100 {
+                bench.give(.event(.opened(Bench.socket(number), principal, device: nil)))
+            }
+            #expect(bench.attachment.refusedForShare > 70)
+            #expect(bench.attachment.bytesWaiting < ClusterLimits.waitingEventsOfUser + 25_000)
+        }
+    }
+
     @Test("What waits is passed on in order, without the events of sockets that were closed")
     func order() throws {
         var bench = try Self.ownerless(sockets: 1...40)

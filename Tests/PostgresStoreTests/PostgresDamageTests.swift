@@ -138,6 +138,7 @@ struct PostgresDamageTests {
         }
         for device in state.devices {
             #expect((0...1_000_000).contains(device.unansweredPushes) && isSane(device.createdAt), context)
+            #expect([device.voipTokenAt, device.alertTokenAt].allSatisfy { $0.map(isSane) ?? true }, context)
         }
         #expect(state.revocations.values.allSatisfy(isSane) && state.blocks.allSatisfy { isSane($0.at) }, context)
         #expect((0..<1 << 62).contains(state.lastCallNumber) && (0...1_000_001).contains(state.uncleanStarts), context)

@@ -57,6 +57,29 @@ struct PostgresLeaseTests {
         store.close()
     }
 
+    @Test("An open store renews its lease on the connection of its commits alone")
+    func endOfLoading() throws {
+        var options = schema.options
+        options.leaseMilliseconds = 600
+        let reports = StoreReports()
+        let store = PostgresCallStore(options) { reports.add($0) }
+        _ = try store.open(at: now)
+        // The first query opens the connection of the queries.
+        store.submit(.peers(try #require(UserID("x")), limit: 1), as: StoreQueryID(rawValue: 1))
+        try reports.wait { $0.contains("answered 1") }
+        let observer = try schema.connection()
+        let connections = SQL(
+            "connections",
+            """
+            SELECT count(*) FROM pg_stat_activity
+            WHERE application_name = '\(schema.options.schema)' AND pid <> pg_backend_pid()
+            """
+        )
+        // One for commits and one for queries.
+        try waitUntil("the lease of the loading has ended") { try observer.run(connections).first?.int64(0) == 2 }
+        store.close()
+    }
+
     @Test("Renewals that fail while the state is read are reported once")
     func missedRenewals() throws {
         let store = PostgresCallStore(schema.options) { _ in }

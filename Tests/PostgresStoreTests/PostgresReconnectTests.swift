@@ -79,6 +79,24 @@ final class PostgresReconnectTests {
         #expect(reports.now.reported == ["committed 1", "committed 2"])
     }
 
+    @Test("A store whose commits are slow, and each confirmed in time, never stands still")
+    func slowCommits() throws {
+        var options = options
+        options.stallMilliseconds = 1_500
+        let store = PostgresCallStore(options) { [reports] in reports.add($0) }
+        _ = try store.open(at: now)
+        try schema.execute(
+            """
+            CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END $$;
+            CREATE TRIGGER slow AFTER INSERT ON block FOR EACH ROW EXECUTE FUNCTION slow()
+            """
+        )
+        // Together they take longer than the 1.5 s after which a store stands still.
+        for ticket in 1...6 as ClosedRange<UInt64> { try save(ticket, in: store) }
+        #expect(reports.now.reported == (1...6).map { "committed \($0)" })
+        store.close()
+    }
+
     @Test("After the store has connected again, queries use a new connection as well")
     func queriesFollow() throws {
         let store = try open()

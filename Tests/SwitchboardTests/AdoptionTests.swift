@@ -140,6 +140,15 @@ struct AdoptionTests {
         #expect(Set(ids.compactMap { world.switchboard.connections[$0]?.device.id }).count == 2)
     }
 
+    @Test("An id that an earlier owner gave a device stays with one connection; another one gets an id of its own")
+    func assigned() throws {
+        let world = Self.world()
+        let ids = try (0..<2).map { _ in world.adopt(try principal("10"), assigned: "c-1") }
+        let devices = ids.compactMap { world.switchboard.connections[$0]?.device.id.text }
+        #expect(world.closes.isEmpty)
+        #expect(devices.count == 2 && devices[0] == "c-1" && devices[1] != "c-1")
+    }
+
     @Test("A client without a device id that is in a call continues it on its adopted connection")
     func unnamedInCall() throws {
         let world = Self.world()

@@ -147,6 +147,7 @@ final class SwitchboardWorld {
     func adopt(
         _ principal: Principal,
         _ device: String? = nil,
+        assigned: String? = nil,
         openFor: Moment.Duration = .seconds(60),
         seen: [CallNumber: UInt64] = [:]
     ) -> ConnectionID {
@@ -158,7 +159,7 @@ final class SwitchboardWorld {
                 id,
                 principal,
                 device: device.flatMap { DeviceID($0) },
-                assigned: nil,
+                assigned: assigned.flatMap { DeviceID($0) },
                 openFor: openFor,
                 seen: seen
             )

@@ -193,7 +193,7 @@ final class PostgresFailOverTests {
         let claimed = try second.claimed()
         try first.storeReports.wait { $0.contains("deposed") }
         try save(1, in: claimed.store, second.storeReports)
-        // Nobody was told that the second commit is durable, but it is.
+        // The second commit is durable although the first node never reported it as durable.
         #expect(try events() == ["e1", "e2", "e1"])
         #expect(!first.storeReports.now.reported.contains("committed 2"))
         for (node, store) in [(first, former.store), (second, claimed.store)] {

@@ -175,7 +175,8 @@ final class PostgresStandbyTests {
         #expect(failure.withLock { $0 } == nil)
         isStopped.withLock { $0 = true }
         #expect(failure.wait(until: .now + .seconds(10)) { $0 }?.contains("has not responded") == true)
-        // What the stopped start has left holds nobody up: the next start already waits for the standby itself.
+        // The stopped start leaves no connection that locks the row `owner`: the next start can already make its claim,
+        // which then waits for the standby.
         try waitUntil("the connection of the stopped start has ended") { try waiting(ofStore: true) == 0 }
         let next = self.store(StoreReports())
         let uncleanStarts = Monitor<Int?>(nil)

@@ -66,7 +66,7 @@ extension Node {
             edge.link.close()
             endedEdge(edge)
         }
-        // Of two nodes that connect at the same time, the last place may be the other's by now.
+        // The last free place may be taken by now: it is not reserved between a node's hello and its proof.
         if let refusal = refusal(of: peer) { return link.refuse(refusal) }
         guard let number = LinkNumber.range.first(where: { edgeLinks[$0] == nil }) else { return link.close() }
         edgeLinks[number] = EdgeLink(link, number: number, node: peer.node)

@@ -32,12 +32,12 @@ public struct DatabaseImport {
         var options = options
         options.leaseMilliseconds = Self.leaseMilliseconds
         let connection = try Connection.open(options, for: .commits)
-        let ownership = Ownership(options: options)
+        let ownerTable = OwnerTable(options: options)
         try Schema.prepare(connection, options, unless: options.ownerWait.isOver)
-        let (claim, _) = try ownership.claim(on: connection, unless: options.ownerWait.isOver)
-        let fence = ownership.fence(claim, ticket: nil)
+        let (claim, _) = try ownerTable.claim(on: connection, unless: options.ownerWait.isOver)
+        let fence = ownerTable.fence(claim, ticket: nil)
         // If the release fails, the lease runs out by itself. A server on this machine does not wait for that.
-        defer { _ = try? ownership.release(claim, on: connection) }
+        defer { _ = try? ownerTable.release(claim, on: connection) }
         try Schema.requireKnown(connection, options)
         do throws(StoreFailure) {
             try fill(connection, options, after: fence, source)
@@ -55,7 +55,7 @@ public struct DatabaseImport {
         _ source: Source
     ) throws(StoreFailure) {
         do throws(PostgresError) {
-            let rows = try connection.run([Connection.Step(Ownership.begin), fence, Connection.Step(Self.contents)])
+            let rows = try connection.run([Connection.Step(OwnerTable.begin), fence, Connection.Step(Self.contents)])
             if let kind = rows[2].first?.text(0), !kind.isEmpty {
                 throw PostgresError(state: Self.notEmpty, message: kind, statement: "")
             }
@@ -78,7 +78,7 @@ public struct DatabaseImport {
             let last = options.parameters { $0.add(lastCallNumber) }
             try connection.run([Connection.Step(Self.addStarts, starts), Connection.Step(Self.raiseNumber, last)])
         } catch { throw StoreFailure(error, options) }
-        do throws(PostgresError) { _ = try connection.run(Ownership.commit) } catch {
+        do throws(PostgresError) { _ = try connection.run(OwnerTable.commit) } catch {
             let failure = StoreFailure(error, options)
             guard error.endsConnection else { throw failure }
             throw StoreFailure(

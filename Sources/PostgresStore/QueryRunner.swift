@@ -64,7 +64,7 @@ struct QueryRunner {
         // In one snapshot, because the writer may delete the log between the two statements.
         let results = try connection.run([
             Connection.Step(Self.beginSnapshot), Connection.Step(Self.call, Self.of(number)),
-            Connection.Step(Self.entries, Self.of(number)), Connection.Step(Ownership.commit),
+            Connection.Step(Self.entries, Self.of(number)), Connection.Step(OwnerTable.commit),
         ])
         guard let record = values(results[1], { reader.call($0) }).first else { return nil }
         return StoredCall(record: record, entries: values(results[2]) { reader.entry($0) })

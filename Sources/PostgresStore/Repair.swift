@@ -18,11 +18,11 @@ struct Repair {
 
     /// Repairs the values in one transaction, whose first statement is the fence.
     func run(after fence: Connection.Step) throws(PostgresError) {
-        var steps = [Connection.Step(Ownership.begin), fence] + (try find())
+        var steps = [Connection.Step(OwnerTable.begin), fence] + (try find())
         steps.append(Connection.Step(Self.mendEndings, moment))
         steps.append(Connection.Step(Self.mendRevocations, moment))
         steps.append(Connection.Step(Self.advancePositions))
-        steps.append(Connection.Step(Ownership.commit))
+        steps.append(Connection.Step(OwnerTable.commit))
         try connection.run(steps)
     }
 

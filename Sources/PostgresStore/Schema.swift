@@ -291,7 +291,7 @@ enum Schema {
     ///
     /// If several servers start at the same time, one migrates, and the others wait for the advisory lock.
     private static func migrate(_ connection: Connection, _ options: StoreOptions) throws(PostgresError) {
-        let begin = [Ownership.begin, Ownership.limit, lockSchema].map { Connection.Step($0) }
+        let begin = [OwnerTable.begin, OwnerTable.limit, lockSchema].map { Connection.Step($0) }
         try connection.run(begin)
         let found = try versionFound(connection, options)
         if let found {

@@ -41,54 +41,54 @@ final class Writer: Sendable {
 
     /// Claims the database and serves the queue; the connections are closed when this returns.
     private func claimAndServe(at now: Moment, _ opened: (StoredState) -> Void) throws(StoreFailure) {
-        let (stored, owner, queries) = try claim(at: now)
+        let (stored, committer, queries) = try claim(at: now)
         opened(stored)
-        owner.serve()
+        committer.serve()
         queries.close(isAbandoned: queue.isAbandoned)
     }
 
     /// Claims the database and reads its state.
     ///
-    /// Only the owner holds the connection afterwards: to drop it closes it.
-    private func claim(at now: Moment) throws(StoreFailure) -> (StoredState, Owner, QueryThread) {
+    /// Only the committer holds the connection afterwards: to drop it closes it.
+    private func claim(at now: Moment) throws(StoreFailure) -> (StoredState, Committer, QueryThread) {
         let wait = StartWait(options, wakeUp) { [queue] in queue.isAbandoned }
         let connection = try Connection.open(options, for: .commits, waiting: wait.responseWait)
-        let ownership = Ownership(options: options, heir: heir)
+        let ownerTable = OwnerTable(options: options, heir: heir)
         let damages = DamageLog()
-        let (claim, uncleanStarts): (Ownership.Claim, Int64)
+        let (claim, uncleanStarts): (OwnerTable.Claim, Int64)
         do throws(StoreFailure) {
             try Schema.prepare(connection, options) { wait.isOver }
-            (claim, uncleanStarts) = try ownership.claim(on: connection) { wait.isOver }
+            (claim, uncleanStarts) = try ownerTable.claim(on: connection) { wait.isOver }
         } catch {
-            if connection.isLost, wait.isOver { ownership.abandonClaim(on: connection) }
+            if connection.isLost, wait.isOver { ownerTable.abandonClaim(on: connection) }
             throw error
         }
         claimed.withLock { $0.epoch = OwnerEpoch(rawValue: UInt64(max(0, claim.epoch))) }
         let stored: StoredState
         let queries: QueryThread
         do throws(StoreFailure) {
-            stored = try load(connection, ownership, claim, uncleanStarts, damages, at: now)
+            stored = try load(connection, ownerTable, claim, uncleanStarts, damages, at: now)
             queries = try QueryThread(options, on: thread.threads, damages: damages, report: report)
         } catch {
             // Nothing was served, so the next server need not wait for the lease. If the release fails, it waits.
-            _ = try? ownership.release(claim, on: connection)
+            _ = try? ownerTable.release(claim, on: connection)
             throw error
         }
-        return (stored, Owner(options, ownership, claim, connection, queries, queue, wakeUp, report), queries)
+        return (stored, Committer(options, ownerTable, claim, connection, queries, queue, wakeUp, report), queries)
     }
 
     /// Repairs impossible values, and reads all data that a start of the server needs.
     private func load(
         _ connection: Connection,
-        _ ownership: Ownership,
-        _ claim: Ownership.Claim,
+        _ ownerTable: OwnerTable,
+        _ claim: OwnerTable.Claim,
         _ uncleanStarts: Int64,
         _ damages: DamageLog,
         at now: Moment
     ) throws(StoreFailure) -> StoredState {
         // The version is read again: while this server waited, a newer one may have migrated the schema.
         try Schema.requireKnown(connection, options)
-        let fence = ownership.fence(claim, ticket: nil)
+        let fence = ownerTable.fence(claim, ticket: nil)
         let lease = try LoadingLease(options, fence: fence, on: thread.threads)
         defer { lease.end() }
         do throws(PostgresError) {

@@ -3,11 +3,11 @@ import Glibc
 import Postgres
 import Threads
 
-/// The ownership of the database: the row of the table `owner`, and the statements that check and change it.
+/// The row of the table `owner`, which says who owns the database: the statements that check and change it.
 ///
 /// A claim raises the epoch in that row, and each transaction of the owner first checks the epoch (the fence). So a
 /// former owner writes nothing, whatever any clock says. The lease only decides when a server may claim.
-struct Ownership {
+struct OwnerTable {
     /// The claim that this server has won.
     struct Claim {
         let epoch: Int64

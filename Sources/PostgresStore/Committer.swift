@@ -5,10 +5,10 @@ import StoreWriting
 /// The store after it has claimed the database, on the writer's thread: it commits, and renews the lease.
 ///
 /// After its connection was lost, it reads from the database which commits are durable, and sends the others again.
-final class Owner {
+final class Committer {
     private let options: StoreOptions
-    private let ownership: Ownership
-    private let claim: Ownership.Claim
+    private let ownerTable: OwnerTable
+    private let claim: OwnerTable.Claim
     private let queries: QueryThread
     private let queue: WriterQueue
     /// Interrupts waits for the database.
@@ -59,8 +59,8 @@ final class Owner {
 
     init(
         _ options: StoreOptions,
-        _ ownership: Ownership,
-        _ claim: Ownership.Claim,
+        _ ownerTable: OwnerTable,
+        _ claim: OwnerTable.Claim,
         _ connection: Connection,
         _ queries: QueryThread,
         _ queue: WriterQueue,
@@ -68,7 +68,7 @@ final class Owner {
         _ report: @escaping @Sendable (StoreReport) -> Void
     ) {
         self.options = options
-        self.ownership = ownership
+        self.ownerTable = ownerTable
         self.claim = claim
         self.connection = connection
         self.queries = queries
@@ -116,7 +116,7 @@ final class Owner {
     private func release() {
         guard let connection else { return }
         isReleasing = true
-        _ = try? ownership.release(claim, on: connection)  // see above: a failure is harmless
+        _ = try? ownerTable.release(claim, on: connection)  // see above: a failure is harmless
     }
 
     /// Fails all queries and drops all commits until the store is closed or dropped, because another server owns the
@@ -211,12 +211,12 @@ final class Owner {
     ) throws(AttemptFailure) {
         var batch = ChangeBatch()
         for commit in part { for change in commit.changes { batch.append(change) } }
-        var steps = [Connection.Step(Ownership.begin), ownership.fence(claim, ticket: part.last?.ticket.rawValue)]
+        var steps = [Connection.Step(OwnerTable.begin), ownerTable.fence(claim, ticket: part.last?.ticket.rawValue)]
         steps += batch.finish()
         if batch.asksToForget { retention.begin() }
         let forgets = retention.isUnfinished
         if forgets { steps += Retention.steps }
-        steps.append(Connection.Step(Ownership.commit))
+        steps.append(Connection.Step(OwnerTable.commit))
         let rows = try commit(steps)
         if forgets { retention.committed(rows[steps.count - 2]) }
         confirm(part, &pending)
@@ -276,7 +276,7 @@ final class Owner {
         let now = ContinuousClock.now
         do throws(StoreFailure) {
             opened = try Connection.open(options, for: .commits, waiting: responseWait)
-            do throws(PostgresError) { found = try ownership.resume(claim, on: opened) } catch {
+            do throws(PostgresError) { found = try ownerTable.resume(claim, on: opened) } catch {
                 throw StoreFailure(error, options)
             }
         } catch { throw .failed(error) }
@@ -313,10 +313,12 @@ final class Owner {
             let part = Self.nextPart(of: pending)
             var batch = ChangeBatch()
             for commit in part { for change in commit.changes { batch.append(change) } }
-            let begin = [Connection.Step(Ownership.begin), ownership.fence(claim, ticket: part.last?.ticket.rawValue)]
+            let begin = [
+                Connection.Step(OwnerTable.begin), ownerTable.fence(claim, ticket: part.last?.ticket.rawValue),
+            ]
             // After a failure the connection is dropped, so that the next attempt reads the newest ticket again.
             do throws(AttemptFailure) {
-                _ = try commit(begin + batch.finish() + [Connection.Step(Ownership.commit)])
+                _ = try commit(begin + batch.finish() + [Connection.Step(OwnerTable.commit)])
             } catch {
                 connection = nil
                 throw error

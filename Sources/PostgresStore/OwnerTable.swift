@@ -79,7 +79,7 @@ struct OwnerTable {
                     if let won = try attempt(after: row.epoch, row, on: connection) { return won }
                     continue
                 }
-                if first == nil { options.ownerWait.waits(row.node) }
+                if first == nil { options.ownerWait.onWait(row.node) }
                 first = first ?? row
                 // A lease that nobody renews ends soon. If the owner renews it, the operator's limit on the wait
                 // counts.
@@ -128,7 +128,7 @@ struct OwnerTable {
     /// A server that was killed and starts again on the same machine need not wait for the lease of its previous run:
     /// the connection of that run is closed.
     private func mayBeClaimed(_ row: RowBeforeClaim) -> Bool {
-        row.isReleased || row.leaseLeft == 0 || !row.isConnected && row.node == options.node
+        row.isReleased || row.leaseLeft == 0 || !row.isConnected && row.node == options.machine
     }
 
     /// Raises the epoch, unless it is another one than `epoch`, or the row has changed since it was read as `found`.
@@ -156,7 +156,7 @@ struct OwnerTable {
 
     /// Adds the values that name this server in the row.
     private func addServer(to parameters: inout Parameters) {
-        parameters.add(options.node)
+        parameters.add(options.machine)
         parameters.add(Int64(getpid()))
         parameters.add(options.nodeClaim?.node.text ?? "")
         parameters.add(options.nodeClaim?.address ?? "")

@@ -7,15 +7,15 @@ public struct OwnerWait: Sendable {
     /// A lease that nobody renews, as after a crash of its owner, is always waited for until it ends.
     public var milliseconds: Int64
     /// Called once, before the wait begins, with the machine of the server that owns the database
-    /// (``StoreOptions/node``).
-    public var waits: @Sendable (_ holder: String) -> Void
+    /// (``StoreOptions/machine``).
+    public var onWait: @Sendable (_ holder: String) -> Void
     /// Called during the wait; `true` ends the wait as if its time were over.
     public var isOver: @Sendable () -> Bool
     /// Called once if the database itself keeps the start waiting, with a sentence that says so: it waits for its
     /// standby, for instance.
     ///
     /// Such a wait has no limit; only ``isOver`` ends it.
-    public var isDelayed: @Sendable (_ reason: String) -> Void
+    public var onDelay: @Sendable (_ reason: String) -> Void
     /// Called once if the lease cannot be renewed while the state is read, with a sentence that says why.
     ///
     /// Another server may claim the database when the lease has run out.
@@ -26,15 +26,15 @@ public struct OwnerWait: Sendable {
     /// By default, only a lease that nobody renews is waited for.
     public init(
         milliseconds: Int64 = 0,
-        waits: @escaping @Sendable (_ holder: String) -> Void = { _ in },
+        onWait: @escaping @Sendable (_ holder: String) -> Void = { _ in },
         isOver: @escaping @Sendable () -> Bool = { false },
-        isDelayed: @escaping @Sendable (_ reason: String) -> Void = { _ in },
+        onDelay: @escaping @Sendable (_ reason: String) -> Void = { _ in },
         onMissedRenewal: @escaping @Sendable (_ reason: String) -> Void = { _ in }
     ) {
         self.milliseconds = milliseconds
-        self.waits = waits
+        self.onWait = onWait
         self.isOver = isOver
-        self.isDelayed = isDelayed
+        self.onDelay = onDelay
         self.onMissedRenewal = onMissedRenewal
     }
 }

@@ -7,7 +7,7 @@ import StoreWriting
 /// thread claims the calls, with a ``PostgresCallStore``, so that a claim that waits for the database delays no reading.
 /// Decision 0017 describes how an ownership is claimed and fenced.
 public final class PostgresOwnershipRegister: OwnershipRegister {
-    private let register: RegisterThread
+    private let register: RegisterThreads
 
     /// Creates a register of a database.
     ///
@@ -34,12 +34,12 @@ public final class PostgresOwnershipRegister: OwnershipRegister {
     ) {
         let entry = NodeList.Entry(
             id: node,
-            machine: options.node,
+            machine: options.machine,
             address: address,
             version: version,
             settings: settings
         )
-        register = RegisterThread(options, entry, storeReport: storeReport, report: report)
+        register = RegisterThreads(options, entry, storeReport: storeReport, report: report)
     }
 
     /// Closes the connection, and leaves this node in the list, in which it is soon no longer seen.
@@ -48,7 +48,7 @@ public final class PostgresOwnershipRegister: OwnershipRegister {
     /// Connects and enters this node into the list of nodes; see `OwnershipRegister.open()`.
     ///
     /// While the database cannot be reached, this waits until `OwnerWait.isOver` of ``StoreOptions/ownerWait`` ends
-    /// the wait, and says so once through `OwnerWait.isDelayed`. If the tables are older than this version, it migrates
+    /// the wait, and says so once through `OwnerWait.onDelay`. If the tables are older than this version, it migrates
     /// them.
     public func open() throws(StoreFailure) -> [UInt8] { try register.start() }
 

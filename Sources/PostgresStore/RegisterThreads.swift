@@ -5,7 +5,7 @@ import StoreWriting
 import Threads
 
 /// The threads of a node's register: one that reads the row `owner` and keeps the list of nodes, and one that claims.
-final class RegisterThread: Sendable {
+final class RegisterThreads: Sendable {
     enum Ending { case closing, abandoned }
 
     /// The requests, and the end.

@@ -51,7 +51,7 @@ final class StartWait {
     }
 
     private func report(_ reason: String) {
-        if !isReported { options.ownerWait.isDelayed(reason) }
+        if !isReported { options.ownerWait.onDelay(reason) }
         isReported = true
     }
 }

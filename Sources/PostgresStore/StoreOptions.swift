@@ -11,7 +11,7 @@ public struct StoreOptions: Sendable {
     /// It separates these tables from the tables of an app in the same database.
     public var schema = "ringline"
     /// The name of this machine, which other servers show to the operator; by default its host name.
-    public var node: String
+    public var machine: String
     /// How `open(at:)` waits while another server owns the database.
     public var ownerWait = OwnerWait()
     /// How long the lease lasts after the last transaction of the owner, in milliseconds.
@@ -32,9 +32,9 @@ public struct StoreOptions: Sendable {
     public init(_ settings: ConnectionSettings) {
         self.settings = settings
         var name = [CChar](repeating: 0, count: 256)
-        // If the call fails, `node` stays empty.
+        // If the call fails, `machine` stays empty.
         gethostname(&name, name.count - 1)
-        node = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        machine = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }
 

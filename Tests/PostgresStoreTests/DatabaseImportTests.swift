@@ -156,7 +156,7 @@ struct DatabaseImportTests {
         running.close()
         let owner = PostgresCallStore(schema.options) { _ in }
         _ = try owner.open(at: now)
-        #expect(try failure { try move() }.contains("in use by another ringline, on \(schema.options.node)"))
+        #expect(try failure { try move() }.contains("in use by another ringline, on \(schema.options.machine)"))
         owner.close()
     }
 

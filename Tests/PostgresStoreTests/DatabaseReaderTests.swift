@@ -29,7 +29,7 @@ struct DatabaseReaderTests {
         let store = try fill()
         let reader = try DatabaseReader(schema.options)
         let owning = try #require(try reader.owner())
-        #expect(owning.isOwning && owning.node == schema.options.node && owning.process == Int64(getpid()))
+        #expect(owning.isOwning && owning.node == schema.options.machine && owning.process == Int64(getpid()))
         #expect(abs(owning.connectedAt.milliseconds - SystemClock.wall()) < 60_000)
         store.close()
         #expect(try reader.owner()?.state == .released)

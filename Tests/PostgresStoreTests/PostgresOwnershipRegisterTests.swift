@@ -72,7 +72,7 @@ struct PostgresOwnershipRegisterTests {
         _ = try register.open()
         let claimed = try claim(register)
         var options = schema.options
-        options.node = "elsewhere"
+        options.machine = "elsewhere"
         let single = PostgresCallStore(options) { _ in }
         options.ownerWait = OwnerWait(isOver: { true })
         let impatient = PostgresCallStore(options) { _ in }
@@ -242,7 +242,7 @@ struct PostgresOwnershipRegisterTests {
         #expect(ids.suffix(2) == ["killed", "old"])
         #expect(found.filter(\.isOwner).map(\.id) == ["a"])
         let own = try #require(found.first { $0.id == "a" })
-        #expect(own.machine == schema.options.node)
+        #expect(own.machine == schema.options.machine)
         #expect(own.address == "a:1" && own.version == "1.a" && own.seenMillisecondsAgo < 5_000)
         #expect(found[2].seenMillisecondsAgo >= 6_000)
         claimed.store.close(releasingTo: nil)
@@ -276,7 +276,7 @@ struct PostgresOwnershipRegisterTests {
         let isStopped = Monitor(false)
         let wait = OwnerWait(
             isOver: { isStopped.withLock { $0 } },
-            isDelayed: { reason in reasons.withLock { $0.append(reason) } }
+            onDelay: { reason in reasons.withLock { $0.append(reason) } }
         )
         let register = try register("n") {
             $0.settings = nobody

@@ -164,7 +164,7 @@ final class PostgresStandbyTests {
         options.stallMilliseconds = 300
         options.ownerWait = OwnerWait(
             isOver: { isStopped.withLock { $0 } },
-            isDelayed: { text in reason.withLock { $0 = text } }
+            onDelay: { text in reason.withLock { $0 = text } }
         )
         let store = PostgresCallStore(options) { _ in }
         _ = try WorkThread(named: "opening") { [now] in

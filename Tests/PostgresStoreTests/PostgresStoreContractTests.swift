@@ -71,7 +71,7 @@ private final class ProxiedSchema: OwnershipContract.Storage {
 
     func makeStore(node: String, report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
         var options = schema.options
-        options.node = node
+        options.machine = node
         options.stallMilliseconds = 500
         options.leaseMilliseconds = leaseMilliseconds
         do { options.settings = try settings(of: node) } catch { Issue.record(error) }
@@ -105,10 +105,10 @@ extension ProxiedSchema: RegisterContract.Storage {
         report: @escaping @Sendable (OwnershipReport) -> Void
     ) -> any OwnershipRegister {
         var options = schema.options
-        options.node = String(node.text.prefix { $0 != "-" })
+        options.machine = String(node.text.prefix { $0 != "-" })
         // So long that no claim of a case can rely on its end.
         options.leaseMilliseconds = 30_000
-        do { options.settings = try settings(of: options.node) } catch { Issue.record(error) }
+        do { options.settings = try settings(of: options.machine) } catch { Issue.record(error) }
         return PostgresOwnershipRegister(
             options,
             node: node,

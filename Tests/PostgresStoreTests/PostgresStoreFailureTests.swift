@@ -102,11 +102,18 @@ struct PostgresStoreFailureTests {
     func waiting() throws {
         let first = PostgresCallStore(schema.options) { _ in }
         _ = try first.open(at: now)
-        #expect(try failure { $0.node = "elsewhere" }.contains("in use by another ringline, on \(schema.options.node)"))
+        #expect(
+            try failure { $0.machine = "elsewhere" }.contains(
+                "in use by another ringline, on \(schema.options.machine)"
+            )
+        )
         #expect(try failure { $0.ownerWait = OwnerWait(milliseconds: 60_000, isOver: { true }) }.contains("in use"))
         let holders = Monitor<[String]>([])
         var options = schema.options
-        options.ownerWait = OwnerWait(milliseconds: 20_000, waits: { holder in holders.withLock { $0.append(holder) } })
+        options.ownerWait = OwnerWait(
+            milliseconds: 20_000,
+            onWait: { holder in holders.withLock { $0.append(holder) } }
+        )
         let second = PostgresCallStore(options) { _ in }
         // The store opens on a thread of its own, because a test that blocks would block a thread of the shared pool.
         let opened = Monitor<Int?>(nil)
@@ -120,7 +127,7 @@ struct PostgresStoreFailureTests {
         first.close()
         opening.join()
         #expect(opened.withLock { $0 } == 0)
-        #expect(holders.withLock { $0 } == [schema.options.node])
+        #expect(holders.withLock { $0 } == [schema.options.machine])
         second.close()
     }
 

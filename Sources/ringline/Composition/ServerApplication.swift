@@ -179,7 +179,7 @@ struct ServerApplication {
         let options = try storeOptions(database, for: gateway, log)
         // A name that an operator recognizes, and a part that differs in each run.
         let run = Base64URL.encode(SecureRandom.bytes(6))
-        guard let id = NodeID("\(options.node.prefix(40))-\(run)") ?? NodeID(run) else { return }
+        guard let id = NodeID("\(options.machine.prefix(40))-\(run)") ?? NodeID(run) else { return }
         let register = PostgresOwnershipRegister(
             options,
             node: id,
@@ -293,7 +293,7 @@ struct ServerApplication {
         let waited = (ContinuousClock.now - beganAt) / .milliseconds(1)
         options.ownerWait = OwnerWait(
             milliseconds: max(0, settings.waitsForData - Int64(waited)),
-            waits: { [weak gateway] owner in
+            onWait: { [weak gateway] owner in
                 gateway?.startIsDelayed(by: .storeInUse)
                 log.notice(
                     "waiting for the database, which another ringline owns",
@@ -301,7 +301,7 @@ struct ServerApplication {
                 )
             },
             isOver: { SignalWatch.hasPending },
-            isDelayed: { [weak gateway] reason in
+            onDelay: { [weak gateway] reason in
                 gateway?.startIsDelayed(by: .storeUnavailable)
                 log.warning("the start waits for the database", [.error(UntrustedText(reason))])
             },

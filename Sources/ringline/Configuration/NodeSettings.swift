@@ -41,7 +41,7 @@ extension NodeSettings {
                 )
             }
         } else if listen.isWildcard {
-            let name = StoreOptions(store).node
+            let name = StoreOptions(store).machine
             guard !name.isEmpty else { throw UsageError("--node-address must be given: this machine has no host name") }
             address = ListenAddress(host: name, port: listen.port)
         } else {

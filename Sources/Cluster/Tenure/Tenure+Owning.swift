@@ -17,7 +17,7 @@ extension Tenure {
         let isNewest = epoch >= newestEpoch
         newestEpoch = max(newestEpoch, epoch)
         // The node may still have a link to an owner whose store stands still.
-        if link != nil { effects.append(.depose(by: newestEpoch)) }
+        if openLinkEpoch != nil { effects.append(.depose(by: newestEpoch)) }
         disconnect(&effects)
         guard !isTerminating else {
             release(epoch, heir: nil, at: now, &effects)
@@ -50,8 +50,8 @@ extension Tenure {
         claimPauseEnd = now + ClusterLimits.claimPause
         // The row tells whether the claim was carried out.
         guard !isTerminating else { return end(.terminated, &effects) }
-        guard let link else { return search(at: now, &effects) }
-        state = .following(link)
+        guard let openLinkEpoch else { return search(at: now, &effects) }
+        state = .following(openLinkEpoch)
         if isOwnerStalled { nextRead = now + ClusterLimits.readInterval }
     }
 

@@ -30,8 +30,8 @@ extension Tenure {
     /// Ends the link, or the attempt to open it, if there is one.
     mutating func disconnect(_ effects: inout [Effect]) {
         isOwnerStalled = false
-        guard link != nil || connecting != nil else { return }
-        link = nil
+        guard openLinkEpoch != nil || connecting != nil else { return }
+        openLinkEpoch = nil
         connecting = nil
         effects.append(.disconnect)
     }
@@ -134,7 +134,7 @@ extension Tenure {
         connecting = nil
         lossSeen = nil
         newestEpoch = epoch
-        link = epoch
+        openLinkEpoch = epoch
         linkedEpoch = epoch
         state = .following(epoch)
         nextRead = nil
@@ -157,8 +157,8 @@ extension Tenure {
     }
 
     mutating func linkLost(_ end: LinkEnd, at now: Moment, _ effects: inout [Effect]) {
-        guard link != nil else { return }
-        link = nil
+        guard openLinkEpoch != nil else { return }
+        openLinkEpoch = nil
         isOwnerStalled = false
         guard case .following(let epoch) = state else { return }
         search(at: now, &effects)
@@ -169,14 +169,14 @@ extension Tenure {
     }
 
     mutating func ownerStalled(_ isStalled: Bool, _ effects: inout [Effect]) {
-        guard link != nil else { return }
+        guard openLinkEpoch != nil else { return }
         isOwnerStalled = isStalled
         guard case .following = state else { return }
         if isStalled { readRow(&effects) } else { nextRead = nil }
     }
 
     mutating func ownerReleased(_ heir: NodeID?, at now: Moment, _ effects: inout [Effect]) {
-        guard link != nil else { return }
+        guard openLinkEpoch != nil else { return }
         disconnect(&effects)
         guard case .following(let epoch) = state else { return }
         if heir == node, !pausesClaims(at: now) { claim(epoch, &effects) } else { search(at: now, &effects) }

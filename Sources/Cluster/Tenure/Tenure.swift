@@ -83,7 +83,7 @@ public struct Tenure: Sendable {
     /// Whether the process is to end.
     var isTerminating = false
     /// The ownership of the owner at the other end of the open link; `nil` = no link is open.
-    var link: OwnerEpoch?
+    var openLinkEpoch: OwnerEpoch?
     /// The newest ownership to whose owner the node has had a link.
     var linkedEpoch = OwnerEpoch.none
     /// The address of the owner to which the node has or had its last link.

@@ -138,7 +138,7 @@ public final class Gateway: @unchecked Sendable {
         if stored.uncleanStarts > 0 {
             log.notice("the last run did not shut down cleanly; continuing with the committed data")
         }
-        for (user, moment) in stored.revocations { router.revocations.note(user, before: moment) }
+        for (user, moment) in stored.revocations { router.revocations.note(user, upTo: moment) }
         self.store = store
         push = parts.push
         switchboard = SwitchboardBox(
@@ -205,7 +205,7 @@ public final class Gateway: @unchecked Sendable {
             if node != nil, switchboard == nil { return }
             feed(.stored(report))
             if let node {
-                node.take(report)
+                node.handleStoreReport(report)
             } else if case .deposed(let failure) = report {
                 storeFailure = failure
                 drain()
@@ -217,7 +217,7 @@ public final class Gateway: @unchecked Sendable {
     public private(set) var storeFailure: StoreFailure?
 
     /// Whether the node was deposed, so that its process must begin anew after ``run()``.
-    public internal(set) var mustBeginAnew = false
+    public internal(set) var needsNewRun = false
 
     /// Handles an event of the wall clock; from any thread.
     package func take(_ event: ServerTime.Event) {
@@ -234,7 +234,7 @@ public final class Gateway: @unchecked Sendable {
     /// Call this method from any thread, once the gateway is open.
     public func carryOut(_ command: Switchboard.OperatorCommand, done: @escaping @Sendable () -> Void) {
         server?.post { [self] in
-            if let node, !node.isServing { node.carryOut(command, done: done) } else { decide(command, done: done) }
+            if let node, !node.isServing { node.passToOwner(command, done: done) } else { decide(command, done: done) }
         }
     }
 
@@ -251,7 +251,7 @@ public final class Gateway: @unchecked Sendable {
     public func drain() {
         server?.post { [self] in
             // The operator's wish comes before a new run.
-            mustBeginAnew = false
+            needsNewRun = false
             beginDraining()
         }
     }
@@ -355,7 +355,7 @@ public final class Gateway: @unchecked Sendable {
         case .push(let outgoing): push?.send(outgoing)
         case .cancelPush(let id): push?.cancel(id)
         case .revoked(let user, let moment):
-            router.revocations.note(user, before: moment)
+            router.revocations.note(user, upTo: moment)
             node?.revoke(user, upTo: moment)
             log.notice("a user's tokens were revoked", [.user(user)])
         case .done(let id): operatorCommands.removeValue(forKey: id)?()

@@ -103,7 +103,7 @@ private final class RunningNode {
         #expect(register.hears("claim after \(epoch)"))
     }
 
-    func report(_ report: OwnershipReport) { gateway.take(report) }
+    func report(_ report: OwnershipReport) { gateway.handleOwnershipReport(report) }
 
     /// Runs `body` on the loop and returns its result; nil if the loop does not respond within five seconds.
     func onLoop<Result: Sendable>(_ body: @escaping @Sendable (Gateway) -> Result?) -> Result? {

@@ -11,7 +11,7 @@ import Threads
 final class Revocations: Sendable {
     private let moments = Monitor<[UserID: Moment]>([:])
 
-    func note(_ user: UserID, before moment: Moment) { moments.withLock { $0[user] = moment } }
+    func note(_ user: UserID, upTo moment: Moment) { moments.withLock { $0[user] = moment } }
 
     /// All revocations: the users, each with its moment.
     var all: [UserID: Moment] { moments.withLock { $0 } }

@@ -95,7 +95,7 @@ extension Gateway {
         } else if LinkNumber.link(of: number) == 0 {
             workers[SocketID(rawValue: number).loop - 1].queue(command, bytes: bytes)
         } else {
-            node?.pass(command, over: LinkNumber.link(of: number))
+            node?.sendCommand(command, over: LinkNumber.link(of: number))
         }
     }
 

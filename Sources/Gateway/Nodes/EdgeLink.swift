@@ -16,7 +16,7 @@ final class EdgeLink {
     /// The node's events that were handled, and what was confirmed of them.
     var confirmations = EventConfirmations()
     /// The marks of the frame that follows, and its receiver.
-    var marks: (socket: SocketID, marks: [LogMark])?
+    var nextFrameMarks: (socket: SocketID, marks: [LogMark])?
 
     init(_ link: Link, number: Int, node: NodeID) {
         self.link = link

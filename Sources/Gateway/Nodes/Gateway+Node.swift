@@ -46,19 +46,21 @@ extension Gateway {
     }
 
     /// Handles a report of the ownership register; from any thread.
-    public func take(_ report: OwnershipReport) { post { $0.node?.take(report) } }
+    public func handleOwnershipReport(_ report: OwnershipReport) {
+        post { $0.node?.handleOwnershipReport(report) }
+    }
 
     /// Ends the run because another node owns the calls; the process is to begin anew.
-    func beginAnew() {
+    func endForNewRun() {
         guard !isDraining else { return }
-        mustBeginAnew = true
+        needsNewRun = true
         beginDraining()
     }
 
     // MARK: Events and commands
 
-    /// Takes an event of a link; 0 = of this node.
-    func take(_ event: EdgeEvent, over link: Int) {
+    /// Handles an event of a link; 0 = of this node.
+    func handleEdgeEvent(_ event: EdgeEvent, over link: Int) {
         func socket(_ id: EdgeSocketID) -> SocketID {
             SocketID(rawValue: LinkNumber.number(id.rawValue, on: link))
         }
@@ -119,7 +121,7 @@ extension Gateway {
     }
 
     /// Carries out a command of the owner on a socket or a request of this node.
-    func carryOut(_ command: OwnerCommand) {
+    func carryOutOwnerCommand(_ command: OwnerCommand) {
         switch command {
         case .send(let frame, let id, _):
             let socket = SocketID(rawValue: id.rawValue)
@@ -133,7 +135,7 @@ extension Gateway {
         case .markAuthenticated(let id): markAuthenticated(for: ExchangeID(rawValue: id.rawValue))
         case .revoke(let user, let moment):
             guard let node else { return }
-            router.revocations.note(user, before: moment + .milliseconds(-node.clockLead.milliseconds))
+            router.revocations.note(user, upTo: moment + .milliseconds(-node.clockLead.milliseconds))
         case .bind, .assign: break
         }
     }

@@ -28,11 +28,11 @@ extension Node {
             return handle(.linkFailed)
         }
         let host = address[..<colon].drop { $0 == "[" }.prefix { $0 != "]" }
-        attempt = server.connect(toHost: String(host), port: port) { [unowned self] result in connected(result) }
+        connectAttempt = server.connect(toHost: String(host), port: port) { [unowned self] result in connected(result) }
     }
 
     private func connected(_ result: Result<TCPStream, TCPConnectFailure>) {
-        attempt = nil
+        connectAttempt = nil
         switch result {
         case .success(let stream): ownerLink = beginLink(stream, as: .client)
         case .failure(.refused):
@@ -47,8 +47,8 @@ extension Node {
 
     /// Ends the link, or the attempt to open one.
     func disconnect() {
-        attempt?.cancel()
-        attempt = nil
+        connectAttempt?.cancel()
+        connectAttempt = nil
         guard let link = ownerLink else { return }
         link.closeAfterWriting()
         ownerLink = nil
@@ -118,8 +118,8 @@ extension Node {
             socket.principal = socket.principal.shifted(by: clockLead)
             ownerLink.send(.adopt(socket))
         case .adoptionComplete: ownerLink?.send(.adoptionComplete)
-        case .pass(let number, let event): pass(number, event)
-        case .carryOut(let command): gateway.carryOut(command)
+        case .pass(let number, let event): sendToOwner(number, event)
+        case .carryOut(let command): gateway.carryOutOwnerCommand(command)
         case .refuse(let id): refuse(ExchangeID(rawValue: id.rawValue))
         case .rejectInput(let isRejecting):
             isRejectingInput = isRejecting
@@ -132,10 +132,10 @@ extension Node {
         }
     }
 
-    private func pass(_ number: UInt64, _ event: EdgeEvent) {
+    private func sendToOwner(_ number: UInt64, _ event: EdgeEvent) {
         guard let ownerLink else {
             // This node has become the owner itself.
-            gateway.take(event, over: 0)
+            gateway.handleEdgeEvent(event, over: 0)
             return
         }
         var event = event
@@ -168,9 +168,9 @@ extension Node {
             if isOverfull { overfullRefused += 1 }
             gateway.close(socket, code: 1001, reason: "the server is moving; reconnect")
         case .opened(let socket, let admission):
-            pass(.opened(EdgeSocketID(socket), admission.principal, device: admission.device))
+            passToAttachment(.opened(EdgeSocketID(socket), admission.principal, device: admission.device))
         case .forwardedSocketIO(let socket, let head):
-            pass(.openedSocketIO(EdgeSocketID(socket), EdgeRequestHead(head)))
+            passToAttachment(.openedSocketIO(EdgeSocketID(socket), EdgeRequestHead(head)))
         case .openedSocketIO(let socket, _):
             // The socket was admitted before this node stopped deciding.
             gateway.close(socket, code: 1001, reason: "the server is moving; reconnect")
@@ -180,11 +180,11 @@ extension Node {
                 gateway.close(socket, code: 1001, reason: "the server is moving; reconnect", discardingQueue: true)
                 return true
             }
-            pass(.received(EdgeSocketID(socket), bytes))
-        case .ponged(let socket, let number): pass(.ponged(EdgeSocketID(socket), number))
-        case .signOfLife(let socket): pass(.signOfLife(EdgeSocketID(socket)))
-        case .tooSlow(let socket): pass(.tooSlow(EdgeSocketID(socket)))
-        case .closed(let socket, let code): pass(.closed(EdgeSocketID(socket), code: code))
+            passToAttachment(.received(EdgeSocketID(socket), bytes))
+        case .ponged(let socket, let number): passToAttachment(.ponged(EdgeSocketID(socket), number))
+        case .signOfLife(let socket): passToAttachment(.signOfLife(EdgeSocketID(socket)))
+        case .tooSlow(let socket): passToAttachment(.tooSlow(EdgeSocketID(socket)))
+        case .closed(let socket, let code): passToAttachment(.closed(EdgeSocketID(socket), code: code))
         case .forwarded(let exchange, let head, let body):
             guard !isOverfull else {
                 overfullRefused += 1
@@ -194,20 +194,20 @@ extension Node {
             openExchanges.insert(exchange)
             // The owner's response has its CORS headers; only a refusal by this node needs the origin.
             if let origin = head.origin { gateway.origins[exchange] = origin }
-            pass(.requested(EdgeExchangeID(exchange), EdgeRequestHead(head), body: body))
+            passToAttachment(.requested(EdgeExchangeID(exchange), EdgeRequestHead(head), body: body))
         case .requested(let exchange, _):
             // The request was routed before this node stopped deciding.
             refuse(exchange)
         case .abandoned(let exchange):
             openExchanges.remove(exchange)
             gateway.origins[exchange] = nil
-            pass(.abandoned(EdgeExchangeID(exchange)))
+            passToAttachment(.abandoned(EdgeExchangeID(exchange)))
         case .requestedByOperator, .counted: return false
         }
         return true
     }
 
-    private func pass(_ event: EdgeEvent) {
+    private func passToAttachment(_ event: EdgeEvent) {
         guard isLeaving else { return handle(attachment: .event(event)) }
         if case .requested(let exchange, _, _) = event { refuse(ExchangeID(rawValue: exchange.rawValue)) }
     }

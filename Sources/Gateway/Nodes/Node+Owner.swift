@@ -12,11 +12,11 @@ extension Node {
 
     /// Takes over the store of the claim, so that other nodes can bring their sockets.
     func becomeOwner() {
-        guard let claimed else { return }
-        self.claimed = nil
+        guard let claimedStore else { return }
+        self.claimedStore = nil
         takeovers += 1
-        log.notice("this node owns the calls", [.ownership(claimed.epoch.rawValue)])
-        gateway.begin(with: claimed.store, claimed.state, switchboardPorts)
+        log.notice("this node owns the calls", [.ownership(claimedStore.epoch.rawValue)])
+        gateway.begin(with: claimedStore.store, claimedStore.state, switchboardPorts)
     }
 
     /// Begins to decide.
@@ -33,7 +33,7 @@ extension Node {
         carryOutRevocations()
         var waiting: [(link: Int, number: UInt64, event: EdgeEvent)] = []
         swap(&waiting, &eventsBeforeServing)
-        for one in waiting { take(one.event, one.number, over: one.link) }
+        for one in waiting { handleEdgeEvent(one.event, one.number, over: one.link) }
         log.debug("this node serves as the owner", [.links(edgeLinks.count)])
     }
 
@@ -81,7 +81,7 @@ extension Node {
         case .event(let number, let event):
             guard tenure.ownEpoch != nil else { return }
             if isServing {
-                take(event, number, over: edge.number)
+                handleEdgeEvent(event, number, over: edge.number)
             } else {
                 eventsBeforeServing.append((edge.number, number, event))
             }
@@ -108,10 +108,10 @@ extension Node {
         handle(.nodeDetached(edge.node))
     }
 
-    /// Takes an event of another node's link, and records its number, which is confirmed later.
-    private func take(_ event: EdgeEvent, _ number: UInt64, over link: Int) {
+    /// Handles an event of another node's link, and records its number, which is confirmed later.
+    private func handleEdgeEvent(_ event: EdgeEvent, _ number: UInt64, over link: Int) {
         guard let edge = edgeLinks[link] else { return }
-        gateway.take(event, over: link)
+        gateway.handleEdgeEvent(event, over: link)
         edge.confirmations.handled = number
     }
 
@@ -139,19 +139,19 @@ extension Node {
         guard let edge = edgeLinks[LinkNumber.link(of: socket.rawValue)] else { return true }
         guard edge.link.bytesWaiting + frame.bytes.count <= LoopLimits.commands else { return false }
         var marks: [LogMark] = []
-        if let next = edge.marks, next.socket == socket { marks = next.marks }
-        edge.marks = nil
+        if let next = edge.nextFrameMarks, next.socket == socket { marks = next.marks }
+        edge.nextFrameMarks = nil
         edge.link.send(.command(.send(frame, EdgeSocketID(socket), marks: marks)))
         return true
     }
 
     /// Records how far the next frame to a socket takes it in a call's log.
     func mark(_ socket: SocketID, _ mark: LogMark) {
-        edgeLinks[LinkNumber.link(of: socket.rawValue)]?.marks = (socket, [mark])
+        edgeLinks[LinkNumber.link(of: socket.rawValue)]?.nextFrameMarks = (socket, [mark])
     }
 
-    /// Passes a command to the node of a link.
-    func pass(_ command: LoopCommand, over link: Int) {
+    /// Sends a command to the node of a link.
+    func sendCommand(_ command: LoopCommand, over link: Int) {
         guard let edge = edgeLinks[link] else { return }
         switch command {
         case .send(let frame, let socket): _ = send(frame, to: socket)
@@ -202,11 +202,11 @@ extension Node {
 
     /// Commits everything and releases the calls; the acks of the last commits still go out.
     func release(_ epoch: OwnerEpoch, heir: NodeID?) {
-        if let claimed {
+        if let claimedStore {
             // The claim has come after the end was decided, or another node has claimed behind it. The end of the store
             // takes seconds if the database does not respond, so this thread does not wait for it.
-            self.claimed = nil
-            register.giveBack(claimed.store, to: heir) { [weak gateway] in
+            self.claimedStore = nil
+            register.giveBack(claimedStore.store, to: heir) { [weak gateway] in
                 gateway?.post { $0.node?.handle(.released(epoch)) }
             }
             return
@@ -240,6 +240,6 @@ extension Node {
         if gateway.isDraining { closeOwnConnections() }
         guard case .ended(.deposed) = tenure.state else { return }
         log.warning("another node owns the calls; this node begins anew")
-        gateway.beginAnew()
+        gateway.endForNewRun()
     }
 }

@@ -14,8 +14,8 @@ struct PendingRevocation {
 
 /// The operators' revocations: an operator may give the command to any node.
 extension Node {
-    /// Carries out a command of this node's operator while this node does not decide.
-    func carryOut(_ command: Switchboard.OperatorCommand, done: @escaping @Sendable () -> Void) {
+    /// Passes a command of this node's operator to the owner, now or when there is one.
+    func passToOwner(_ command: Switchboard.OperatorCommand, done: @escaping @Sendable () -> Void) {
         switch command {
         case .revoke(let user, let moment):
             let revocation = PendingRevocation(user: user, moment: moment + clockLead, done: done)

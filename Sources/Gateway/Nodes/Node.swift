@@ -38,7 +38,7 @@ final class Node: LinkDelegate {
 
     /// The link to the owner, once it is open, or the link that is being opened.
     var ownerLink: Link?
-    var attempt: TCPConnectionAttempt?
+    var connectAttempt: TCPConnectionAttempt?
     var ownerAttempts = OwnerAttempts()
     /// Whether the owner at the other end of the link says that its store stands still.
     var isOwnerStalled = false
@@ -55,7 +55,7 @@ final class Node: LinkDelegate {
     var openExchanges: Set<ExchangeID> = []
 
     /// The store of the claim, until the node has taken it over.
-    var claimed: ClaimedStore?
+    var claimedStore: ClaimedStore?
     var takeovers: UInt64 = 0
     /// The links that other nodes have opened, by number.
     var edgeLinks: [Int: EdgeLink] = [:]
@@ -138,14 +138,14 @@ final class Node: LinkDelegate {
     }
 
     /// Handles a report of the register.
-    func take(_ report: OwnershipReport) {
+    func handleOwnershipReport(_ report: OwnershipReport) {
         switch report {
         case .row(let row): handle(.rowRead(row))
         case .unreadable(let failure):
             log.debug("the database's record of the owner cannot be read", [.error(UntrustedText(failure.message))])
             handle(.rowUnreadable)
         case .claimed(let store):
-            claimed = store
+            claimedStore = store
             handle(.claimed(store.epoch, others: store.others))
         case .claimLost: handle(.claimLost)
         case .claimFailed(let failure):
@@ -155,7 +155,7 @@ final class Node: LinkDelegate {
     }
 
     /// Handles a report of the store, after the switchboard.
-    func take(_ report: StoreReport) {
+    func handleStoreReport(_ report: StoreReport) {
         guard let epoch = tenure.ownEpoch else { return }
         switch report {
         case .committed(let ticket): durableTicket = max(durableTicket, ticket.rawValue)

@@ -162,7 +162,7 @@ struct ServerApplication {
         gateway.run()
         (push as? APNsSender)?.shutdown()
         if let failure = gateway.storeFailure { throw UsageError(failure.message) }
-        if gateway.mustBeginAnew, !SignalWatch.hasPending { try beginAnew(audit, log) }
+        if gateway.needsNewRun, !SignalWatch.hasPending { try beginAnew(audit, log) }
         log.notice("stopped")
     }
 
@@ -187,7 +187,7 @@ struct ServerApplication {
             version: Version.text,
             settings: { [settings] secret in SharedSetting.digests(of: settings.shared, secret: secret) },
             storeReport: { [weak gateway] report in gateway?.take(report) },
-            report: { [weak gateway] report in gateway?.take(report) }
+            report: { [weak gateway] report in gateway?.handleOwnershipReport(report) }
         )
         try gateway.open(
             as: NodeConfiguration(id: id, listen: (nodes.listen.host, nodes.listen.port)),

@@ -52,7 +52,7 @@ extension EveryTest {
             world.end()
         }
 
-        @Test("A loop stops reading while the owner takes nothing; afterwards all messages arrive in order")
+        @Test("A loop stops reading while the gateway takes nothing; afterwards all messages arrive in order")
         func events() throws {
             let world = try LoopWorld()
             try #require(world.handle.start())
@@ -65,7 +65,7 @@ extension EveryTest {
                     sent.withLock { $0 += 1 }
                 }
             }.start()
-            // The owner takes nothing, and 36 MB exceed the bytes that a loop may have read plus the kernel's buffers.
+            // The gateway takes nothing, and 36 MB exceed the bytes that a loop may have read plus the kernel's buffers.
             #expect(wait(seconds: 10) { world.heldBytes >= LoopLimits.events - 70_000 })
             #expect(!wait(seconds: 2) { sent.withLock { $0 == messages } })
             #expect(world.heldBytes < LoopLimits.events + (1 << 22))

@@ -3,7 +3,7 @@ import Synchronization
 /// Whether this node forwards requests and upgrades to the owner of the calls instead of deciding them; from any
 /// thread.
 ///
-/// Only the owner's thread changes it. A loop on another thread may act on the earlier value for a moment; the event
+/// Only the gateway's thread changes it. A loop on another thread may act on the earlier value for a moment; the event
 /// that it sends says which one it was.
 final class Forwarding: Sendable {
     private let value = Atomic(false)

@@ -13,7 +13,7 @@ extension RequestRouter {
         case request(Request)
     }
 
-    /// A request to which the owner has to respond.
+    /// A request to which the gateway has to respond.
     enum Request: Sendable {
         /// A request to the switchboard, with the user who sent it.
         case asks(Principal, Switchboard.Request, origin: String?)

@@ -7,7 +7,7 @@ import Switchboard
 
 /// Handles the events of all loops.
 extension Gateway {
-    /// Handles an event of a loop; on the owner's thread.
+    /// Handles an event of a loop; on the gateway's thread.
     ///
     /// This function is inlined into each call from this thread's loop, where the compiler knows the event's case. So
     /// no event value is built, and the `switch` costs nothing.

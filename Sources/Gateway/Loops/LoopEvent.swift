@@ -2,13 +2,13 @@ import CallPorts
 import CallWire
 import LibWebSockets
 
-/// An event of a loop's sockets, passed to the owner in the order of occurrence.
+/// An event of a loop's sockets, passed to the gateway in the order of occurrence.
 ///
-/// It is a plain value that refers to connections and requests by number, so the owner may run on any thread.
+/// It is a plain value that refers to connections and requests by number, so the gateway may run on any thread.
 enum LoopEvent: Sendable {
     /// A connection was opened by a user that its loop admitted.
     case opened(SocketID, Admission)
-    /// A WebSocket of Engine.IO was opened. The owner decides whether its session accepts it.
+    /// A WebSocket of Engine.IO was opened. The gateway decides whether its session accepts it.
     case openedSocketIO(SocketID, EngineHandshake)
     /// A complete text message arrived.
     case received(SocketID, [UInt8])
@@ -22,13 +22,13 @@ enum LoopEvent: Sendable {
     /// A connection ended, or an admitted connection never opened; `code` = its close code, nil if the connection
     /// broke.
     case closed(SocketID, code: UInt16?)
-    /// A request was checked on its loop, and the owner must respond to it.
+    /// A request was checked on its loop, and the gateway must respond to it.
     case requested(ExchangeID, RequestRouter.Request)
     /// A request was checked on its loop, while this node did not own the calls. The owner checks it again.
     case forwarded(ExchangeID, RequestHead, [UInt8])
     /// A WebSocket of Engine.IO was opened while this node did not own the calls.
     case forwardedSocketIO(SocketID, RequestHead)
-    /// A request arrived at the operators' listener, which only the owner's own loop has.
+    /// A request arrived at the operators' listener, which only the gateway's own loop has.
     case requestedByOperator(ExchangeID, RequestHead)
     /// The client of a request gave it up.
     case abandoned(ExchangeID)
@@ -36,9 +36,9 @@ enum LoopEvent: Sendable {
     case counted(Int, loop: Int)
 }
 
-/// A command of the owner to a loop.
+/// A command of the gateway to a loop.
 ///
-/// Commands are carried out in the order in which the owner gave them.
+/// Commands are carried out in the order in which the gateway gave them.
 ///
 /// It is a plain value for the same reason as a ``LoopEvent``.
 enum LoopCommand: Sendable {

@@ -1,28 +1,28 @@
 import CallPorts
 import Threads
 
-/// The destination of a loop's events: the owner, on this thread or another one.
+/// The destination of a loop's events: the gateway, on this thread or another one.
 enum LoopEventSink {
-    /// The owner runs on the loop's own thread and takes each event while it happens. Nothing is queued.
+    /// The gateway runs on the loop's own thread and takes each event while it happens. Nothing is queued.
     ///
-    /// The reference is unmanaged, because counting it for each message would be the only cost of the sink. The owner
+    /// The reference is unmanaged, because counting it for each message would be the only cost of the sink. The gateway
     /// outlives every event: the loop runs within ``Gateway/run()``, and its server calls no delegate after that.
-    case owner(Unmanaged<Gateway>)
-    /// The owner runs on another thread and gets one batch per turn of the loop.
+    case gateway(Unmanaged<Gateway>)
+    /// The gateway runs on another thread and gets one batch per turn of the loop.
     case batches(LoopEventBatches)
 }
 
-/// The events of a loop, passed to an owner on another thread in one batch per turn of the loop.
+/// The events of a loop, passed to a gateway on another thread in one batch per turn of the loop.
 ///
-/// A batch keeps the order of its events, and a busy loop wakes the owner once for many events.
+/// A batch keeps the order of its events, and a busy loop wakes the gateway once for many events.
 ///
 /// It is confined to the loop's thread, except ``lift()``.
 final class LoopEventBatches {
-    /// Passes a batch to the owner's thread, which calls `taken` when it has handled the batch.
+    /// Passes a batch to the gateway's thread, which calls `taken` when it has handled the batch.
     typealias Delivery = @Sendable (_ events: [LoopEvent], _ taken: @escaping @Sendable () -> Void) -> Void
 
     private let deliver: Delivery
-    /// The bytes of events that were passed to the owner, which has not taken them yet.
+    /// The bytes of events that were passed to the gateway, which has not taken them yet.
     private let backpressure = Monitor(BackpressureLimit(LoopLimits.events))
     private var events: [LoopEvent] = []
     private var bytes = 0
@@ -35,7 +35,7 @@ final class LoopEventBatches {
         bytes += more + LoopLimits.overhead
     }
 
-    /// Passes the events of this turn to the owner; first waits while too many bytes of earlier events are under way.
+    /// Passes the events of this turn to the gateway; first waits while too many bytes of earlier events are under way.
     func send() {
         guard !events.isEmpty else { return }
         var batch: [LoopEvent] = []
@@ -47,6 +47,6 @@ final class LoopEventBatches {
         deliver(batch) { [backpressure] in backpressure.withLock { $0.leave(bytes) } }
     }
 
-    /// Ends the loop's waiting for good, because the owner has stopped; from any thread.
+    /// Ends the loop's waiting for good, because the gateway has stopped; from any thread.
     func lift() { backpressure.withLock { $0.lift() } }
 }

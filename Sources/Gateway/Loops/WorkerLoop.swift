@@ -8,9 +8,9 @@ import Threads
 
 /// An event loop: its sockets with their TLS and framing, and the admission of its clients.
 ///
-/// Calls and connections belong to the owner. A loop turns the callbacks of its server into events for the owner, and
-/// carries out the owner's commands. The loop on the owner's thread works in the same way; only its sink differs. There
-/// the owner takes each event as it happens, and the loop carries out each command at once.
+/// Calls and connections belong to the gateway. A loop turns the callbacks of its server into events for the gateway,
+/// and carries out the gateway's commands. The loop on the gateway's thread works in the same way; only its sink
+/// differs. There the gateway takes each event as it happens, and the loop carries out each command at once.
 ///
 /// @unchecked: everything is confined to this loop's thread, except the members that are documented with "from any
 /// thread".
@@ -30,7 +30,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     private let sink: LoopEventSink
     /// The connections that were admitted and are not open yet.
     private var admitted: [SocketID: Admitted] = [:]
-    /// The buffer for the current message, reused where the owner takes events as they happen.
+    /// The buffer for the current message, reused where the gateway takes events as they happen.
     private var buffer: [UInt8] = []
 
     init(_ server: Server, router: RequestRouter, sessions: SessionIndex, sink: LoopEventSink) {
@@ -46,7 +46,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         server.run()
     }
 
-    /// Stops the loop, even while it waits for the owner; from any thread.
+    /// Stops the loop, even while it waits for the gateway; from any thread.
     func stop() {
         if case .batches(let batches) = sink { batches.lift() }
         server.stop()
@@ -57,7 +57,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         server.post { [server] in server.serve(certificate) }
     }
 
-    /// Carries out a command of the owner.
+    /// Carries out a command of the gateway.
     @inline(__always)
     func carryOut(_ command: LoopCommand) {
         switch command {
@@ -77,12 +77,12 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         }
     }
 
-    /// Passes an event to the owner; `bytes` is the size of its payload.
+    /// Passes an event to the gateway; `bytes` is the size of its payload.
     @inline(__always)
     private func sendToOwner(_ event: LoopEvent, bytes: Int = 0) {
         switch sink {
         // Both this function and `take` are inlined, so this path builds no event.
-        case .owner(let owner): owner._withUnsafeGuaranteedRef { $0.take(event) }
+        case .gateway(let gateway): gateway._withUnsafeGuaranteedRef { $0.take(event) }
         case .batches(let batches): batches.append(event, bytes: bytes)
         }
     }
@@ -117,12 +117,12 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
 
     func received(_ message: RawSpan, on socket: SocketID) {
         switch sink {
-        case .owner(let owner):
-            // The owner keeps the array after this call only if the message has to wait in `pendingInputs`.
+        case .gateway(let gateway):
+            // The gateway keeps the array after this call only if the message has to wait in `pendingInputs`.
             var bytes: [UInt8] = []
             swap(&bytes, &buffer)
             message.withUnsafeBytes { bytes.append(contentsOf: $0) }
-            owner._withUnsafeGuaranteedRef { $0.take(.received(socket, bytes)) }
+            gateway._withUnsafeGuaranteedRef { $0.take(.received(socket, bytes)) }
             bytes.removeAll(keepingCapacity: bytes.capacity <= LoopLimits.keptBuffer)
             swap(&bytes, &buffer)
         case .batches(let batches):
@@ -162,13 +162,13 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     func abandoned(_ exchange: ExchangeID) { sendToOwner(.abandoned(exchange)) }
 
     func timerFired() {
-        // Only the owner sets a timer, and only on the loop of the owner's thread.
-        if case .owner(let owner) = sink { owner._withUnsafeGuaranteedRef { $0.timerDue() } }
+        // Only the gateway sets a timer, and only on the loop of the gateway's thread.
+        if case .gateway(let gateway) = sink { gateway._withUnsafeGuaranteedRef { $0.timerDue() } }
     }
 
     func loopTurned() {
         switch sink {
-        case .owner(let owner): owner._withUnsafeGuaranteedRef { $0.turn() }
+        case .gateway(let gateway): gateway._withUnsafeGuaranteedRef { $0.turn() }
         case .batches(let batches): batches.send()
         }
     }

@@ -4,10 +4,10 @@ import LibWebSockets
 import Synchronization
 import Threads
 
-/// The owner's end of a loop on another thread; used on the owner's thread only.
+/// The gateway's end of a loop on another thread; used on the gateway's thread only.
 ///
-/// Commands go to the loop in one batch per turn of the owner. A batch keeps the order of its commands, and a busy
-/// owner wakes the loop once for many of them.
+/// Commands go to the loop in one batch per turn of the gateway. A batch keeps the order of its commands, and a busy
+/// gateway wakes the loop once for many of them.
 final class WorkerLoopHandle {
     let loop: WorkerLoop
     /// The number of connections that the loop last reported; `nil` before its first report.
@@ -42,7 +42,7 @@ final class WorkerLoopHandle {
     /// among them, because they have not been passed on.
     var bytesUnderWay: Int { underWay.bytes.load(ordering: .relaxed) }
 
-    /// Queues a frame, which is passed to the loop at the end of the owner's turn.
+    /// Queues a frame, which is passed to the loop at the end of the gateway's turn.
     ///
     /// Returns false if too many bytes already wait for the loop.
     func send(_ frame: Frame, to socket: SocketID) -> Bool {
@@ -51,13 +51,13 @@ final class WorkerLoopHandle {
         return true
     }
 
-    /// Queues a command, which is passed to the loop at the end of the owner's turn; `bytes` is its payload's size.
+    /// Queues a command, which is passed to the loop at the end of the gateway's turn; `bytes` is its payload's size.
     func queue(_ command: LoopCommand, bytes more: Int = 0) {
         commands.append(command)
         bytes += more + LoopLimits.overhead
     }
 
-    /// Passes the queued commands to the loop, at the end of the owner's turn.
+    /// Passes the queued commands to the loop, at the end of the gateway's turn.
     func flush() {
         guard !commands.isEmpty else { return }
         var batch: [LoopCommand] = []

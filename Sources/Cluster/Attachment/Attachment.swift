@@ -45,11 +45,11 @@ public struct Attachment: Sendable {
     /// The number of this node's sockets, including closed ones whose messages still wait.
     public var socketCount: Int { sockets.count }
 
-    /// The open sockets whose devices understand `draining`, and whether each was written entries of a call, which may
-    /// have ended since.
+    /// The open sockets whose devices understand `draining`, and whether each may be in a call.
     ///
-    /// A Socket.IO socket is not among them.
-    public var socketsToDrain: [(id: EdgeSocketID, isInCall: Bool)] {
+    /// A socket may be in a call if it was written entries of one. The call may have ended since: only the owner knows
+    /// the calls. A Socket.IO socket is not among them.
+    public var socketsToDrain: [(id: EdgeSocketID, mayBeInCall: Bool)] {
         sockets.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { socket, state in
             state.isClosed || state.principal == nil ? nil : (socket, !state.seen.isEmpty)
         }

@@ -280,7 +280,7 @@ final class Node: LinkDelegate {
         guard let ownLoop = gateway.ownLoop, !hasDrained else { return }
         hasDrained = true
         var random = SystemRandomNumberGenerator()
-        let own = attachment.socketsToDrain.map { (SocketID(rawValue: $0.id.rawValue), $0.isInCall) }
+        let own = attachment.socketsToDrain.map { (SocketID(rawValue: $0.id.rawValue), $0.mayBeInCall) }
         let order = (own + formerConnections).shuffled(using: &random)
         let schedule = ReconnectSchedule(of: order.count, grace: gateway.configuration.policy.grace)
         for (place, (socket, _)) in (order.filter(\.1) + order.filter { !$0.1 }).enumerated() {

@@ -5,11 +5,11 @@ import os
 import socket
 import subprocess
 import threading
-import time
 
 import pytest
 from conftest import DEPLOY, replaced
 from ringline_server import free_port
+from waiting import eventually
 
 HOSTS = {"node-1": "127.1.0.1", "node-2": "127.1.0.2", "node-3": "127.1.0.3"}
 
@@ -57,6 +57,7 @@ class Balancer:
     def __init__(self, port: int):
         self.port = port
         self.open = []
+        self.last_nodes: set[str] = set()
 
     def connect(self) -> tuple[str, socket.socket]:
         """Opens a connection that stays open, and returns the node that it leads to."""
@@ -65,13 +66,17 @@ class Balancer:
         return client.recv(16).decode(), client
 
     def nodes(self, count: int) -> set[str]:
-        return {self.connect()[0] for _ in range(count)}
+        self.last_nodes = {self.connect()[0] for _ in range(count)}
+        return self.last_nodes
+
+    def accepts(self) -> bool:
+        try:
+            return bool(self.connect())
+        except OSError:
+            return False
 
     def await_nodes(self, wanted: set[str]):
-        deadline = time.monotonic() + 15
-        while (found := self.nodes(9)) != wanted:
-            assert time.monotonic() < deadline, found
-            time.sleep(0.2)
+        eventually(lambda: self.nodes(9) == wanted, 15, lambda: f"the last connections led to {self.last_nodes}")
 
 
 @pytest.fixture
@@ -98,14 +103,8 @@ def balancer(nodes, tmp_path):
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen([program, "-W", "-db", "-f", tmp_path / "haproxy.cfg"], stdout=log, stderr=log)
     made = Balancer(front)
-    deadline = time.monotonic() + 10
-    while True:
-        try:
-            made.connect()
-            break
-        except OSError:
-            assert time.monotonic() < deadline and process.poll() is None, (tmp_path / "log").read_text()
-            time.sleep(0.1)
+    eventually(lambda: process.poll() is not None or made.accepts(), 10, (tmp_path / "log").read_text)
+    assert process.poll() is None, (tmp_path / "log").read_text()
     yield made
     for client in made.open:
         client.close()

@@ -238,8 +238,8 @@ class Cluster:
         def is_ready() -> bool:
             serving = [node for node in self.nodes if node.serves]
             owners = [node for node in serving if node.figure("owner") == 1]
-            # `/readyz` also reports what has nothing to do with other nodes, such as keys that cannot be fetched.
-            return len(owners) == 1 and all(node.figure("ready") == 1 for node in serving)
+            # A key set that cannot be fetched has nothing to do with the other nodes.
+            return len(owners) == 1 and all(node.readiness()[1] in ("ok", "keys unavailable") for node in serving)
 
         eventually(is_ready, seconds, lambda: f"not ready; {self.told()}")
 

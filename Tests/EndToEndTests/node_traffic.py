@@ -1,6 +1,7 @@
 """Traffic over all nodes of a cluster, which checks itself; for the tests that break nodes, links and the database."""
 
 import asyncio
+import collections
 import contextlib
 import itertools
 import json
@@ -8,10 +9,8 @@ import random
 import re
 import time
 
-import aiohttp
 import httpx
 import samples
-import socketio
 from cluster import Cluster
 from rest import Rest
 from test_command_line import run
@@ -208,8 +207,11 @@ class Call:
 
     # After the end
 
-    def check(self, log_of):
-        """Fails if an acked signal is missing, a number was given twice, or two devices were told that they won."""
+    def check(self, log_of) -> collections.Counter:
+        """Fails if an acked signal is missing, a number was given twice, or two devices were told that they won.
+
+        Returns how much was looked at.
+        """
         caller, winner = self.caller, self.winner
         from_caller = {mark for mark in caller.acks if "-caller-" in mark} | set(self.by_rest)
         from_winner = {mark for mark in winner.acks if "-callee-" in mark}
@@ -237,6 +239,7 @@ class Call:
             states = [frame.get("state") for frame in of_call]
             after = of_call[states.index("ended") :] if "ended" in states else []
             assert not [frame for frame in after if frame["type"] == "offer"], f"{self.name}: rang after its end"
+        return collections.Counter(calls=1, acked=len(from_caller) + len(from_winner), numbers=len(names))
 
     def check_explanation(self):
         """Fails if `ringline explain`, which reads the database, shows fewer candidates than were acked."""
@@ -291,63 +294,11 @@ class PushedCall:
         await self.caller.until(lambda: "end" in self.caller.acks, f"{self.name}: the end has no ack")
         self.ended_at = time.time()
 
-    def check(self):
+    def check(self) -> collections.Counter:
+        """Fails if the pushes of the ring differ in their id, or one came after the end; returns how many there were."""
         pushes = [push for push in self.apns.pushes(self.token) if push["payload"]["type"] == "call.incoming"]
         assert len({push["headers"]["apns-id"] for push in pushes}) == 1, f"{self.name}: several ids"
         assert len({push["payload"]["callUUID"] for push in pushes}) == 1
         late = [push["at"] for push in pushes if push["at"] > self.ended_at * 1_000]
         assert not late, f"{self.name}: pushed after its end"
-
-
-class PatientClient(socketio.AsyncClient):
-    """A Socket.IO client that waits longer than a second until it has joined, also on its own reconnects; a loaded machine
-    may need that. It waits so long even if the session is refused meanwhile.
-    """
-
-    async def connect(self, *arguments, **options):
-        await super().connect(*arguments, **options | {"wait_timeout": 4})
-
-
-class Chat:
-    """Two Socket.IO clients that poll; each of their requests goes to the next node."""
-
-    def __init__(self, cluster: Cluster, users: tuple[int, int]):
-        self.cluster, self.users = cluster, users
-        self.heard: set[str] = set()
-        self.clients: list[socketio.AsyncClient] = []
-        self.sessions: list[aiohttp.ClientSession] = []
-
-    async def begin(self):
-        for user in self.users:
-            # A connection is not used for a second request.
-            self.sessions.append(aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)))
-            client = PatientClient(
-                http_session=self.sessions[-1], reconnection_delay=0.1, reconnection_delay_max=0.5
-            )
-            client.on("message", lambda data: self.heard.add(data["body"]))
-            token = mint(self.cluster.secret, None, uid=user)
-            await client.connect(
-                self.cluster.url, auth={"token": token}, socketio_path="socket.io", transports=["polling"]
-            )
-            self.clients.append(client)
-
-    async def exchange(self, mark: str):
-        """Sends a text both ways, again and again until it is heard."""
-        for client, user, other in zip(self.clients, self.users, reversed(self.users), strict=True):
-            body, deadline = f"{mark} from {user}", time.monotonic() + 30
-            while body not in self.heard:
-                assert time.monotonic() < deadline, f"{other} did not hear {body}; {self.told()}"
-                with contextlib.suppress(socketio.exceptions.SocketIOError):
-                    await client.emit("message", {"to": other, "body": body})
-                await asyncio.sleep(0.2)
-
-    def told(self) -> str:
-        """Returns the state of each client, for the text of a failure."""
-        states = [(user, client.eio.state, client.connected) for user, client in zip(self.users, self.clients, strict=True)]
-        return f"clients: {states}"
-
-    async def leave(self):
-        for client, session in itertools.zip_longest(self.clients, self.sessions):
-            if client is not None:
-                await client.disconnect()
-            await session.close()
+        return collections.Counter(rings=1, pushes=len(pushes))

@@ -260,7 +260,8 @@ public final class Gateway: @unchecked Sendable {
         guard drainBy == nil else { return }
         log.notice("shutting down")
         configuration.audit(.stopping)
-        drainBy = now + .milliseconds(configuration.drainMilliseconds)
+        let limit = needsNewRun ? configuration.beginningAnewMilliseconds : configuration.drainMilliseconds
+        drainBy = now + .milliseconds(limit)
         socketIO.index.drain()
         stopListening()
         if let node {

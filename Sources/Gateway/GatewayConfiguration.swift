@@ -22,6 +22,11 @@ public struct GatewayConfiguration: Sendable {
     public var policy = Policy()
     /// How long connections may take to close when the server shuts down, in milliseconds.
     public var drainMilliseconds: Int64 = 5_000
+    /// The same for a node whose calls another node has taken over, and which begins anew after that.
+    ///
+    /// A client that keeps an idle HTTP connection open, or does not return the close frame, loses nothing by the end of
+    /// its connection. Until then the node is missing.
+    public var beginningAnewMilliseconds: Int64 = 1_000
     /// The shortest time between commits of a store on disk while there is much to commit, in milliseconds.
     public var commitSpacingMilliseconds: Int64 = 6
     /// Returns when the served certificate expires, in seconds since 1970; `nil` without TLS.

@@ -1,9 +1,16 @@
-"""SIGTERM to one node of several: its own clients are told when to reconnect, and those of the other nodes notice nothing."""
+"""SIGTERM to one node of several: its own clients are told when to reconnect, and those of the other nodes notice nothing.
 
+An owner that was deposed ends its run in the same way, and begins anew.
+"""
+
+import datetime
+
+import httpx
 import pytest
 import samples
 from raw_socket import CLOSE, RawSocket
 from test_take_over import TAKE_OVER_SECONDS
+from waiting import eventually
 
 
 def pauses(connections) -> list[int]:
@@ -60,4 +67,23 @@ def test_the_clients_of_an_owner_that_was_deposed_learn_when_to_reconnect(make_c
     cluster.new_owner(owner)
     owner.resume()
     assert sorted((pause - 500) // 100 for pause in pauses(own)) == list(range(10))
+    cluster.ready()
+
+
+def test_an_owner_that_was_deposed_does_not_wait_long_for_idle_connections(make_cluster):
+    cluster = make_cluster()
+    owner = cluster.owner()
+
+    def logged(text: str) -> datetime.datetime | None:
+        lines = [line for line in owner.errors().splitlines() if text in line]
+        return datetime.datetime.fromisoformat(lines[0].split()[0]) if lines else None
+
+    with httpx.Client(trust_env=False) as idle:
+        idle.get(owner.url)
+        owner.suspend()
+        cluster.new_owner(owner)
+        owner.resume()
+        began = eventually(lambda: logged("the process begins anew"))
+    # It waits for one second, and a loaded machine may be late. A server that stops waits for five seconds.
+    assert began - logged("this node begins anew") < datetime.timedelta(seconds=4)
     cluster.ready()

@@ -77,6 +77,7 @@ class Chat:
         self.cluster, self.users = cluster, users
         self.log = RecentLines()
         self.heard: set[str] = set()
+        self.has_heard = asyncio.Event()
         self.clients: list[socketio.AsyncClient] = []
         self.sessions: list[aiohttp.ClientSession] = []
 
@@ -92,12 +93,16 @@ class Chat:
                 reconnection_delay=0.1,
                 reconnection_delay_max=0.5,
             )
-            client.on("message", lambda data: self.heard.add(data["body"]))
+            client.on("message", self.hear)
             token = mint(self.cluster.secret, None, uid=user)
             await client.connect(
                 self.cluster.url, auth={"token": token}, socketio_path="socket.io", transports=["polling"]
             )
             self.clients.append(client)
+
+    def hear(self, message: dict):
+        self.heard.add(message["body"])
+        self.has_heard.set()
 
     async def exchange(self, mark: str):
         """Sends a text both ways, again and again until it is heard."""
@@ -105,9 +110,11 @@ class Chat:
             body, deadline = f"{mark} from {user}", time.monotonic() + 30
             while body not in self.heard:
                 assert time.monotonic() < deadline, f"{other} did not hear {body}; {self.told()}"
+                self.has_heard.clear()
                 with contextlib.suppress(socketio.exceptions.SocketIOError):
                     await client.emit("message", {"to": other, "body": body})
-                await asyncio.sleep(0.2)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self.has_heard.wait(), 0.2)
 
     def told(self) -> str:
         """Returns the state of each client, for the text of a failure."""

@@ -8,6 +8,7 @@ import time
 import httpx
 import pytest
 import samples
+from postgres_server import one_process
 from rest import Rest, code
 from waiting import eventually
 
@@ -66,6 +67,7 @@ def test_new_clients_are_refused_while_draining(world):
     assert world.server.exit_code(10) == 0
 
 
+@one_process("the test waits for its server's log while a thread polls")
 def test_a_waiting_long_poll_gets_503_and_does_not_delay_the_stop(make_server, make_world):
     world = make_world(make_server("--log-level", "trace"))
     world.connect("11").ring("10", "c-1")

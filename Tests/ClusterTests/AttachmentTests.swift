@@ -92,6 +92,17 @@ struct AttachmentTests {
         #expect(bench.attachment.unconfirmedCount == 1)
     }
 
+    @Test("A socket to which no owner has sent a message is not welcome, whichever owner follows")
+    func welcomes() throws {
+        var bench = try Bench()
+        for number: UInt64 in 1...2 { bench.open(number) }
+        _ = bench.command(.send(Frame([]), Bench.socket(2), marks: []))
+        #expect(bench.attachment.socketsToDrain.map(\.isWelcome) == [false, true])
+        bench.give(.detached)
+        bench.give(.attached(Bench.epoch(6)))
+        #expect(bench.attachment.socketsToDrain.map(\.isWelcome) == [false, true])
+    }
+
     @Test("A new owner adopts a socket of which everything is confirmed, with how far it was written each call")
     func adopts() throws {
         var bench = try Bench()

@@ -58,6 +58,19 @@ def test_the_clients_of_a_node_that_stops_learn_when_to_reconnect(make_cluster, 
         assert {message["type"] for message in connection.heard} <= {"welcome", "ack"}
 
 
+def test_a_client_that_was_not_welcomed_yet_is_told_by_the_close_reason_alone(make_cluster, make_world):
+    cluster = make_cluster()
+    edge = cluster.edges()[0]
+    # The owner does not hear of the client.
+    cluster.owner().link_hop.hole()
+    client = make_world(edge).connect("100", "d", welcome=False)
+    edge.terminate()
+    assert client.close_code() == 1001
+    assert client.heard == []
+    assert "reconnectAfterMs=" in client.socket.close_reason
+    assert edge.exit_code(15) == 0
+
+
 def test_the_clients_of_an_owner_that_was_deposed_learn_when_to_reconnect(make_cluster, make_world):
     cluster = make_cluster()
     owner = cluster.owner()

@@ -11,6 +11,8 @@ struct AttachedSocket: Equatable {
     var openedAt: Moment
     /// Whether an owner has been told of the socket.
     var isKnownToOwner = false
+    /// Whether an owner has sent the socket a message; the first one is `welcome`.
+    var isWelcome = false
     /// Whether only the owner has some of the socket's state.
     var isBound: Bool
     /// The number of the socket's newest event that needs a confirmation; 0 = the owner of now has none.

@@ -45,13 +45,14 @@ public struct Attachment: Sendable {
     /// The number of this node's sockets, including closed ones whose messages still wait.
     public var socketCount: Int { sockets.count }
 
-    /// The open sockets whose devices understand `draining`, and whether each may be in a call.
+    /// The open sockets that are told when to reconnect; a Socket.IO socket is not among them.
     ///
-    /// A socket may be in a call if it was written entries of one. The call may have ended since: only the owner knows
-    /// the calls. A Socket.IO socket is not among them.
-    public var socketsToDrain: [(id: EdgeSocketID, mayBeInCall: Bool)] {
+    /// - mayBeInCall: Whether the socket was written entries of a call. The call may have ended since: only the owner
+    ///   knows the calls.
+    /// - isWelcome: Whether the socket was sent `welcome`, which is the first message on each socket.
+    public var socketsToDrain: [(id: EdgeSocketID, mayBeInCall: Bool, isWelcome: Bool)] {
         sockets.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { socket, state in
-            state.isClosed || state.principal == nil ? nil : (socket, !state.seen.isEmpty)
+            state.isClosed || state.principal == nil ? nil : (socket, !state.seen.isEmpty, state.isWelcome)
         }
     }
 
@@ -248,6 +249,8 @@ public struct Attachment: Sendable {
         switch command {
         case .send(_, let socket, let marks):
             guard let place = sockets.index(forKey: socket) else { return }
+            // In place, because a socket's state is large.
+            sockets.values[place].isWelcome = true
             if !marks.isEmpty { sockets.values[place].note(marks) }
         // The end of a socket that is closed is reported as an event, as for every other socket.
         case .ping(let socket, _), .close(let socket, _, _, _):

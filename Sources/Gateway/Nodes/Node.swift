@@ -280,13 +280,19 @@ final class Node: LinkDelegate {
         guard let ownLoop = gateway.ownLoop, !hasDrained else { return }
         hasDrained = true
         var random = SystemRandomNumberGenerator()
-        let own = attachment.socketsToDrain.map { (SocketID(rawValue: $0.id.rawValue), $0.mayBeInCall) }
-        let order = (own + formerConnections).shuffled(using: &random)
+        let own = attachment.socketsToDrain.map {
+            (id: SocketID(rawValue: $0.id.rawValue), mayBeInCall: $0.mayBeInCall, isWelcome: $0.isWelcome)
+        }
+        let former = formerConnections.map { (id: $0.id, mayBeInCall: $0.isInCall, isWelcome: true) }
+        let order = (own + former).shuffled(using: &random)
         let schedule = ReconnectSchedule(of: order.count, grace: gateway.configuration.policy.grace)
-        for (place, (socket, _)) in (order.filter(\.1) + order.filter { !$0.1 }).enumerated() {
+        for (place, socket) in (order.filter(\.mayBeInCall) + order.filter { !$0.mayBeInCall }).enumerated() {
             let delay = schedule.delay(of: place, using: &random)
-            gateway.send(Frame(withHeadroom: ServerFrame.draining(reconnectAfterMs: delay)), to: socket, ownLoop)
-            gateway.close(socket, code: 1001, reason: ReconnectSchedule.reason(delay))
+            // No message comes before `welcome`; then the close reason alone says when to reconnect.
+            if socket.isWelcome {
+                gateway.send(Frame(withHeadroom: ServerFrame.draining(reconnectAfterMs: delay)), to: socket.id, ownLoop)
+            }
+            gateway.close(socket.id, code: 1001, reason: ReconnectSchedule.reason(delay))
         }
     }
 

@@ -92,6 +92,13 @@ extension InvariantChecker {
         offers = kept
     }
 
+    /// Checks that the store holds no number of a call twice (I4).
+    mutating func checkNumbers(of call: StoredCall) {
+        for (one, next) in zip(call.entries, call.entries.dropFirst()) where next.seq <= one.seq {
+            fail("I4", "the store holds \(next.seq) behind \(one.seq) in \(call.record.id.text)/\(call.record.epoch)")
+        }
+    }
+
     /// The frames and events that change a call's course, by their type.
     static let courseTypes: Set<String> = ["offer", "ringing", "answer", "connected", "end", "call"]
 

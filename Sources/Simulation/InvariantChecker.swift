@@ -341,6 +341,7 @@ struct InvariantChecker {
         for device in stored.devices { devices[device.user, default: []].append(device) }
         var kept: Set<CallName> = []
         for call in stored.calls {
+            checkNumbers(of: call)
             // The server replaces a moment in the future, from before its clock was set back, by the present.
             var record = call.record
             record.session.answeredAt = record.answeredAt.map { min($0, moment) }

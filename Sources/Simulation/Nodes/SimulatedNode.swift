@@ -43,8 +43,8 @@ final class SimulatedNode {
     var exchanges: Set<Int> = []
     var isRejectingInput = false
     var isReady = false
-    /// The newest ownership whose commands this run has carried out.
-    var newestObeyed = OwnerEpoch.none
+    /// The newest ownership of which this run has learned.
+    var newestKnown = OwnerEpoch.none
     /// The link to the owner, open or in its handshake.
     var ownerLink: NodeLink?
     /// The node to which that link, or the attempt to open it, goes.

@@ -67,10 +67,10 @@ extension SimulatedWorld {
 
     // MARK: I13
 
-    /// Checks that a node obeys no owner that is older than one to which it was attached.
+    /// Checks that a node obeys no owner that is older than one of which it knows.
     func checkObeyed(_ epoch: OwnerEpoch, by node: SimulatedNode) {
-        if epoch < node.newestObeyed { fail("I13", "\(node.name) obeys an owner that was deposed") }
-        node.newestObeyed = max(node.newestObeyed, epoch)
+        guard epoch < node.newestKnown else { return }
+        fail("I13", "\(node.name) obeys owner \(epoch.rawValue) and knows of owner \(node.newestKnown.rawValue)")
     }
 
     /// Checks the response of a deposed owner to a request.

@@ -9,6 +9,7 @@ extension SimulatedWorld {
         var effects: [Tenure.Effect] = []
         let before = node.tenure.state
         node.tenure.handle(input, at: moment(of: node), into: &effects)
+        node.newestKnown = max(node.newestKnown, node.tenure.newestEpoch)
         if node.tenure.state != before { log("\(node.name): \(node.tenure.state)") }
         let life = node.life
         for effect in effects where node.life == life { perform(effect, at: node) }

@@ -50,7 +50,7 @@ extension SimulatedWorld {
         node.tenure = Tenure(node: node.id)
         node.attachment = Attachment(at: moment(of: node))
         node.isReady = false
-        node.newestObeyed = .none
+        node.newestKnown = .none
         node.isRejectingInput = false
         node.timerAt = nil
         node.lastTicket = 0

@@ -163,7 +163,7 @@ enum Event {
     indirect case deposedReport(Int, StoreReport)
     case deposedEnds(Int)
     indirect case node(Int, life: Int, NodeEvent)
-    indirect case engine(EngineRequest, Int, life: Int)
+    indirect case database(DatabaseRequest, Int, life: Int)
     case nodeLink(NodeLink, end: Int)
     case nodeFault(SimulatedWorld.NodeFault)
     indirect case checkOffer(device: Int, CallKey, epoch: UInt32, CallNumber)

@@ -49,7 +49,7 @@ final class SimulatedWorld {
     var row = OwnerRow(epoch: .none, node: nil, address: "", lease: .milliseconds(0))
     /// Until when the lease lasts while nobody renews it.
     var leaseUntil: Int64 = 0
-    var isEngineAway = false
+    var isDatabaseAway = false
     var nodeLinks: [NodeLink] = []
     var nodeLinkCount = 0
     var nodeStores = 0
@@ -240,10 +240,10 @@ final class SimulatedWorld {
         case .deposedTimer(let number): deposedTimer(number)
         case .deposedReport(let number, let report): deposedReport(number, report)
         case .deposedEnds(let number): if deposed?.number == number { endDeposed() }
-        case .node(let node, let life, let event): take(event, at: node, life: life)
-        case .engine(let request, let node, let life): answer(request, of: node, life: life)
+        case .node(let node, let life, let event): passToNode(event, at: node, life: life)
+        case .database(let request, let node, let life): answer(request, of: node, life: life)
         case .nodeLink(let link, let end): deliver(link, to: end)
-        case .nodeFault(let fault): handle(fault)
+        case .nodeFault(let fault): continueFault(fault)
         case .checkOffer(let device, let key, let epoch, let number): checkOffer(devices[device], key, epoch, number)
         case .checkService: checkService()
         case .audit:

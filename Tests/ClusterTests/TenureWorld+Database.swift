@@ -45,7 +45,7 @@ extension TenureWorld {
 
     mutating func answer(_ query: Query, of id: NodeID) {
         guard let node = index(id) else { return }
-        let isLost = !reachesEngine(node)
+        let isLost = !reachesDatabase(node)
         switch query {
         case .commit(let epoch), .release(let epoch, _):
             guard hasStore(epoch, node) else { return }

@@ -49,7 +49,7 @@ struct TenureWorld {
         var tenure: Tenure
         var isAlive = true
         var pausedUntil: Int64 = 0
-        var engineCutUntil: Int64 = 0
+        var databaseCutUntil: Int64 = 0
         /// The inputs that wait while the node stands still.
         var held: [Action] = []
         /// The number of the attempt to connect; a report about an earlier one is not passed on.
@@ -85,7 +85,7 @@ struct TenureWorld {
     // The database.
     var row: OwnerRow
     var leaseUntil: Int64 = 0
-    var engineDownUntil: Int64 = 0
+    var databaseDownUntil: Int64 = 0
     /// Whether the database compares the epoch at each commit; `false` is a bug that the checks must find.
     var isFenced = true
 
@@ -157,7 +157,7 @@ struct TenureWorld {
 
     func isCut(_ a: Int, _ b: Int) -> Bool { cutUntil[min(a, b) * 3 + max(a, b)] ?? 0 > now }
 
-    func reachesEngine(_ node: Int) -> Bool { nodes[node].engineCutUntil <= now && engineDownUntil <= now }
+    func reachesDatabase(_ node: Int) -> Bool { nodes[node].databaseCutUntil <= now && databaseDownUntil <= now }
 
     mutating func perform(_ action: Action) {
         switch action {
@@ -274,7 +274,7 @@ struct TenureWorld {
     mutating func checkService() {
         var isEligible = false
         for node in nodes.indices {
-            guard nodes[node].isAlive, !isPaused(node), reachesEngine(node), !nodes[node].tenure.isTerminating else {
+            guard nodes[node].isAlive, !isPaused(node), reachesDatabase(node), !nodes[node].tenure.isTerminating else {
                 nodes[node].eligibleSince = now
                 continue
             }

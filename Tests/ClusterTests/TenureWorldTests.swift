@@ -21,7 +21,7 @@ extension TenureWorld {
             nodes[target].pausedUntil = now + length
         case 2:
             note("\(nodes[target].id.text) is cut off from the database for \(length) ms")
-            nodes[target].engineCutUntil = now + length
+            nodes[target].databaseCutUntil = now + length
         case 3, 4:
             let other = (target + 1 + random.below(2)) % 3
             note("nothing passes between \(target) and \(other) for \(length) ms")
@@ -32,8 +32,8 @@ extension TenureWorld {
             try restart(target, after: 3_000, isKilled: false)
         default:
             note("the database is down for \(length / 4) ms")
-            engineDownUntil = now + length / 4
-            lastFault = engineDownUntil
+            databaseDownUntil = now + length / 4
+            lastFault = databaseDownUntil
         }
     }
 

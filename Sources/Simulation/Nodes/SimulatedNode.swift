@@ -20,18 +20,18 @@ final class SimulatedNode {
     var isRunning = false
     /// Whether the machine is off: nothing answers at the node's address.
     var isOff = false
-    /// Whether the process was stopped, and stands still with all its threads.
+    /// Whether the process is stopped, with all its threads.
     var isFrozen = false
     /// Whether the loop waits until the store has released the calls.
     var isReleasing = false
-    /// What has arrived while the process stands still.
+    /// The events that arrived while the process or its loop is stopped, in order.
     var held: [NodeEvent] = []
     /// Whether the process is to end.
     var isEnding = false
     /// Whether the database cannot be reached from this node.
-    var isCutFromEngine = false
+    var isCutFromDatabase = false
     /// A number that changes whenever the database gets out of reach or can be reached again.
-    var engineChanges = 0
+    var databaseChanges = 0
 
     /// The number of the newest timer, and when it is due.
     var timer = 0
@@ -84,7 +84,7 @@ final class SimulatedNode {
 
     var hasEnded: Bool { if case .ended = tenure.state { true } else { false } }
 
-    /// Whether the loop stands still.
+    /// Whether the loop is stopped.
     var isStopped: Bool { isFrozen || isReleasing }
 
     var name: String { "node \(number)" }
@@ -235,7 +235,7 @@ enum NodeEvent {
 }
 
 /// A request of a run of a node at the database.
-enum EngineRequest {
+enum DatabaseRequest {
     case read
     case claim(after: OwnerEpoch, above: OwnerEpoch)
     /// The calls of a claim that was carried out are read.

@@ -12,11 +12,11 @@ extension SimulatedWorld {
     /// Checks that an owner serves (I16): some node has served within 5 s of the last change of a fault.
     func checkService() {
         after(500, .checkService)
-        if let owner, owner.tenure.isServing, !owner.isStopped, reachesEngine(owner) {
+        if let owner, owner.tenure.isServing, !owner.isStopped, reachesDatabase(owner) {
             lastServed = now
             return
         }
-        let canServe = simulatedNodes.contains { $0.isRunning && !$0.isEnding && !$0.isStopped && reachesEngine($0) }
+        let canServe = simulatedNodes.contains { $0.isRunning && !$0.isEnding && !$0.isStopped && reachesDatabase($0) }
         if !canServe { lastNodeFault = now }
         guard now - max(lastServed, lastNodeFault) > 5_500 else { return }
         fail("I16", "no node has served as the owner for \(now - max(lastServed, lastNodeFault)) ms")

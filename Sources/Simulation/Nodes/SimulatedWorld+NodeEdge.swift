@@ -12,24 +12,24 @@ extension SimulatedWorld {
         case .command(let command):
             guard let epoch = node.attachment.epoch else { return }
             if let sent = node.ownerLink?.ends[NodeLink.client].peer?.epoch { checkObeyed(sent, by: node) }
-            handle(attachment: .command(epoch, command), at: node)
+            passToAttachment(.command(epoch, command), at: node)
         case .confirmed(let number):
-            if let epoch = node.attachment.epoch { handle(attachment: .confirmed(epoch, upTo: number), at: node) }
-        case .storeStalled(let isStalled): handle(.ownerStalled(isStalled), at: node)
-        case .released(let heir): handle(.ownerReleased(heir: heir), at: node)
-        case .deposed(let epoch): handle(.heardOf(epoch), at: node)
+            if let epoch = node.attachment.epoch { passToAttachment(.confirmed(epoch, upTo: number), at: node) }
+        case .storeStalled(let isStalled): passToTenure(.ownerStalled(isStalled), at: node)
+        case .released(let heir): passToTenure(.ownerReleased(heir: heir), at: node)
+        case .deposed(let epoch): passToTenure(.heardOf(epoch), at: node)
         case .revocation, .hello, .proof, .refused, .ping, .pong, .event, .adopt, .adoptionComplete: break
         }
     }
 
-    func handle(attachment input: Attachment.Input, at node: SimulatedNode) {
+    func passToAttachment(_ input: Attachment.Input, at node: SimulatedNode) {
         var effects: [Attachment.Effect] = []
         node.attachment.handle(input, at: moment(of: node), into: &effects)
         let life = node.life
-        for effect in effects where node.life == life { perform(effect, at: node) }
+        for effect in effects where node.life == life { performAttachmentEffect(effect, at: node) }
     }
 
-    private func perform(_ effect: Attachment.Effect, at node: SimulatedNode) {
+    private func performAttachmentEffect(_ effect: Attachment.Effect, at node: SimulatedNode) {
         switch effect {
         case .adopt(let socket):
             guard let link = node.ownerLink else { return adopt(socket, over: 0, at: node) }
@@ -41,7 +41,7 @@ extension SimulatedWorld {
                 send(.event(number, event), over: link, from: NodeLink.client)
             } else {
                 // This node has become the owner itself.
-                take(event, over: 0, at: node)
+                takeAsOwner(event, over: 0, at: node)
             }
         case .carryOut(let command): carryOut(command, at: node)
         case .refuse(let id): refuse(Int(id.rawValue), at: node)
@@ -52,8 +52,8 @@ extension SimulatedWorld {
     }
 
     /// Takes an event of this node's sockets.
-    func take(_ event: EdgeEvent, of node: SimulatedNode) {
-        if node.tenure.isServing { return take(event, over: 0, at: node) }
+    func takeAsEdge(_ event: EdgeEvent, at node: SimulatedNode) {
+        if node.tenure.isServing { return takeAsOwner(event, over: 0, at: node) }
         if node.isLeaving {
             if case .requested(let id, _, _) = event { refuse(Int(id.rawValue), at: node) }
             return
@@ -61,7 +61,7 @@ extension SimulatedWorld {
         if case .received(let id, _) = event, node.isRejectingInput {
             return closeSocket(Int(id.rawValue), code: 1001, at: node)
         }
-        handle(attachment: .event(event), at: node)
+        passToAttachment(.event(event), at: node)
     }
 
     // MARK: Sockets
@@ -73,7 +73,7 @@ extension SimulatedWorld {
         guard now >= device.offlineUntil, node.isRunning, !node.isEnding, !node.isOff else {
             device.isConnecting = false
             device.backoff = min(device.backoff * 2, 4_000)
-            // Nobody answers at a machine that is off.
+            // A machine that is off refuses no connection: the client waits until its own timer ends the attempt.
             let wait = node.isOff ? networkDraws.within(1_000...3_000) : 0
             after(device.backoff + wait + networkDraws.within(0...100), .connect(device: device.index))
             return
@@ -94,7 +94,7 @@ extension SimulatedWorld {
 
     /// Passes something that arrives on a socket to the node that has the socket.
     func arrives(on index: Int, _ event: NodeEvent) {
-        take(event, at: links[index].edge.node, life: links[index].edge.life)
+        passToNode(event, at: links[index].edge.node, life: links[index].edge.life)
     }
 
     func socketOpened(_ index: Int, at node: SimulatedNode) {
@@ -109,7 +109,7 @@ extension SimulatedWorld {
         links[index].edge.isOpen = true
         node.sockets.insert(index)
         log("\(device.id.text) opens socket \(index) at \(node.name)")
-        take(.opened(EdgeSocketID(rawValue: UInt64(index)), device.principal, device: device.id), of: node)
+        takeAsEdge(.opened(EdgeSocketID(rawValue: UInt64(index)), device.principal, device: device.id), at: node)
     }
 
     func closeSocket(_ index: Int, code: UInt16, at node: SimulatedNode) {
@@ -150,18 +150,18 @@ extension SimulatedWorld {
     func requestArrivesAtNode(_ index: Int) {
         let node = balanced()
         guard node.isRunning, !node.isOff else {
-            // A client notices only by its own timer that nobody answers.
+            // A machine that is off gives no response: the client waits until its own timer ends the request.
             if !node.isOff { after(latency(), .response(index, status: 0, body: [])) }
             return
         }
-        take(.requested(index), at: node.number, life: node.life)
+        passToNode(.requested(index), at: node.number, life: node.life)
     }
 
     func requestArrives(_ index: Int, at node: SimulatedNode) {
         node.exchanges.insert(index)
         guard !node.isRejectingInput else { return refuse(index, at: node) }
         let id = EdgeExchangeID(rawValue: UInt64(index))
-        take(.requested(id, EdgeRequestHead(path: ""), body: []), of: node)
+        takeAsEdge(.requested(id, EdgeRequestHead(path: ""), body: []), at: node)
     }
 
     /// Responds to a request for which there is no owner at present.

@@ -9,8 +9,8 @@ extension SimulatedWorld {
     enum NodeFault {
         case starts(node: Int)
         case thaws(node: Int, life: Int)
-        case reachesEngine(node: Int)
-        case engineReturns
+        case reachesDatabase(node: Int)
+        case databaseReturns
         case pairHeals(Int, Int)
         case terminates(node: Int)
     }
@@ -25,7 +25,7 @@ extension SimulatedWorld {
                 return
             }
             for number in 0..<nodeCount { after(Int64(number) * 4_000, .nodeFault(.terminates(node: number))) }
-        case .store: loseEngine()
+        case .store: loseDatabase()
         case .takeOver: disturb()
         default: break
         }
@@ -45,7 +45,8 @@ extension SimulatedWorld {
         log("\(node.name) \(machine ? "is switched off" : "is killed")")
         noteDeath(of: node)
         loseLease(of: node)
-        if let store = node.store, store.underWay > 0, !store.isInDoubt, reachesEngine(node), row.epoch == store.epoch,
+        if let store = node.store, store.underWay > 0, !store.isInDoubt, reachesDatabase(node),
+            row.epoch == store.epoch,
             nodeDraws.percent(50)
         {
             commit(store, node)
@@ -65,19 +66,19 @@ extension SimulatedWorld {
         lastNodeFault = now
         log("\(node.name) is to end")
         node.isEnding = true
-        handle(.terminate, at: node)
+        passToTenure(.terminate, at: node)
         endTurn(of: node)
         after(nodeDraws.within(500...3_000), .nodeFault(.starts(node: node.number)))
     }
 
-    private func loseEngine() {
-        guard !isEngineAway else { return }
+    private func loseDatabase() {
+        guard !isDatabaseAway else { return }
         let isSilent = nodeDraws.percent(40)
         log("the database \(isSilent ? "does not answer" : "fails over")")
         for node in simulatedNodes { loseLease(of: node) }
-        isEngineAway = true
-        for node in simulatedNodes { engineChanged(for: node, isSilent: isSilent) }
-        after(nodeDraws.within(200...(isSilent ? 4_000 : 6_000)), .nodeFault(.engineReturns))
+        isDatabaseAway = true
+        for node in simulatedNodes { databaseChanged(for: node, isSilent: isSilent) }
+        after(nodeDraws.within(200...(isSilent ? 4_000 : 6_000)), .nodeFault(.databaseReturns))
     }
 
     /// Disturbs a node or the network between two nodes.
@@ -96,16 +97,16 @@ extension SimulatedWorld {
             let span = nodeDraws.within(300...8_000)
             log("\(node.name) is cut off from the database for \(span) ms")
             loseLease(of: node)
-            node.isCutFromEngine = true
-            engineChanged(for: node, isSilent: nodeDraws.percent(60))
-            after(span, .nodeFault(.reachesEngine(node: node.number)))
+            node.isCutFromDatabase = true
+            databaseChanged(for: node, isSilent: nodeDraws.percent(60))
+            after(span, .nodeFault(.reachesDatabase(node: node.number)))
         default:
             guard !others.isEmpty else { return }
-            disturb(node, others[nodeDraws.below(others.count)])
+            disturbLink(of: node, to: others[nodeDraws.below(others.count)])
         }
     }
 
-    private func disturb(_ node: SimulatedNode, _ other: SimulatedNode) {
+    private func disturbLink(of node: SimulatedNode, to other: SimulatedNode) {
         let pair = min(node.number, other.number) * 8 + max(node.number, other.number)
         let faults: [PairFault?] = [.silent, .silent, .slow, .refusing, nil]
         let fault = faults[nodeDraws.below(faults.count)]
@@ -133,12 +134,12 @@ extension SimulatedWorld {
         guard pairFaults.removeValue(forKey: pair) == .silent else { return }
         for link in nodeLinks
         where pair == min(link.ends[0].node, link.ends[1].node) * 8 + max(link.ends[0].node, link.ends[1].node) {
-            release(link)
+            releaseMessages(of: link)
         }
     }
 
-    /// Ends a fault.
-    func handle(_ fault: NodeFault) {
+    /// Takes the next step of a fault, or ends it.
+    func continueFault(_ fault: NodeFault) {
         lastNodeFault = now
         switch fault {
         case .starts(let number):
@@ -152,17 +153,17 @@ extension SimulatedWorld {
             guard node.life == life, node.isFrozen else { return }
             log("\(node.name) goes on")
             thaw(node)
-        case .reachesEngine(let number):
+        case .reachesDatabase(let number):
             let node = simulatedNodes[number]
-            guard node.isCutFromEngine else { return }
-            node.isCutFromEngine = false
+            guard node.isCutFromDatabase else { return }
+            node.isCutFromDatabase = false
             log("\(node.name) reaches the database")
-            engineChanged(for: node, isSilent: false)
-        case .engineReturns:
-            guard isEngineAway else { return }
-            isEngineAway = false
+            databaseChanged(for: node, isSilent: false)
+        case .databaseReturns:
+            guard isDatabaseAway else { return }
+            isDatabaseAway = false
             log("the database is back")
-            for node in simulatedNodes { engineChanged(for: node, isSilent: false) }
+            for node in simulatedNodes { databaseChanged(for: node, isSilent: false) }
         case .pairHeals(let a, let b): heal(a * 8 + b)
         case .terminates(let number): if !isHealed { terminate(simulatedNodes[number]) }
         }
@@ -170,12 +171,12 @@ extension SimulatedWorld {
 
     /// Ends all faults of nodes.
     func endNodeFaults() {
-        handle(.engineReturns)
+        continueFault(.databaseReturns)
         for pair in pairFaults.keys.sorted() { heal(pair) }
         pairFaults = [:]
         for node in simulatedNodes {
-            handle(.reachesEngine(node: node.number))
-            handle(.thaws(node: node.number, life: node.life))
+            continueFault(.reachesDatabase(node: node.number))
+            continueFault(.thaws(node: node.number, life: node.life))
             node.isOff = false
             if !node.isRunning { begin(node) }
         }

@@ -3,11 +3,12 @@ import CallPorts
 import Cluster
 import SeededRandom
 
-/// The links between nodes, as `Link` of `Gateway` has them: connections, handshakes, and messages that keep their order.
+/// The links between nodes, as `Link` of `Gateway` has them: connections, handshakes, and messages that keep their
+/// order.
 extension SimulatedWorld {
     /// The faults of the network between two nodes.
     enum PairFault {
-        /// Nothing passes, and nobody is told.
+        /// Messages wait until the fault ends, and neither side is told.
         case silent
         /// Messages take long.
         case slow
@@ -31,12 +32,12 @@ extension SimulatedWorld {
         node.soughtOwner = owner
         node.attempt += 1
         guard let number = Int(address), simulatedNodes.indices.contains(number) else {
-            return handle(.linkFailed, at: node)
+            return passToTenure(.linkFailed, at: node)
         }
         let attempt = node.attempt
         let server = simulatedNodes[number]
         let fault = fault(between: node.number, number)
-        // Nobody answers at the address of a machine that is off: the attempt ends by the tenure's own deadline.
+        // A machine that is off refuses no connection: the attempt ends by the tenure's own deadline.
         guard fault != .silent, !server.isOff else { return }
         guard fault != .refusing, server.isRunning, !server.isEnding else {
             return after(nodeDraws.within(1...8), node, .connected(attempt: attempt, nil))
@@ -58,8 +59,8 @@ extension SimulatedWorld {
             if let link { endLink(link, at: NodeLink.client) }
             return
         }
-        guard let link else { return handle(.linkRefused, at: node) }
-        guard !link.ends[NodeLink.client].isClosed else { return handle(.linkFailed, at: node) }
+        guard let link else { return passToTenure(.linkRefused, at: node) }
+        guard !link.ends[NodeLink.client].isClosed else { return passToTenure(.linkFailed, at: node) }
         node.ownerLink = link
         post(.hello(hello(of: node)), over: link, from: NodeLink.client)
     }
@@ -70,7 +71,7 @@ extension SimulatedWorld {
         guard let link = node.ownerLink else { return }
         endLink(link, at: NodeLink.client)
         node.ownerLink = nil
-        handle(attachment: .detached, at: node)
+        passToAttachment(.detached, at: node)
     }
 
     private func hello(of node: SimulatedNode) -> Hello {
@@ -107,7 +108,7 @@ extension SimulatedWorld {
         let message = link.ends[end].arriving.removeFirst()
         let node = simulatedNodes[link.ends[end].node]
         guard node.life == link.ends[end].life, !node.isOff else { return }
-        take(.arrived(link, end: end, message), at: node.number, life: node.life)
+        passToNode(.arrived(link, end: end, message), at: node.number, life: node.life)
     }
 
     /// Ends one end of a link: what was sent before still arrives, and then the other side is told.
@@ -138,7 +139,7 @@ extension SimulatedWorld {
             link.ends[end].isOpen = true
             if end == NodeLink.client {
                 post(.proof, over: link, from: end)
-                if link === node.ownerLink { handle(.linkOpened(peer.epoch), at: node) }
+                if link === node.ownerLink { passToTenure(.linkOpened(peer.epoch), at: node) }
             } else {
                 openedEdge(link, peer, node)
             }
@@ -149,7 +150,7 @@ extension SimulatedWorld {
             if end == NodeLink.client {
                 if link === node.ownerLink { receivedFromOwner(frame, node) }
             } else if let edge = node.edges.values.first(where: { $0.link === link }) {
-                received(frame, from: edge, node)
+                receivedFromEdge(frame, edge, node)
             }
         }
     }
@@ -169,15 +170,15 @@ extension SimulatedWorld {
         }
         guard link === node.ownerLink else { return }
         node.ownerLink = nil
-        handle(attachment: .detached, at: node)
+        passToAttachment(.detached, at: node)
         guard link.ends[end].isOpen else {
             // If another run of the node answers at the owner's address, the owner's process is gone.
             let isOtherRun = link.ends[end].peer.map { $0.node != node.soughtOwner } ?? false
-            handle(ending == .refused(.notOwner) && isOtherRun ? .linkRefused : .linkFailed, at: node)
+            passToTenure(ending == .refused(.notOwner) && isOtherRun ? .linkRefused : .linkFailed, at: node)
             return
         }
         log("\(node.name) loses its link to the owner (\(ending))")
-        handle(.linkLost(ending == .closed ? .closed : .silent), at: node)
+        passToTenure(.linkLost(ending == .closed ? .closed : .silent), at: node)
     }
 
     // MARK: Silence
@@ -227,7 +228,7 @@ extension SimulatedWorld {
     }
 
     /// Lets the messages go on that waited for the network between two nodes.
-    func release(_ link: NodeLink) {
+    func releaseMessages(of link: NodeLink) {
         for place in link.ends.indices {
             for _ in 0..<link.ends[place].stuck { events.plan(.nodeLink(link, end: place), at: now + 1) }
             if link.ends[place].stuck > 0 { link.ends[place].until = max(link.ends[place].until, now + 1) }

@@ -14,7 +14,7 @@ extension SimulatedWorld {
 
     func openedEdge(_ link: NodeLink, _ peer: Hello, _ node: SimulatedNode) {
         let life = node.life
-        handle(.heardOf(peer.epoch), at: node)
+        passToTenure(.heardOf(peer.epoch), at: node)
         guard node.life == life, node.tenure.ownEpoch != nil else { return endLink(link, at: NodeLink.server) }
         // A node that connects again has lost its earlier link, which may not have been noticed here.
         for edge in edges(of: node) where edge.node == peer.node {
@@ -28,18 +28,18 @@ extension SimulatedWorld {
         log("\(peer.node.text) is linked to \(node.name)")
     }
 
-    func received(_ frame: NodeFrame, from edge: SimulatedEdge, _ node: SimulatedNode) {
+    func receivedFromEdge(_ frame: NodeFrame, _ edge: SimulatedEdge, _ node: SimulatedNode) {
         switch frame {
         case .event(let number, let event):
             guard node.tenure.ownEpoch != nil else { return }
             if node.tenure.isServing {
-                take(event, number, over: edge.number, at: node)
+                takeAsOwner(event, number: number, over: edge.number, at: node)
             } else {
                 node.eventsBeforeServing.append((edge.number, number, event))
             }
         case .adopt(let socket): adopt(socket, over: edge.number, at: node)
-        case .adoptionComplete: handle(.nodeAttached(edge.node), at: node)
-        case .deposed(let epoch): handle(.heardOf(epoch), at: node)
+        case .adoptionComplete: passToTenure(.nodeAttached(edge.node), at: node)
+        case .deposed(let epoch): passToTenure(.heardOf(epoch), at: node)
         case .revocation, .hello, .proof, .refused, .ping, .pong, .storeStalled, .confirmed, .command, .released: break
         }
     }
@@ -50,9 +50,9 @@ extension SimulatedWorld {
         node.edges[edge.number] = nil
         node.eventsBeforeServing.removeAll { $0.link == edge.number }
         log("the link of \(edge.node.text) to \(node.name) has ended, with \(edge.sockets.count) sockets")
-        for index in edge.sockets.sorted() { closed(index, over: edge.number, at: node) }
+        for index in edge.sockets.sorted() { socketClosed(index, over: edge.number, at: node) }
         for index in edge.exchanges.sorted() { abandoned(index, over: edge.number, at: node) }
-        handle(.nodeDetached(edge.node), at: node)
+        passToTenure(.nodeDetached(edge.node), at: node)
     }
 
     /// Confirms the events whose changes are durable.
@@ -70,13 +70,13 @@ extension SimulatedWorld {
     // MARK: Events
 
     /// Takes an event of a link; 0 = of this node.
-    func take(_ event: EdgeEvent, _ number: UInt64, over link: Int, at node: SimulatedNode) {
+    func takeAsOwner(_ event: EdgeEvent, number: UInt64, over link: Int, at node: SimulatedNode) {
         guard let edge = node.edges[link] else { return }
-        take(event, over: link, at: node)
+        takeAsOwner(event, over: link, at: node)
         edge.confirmations.handled = number
     }
 
-    func take(_ event: EdgeEvent, over link: Int, at node: SimulatedNode) {
+    func takeAsOwner(_ event: EdgeEvent, over link: Int, at node: SimulatedNode) {
         let edge = node.edges[link]
         switch event {
         case .opened(let id, let principal, let device):
@@ -84,7 +84,7 @@ extension SimulatedWorld {
             edge?.sockets.insert(index)
             if node === owner { opened(index) }
             decide(.opened(connection(index, link), principal, device: device), at: node)
-        case .received(let id, let frame): received(frame, on: Int(id.rawValue), over: link, at: node)
+        case .received(let id, let frame): receivedFromSocket(frame, on: Int(id.rawValue), over: link, at: node)
         case .ponged(let id, let ping):
             let index = Int(id.rawValue)
             if node === owner, links[index].isOpenAtServer {
@@ -94,10 +94,10 @@ extension SimulatedWorld {
             decide(.ponged(connection(index, link), ping), at: node)
         case .closed(let id, _):
             edge?.sockets.remove(Int(id.rawValue))
-            closed(Int(id.rawValue), over: link, at: node)
+            socketClosed(Int(id.rawValue), over: link, at: node)
         case .requested(let id, _, _):
             edge?.exchanges.insert(Int(id.rawValue))
-            requestArrives(Int(id.rawValue), over: link, at: node)
+            requestArrivesAtOwner(Int(id.rawValue), over: link, at: node)
         case .abandoned(let id):
             edge?.exchanges.remove(Int(id.rawValue))
             abandoned(Int(id.rawValue), over: link, at: node)
@@ -141,7 +141,7 @@ extension SimulatedWorld {
         )
     }
 
-    private func received(_ frame: [UInt8], on index: Int, over link: Int, at node: SimulatedNode) {
+    private func receivedFromSocket(_ frame: [UInt8], on index: Int, over link: Int, at node: SimulatedNode) {
         let device = devices[links[index].device]
         log("\(device.id.text) → \(node.name): \(Ladder.text(frame, from: 0))")
         mix(frame)
@@ -154,7 +154,7 @@ extension SimulatedWorld {
         decide(.received(connection(index, link), frame), at: node, repeatable: comesTwice)
     }
 
-    private func closed(_ index: Int, over link: Int, at node: SimulatedNode) {
+    private func socketClosed(_ index: Int, over link: Int, at node: SimulatedNode) {
         if node === owner {
             links[index].endAtServer(at: now)
             checker.visit("socket closes", by: devices[links[index].device], at: now)
@@ -164,7 +164,7 @@ extension SimulatedWorld {
 
     // MARK: Requests
 
-    private func requestArrives(_ index: Int, over link: Int, at node: SimulatedNode) {
+    private func requestArrivesAtOwner(_ index: Int, over link: Int, at node: SimulatedNode) {
         let id = RequestID(rawValue: LinkNumber.number(UInt64(index), on: link))
         guard node !== owner else { return requestReaches(index, as: id) }
         guard node.deposed != nil, let (principal, asked) = readRequest(index, as: id, at: node) else { return }

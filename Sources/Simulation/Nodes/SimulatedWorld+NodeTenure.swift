@@ -5,27 +5,31 @@ import Switchboard
 
 /// Carries out what a node's tenure decides, as `Gateway` does.
 extension SimulatedWorld {
-    func handle(_ input: Tenure.Input, at node: SimulatedNode) {
+    func passToTenure(_ input: Tenure.Input, at node: SimulatedNode) {
         var effects: [Tenure.Effect] = []
         let before = node.tenure.state
         node.tenure.handle(input, at: moment(of: node), into: &effects)
         node.newestKnown = max(node.newestKnown, node.tenure.newestEpoch)
         if node.tenure.state != before { log("\(node.name): \(node.tenure.state)") }
         let life = node.life
-        for effect in effects where node.life == life { perform(effect, at: node) }
+        for effect in effects where node.life == life { performTenureEffect(effect, at: node) }
     }
 
-    private func perform(_ effect: Tenure.Effect, at node: SimulatedNode) {
+    private func performTenureEffect(_ effect: Tenure.Effect, at node: SimulatedNode) {
         switch effect {
         case .readRow: ask(.read, node)
         case .claim(let epoch, let known):
-            if node.isEnding { handle(.claimFailed, at: node) } else { ask(.claim(after: epoch, above: known), node) }
+            if node.isEnding {
+                passToTenure(.claimFailed, at: node)
+            } else {
+                ask(.claim(after: epoch, above: known), node)
+            }
         case .gather: becomeOwner(node)
-        case .serve: serve(node)
-        case .release(let epoch, let heir): release(epoch, heir: heir, node)
+        case .serve: beginServing(node)
+        case .release(let epoch, let heir): releaseCalls(epoch, heir: heir, node)
         case .drop: drop(node)
         case .connect(let owner, let address): connect(node, to: owner, at: address)
-        case .attach(let epoch): handle(attachment: .attached(epoch), at: node)
+        case .attach(let epoch): passToAttachment(.attached(epoch), at: node)
         case .disconnect: disconnect(node)
         case .depose(let epoch):
             if let link = node.ownerLink, link.ends[NodeLink.client].isOpen {
@@ -76,7 +80,7 @@ extension SimulatedWorld {
         checker.restarted(with: claimed.state, at: now, saying: moment)
         timerAt = nil
         flushIsPlanned = false
-        storeIsStalled = node.isCutFromEngine || isEngineAway
+        storeIsStalled = node.isCutFromDatabase || isDatabaseAway
         switchboard = box
         owner = node
         lastTicket = Ticket(rawValue: 0)
@@ -84,20 +88,20 @@ extension SimulatedWorld {
     }
 
     /// Begins to decide: this node's own sockets are adopted, and the events that have waited are handled.
-    private func serve(_ node: SimulatedNode) {
+    private func beginServing(_ node: SimulatedNode) {
         guard let epoch = node.tenure.ownEpoch else { return }
         if node === owner { checker.serverSince = now }
-        handle(attachment: .attached(epoch), at: node)
+        passToAttachment(.attached(epoch), at: node)
         var waiting: [(link: Int, number: UInt64, event: EdgeEvent)] = []
         swap(&waiting, &node.eventsBeforeServing)
-        for one in waiting { take(one.event, one.number, over: one.link, at: node) }
+        for one in waiting { takeAsOwner(one.event, number: one.number, over: one.link, at: node) }
         if node === owner { after(1, node, .ownerTimer) }
     }
 
     // MARK: The end of an ownership
 
     /// Commits everything and releases the calls; the loop waits for that.
-    private func release(_ epoch: OwnerEpoch, heir: NodeID?, _ node: SimulatedNode) {
+    private func releaseCalls(_ epoch: OwnerEpoch, heir: NodeID?, _ node: SimulatedNode) {
         guard let store = node.store, store.epoch == epoch else {
             // The claim has come after the end was decided.
             node.claimed = nil
@@ -117,7 +121,7 @@ extension SimulatedWorld {
     }
 
     /// Lets the loop of a node go on after its store was closed; the store's last reports come first.
-    func closed(_ store: NodeStore, _ node: SimulatedNode) {
+    func storeClosed(_ store: NodeStore, _ node: SimulatedNode) {
         guard node.isReleasing, !node.isFrozen else { return }
         node.isReleasing = false
         func isReport(_ event: NodeEvent) -> Bool { if case .report = event { true } else { false } }

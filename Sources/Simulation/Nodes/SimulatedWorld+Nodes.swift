@@ -57,7 +57,7 @@ extension SimulatedWorld {
         node.durableTicket = 0
         seenNodes[node.id] = now
         log("\(node.name) begins as \(node.id.text)")
-        handle(.started, at: node)
+        passToTenure(.started, at: node)
         endTurn(of: node)
     }
 
@@ -100,14 +100,14 @@ extension SimulatedWorld {
 
     // MARK: Events
 
-    func take(_ event: NodeEvent, at number: Int, life: Int) {
+    func passToNode(_ event: NodeEvent, at number: Int, life: Int) {
         let node = simulatedNodes[number]
         guard node.life == life else { return lose(event) }
         if node.isFrozen || node.isReleasing && !event.isOfStore {
             node.held.append(event)
             return
         }
-        perform(event, at: node)
+        handleEvent(event, at: node)
         if node.life == life { endTurn(of: node) }
     }
 
@@ -120,36 +120,37 @@ extension SimulatedWorld {
         }
     }
 
-    private func perform(_ event: NodeEvent, at node: SimulatedNode) {
+    private func handleEvent(_ event: NodeEvent, at node: SimulatedNode) {
         switch event {
         case .timer(let number): if number == node.timer { timerDue(at: node) }
-        case .row(let row): handle(row.map { .rowRead($0) } ?? .rowUnreadable, at: node)
+        case .row(let row): passToTenure(row.map { .rowRead($0) } ?? .rowUnreadable, at: node)
         case .claimed(let claimed, let others):
             node.claimed = claimed
-            handle(.claimed(claimed.epoch, others: others), at: node)
-        case .claimLost: handle(.claimLost, at: node)
-        case .claimFailed: handle(.claimFailed, at: node)
+            passToTenure(.claimed(claimed.epoch, others: others), at: node)
+        case .claimLost: passToTenure(.claimLost, at: node)
+        case .claimFailed: passToTenure(.claimFailed, at: node)
         case .committed(let store, let attempt):
-            if let store = self.store(store, of: node) { committed(attempt, store, node) }
+            if let store = self.store(store, of: node) { transactionCommitted(attempt, store, node) }
         case .refused(let store): if let store = self.store(store, of: node) { refused(store, node) }
         case .renews(let store): if let store = self.store(store, of: node) { renew(store, node) }
         case .stalls(let store, let change):
-            guard let store = self.store(store, of: node), node.engineChanges == change else { return }
+            guard let store = self.store(store, of: node), node.databaseChanges == change else { return }
             stall(store, node)
         case .report(let store, let report):
-            if self.store(store, of: node) != nil { take(report, at: node) }
-        case .closed(let store): if let store = self.store(store, of: node) { closed(store, node) }
-        case .released(let epoch): handle(.released(epoch), at: node)
+            if self.store(store, of: node) != nil { passReport(report, to: node) }
+        case .closed(let store): if let store = self.store(store, of: node) { storeClosed(store, node) }
+        case .released(let epoch): passToTenure(.released(epoch), at: node)
         case .connected(let attempt, let link): connected(attempt, link, node)
         case .arrived(let link, let end, let message): arrived(message, over: link, at: end, node)
         case .socketOpened(let index): socketOpened(index, at: node)
         case .socketReceived(let index, let frame):
-            take(.received(EdgeSocketID(rawValue: UInt64(index)), frame), of: node)
-        case .socketPonged(let index, let ping): take(.ponged(EdgeSocketID(rawValue: UInt64(index)), ping), of: node)
+            takeAsEdge(.received(EdgeSocketID(rawValue: UInt64(index)), frame), at: node)
+        case .socketPonged(let index, let ping):
+            takeAsEdge(.ponged(EdgeSocketID(rawValue: UInt64(index)), ping), at: node)
         case .socketClosed(let index):
             guard node.sockets.remove(index) != nil else { return }
             links[index].edge.isOpen = false
-            take(.closed(EdgeSocketID(rawValue: UInt64(index)), code: nil), of: node)
+            takeAsEdge(.closed(EdgeSocketID(rawValue: UInt64(index)), code: nil), at: node)
         case .requested(let index): requestArrives(index, at: node)
         case .ownerTimer: if node === owner, node.tenure.isServing { serve(.deadlineReached) }
         case .pushArrives(let push, let run): nodePushArrives(push, run, node)
@@ -188,10 +189,10 @@ extension SimulatedWorld {
         node.timerAt = nil
         for link in links(of: node) { check(link, of: node) }
         let life = node.life
-        if let due = node.tenure.deadline, due <= moment(of: node) { handle(.deadlineReached, at: node) }
+        if let due = node.tenure.deadline, due <= moment(of: node) { passToTenure(.deadlineReached, at: node) }
         guard node.life == life else { return }
         if !node.tenure.isServing, let due = node.attachment.deadline, due <= moment(of: node) {
-            handle(attachment: .deadlineReached, at: node)
+            passToAttachment(.deadlineReached, at: node)
         }
         if let due = node.deposed?.switchboard.deadline, due <= moment(of: node) { decide(.deadlineReached, at: node) }
     }
@@ -247,7 +248,7 @@ extension SimulatedWorld {
                 return
             }
             if case .timer = event { continue }
-            perform(event, at: node)
+            handleEvent(event, at: node)
         }
         guard node.life == life, node.isRunning else { return }
         node.timerAt = now + 10

@@ -10,17 +10,17 @@ extension SimulatedWorld {
     /// A store that has waited so long for a response reports a stall.
     private static let stall: Int64 = 3_000
 
-    func reachesEngine(_ node: SimulatedNode) -> Bool { !isEngineAway && !node.isCutFromEngine }
+    func reachesDatabase(_ node: SimulatedNode) -> Bool { !isDatabaseAway && !node.isCutFromDatabase }
 
     /// Sends a request to the database.
-    func ask(_ request: EngineRequest, _ node: SimulatedNode, after delay: Int64? = nil) {
-        after(delay ?? nodeDraws.within(1...6), .engine(request, node.number, life: node.life))
+    func ask(_ request: DatabaseRequest, _ node: SimulatedNode, after delay: Int64? = nil) {
+        after(delay ?? nodeDraws.within(1...6), .database(request, node.number, life: node.life))
     }
 
-    func answer(_ request: EngineRequest, of number: Int, life: Int) {
+    func answer(_ request: DatabaseRequest, of number: Int, life: Int) {
         let node = simulatedNodes[number]
         guard node.life == life else { return }
-        let isReached = reachesEngine(node)
+        let isReached = reachesDatabase(node)
         switch request {
         case .read:
             guard isReached else { return after(1_000, node, .row(nil)) }
@@ -69,7 +69,7 @@ extension SimulatedWorld {
 
     /// Reads the calls of a claim; now and then that fails, or the answer is lost.
     private func load(_ epoch: OwnerEpoch, _ node: SimulatedNode) {
-        guard reachesEngine(node), row.epoch == epoch, isHealed || nodeDraws.below(20) > 0 else {
+        guard reachesDatabase(node), row.epoch == epoch, isHealed || nodeDraws.below(20) > 0 else {
             lastNodeFault = now
             return after(1_000, node, .claimFailed)
         }
@@ -88,7 +88,8 @@ extension SimulatedWorld {
     /// The node whose store renews the lease at present.
     private var renewing: SimulatedNode? {
         simulatedNodes.first { node in
-            node.store.map { $0.epoch == row.epoch && !$0.isDeposed } ?? false && !node.isFrozen && reachesEngine(node)
+            node.store.map { $0.epoch == row.epoch && !$0.isDeposed } ?? false && !node.isFrozen
+                && reachesDatabase(node)
         }
     }
 
@@ -109,7 +110,7 @@ extension SimulatedWorld {
 
     /// Begins a transaction with everything that is queued.
     func pump(_ store: NodeStore, _ node: SimulatedNode) {
-        guard store.underWay == 0, !store.isDeposed, !node.isFrozen, reachesEngine(node) else { return }
+        guard store.underWay == 0, !store.isDeposed, !node.isFrozen, reachesDatabase(node) else { return }
         guard !store.queue.isEmpty else {
             if store.release != nil { ask(.release(store: store.number), node) }
             return
@@ -137,9 +138,9 @@ extension SimulatedWorld {
         after(nodeDraws.within(1...4), node, .committed(store: store.number, attempt: store.attempt))
     }
 
-    func committed(_ attempt: Int, _ store: NodeStore, _ node: SimulatedNode) {
+    func transactionCommitted(_ attempt: Int, _ store: NodeStore, _ node: SimulatedNode) {
         guard store.attempt == attempt, !store.isInDoubt else { return }
-        guard reachesEngine(node) else {
+        guard reachesDatabase(node) else {
             store.isInDoubt = true
             return
         }
@@ -184,7 +185,7 @@ extension SimulatedWorld {
 
     /// Connects again after the database was out of reach, or renews the lease.
     func renew(_ store: NodeStore, _ node: SimulatedNode) {
-        guard reachesEngine(node), !store.isDeposed else { return }
+        guard reachesDatabase(node), !store.isDeposed else { return }
         guard row.epoch == store.epoch else { return refused(store, node) }
         leaseUntil = now + Self.lease
         if node === owner, storeIsStalled {
@@ -205,7 +206,7 @@ extension SimulatedWorld {
     }
 
     func stall(_ store: NodeStore, _ node: SimulatedNode) {
-        guard !store.isStalled, !store.isDeposed, !reachesEngine(node) else { return }
+        guard !store.isStalled, !store.isDeposed, !reachesDatabase(node) else { return }
         store.isStalled = true
         let failure = StoreFailure("the database cannot be reached")
         report(.stalled(failure), of: store, to: node)
@@ -218,27 +219,27 @@ extension SimulatedWorld {
     /// Notes that the database got out of reach of a node, or can be reached again.
     ///
     /// `isSilent`: nothing answers; otherwise connections are refused.
-    func engineChanged(for node: SimulatedNode, isSilent: Bool) {
-        node.engineChanges += 1
+    func databaseChanged(for node: SimulatedNode, isSilent: Bool) {
+        node.databaseChanges += 1
         lastNodeFault = now
         guard node.isRunning, let store = node.store else { return }
-        if reachesEngine(node) {
+        if reachesDatabase(node) {
             after(nodeDraws.within(10...500), node, .renews(store: store.number))
         } else {
             if node === owner { storeIsStalled = true }
             let wait = nodeDraws.within(0...1_000) + (isSilent ? Self.stall : nodeDraws.within(1...60))
-            after(wait, node, .stalls(store: store.number, change: node.engineChanges))
+            after(wait, node, .stalls(store: store.number, change: node.databaseChanges))
         }
     }
 
     // MARK: Reports
 
     private func report(_ report: StoreReport, of store: NodeStore, to node: SimulatedNode) {
-        take(.report(store: store.number, report), at: node.number, life: node.life)
+        passToNode(.report(store: store.number, report), at: node.number, life: node.life)
     }
 
     /// Handles a report of the store: first the switchboard, then the tenure.
-    func take(_ report: StoreReport, at node: SimulatedNode) {
+    func passReport(_ report: StoreReport, to node: SimulatedNode) {
         guard node === owner || node.deposed != nil else { return }
         if case .committed(let ticket) = report {
             node.deposed?.committed = ticket
@@ -249,9 +250,9 @@ extension SimulatedWorld {
         guard let epoch = node.tenure.ownEpoch else { return }
         switch report {
         case .committed(let ticket): node.durableTicket = max(node.durableTicket, ticket.rawValue)
-        case .stalled: handle(.storeStalled(epoch, true), at: node)
-        case .recovered: handle(.storeStalled(epoch, false), at: node)
-        case .deposed: handle(.commitRefused(epoch), at: node)
+        case .stalled: passToTenure(.storeStalled(epoch, true), at: node)
+        case .recovered: passToTenure(.storeStalled(epoch, false), at: node)
+        case .deposed: passToTenure(.commitRefused(epoch), at: node)
         case .behind, .damaged, .queryResult: break
         }
     }

@@ -49,7 +49,7 @@ let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swif
 
 let testing: [Target] = [
     tests("CallCoreTests", ["CallCore", "SeededRandom"]),
-    tests("JSONTests", ["JSON"]),
+    tests("JSONTests", ["JSON", "SeededRandom"]),
     tests("CallWireTests", ["CallWire", "CallCore", "JSON", "SeededRandom"]),
     tests("SocketIOTests", ["SocketIO", "CallCore", "CallWire", "JSON"]),
     tests(

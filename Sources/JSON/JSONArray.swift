@@ -18,8 +18,8 @@ public struct JSONArray: Sendable {
     /// Scans a part of a text that contains an array and nothing else but whitespace.
     /// - Throws: ``JSONFault`` if the part is not an array, or is nested deeper than ``JSONLimits/depth``.
     public init(_ bytes: [UInt8], in part: Range<Int>) throws(JSONFault) {
-        let text = bytes.span
-        var scanner = JSONScanner(at: part.lowerBound, end: part.upperBound)
+        let text = bytes.span.extracting(0..<part.upperBound)
+        var scanner = JSONScanner(at: part.lowerBound)
         scanner.skipSpace(text)
         elements = try scanner.arrayElements(text)
         scanner.skipSpace(text)

@@ -14,7 +14,7 @@ public struct JSONObject: Sendable {
     /// The numbers of the known members that are present, as a set with one bit for each number.
     ///
     /// Most members that are looked up are absent, which this set shows quickly.
-    @usableFromInline var numbers: UInt64 = 0
+    @usableFromInline let numbers: UInt64
 
     /// One member: the ranges of its name (without the quotes) and of its value.
     public struct Member: Equatable, Sendable {
@@ -66,21 +66,19 @@ public struct JSONObject: Sendable {
     ) throws(JSONFault) {
         // `names` is borrowed. An initialiser would otherwise consume the table, and the table's references would be
         // counted for each object.
-        let text = bytes.span
-        var scanner = JSONScanner(at: part.lowerBound, end: part.upperBound)
+        let text = bytes.span.extracting(0..<part.upperBound)
+        var scanner = JSONScanner(at: part.lowerBound)
         scanner.skipSpace(text)
         let start = scanner.position
-        members = try scanner.objectMembers(text, names, into: consume scratch)
+        let (members, numbers, duplicate) = try scanner.object(text, names, into: consume scratch)
         range = start..<scanner.position
         scanner.skipSpace(text)
         guard scanner.position == part.upperBound else { throw .syntax }
+        // If two members have the same name, the server might use one of them and the receiver the other.
+        if let duplicate { throw .duplicate(names.texts[Int(duplicate)]) }
         self.bytes = bytes
-        for member in members {
-            guard let number = member.number else { continue }
-            // If two members have the same name, the server might use one of them and the receiver the other.
-            guard !isPresent(number) else { throw .duplicate(names.texts[Int(number)]) }
-            numbers |= 1 << UInt64(number)
-        }
+        self.members = members
+        self.numbers = numbers
     }
 
     /// Scans a text that must be one object.
@@ -113,6 +111,20 @@ public struct JSONObject: Sendable {
         let inner = member.value.lowerBound + 1..<member.value.upperBound - 1
         if isPlain { return String(decoding: bytes[inner], as: UTF8.self) }
         return JSONText.decoded(bytes[inner]).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Returns the range of a string without its quotes; `nil` if the member is not a string or has escapes.
+    @inlinable
+    public func plainText(_ member: Member) -> Range<Int>? {
+        guard case .string(isPlain: true) = member.kind else { return nil }
+        return member.value.lowerBound + 1..<member.value.upperBound - 1
+    }
+
+    /// Returns the number that the text of a member has among `texts`; `nil` if it has none or is not a string.
+    public func number(ofText member: Member, in texts: borrowing MemberNames) -> UInt8? {
+        guard case .string(let isPlain) = member.kind else { return nil }
+        let inner = member.value.lowerBound + 1..<member.value.upperBound - 1
+        return texts.number(of: inner, in: bytes.span, isPlain: isPlain)
     }
 
     /// Returns a member's name, decoded; `nil` if the name contains a lone surrogate.

@@ -1,55 +1,77 @@
 /// Walks over JSON text and checks its grammar.
 ///
 /// A scanner stores its position and the nesting depth, but not the text: each step gets the text as an argument. If it
-/// stored the text, references would be counted at every step.
+/// stored the text, references would be counted at every step. The text ends where the scanner must stop.
 struct JSONScanner {
     private(set) var position: Int
-    let end: Int
     private var depth = 0
 
-    init(at position: Int, end: Int) {
-        self.position = position
-        self.end = end
+    init(at position: Int) { self.position = position }
+
+    /// Returns the byte at the position; 0 at the end of the text.
+    ///
+    /// No grammar allows a zero byte, so the end of the text needs no test of its own.
+    @inline(__always)
+    func byte(_ text: Span<UInt8>) -> UInt8 {
+        UInt(bitPattern: position) < UInt(bitPattern: text.count) ? text[position] : 0
     }
 
+    @inline(__always)
     mutating func skipSpace(_ text: Span<UInt8>) {
-        while position < end {
-            switch text[position] {
-            case 0x20, 0x0A, 0x0D, 0x09: position += 1
+        // Most texts have no space between two tokens.
+        if byte(text) <= 0x20 { skipSpaces(text) }
+    }
+
+    @inline(never)
+    private mutating func skipSpaces(_ text: Span<UInt8>) {
+        while true {
+            switch byte(text) {
+            case 0x20, 0x0A, 0x0D, 0x09: position &+= 1
             default: return
             }
         }
     }
 
-    /// Returns the members of the object that begins here, stored in the memory of `scratch`.
-    mutating func objectMembers(
+    /// Returns the members of the object that begins here, and which names they have.
+    ///
+    /// `scratch`: The list whose memory is used for the members.
+    mutating func object(
         _ text: Span<UInt8>,
         _ names: borrowing MemberNames,
         into scratch: consuming [JSONObject.Member]
-    ) throws(JSONFault) -> [JSONObject.Member] {
-        guard position < end else { throw .syntax }
-        guard text[position] == UInt8(ascii: "{") else {
-            _ = try value(text)
+    ) throws(JSONFault) -> (members: [JSONObject.Member], numbers: UInt64, duplicate: UInt8?) {
+        guard byte(text) == UInt8(ascii: "{") else {
+            try value(text)
             throw .notAnObject
         }
         var members = consume scratch
         members.removeAll(keepingCapacity: true)
-        members.reserveCapacity(12)
+        var numbers: UInt64 = 0
+        var duplicate: UInt8?
         var isEmpty = try open(text, UInt8(ascii: "}"))
         while !isEmpty {
-            let (name, isPlainName) = try memberName(text)
-            let start = position
-            let kind = try value(text)
-            let number = names.number(of: name, in: text, isPlain: isPlainName)
-            members.append(.init(name: name, value: start..<position, kind: kind, number: number))
-            isEmpty = try isClosed(text, UInt8(ascii: "}"))
+            // The list grows by 12 members at a time, so that its storage is not checked for each one.
+            try members.append(addingCapacity: 12) { (some: inout OutputSpan<JSONObject.Member>) throws(JSONFault) in
+                while !isEmpty, !some.isFull {
+                    let (name, isPlainName) = try memberName(text)
+                    let start = position
+                    let kind = try value(text)
+                    let number = names.number(of: name, in: text, isPlain: isPlainName)
+                    some.append(.init(name: name, value: start..<position, kind: kind, number: number))
+                    isEmpty = try isClosed(text, UInt8(ascii: "}"))
+                    guard let number else { continue }
+                    let bit: UInt64 = 1 &<< UInt64(number)
+                    if numbers & bit != 0, duplicate == nil { duplicate = number }
+                    numbers |= bit
+                }
+            }
         }
-        return members
+        return (members, numbers, duplicate)
     }
 
     /// Returns the elements of the array that begins here.
     mutating func arrayElements(_ text: Span<UInt8>) throws(JSONFault) -> [JSONArray.Element] {
-        guard position < end, text[position] == UInt8(ascii: "[") else { throw .syntax }
+        guard byte(text) == UInt8(ascii: "[") else { throw .syntax }
         var elements: [JSONArray.Element] = []
         var isEmpty = try open(text, UInt8(ascii: "]"))
         while !isEmpty {
@@ -64,27 +86,17 @@ struct JSONScanner {
     /// Reads one value of any kind and moves the position behind it.
     @discardableResult
     mutating func value(_ text: Span<UInt8>) throws(JSONFault) -> JSONObject.Kind {
-        guard position < end else { throw .syntax }
-        switch text[position] {
+        switch byte(text) {
+        case UInt8(ascii: "\""): return .string(isPlain: try string(text))
         case UInt8(ascii: "{"):
-            var isEmpty = try open(text, UInt8(ascii: "}"))
-            while !isEmpty {
-                _ = try memberName(text)
-                try value(text)
-                isEmpty = try isClosed(text, UInt8(ascii: "}"))
-            }
+            try nested(text)
             return .object
         case UInt8(ascii: "["):
-            var isEmpty = try open(text, UInt8(ascii: "]"))
-            while !isEmpty {
-                try value(text)
-                isEmpty = try isClosed(text, UInt8(ascii: "]"))
-            }
+            try nested(text)
             return .array
-        case UInt8(ascii: "\""): return .string(isPlain: try string(text))
-        case UInt8(ascii: "t"): return try word(text, "true", .true)
-        case UInt8(ascii: "f"): return try word(text, "false", .false)
-        case UInt8(ascii: "n"): return try word(text, "null", .null)
+        case UInt8(ascii: "t"): return try word(text, 0x6575_7274, count: 4, .true)
+        case UInt8(ascii: "f"): return try word(text, 0x65_736C_6166, count: 5, .false)
+        case UInt8(ascii: "n"): return try word(text, 0x6C6C_756E, count: 4, .null)
         case UInt8(ascii: "-"), 0x30...0x39:
             try number(text)
             return .number
@@ -92,30 +104,69 @@ struct JSONScanner {
         }
     }
 
+    /// Moves behind the object or array that begins here.
+    ///
+    /// There is no recursion; one bit for each open bracket tells what it encloses. Depth is limited to fewer brackets
+    /// than there are bits.
+    private mutating func nested(_ text: Span<UInt8>) throws(JSONFault) {
+        let outside = depth
+        // The lowest bit is that of the innermost bracket: 1 = an object.
+        var objects: UInt64 = 0
+        while true {
+            // A value begins here.
+            switch byte(text) {
+            case UInt8(ascii: "\""): _ = try string(text)
+            case UInt8(ascii: "{"):
+                if try !open(text, UInt8(ascii: "}")) {
+                    objects = objects &<< 1 | 1
+                    _ = try memberName(text)
+                    continue
+                }
+            case UInt8(ascii: "["):
+                if try !open(text, UInt8(ascii: "]")) {
+                    objects = objects &<< 1
+                    continue
+                }
+            default: try value(text)
+            }
+            // A value has ended here, and with it perhaps the bracket around it.
+            while true {
+                if depth == outside { return }
+                let isObject = objects & 1 == 1
+                if try !isClosed(text, isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) {
+                    if isObject { _ = try memberName(text) }
+                    break
+                }
+                objects = objects &>> 1
+            }
+        }
+    }
+
     /// Moves behind the opening bracket and returns whether the brackets are empty.
     ///
     /// If the brackets are empty, the position moves behind the closing bracket too.
+    @inline(__always)
     mutating func open(_ text: Span<UInt8>, _ close: UInt8) throws(JSONFault) -> Bool {
-        depth += 1
+        depth &+= 1
         guard depth <= JSONLimits.depth else { throw .tooDeep }
-        position += 1
+        position &+= 1
         skipSpace(text)
-        guard position < end, text[position] == close else { return false }
-        position += 1
-        depth -= 1
+        guard byte(text) == close else { return false }
+        position &+= 1
+        depth &-= 1
         return true
     }
 
     /// Returns whether the closing bracket follows the item in brackets that was just read.
     ///
     /// Otherwise a comma must follow, and the position moves to the next item.
+    @inline(__always)
     mutating func isClosed(_ text: Span<UInt8>, _ close: UInt8) throws(JSONFault) -> Bool {
         skipSpace(text)
-        guard position < end else { throw .syntax }
-        let byte = text[position]
-        position += 1
+        let byte = byte(text)
+        position &+= 1
         if byte == close {
-            depth -= 1
+            depth &-= 1
             return true
         }
         guard byte == UInt8(ascii: ",") else { throw .syntax }
@@ -126,48 +177,80 @@ struct JSONScanner {
     /// Reads a name and the colon after it.
     ///
     /// Returns the range of the name without its quotes, and whether the name has no escapes.
+    @inline(__always)
     mutating func memberName(_ text: Span<UInt8>) throws(JSONFault) -> (Range<Int>, isPlain: Bool) {
-        guard position < end, text[position] == UInt8(ascii: "\"") else { throw .syntax }
-        let start = position + 1
+        guard byte(text) == UInt8(ascii: "\"") else { throw .syntax }
+        let start = position &+ 1
         let isPlain = try string(text)
-        let name = start..<position - 1
+        let name = start..<position &- 1
         skipSpace(text)
-        guard position < end, text[position] == UInt8(ascii: ":") else { throw .syntax }
-        position += 1
+        guard byte(text) == UInt8(ascii: ":") else { throw .syntax }
+        position &+= 1
         skipSpace(text)
         return (name, isPlain)
     }
 
     /// Reads a string and returns whether the string has no escapes.
+    @inline(__always)
     private mutating func string(_ text: Span<UInt8>) throws(JSONFault) -> Bool {
-        var place = position + 1
+        // Most names, and the ids of many apps, end within eight bytes.
+        let specials = TextWord(text.extracting(droppingFirst: position &+ 1)).specials
+        guard specials != 0 else { return try string(text, from: position &+ 9) }
+        let index = position &+ 1 &+ TextWord.index(ofLowest: specials)
+        guard UInt(bitPattern: index) < UInt(bitPattern: text.count), text[index] == UInt8(ascii: "\"") else {
+            return try string(text, from: index)
+        }
+        position = index &+ 1
+        return true
+    }
+
+    /// Reads the rest of a string, from an index before which there is nothing special.
+    private mutating func string(_ text: Span<UInt8>, from start: Int) throws(JSONFault) -> Bool {
+        // The rest of the text is a span of its own, so that one comparison with its size permits the next load.
+        var rest = text.extracting(droppingFirst: start)
         var isPlain = true
-        // An SDP is long. Bytes other than a quote, a backslash or a control character are skipped eight at a time.
         while true {
-            while place + 8 <= end, Self.areOrdinary(text.extracting(place..<place + 8)) { place += 8 }
-            while place < end, Self.isOrdinary(text[place]) { place += 1 }
-            guard place < end else { throw .syntax }
-            let byte = text[place]
-            place += 1
-            if byte == UInt8(ascii: "\"") {
-                position = place
+            // A description is long: two words at a time.
+            while rest.count >= 16 {
+                let words = (TextWord(rest), TextWord(rest.extracting(droppingFirst: 8)))
+                guard words.0.specials | words.1.specials == 0 else { break }
+                rest = rest.extracting(droppingFirst: 16)
+            }
+            let word = TextWord(rest)
+            let specials = word.specials
+            guard specials != 0 else {
+                rest = rest.extracting(droppingFirst: 8)
+                continue
+            }
+            rest = rest.extracting(droppingFirst: TextWord.index(ofLowest: specials))
+            // The zeros behind the end of the text look like control characters.
+            guard !rest.isEmpty else { throw .syntax }
+            if rest[0] == UInt8(ascii: "\"") {
+                position = text.count &- rest.count &+ 1
                 return isPlain
             }
-            // A control character must be escaped.
-            guard byte == UInt8(ascii: "\\"), place < end else { throw .syntax }
             isPlain = false
-            switch text[place] {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
-                UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
-                place += 1
-            case UInt8(ascii: "u"):
-                guard place + 4 < end else { throw .syntax }
-                for digit in place + 1...place + 4 {
-                    guard JSONText.hexDigit(text[digit]) != nil else { throw .syntax }
-                }
-                place += 5
-            default: throw .syntax
+            rest = rest.extracting(droppingFirst: try escapes(rest))
+        }
+    }
+
+    /// Returns the size of the escape with which a text begins, or of the two escapes of a line's end.
+    @inline(__always)
+    private func escapes(_ text: Span<UInt8>) throws(JSONFault) -> Int {
+        // A control character must be escaped.
+        guard text[0] == UInt8(ascii: "\\"), text.count > 1 else { throw .syntax }
+        switch text[1] {
+        case UInt8(ascii: "r") where TextWord(text).prefix(4) == 0x6E5C_725C: return 4  // \r\n
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
+            UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+            return 2
+        case UInt8(ascii: "u"):
+            guard text.count > 5 else { throw .syntax }
+            for digit in 2...5 {
+                guard JSONText.hexDigit(text[digit]) != nil else { throw .syntax }
             }
+            return 6
+        default: throw .syntax
         }
     }
 
@@ -177,56 +260,35 @@ struct JSONScanner {
         byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
 
-    /// Returns whether eight bytes all stand for themselves and do not end the string, in one test.
-    ///
-    /// The result for all eight bytes together is exact. The flag of a single byte can be wrong only in a place above a
-    /// special byte (by the borrow of a subtraction), and the special byte sets its own flag anyway.
-    @inline(__always)
-    private static func areOrdinary(_ eight: Span<UInt8>) -> Bool {
-        var word: UInt64 = 0
-        for index in 0..<8 { word |= UInt64(eight[index]) << UInt64(8 * index) }
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        // The highest bit of a byte is set if subtracting the bound from the byte gives a negative number (Mycroft's
-        // test).
-        let control = (word &- ones &* 0x20) & ~word
-        let quote = word ^ ones &* 0x22
-        let backslash = word ^ ones &* 0x5C
-        let found = control | (quote &- ones) & ~quote | (backslash &- ones) & ~backslash
-        return found & (ones &* 0x80) == 0
-    }
-
     private mutating func number(_ text: Span<UInt8>) throws(JSONFault) {
-        if text[position] == UInt8(ascii: "-") { position += 1 }
-        guard position < end else { throw .syntax }
-        if text[position] == UInt8(ascii: "0") { position += 1 } else { try digits(text) }
-        if position < end, text[position] == UInt8(ascii: ".") {
-            position += 1
+        if byte(text) == UInt8(ascii: "-") { position &+= 1 }
+        if byte(text) == UInt8(ascii: "0") { position &+= 1 } else { try digits(text) }
+        if byte(text) == UInt8(ascii: ".") {
+            position &+= 1
             try digits(text)
         }
-        if position < end, text[position] | 0x20 == UInt8(ascii: "e") {
-            position += 1
-            if position < end, text[position] == UInt8(ascii: "+") || text[position] == UInt8(ascii: "-") {
-                position += 1
-            }
+        if byte(text) | 0x20 == UInt8(ascii: "e") {
+            position &+= 1
+            if byte(text) == UInt8(ascii: "+") || byte(text) == UInt8(ascii: "-") { position &+= 1 }
             try digits(text)
         }
     }
 
     private mutating func digits(_ text: Span<UInt8>) throws(JSONFault) {
         let start = position
-        while position < end, (0x30...0x39).contains(text[position]) { position += 1 }
+        while (0x30...0x39).contains(byte(text)) { position &+= 1 }
         guard position > start else { throw .syntax }
     }
 
+    /// Reads a literal, given as the bytes of a ``TextWord``.
     private mutating func word(
         _ text: Span<UInt8>,
-        _ word: String,
+        _ bytes: UInt64,
+        count: Int,
         _ kind: JSONObject.Kind
     ) throws(JSONFault) -> JSONObject.Kind {
-        for byte in word.utf8 {
-            guard position < end, text[position] == byte else { throw .syntax }
-            position += 1
-        }
+        guard TextWord(text.extracting(droppingFirst: position)).prefix(count) == bytes else { throw .syntax }
+        position &+= count
         return kind
     }
 }

@@ -26,7 +26,7 @@ public enum JSONValue: Equatable, Sendable {
     ///   the text is nested deeper than ``JSONLimits/depth``.
     public init(_ bytes: [UInt8]) throws(JSONFault) {
         guard JSONText.isUTF8(bytes) else { throw .notUTF8 }
-        var scanner = JSONScanner(at: 0, end: bytes.count)
+        var scanner = JSONScanner(at: 0)
         scanner.skipSpace(bytes.span)
         self = try scanner.decodedValue(bytes)
         scanner.skipSpace(bytes.span)
@@ -83,8 +83,7 @@ extension JSONScanner {
     /// Reads and decodes the value that begins here, and moves the position behind it.
     fileprivate mutating func decodedValue(_ bytes: [UInt8]) throws(JSONFault) -> JSONValue {
         let text = bytes.span
-        guard position < end else { throw .syntax }
-        switch text[position] {
+        switch byte(text) {
         case UInt8(ascii: "{"):
             var members = JSONMembers()
             var isEmpty = try open(text, UInt8(ascii: "}"))

@@ -18,7 +18,8 @@ struct FuzzTests {
     ]
     private static let spice = Array(#"{}[]",:\u0tfn-+.eE19 "#.utf8) + [0x00, 0x7F, 0x80, 0xFF, 0x0A]
 
-    private static func mutated(_ generator: inout SeededGenerator) -> [UInt8] {
+    /// Returns one of the seeds with a few random changes.
+    static func mutated(_ generator: inout SeededGenerator) -> [UInt8] {
         var text = bytes(seeds[Int.random(in: 0..<seeds.count, using: &generator)])
         for _ in 0..<Int.random(in: 1...4, using: &generator) where !text.isEmpty {
             let index = Int.random(in: 0..<text.count, using: &generator)

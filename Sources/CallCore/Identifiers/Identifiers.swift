@@ -70,8 +70,18 @@ struct Alphabet {
     func admits(_ text: String) -> Bool {
         let bytes = text.utf8
         guard (1...Limits.identifierBytes).contains(bytes.count) else { return false }
-        return bytes.allSatisfy { byte in
-            byte < 64 ? low >> UInt64(byte) & 1 == 1 : byte < 128 && high >> UInt64(byte - 64) & 1 == 1
-        }
+        return bytes.allSatisfy { contains($0) }
+    }
+
+    func admits(_ text: ArraySlice<UInt8>) -> Bool {
+        let bytes = text.span
+        guard (1...Limits.identifierBytes).contains(bytes.count) else { return false }
+        for index in bytes.indices where !contains(bytes[index]) { return false }
+        return true
+    }
+
+    @inline(__always)
+    private func contains(_ byte: UInt8) -> Bool {
+        byte < 64 ? low &>> UInt64(byte) & 1 == 1 : byte < 128 && high &>> UInt64(byte & 63) & 1 == 1
     }
 }

@@ -67,28 +67,60 @@ public struct ClientMessage: Sendable {
             throw Refusal(error: .json(error), id: nil)
         }
         do throws(WireError) { id = try object.signalID() } catch { throw Refusal(error: error, id: nil) }
-        do throws(WireError) { request = try Self.request(object, ringTimeout: ringTimeout) } catch {
+        do throws(WireError) { request = try Self.request(object, id: id, ringTimeout: ringTimeout) } catch {
             throw Refusal(error: error, id: id)
         }
     }
 
-    private static func request(_ object: JSONObject, ringTimeout: Moment.Duration) throws(WireError) -> Request {
-        guard let type = try object.text(.type) else { throw .invalid(.type, "missing") }
-        // Most signals are candidates, so `ice` is tried first: comparing with all names costs as much as reading the
-        // frame's members.
-        if let kind = type == "ice" ? .ice : SignalKind(rawValue: type) {
-            return .signal(try SignalMessage(kind, fields: object, envelope: object, ringTimeout: ringTimeout))
+    private static func request(
+        _ object: borrowing JSONObject,
+        id: SignalID?,
+        ringTimeout: Moment.Duration
+    ) throws(WireError) -> Request {
+        guard let member = object[.type] else { throw .invalid(.type, "missing") }
+        guard let type = object.number(ofText: member, in: MessageType.names).flatMap({ MessageType(rawValue: $0) })
+        else {
+            _ = try object.text(.type)
+            throw WireError(.unknownType, "type: unknown", field: Field.type.name)
+        }
+        if let kind = type.signal {
+            let signal = try SignalMessage(kind, id: id, fields: object, envelope: object, ringTimeout: ringTimeout)
+            return .signal(signal)
         }
         switch type {
-        case "join": return .join(room: try object.required(.room))
-        case "leave": return .leave(room: try object.required(.room))
-        case "auth": return .auth(token: try object.required(.token))
-        case "sync": return .sync(try object.cursors())
-        case "message": return .message(try TextMessage(object))
-        case "presence":
+        case .join: return .join(room: try object.required(.room))
+        case .leave: return .leave(room: try object.required(.room))
+        case .auth: return .auth(token: try object.required(.token))
+        case .sync: return .sync(try object.cursors())
+        case .message: return .message(try TextMessage(copy object))
+        case .presence:
             guard let user = try object.user(.userId) else { throw .invalid(.userId, "missing") }
             return .presence(user)
-        default: throw WireError(.unknownType, "type: unknown", field: Field.type.name)
+        case .offer, .ringing, .answer, .ice, .connected, .update, .dtmf, .info, .end:
+            preconditionFailure("a signal was handled above")
+        }
+    }
+}
+
+/// The values of `type` in a client's frame.
+private enum MessageType: UInt8, CaseIterable {
+    case offer, ringing, answer, ice, connected, update, dtmf, info, end, join, leave, auth, sync, message, presence
+
+    /// The texts; the number of a text is the raw value.
+    static let names = MemberNames(allCases.map { "\($0)" })
+
+    var signal: SignalKind? {
+        switch self {
+        case .offer: .offer
+        case .ringing: .ringing
+        case .answer: .answer
+        case .ice: .ice
+        case .connected: .connected
+        case .update: .update
+        case .dtmf: .dtmf
+        case .info: .info
+        case .end: .end
+        case .join, .leave, .auth, .sync, .message, .presence: nil
         }
     }
 }

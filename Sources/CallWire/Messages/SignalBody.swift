@@ -45,7 +45,7 @@ extension SignalMessage {
                 throw .invalid(.data, "must be an object")
             }
         }
-        try self.init(kind, fields: fields, envelope: object, ringTimeout: ringTimeout)
+        try self.init(kind, id: object.signalID(), fields: fields, envelope: object, ringTimeout: ringTimeout)
         if fields.range == object.range {
             relayed = RelayedMembers(
                 of: object,

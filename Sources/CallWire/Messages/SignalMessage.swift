@@ -34,34 +34,39 @@ public struct SignalMessage: Sendable {
 
     /// Reads a signal of a known kind from the members of an object.
     ///
+    /// `id`: The `id` of the envelope.
     /// `fields`: The object with the kind's own fields.
     /// `envelope`: The object with id, callId, to, room and epoch; in a WebSocket frame it is the same object as
     /// `fields`.
     /// `ringTimeout`: The ring time of an offer that names none.
     public init(
         _ kind: SignalKind,
-        fields: JSONObject,
-        envelope: JSONObject,
+        id: SignalID?,
+        fields: borrowing JSONObject,
+        envelope: borrowing JSONObject,
         ringTimeout: Moment.Duration
     ) throws(WireError) {
-        id = try envelope.signalID()
-        callID = try envelope.callID()
-        to = try envelope.user(.to)
-        room = try envelope.text(.room)
-        epoch = try envelope.epoch()
+        // The stored properties are set at the end, all together. Otherwise a copy of the whole message would be made
+        // and destroyed again.
+        let callID = try envelope.callID()
+        let to = try envelope.user(.to)
+        let room = try envelope.text(.room)
+        var epoch = try envelope.epoch()
         if epoch == nil { epoch = try fields.epoch() }
-        from = try envelope.range == fields.range ? nil : envelope.user(.from)
-        device = try envelope.device(.deviceId)
+        let from = envelope.range == fields.range ? nil : try envelope.user(.from)
+        let device = try envelope.device(.deviceId)
+        var displayName: String?
+        let content: Signal.Content
         var left = Self.serverMembers
         switch kind {
         case .offer:
             let sdp = try fields.description()
-            let hasVideo = try fields.flag(.hasVideo) ?? SDP.offersVideo(sdp)
+            let hasVideo = try fields.flag(.hasVideo) ?? sdp.offersVideo
             let seconds = try fields.seconds(.ringTimeout, in: WireLimits.ringSeconds)
             displayName = try fields.text(.displayName)?.cut(to: WireLimits.displayNameCharacters).unlessBlank
             content = .offer(
                 Offer(
-                    digest: SDP.digest(sdp),
+                    digest: sdp.digest,
                     hasVideo: hasVideo,
                     ringTimeout: seconds.map { .seconds($0) } ?? ringTimeout,
                     namesCallee: to != nil,
@@ -70,7 +75,7 @@ public struct SignalMessage: Sendable {
             )
             left.formUnion([.hasVideo, .displayName, .begin])
         case .ringing: content = .ringing
-        case .answer: content = .answer(digest: SDP.digest(try fields.description()))
+        case .answer: content = .answer(digest: try fields.description().digest)
         case .ice:
             try fields.checkCandidate()
             content = .ice
@@ -93,7 +98,16 @@ public struct SignalMessage: Sendable {
             content = .end(try fields.text(.reason).flatMap { EndReason(rawValue: $0) })
             left.insert(.reason)
         }
-        relayed = RelayedMembers(of: fields, but: left)
+        self.content = content
+        self.id = id
+        self.callID = callID
+        self.to = to
+        self.room = room
+        self.epoch = epoch
+        self.from = from
+        self.device = device
+        self.displayName = displayName
+        relayed = RelayedMembers(of: copy fields, but: left)
     }
 
     /// The signal in the form that the call core handles.
@@ -101,21 +115,24 @@ public struct SignalMessage: Sendable {
 }
 
 extension JSONObject {
-    /// Returns the session description, decoded and checked.
-    fileprivate func description() throws(WireError) -> [UInt8] {
+    /// Returns the parts of the session description that a server reads; the description is checked.
+    fileprivate func description() throws(WireError) -> SessionDescription {
         guard let member = self[.sdp] else { throw .invalid(.sdp, "missing") }
-        guard case .string(let isPlain) = member.kind else { throw .invalid(.sdp, "must be a string") }
-        let inner = bytes[member.value.lowerBound + 1..<member.value.upperBound - 1]
-        guard let text = isPlain ? Array(inner) : JSONText.decoded(inner) else {
+        guard case .string = member.kind else { throw .invalid(.sdp, "must be a string") }
+        let inner = member.value.lowerBound + 1..<member.value.upperBound - 1
+        guard
+            let description = SessionDescription(written: bytes.span.extracting(inner))
+                ?? JSONText.decoded(bytes[inner]).map({ SessionDescription($0) })
+        else {
             throw .invalid(.sdp, "must be valid Unicode")
         }
-        guard text.count <= WireLimits.sdpBytes else {
+        guard description.byteCount <= WireLimits.sdpBytes else {
             throw WireError(.tooLarge, "sdp: at most \(WireLimits.sdpBytes) bytes", field: Field.sdp.name)
         }
-        guard SDP.isPlausible(text) else {
+        guard description.isPlausible else {
             throw WireError(.invalidSDP, "sdp: must begin with the line v=0", field: Field.sdp.name)
         }
-        return text
+        return description
     }
 
     fileprivate func checkCandidate() throws(WireError) {

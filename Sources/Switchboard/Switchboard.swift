@@ -134,7 +134,7 @@ public struct Switchboard: ~Copyable {
         // Stored calls come oldest first, so a callId leads to the newest call that uses it.
         calls.insert(call)
         calls.recordFirstOffer(of: call)
-        if call.session.isLive {
+        if call.isLive {
             note(call, .restarted)
             if let node = policy.nodeAddress { note(call, .takenOver(node: node)) }
         }

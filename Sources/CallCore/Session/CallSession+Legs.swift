@@ -3,7 +3,7 @@ extension CallSession {
     ///
     /// If the caller's device is known by its token alone (`t-…`), nothing shows which of the user's connections belong
     /// to that device. Then every connection of the user without a device id (`c-…`) counts as the caller's device.
-    @inlinable
+    @inlinable @inline(__always)
     public func isCaller(_ device: DeviceIdentity) -> Bool {
         callerDevice.isSame(as: device) || (callerDevice.isUnnamed && device.isOfConnection)
     }

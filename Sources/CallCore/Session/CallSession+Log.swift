@@ -120,7 +120,7 @@ extension CallSession {
     ///
     /// If another device of the callee answered, a device sees only that the call ended for it, and nothing of the
     /// answered call.
-    @inlinable
+    @inlinable @inline(__always)
     public func sees(_ entry: LogEntry, side: Side, device: DeviceIdentity) -> Bool {
         switch (entry.audience, side) {
         case (.nobody, _): false

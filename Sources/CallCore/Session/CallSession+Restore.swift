@@ -115,14 +115,15 @@ extension CallSession {
         guard kept.key.pair.contains(kept.caller), let first = kept.legs.first, first.side == .caller else {
             return nil
         }
-        number = kept.number
-        key = kept.key
-        epoch = kept.epoch
-        caller = kept.caller
-        callee = kept.key.pair.other(than: kept.caller)
+        identity = CallIdentity(
+            number: kept.number,
+            key: kept.key,
+            epoch: kept.epoch,
+            caller: kept.caller,
+            isHidden: kept.isHidden
+        )
         self.grace = grace
         startedAt = kept.startedAt
-        isHidden = kept.isHidden
         legs = kept.legs
         hasVideo = kept.hasVideo
         ringUntil = kept.ringUntil

@@ -51,23 +51,12 @@ public struct CallSession: Equatable, Sendable {
         }
     }
 
-    /// The number of the call, unique over all calls.
-    public let number: CallNumber
-    /// The callId and the two users.
-    public let key: CallKey
-    /// The call's epoch: the number, from 1, that tells apart the calls with the same callId and users.
-    public let epoch: UInt32
-    /// The user who calls.
-    public let caller: UserID
-    /// The user who is called.
-    public let callee: UserID
+    /// The facts that never change.
+    public let identity: CallIdentity
     /// The time for which a side may be gone once the call is answered.
     public let grace: Moment.Duration
     /// The time at which the call began.
     public let startedAt: Moment
-    /// Whether the call is hidden from the callee, who blocks the caller, has set do-not-disturb, or has a live call of
-    /// that callId with another user.
-    public let isHidden: Bool
 
     /// The phase of the call.
     public internal(set) var phase: Phase
@@ -132,20 +121,28 @@ public struct CallSession: Equatable, Sendable {
         at now: Moment
     ) {
         precondition(key.pair.contains(caller), "a call is begun by one of its two users")
-        self.number = number
-        self.key = key
-        self.epoch = epoch
-        self.caller = caller
-        self.callee = key.pair.other(than: caller)
+        identity = CallIdentity(number: number, key: key, epoch: epoch, caller: caller, isHidden: isHidden)
         self.grace = grace
         self.startedAt = now
-        self.isHidden = isHidden
         self.hasVideo = offer.hasVideo
         self.ringUntil = now + offer.ringTimeout
         self.phase = .ringing(until: now + offer.ringTimeout)
         self.legs = [Leg(device: device, side: .caller, phase: .answered)]
         self.nextSeq = firstSeq
     }
+
+    /// The number of the call, unique over all calls.
+    public var number: CallNumber { identity.number }
+    /// The callId and the two users.
+    public var key: CallKey { identity.key }
+    /// The call's epoch (``CallIdentity/epoch``).
+    public var epoch: UInt32 { identity.epoch }
+    /// The user who calls.
+    public var caller: UserID { identity.caller }
+    /// The user who is called.
+    public var callee: UserID { identity.callee }
+    /// Whether the call is hidden from the callee (``CallIdentity/isHidden``).
+    @inlinable public var isHidden: Bool { identity.isHidden }
 
     /// The time at which ``Input/deadlineReached`` is due; `nil` while there is no deadline.
     public var deadline: Moment? {
@@ -201,10 +198,7 @@ public struct CallSession: Equatable, Sendable {
     public var lastSeq: UInt64 { log.last?.seq ?? 0 }
 
     /// Returns the side that `user` is on; `nil` for all other users, and for a callee from whom the call is hidden.
-    public func side(of user: UserID) -> Side? {
-        if user == caller { return .caller }
-        return user == callee && !isHidden ? .callee : nil
-    }
+    public func side(of user: UserID) -> Side? { identity.side(of: user) }
 
     /// Handles one input and appends the resulting actions to `outputs`, in order.
     public mutating func handle(_ input: Input, at now: Moment, into outputs: inout [Output]) {

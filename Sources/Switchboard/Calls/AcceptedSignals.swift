@@ -93,7 +93,7 @@ extension Switchboard {
         guard let id = message.id, let callID = message.callID else { return nil }
         for call in calls.everything(named: callID, of: source.user) where peer.map(call.key.pair.contains) ?? true {
             guard !call.acceptedSignals.isEmpty else { continue }
-            let side: Side = call.session.caller == source.user ? .caller : .callee
+            let side: Side = call.caller == source.user ? .caller : .callee
             let actingDevice =
                 source.device.isUnnamed ? call.session.actingDevice(for: source.device, on: side) : source.device
             for device in source.device == actingDevice ? [actingDevice] : [source.device, actingDevice] {
@@ -127,7 +127,7 @@ extension Switchboard {
                 user: call.user(on: side),
                 device: device,
                 id: id,
-                epoch: call.session.epoch,
+                epoch: call.epoch,
                 seq: seq,
                 at: turn.now
             )

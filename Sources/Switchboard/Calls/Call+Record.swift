@@ -54,11 +54,6 @@ extension Call {
         frames = stored.entries.map { Frame($0.object).bytes }
         countedEntries = frames.count
     }
-
-    /// Returns the stored record of a log entry.
-    func entryRecord(at index: Int) -> EntryRecord {
-        EntryRecord(session.log[index], object: frames[index][Frame.headroom...])
-    }
 }
 
 extension DevicePush {

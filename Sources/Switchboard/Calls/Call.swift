@@ -3,8 +3,15 @@ import CallPorts
 import CallWire
 
 /// A call in the switchboard: the state machine that decides, with its frames, pushes and timers.
+///
+/// Swift checks at run time that no two accesses to a class's property overlap, and copies a value before it calls one
+/// of the value's methods. So the facts that every signal needs are not read from ``session``: ``identity`` never
+/// changes, and ``isLive`` is a mere flag.
 final class Call {
-    var session: CallSession
+    private(set) var session: CallSession
+    let identity: CallIdentity
+    /// Whether the call has not ended.
+    private(set) var isLive: Bool
     /// The room as the caller named it.
     let room: String
     /// The JSON members by which every frame of the call names its log.
@@ -61,6 +68,8 @@ final class Call {
         isWaiting: Bool
     ) {
         self.session = session
+        identity = session.identity
+        isLive = session.isLive
         self.room = room
         encodedLogIdentity = EncodedLogIdentity(LogIdentity(callID: session.key.id, room: room, epoch: session.epoch))
         self.displayName = displayName
@@ -69,8 +78,25 @@ final class Call {
         self.isWaiting = isWaiting
     }
 
-    var number: CallNumber { session.number }
-    var key: CallKey { session.key }
+    var number: CallNumber { identity.number }
+    var key: CallKey { identity.key }
+    var epoch: UInt32 { identity.epoch }
+    var caller: UserID { identity.caller }
+    var callee: UserID { identity.callee }
+
+    /// Hands one input to the session, and appends the session's outputs to `outputs`.
+    func handle(_ input: CallSession.Input, at now: Moment, into outputs: inout [CallSession.Output]) {
+        session.handle(input, at: now, into: &outputs)
+        isLive = session.isLive
+    }
+
+    /// Begins the session with its first offer (`CallSession.begin`).
+    func begin(
+        with signal: Signal,
+        reachesCallee: Bool,
+        at now: Moment,
+        into outputs: inout [CallSession.Output]
+    ) { session.begin(with: signal, reachesCallee: reachesCallee, at: now, into: &outputs) }
 
     /// Whether the newest offer has come, but not by `transport`.
     ///
@@ -80,7 +106,7 @@ final class Call {
     }
 
     /// The name of the call's log: callId, room and epoch.
-    var logIdentity: LogIdentity { LogIdentity(callID: key.id, room: room, epoch: session.epoch) }
+    var logIdentity: LogIdentity { LogIdentity(callID: key.id, room: room, epoch: epoch) }
 
     /// When the call ended; `nil` while it is live.
     var endedAt: Moment? {
@@ -99,7 +125,10 @@ final class Call {
         return next
     }
 
-    func user(on side: Side) -> UserID { side == .caller ? session.caller : session.callee }
+    func user(on side: Side) -> UserID { identity.user(on: side) }
+
+    /// Returns the side that a user is on; `nil` for all other users, and for a callee from whom the call is hidden.
+    func side(of user: UserID) -> Side? { identity.side(of: user) }
 
     /// Returns the position of a log entry.
     func position(of entry: LogEntry) -> LogPosition {

@@ -19,7 +19,7 @@ enum CallResolution {
     /// If so, a signal under the callId may mean a call of these two users, although `call` is live.
     static func mayName(_ id: CallID, _ user: UserID, otherThan call: Call) -> Bool {
         guard id.text.hasPrefix(user.text + "-") || id.text.hasSuffix("-" + user.text) else { return false }
-        return !isMadeOf(id, call.session.caller, call.session.callee)
+        return !isMadeOf(id, call.caller, call.callee)
     }
 
     private static func isPairName(_ text: String, _ a: UserID, _ b: UserID) -> Bool {
@@ -43,12 +43,12 @@ enum CallResolution {
         let known = calls.everything(named: id, of: callee)
         guard !known.isEmpty else { return false }
         let others = known.filter {
-            $0.session.isLive && !$0.key.pair.contains(caller) && $0.session.side(of: callee) != nil
+            $0.isLive && !$0.key.pair.contains(caller) && $0.side(of: callee) != nil
         }
         guard isMadeOf(id, caller, callee) else { return !others.isEmpty }
         // Because `.` stands for `@` or `+`, one callId can name two pairs of users. The callId then belongs to the
         // pair that has a live call under it.
-        return others.contains { isMadeOf(id, $0.session.caller, $0.session.callee) }
+        return others.contains { isMadeOf(id, $0.caller, $0.callee) }
     }
 
     /// Returns the call that is meant among the calls of one callId.
@@ -56,20 +56,20 @@ enum CallResolution {
     /// The order of preference is: the oldest live call of the two users whom the callId names; the newest call of
     /// these two users; the oldest live call that the device is in; the user's oldest live call; the newest call.
     static func meant(by user: UserID, _ device: DeviceIdentity?, among calls: [Call]) -> Call? {
-        let own = calls.filter { isMadeOf($0.key.id, $0.session.caller, $0.session.callee) }
-        if let named = own.filter(\.session.isLive).min(by: { $0.number < $1.number })
+        let own = calls.filter { isMadeOf($0.key.id, $0.caller, $0.callee) }
+        if let named = own.filter(\.isLive).min(by: { $0.number < $1.number })
             ?? own.max(by: { $0.number < $1.number })
         {
             return named
         }
-        let live = calls.filter { $0.session.isLive }.sorted { $0.number < $1.number }
+        let live = calls.filter { $0.isLive }.sorted { $0.number < $1.number }
         if live.count > 1, let device, let part = live.first(where: { isIn($0, user, device) }) { return part }
         return live.first ?? calls.max { $0.number < $1.number }
     }
 
     /// Whether a device is in a call: the device began or answered the call.
     static func isIn(_ call: Call, _ user: UserID, _ device: DeviceIdentity) -> Bool {
-        switch call.session.side(of: user) {
+        switch call.side(of: user) {
         case .caller: call.session.isCaller(device)
         case .callee: call.session.answeringDevice?.isSame(as: device) ?? false
         case nil: false
@@ -92,12 +92,12 @@ enum CallResolution {
         if let name, let taker = calls.first(where: { hasAccepted(name, from: device, of: user, in: $0) }) {
             return taker
         }
-        guard let meant = meant(by: user, device, among: calls), meant.session.isLive,
-            meant.session.side(of: user) == .callee, !isIn(meant, user, device),
-            !isMadeOf(meant.key.id, meant.session.caller, meant.session.callee)
+        guard let meant = meant(by: user, device, among: calls), meant.isLive,
+            meant.side(of: user) == .callee, !isIn(meant, user, device),
+            !isMadeOf(meant.key.id, meant.caller, meant.callee)
         else { return Self.meant(by: user, device, among: calls) }
         let earlier = calls.filter { $0.number < meant.number }.max { $0.number < $1.number }
-        guard let earlier, let endedAt = earlier.endedAt, let side = earlier.session.side(of: user) else {
+        guard let earlier, let endedAt = earlier.endedAt, let side = earlier.side(of: user) else {
             return meant
         }
         if now < endedAt + SwitchboardLimits.lateSignalsFor { return earlier }
@@ -112,7 +112,7 @@ enum CallResolution {
         of user: UserID,
         in call: Call
     ) -> Bool {
-        guard let side = call.session.side(of: user) else { return false }
+        guard let side = call.side(of: user) else { return false }
         return call.session.hasAccepted(name, from: device, on: side)
     }
 }

@@ -55,8 +55,9 @@ enum CallRouter {
     /// `found`: The newest call that the offer may concern, live or ended; it may be hidden from the sender.
     static func decide(_ incoming: IncomingOffer, about found: Call?, at now: Moment) -> Decision {
         let source = incoming.source
-        let side = found?.session.side(of: source.user)
-        if let session = found?.session, let side {
+        let side = found?.side(of: source.user)
+        if let found, let side {
+            let session = found.session
             let isRepeat = incoming.id.map { session.hasAccepted($0, from: source.device, on: side) } ?? false
             if isRepeat || !session.isReplaced(by: incoming.meant, from: side, source.device) {
                 let meaning = session.meaning(
@@ -64,7 +65,7 @@ enum CallRouter {
                     id: incoming.id,
                     epoch: incoming.epoch,
                     from: side,
-                    source.actingDevice(in: session, on: side)
+                    source.actingDevice(in: found, on: side)
                 )
                 return .inCall(meaning)
             }
@@ -75,8 +76,8 @@ enum CallRouter {
         if let epoch = incoming.epoch {
             // A call of an epoch that the server does not know was lost in a crash. After this refusal, the caller
             // begins the call again.
-            guard let found, epoch <= found.session.epoch else { return .refused(Switchboard.unknownCall) }
-            guard epoch == found.session.epoch, found.session.isLive, side != nil else {
+            guard let found, epoch <= found.epoch else { return .refused(Switchboard.unknownCall) }
+            guard epoch == found.epoch, found.isLive, side != nil else {
                 return .refused(WireError(.callEnded, "epoch: has ended", field: Field.epoch.name))
             }
         }
@@ -86,7 +87,7 @@ enum CallRouter {
         {
             return .lateCopy(seq: seq)
         }
-        let live = found.flatMap { $0.session.isLive ? $0 : nil }
+        let live = found.flatMap { $0.isLive ? $0 : nil }
         // The callId of an ended call does not determine the peer: the callId may be used again with another user.
         guard let callee = incoming.named ?? incoming.peerInCallID ?? live?.key.pair.other(than: source.user) else {
             return .refused(.invalid(.to, "missing; give to or room"))

@@ -108,20 +108,20 @@ struct CallTable: ~Copyable {
 
     /// Returns the newest live call of a user with a peer; a call that is hidden from the user is not found.
     func live(of user: UserID, with peer: UserID) -> Call? {
-        live(of: user).last { $0.key.pair.contains(peer) && $0.session.side(of: user) != nil }
+        live(of: user).last { $0.key.pair.contains(peer) && $0.side(of: user) != nil }
     }
 
     /// Returns the calls that ring a user now.
     func ringing(_ user: UserID) -> [Call] {
         live(of: user).filter { call in
             guard case .ringing = call.session.phase else { return false }
-            return call.session.callee == user && call.hidden == nil
+            return call.callee == user && call.hidden == nil
         }
     }
 
     /// Visits every live call, in no defined order.
     func forEachLive(_ body: (Call) -> Void) {
-        for call in byNumber.values where call.session.isLive { body(call) }
+        for call in byNumber.values where call.isLive { body(call) }
     }
 
     /// Returns the key of the offer that began a call.
@@ -129,7 +129,7 @@ struct CallTable: ~Copyable {
         guard case .signal(.offer, .caller, let device, let id?, _)? = call.session.log.first?.content else {
             return nil
         }
-        return OfferKey(user: call.session.caller, device: device.id, id: id)
+        return OfferKey(user: call.caller, device: device.id, id: id)
     }
 
     /// Records the offer that began a call, once the call's log contains it.
@@ -146,11 +146,11 @@ struct CallTable: ~Copyable {
     mutating func insert(_ call: Call) {
         byNumber[call.number] = call
         byKey[call.key] = call
-        for user in Set([call.session.caller, call.session.callee]) {
+        for user in Set([call.caller, call.callee]) {
             list(call, for: user)
-            if call.session.isLive { live[user, default: []].append(call) }
+            if call.isLive { live[user, default: []].append(call) }
         }
-        if call.session.isLive { liveCount += 1 }
+        if call.isLive { liveCount += 1 }
     }
 
     /// Makes a call findable by its callId for a user; the call replaces the earlier call of the same two users.
@@ -185,18 +185,18 @@ struct CallTable: ~Copyable {
 
     /// Whether at least one of its two users can find a call by its callId.
     private func isListed(_ call: Call) -> Bool {
-        [call.session.caller, call.session.callee].contains { user in
+        [call.caller, call.callee].contains { user in
             named[CallIDKey(user: user, id: call.key.id)]?.contains { $0 === call } ?? false
         }
     }
 
     /// Whether a call is still listed among its users' live calls.
-    func isListedLive(_ call: Call) -> Bool { live[call.session.caller]?.contains { $0 === call } ?? false }
+    func isListedLive(_ call: Call) -> Bool { live[call.caller]?.contains { $0 === call } ?? false }
 
     /// Records that a call has ended.
     mutating func ended(_ call: Call) {
         guard isListedLive(call) else { return }
-        for user in Set([call.session.caller, call.session.callee]) {
+        for user in Set([call.caller, call.callee]) {
             live[user]?.removeAll { $0 === call }
             if live[user]?.isEmpty == true { live[user] = nil }
         }
@@ -210,7 +210,7 @@ struct CallTable: ~Copyable {
         if let name = offerName(of: call), offers[name] == call.number { offers[name] = nil }
         // A newer epoch may have taken the callId.
         if byKey[call.key] === call { byKey[call.key] = nil }
-        for user in Set([call.session.caller, call.session.callee]) {
+        for user in Set([call.caller, call.callee]) {
             let name = CallIDKey(user: user, id: call.key.id)
             named[name]?.removeAll { $0 === call }
             if named[name]?.isEmpty == true { named[name] = nil }
@@ -253,7 +253,7 @@ struct CallTable: ~Copyable {
         if isNewest, byKey[call.key] == nil {
             insert(call)
         } else if isNamed {
-            for user in Set([call.session.caller, call.session.callee]) { listAgain(call, for: user) }
+            for user in Set([call.caller, call.callee]) { listAgain(call, for: user) }
         }
     }
 
@@ -263,6 +263,6 @@ struct CallTable: ~Copyable {
     }
 
     private static func visible(_ call: Call, to user: UserID) -> Call? {
-        call.session.side(of: user) == nil ? nil : call
+        call.side(of: user) == nil ? nil : call
     }
 }

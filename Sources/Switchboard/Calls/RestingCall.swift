@@ -25,7 +25,7 @@ struct RestingCall {
         events = UInt16(clamping: call.timeline.count)
         let id = call.key.id
         keyHashes = (
-            RestingCalls.name(id, of: call.session.caller), RestingCalls.name(id, of: call.session.callee), offer ?? 0
+            RestingCalls.name(id, of: call.caller), RestingCalls.name(id, of: call.callee), offer ?? 0
         )
     }
 }

@@ -15,7 +15,7 @@ extension Switchboard {
         let id = message.callID ?? makeCallID()
         let key = CallKey(id: id, pair: Pair(source.user, callee))
         let older = calls[key]
-        let epoch = directory.nextEpoch(of: key, after: older?.session.epoch, at: now)
+        let epoch = directory.nextEpoch(of: key, after: older?.epoch, at: now)
         // If a device has not yet been notified of the older call's end, the older call stays in memory without its
         // callId until it can no longer be fetched.
         if let older, !hasWithheldEntries(older), !older.session.legs.contains(where: { $0.phase == .endNotDelivered })
@@ -95,11 +95,11 @@ extension Switchboard {
         var outputs: [CallSession.Output] = []
         // The devices that receive the call on their connection become its legs before its first entry is sent.
         if reachesCallee {
-            for connection in connections.of(call.session.callee) {
-                call.session.handle(.notified(connection.device), at: turn.now, into: &outputs)
+            for connection in connections.of(call.callee) {
+                call.handle(.notified(connection.device), at: turn.now, into: &outputs)
             }
         }
-        call.session.begin(with: message.signal, reachesCallee: reachesCallee, at: turn.now, into: &outputs)
+        call.begin(with: message.signal, reachesCallee: reachesCallee, at: turn.now, into: &outputs)
         let result = perform(outputs, of: call, relaying: message, from: source.user)
         calls.recordFirstOffer(of: call)
         metrics.signals[.offer] += 1
@@ -109,9 +109,9 @@ extension Switchboard {
 
     /// Returns the ringing calls of the callee to the caller.
     private func opposingCalls(of call: Call) -> [Call] {
-        calls.live(of: call.session.callee).filter { other in
+        calls.live(of: call.callee).filter { other in
             guard case .ringing = other.session.phase, other !== call else { return false }
-            return other.session.caller == call.session.callee && other.session.callee == call.session.caller
+            return other.caller == call.callee && other.callee == call.caller
                 && other.hidden == nil
         }
     }

@@ -23,7 +23,7 @@ extension Switchboard {
         // The array is reused, so that a relayed signal allocates nothing here.
         swap(&outputs, &turn.steps)
         if tracesCalls { traceInput(input, of: call) }
-        call.session.handle(input, at: turn.now, into: &outputs)
+        call.handle(input, at: turn.now, into: &outputs)
         let result = perform(outputs, of: call, relaying: message, from: user)
         let isOnlyRelayed = if case .signal(let signal, _, _) = input { Self.movesNoDeadline(signal) } else { false }
         outputs.removeAll(keepingCapacity: true)
@@ -51,8 +51,8 @@ extension Switchboard {
         for output in outputs {
             switch output {
             case .append(let entry):
-                append(entry, to: call, relaying: message, from: user)
-                if let frame = call.frames.last, !withholdIfNeeded(entry, of: call) {
+                let frame = append(entry, to: call, relaying: message, from: user)
+                if !withholdIfNeeded(entry, of: call) {
                     show(entry, as: frame, of: call, notified: &notified)
                 }
             case .acknowledge(let seq, let isNew): result = .acknowledged(seq: seq, isNew: isNew)
@@ -66,12 +66,17 @@ extension Switchboard {
         // From here on, every entry of the log has its frame, so the responses to polls can be built.
         if !call.polls.isEmpty { respondToPolls(of: call) }
         awaitEndConfirmations(of: call, by: notified)
-        if !call.session.isLive { cleanUpEnded(call) }
+        if !call.isLive { cleanUpEnded(call) }
         return result
     }
 
-    private mutating func append(_ entry: LogEntry, to call: Call, relaying message: SignalMessage?, from user: UserID?)
-    {
+    /// Makes the frame of an entry, and stores the entry; returns the frame.
+    private mutating func append(
+        _ entry: LogEntry,
+        to call: Call,
+        relaying message: SignalMessage?,
+        from user: UserID?
+    ) -> [UInt8] {
         let frame: [UInt8]
         switch entry.content {
         case .signal(let kind, let side, let device, let id, _):
@@ -89,12 +94,13 @@ extension Switchboard {
             if change.state == .answered, let answeredAt = call.session.answeredAt {
                 metrics.answerMilliseconds.record((answeredAt - call.session.startedAt).milliseconds)
             }
-            frame = ServerFrame.call(change, callee: call.session.callee, at: call.position(of: entry))
+            frame = ServerFrame.call(change, callee: call.callee, at: call.position(of: entry))
         }
         call.frames.append(frame)
         let isLast = if case .state(let change) = entry.content { change.state == .ended } else { false }
         countStoredEntries(of: call, newest: entry, frame.count, isLast: isLast)
-        commits.append(.entry(call.number, call.entryRecord(at: call.frames.count - 1)))
+        commits.append(.entry(call.number, EntryRecord(entry, object: frame[Frame.headroom...])))
+        return frame
     }
 
     private func offerExtras(
@@ -163,10 +169,10 @@ extension Switchboard {
     private mutating func cleanUpEnded(_ call: Call) {
         guard case .ended(let ending, _) = call.session.phase, calls.isListedLive(call) else { return }
         calls.ended(call)
-        directory.ended(call.key, epoch: call.session.epoch, at: turn.now)
+        directory.ended(call.key, epoch: call.epoch, at: turn.now)
         metrics.callsEnded[ending.reason, default: 0] += 1
         note(call, .ended(ending.reason))
-        turn.out.append(.note(.ended(call.key.id, epoch: call.session.epoch, ending.reason)))
+        turn.out.append(.note(.ended(call.key.id, epoch: call.epoch, ending.reason)))
         for leg in call.session.legs where leg.phase == .endNotDelivered {
             calls.endNotices.insert(call.number, for: call.user(on: leg.side))
         }

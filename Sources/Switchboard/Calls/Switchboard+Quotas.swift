@@ -22,7 +22,7 @@ extension Switchboard {
         let found =
             message.callID.map { calls.find($0, for: user, with: peer, on: device) }
             ?? peer.flatMap { calls.live(of: user, with: $0) }
-        guard let call = found, let side = call.session.side(of: user) else { return false }
+        guard let call = found, let side = call.side(of: user) else { return false }
         let visible = call.session.visibleState(side: side, device: call.session.actingDevice(for: device, on: side))
         return visible.state != .ended
     }
@@ -50,14 +50,14 @@ extension Switchboard {
             }
         }
         call.countedEntries = call.frames.count
-        limits.quotas.spend(bytes.caller, for: call.session.caller, at: moment)
-        limits.quotas.spend(bytes.callee, for: call.session.callee, at: moment)
+        limits.quotas.spend(bytes.caller, for: call.caller, at: moment)
+        limits.quotas.spend(bytes.callee, for: call.callee, at: moment)
     }
 
     /// Counts an event of a call's timeline towards its caller's quota.
     mutating func countStoredEvent(_ bytes: Int, of call: Call) {
         call.uncountedBytes += bytes + SwitchboardLimits.rowBytes
-        if call.uncountedBytes > SwitchboardLimits.largeEntry || !call.session.isLive {
+        if call.uncountedBytes > SwitchboardLimits.largeEntry || !call.isLive {
             countStoredEntries(of: call, at: turn.now)
         }
     }

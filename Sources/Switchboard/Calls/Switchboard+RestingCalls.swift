@@ -39,7 +39,7 @@ extension Switchboard {
 
     /// Whether a connection is still being sent the call's log, or has not yet confirmed the notification of its end.
     private func isBeingSent(_ call: Call) -> Bool {
-        for user in [call.session.caller, call.session.callee] {
+        for user in [call.caller, call.callee] {
             for connection in connections.of(user)
             where connection.replays(call.number)
                 || connection.unconfirmedEnds.contains(where: { $0.call == call.number })
@@ -61,7 +61,7 @@ extension Switchboard {
         guard !calls.resting.isEmpty else { return [] }
         if let found {
             guard peer == nil else { return [] }
-            guard !found.session.isLive || CallResolution.mayName(id, user, otherThan: found) else { return [] }
+            guard !found.isLive || CallResolution.mayName(id, user, otherThan: found) else { return [] }
         }
         return calls.resting.named(RestingCalls.name(id, of: user))
     }
@@ -78,7 +78,7 @@ extension Switchboard {
         _ peer: UserID?,
         besides found: Call?
     ) -> [CallNumber] {
-        guard let found, found.session.isLive else {
+        guard let found, found.isLive else {
             return callsAtRest(id, for: source.user, with: peer, besides: found)
         }
         guard peer == nil else { return [] }

@@ -14,8 +14,8 @@ struct Source {
     /// Returns the device that acts in a call.
     ///
     /// A device with an id acts for itself. A device without an id may act for a device that is in the call.
-    func actingDevice(in session: CallSession, on side: Side) -> DeviceIdentity {
-        device.isUnnamed ? session.actingDevice(for: device, on: side) : device
+    func actingDevice(in call: Call, on side: Side) -> DeviceIdentity {
+        device.isUnnamed ? call.session.actingDevice(for: device, on: side) : device
     }
 
     /// The transport by which a signal comes in: a connection, or a request.
@@ -35,14 +35,16 @@ struct Receipt {
     /// By now a later call may use the callId.
     var accepted: AcceptedSignal?
     /// The epoch of the log that contains the entry.
-    var epoch: UInt32 { accepted?.epoch ?? call.session.epoch }
+    var epoch: UInt32 { accepted?.epoch ?? call.epoch }
 
     /// The end of the call, if the ack must report it; otherwise `nil`.
     ///
     /// The ack reports that the call of an offer lost a glare or found the callee busy.
     var outcome: StateChange? {
         if let accepted { return accepted.reason == .busy ? StateChange(.ended, reason: .busy) : nil }
-        guard case .ended(let ending, _) = call.session.phase, ending.reason == .glare || ending.reason == .busy else {
+        guard !call.isLive, case .ended(let ending, _) = call.session.phase,
+            ending.reason == .glare || ending.reason == .busy
+        else {
             return nil
         }
         return StateChange(.ended, reason: ending.reason, replacedBy: ending.replacedBy)
@@ -100,7 +102,7 @@ extension Switchboard {
         } else {
             return .failure(.invalid(.callId, "missing"))
         }
-        guard let call, let side = call.session.side(of: source.user) else {
+        guard let call, let side = call.side(of: source.user) else {
             return refusal(of: message, from: source, peer)
         }
         return deliverSignal(message, to: call, side, from: source)
@@ -115,7 +117,7 @@ extension Switchboard {
     {
         guard let id = message.callID, let peer, let hidden = calls[CallKey(id: id, pair: Pair(source.user, peer))]
         else { return .failure(Self.unknownCall) }
-        guard let epoch = message.epoch, epoch < hidden.session.epoch else { return .failure(Self.unknownCall) }
+        guard let epoch = message.epoch, epoch < hidden.epoch else { return .failure(Self.unknownCall) }
         return .failure(.callEnded)
     }
 
@@ -133,7 +135,7 @@ extension Switchboard {
         {
             return .success(Receipt(call: call, seq: 0))
         }
-        let device = source.actingDevice(in: call.session, on: side)
+        let device = source.actingDevice(in: call, on: side)
         let signal = message.signal
         if mayRefuseSignals, let refusal = backlogRefusal(of: signal, for: call, from: side, device) {
             return .failure(refusal)
@@ -162,7 +164,7 @@ extension Switchboard {
             message.callID.map { id in
                 named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? call(ofOffer: id, from: source)
             } ?? begun(by: message, from: source, named)
-        if found?.session.isLive != true, mustAwait(callsAtRest(message, from: source, named, besides: found)) {
+        if found?.isLive != true, mustAwait(callsAtRest(message, from: source, named, besides: found)) {
             return .failure(Self.unknownCall)
         }
         if let receipt = receipt(ofAccepted: message, from: source, named) { return .success(receipt) }
@@ -177,7 +179,7 @@ extension Switchboard {
         switch CallRouter.decide(incoming, about: found, at: turn.now) {
         case .refused(let error): return .failure(error)
         case .inCall(let meaning):
-            guard let found, let side = found.session.side(of: source.user) else { return .failure(Self.unknownCall) }
+            guard let found, let side = found.side(of: source.user) else { return .failure(Self.unknownCall) }
             trace(found, .offer(meaning.word))
             return deliverSignal(message, to: found, side, from: source)
         case .lateCopy(let seq):
@@ -186,14 +188,14 @@ extension Switchboard {
             found.offerTransports.insert(source.transport)
             return .success(Receipt(call: found, seq: seq))
         case .first(let callee), .replacement(let callee):
-            let meaning: OfferMeaning = found?.session.isLive == true ? .replacement : .first
+            let meaning: OfferMeaning = found?.isLive == true ? .replacement : .first
             trace(from: .calls, .begins(message.callID, meaning, from: source.user, to: callee))
             let keys = RingLimits.Keys(from: source.user, to: callee)
             if let refusal = ringRefusal(of: source.user, to: callee, keys) { return .failure(refusal) }
             guard limits.calls.take(source.user, at: turn.now) else {
                 return .failure(WireError(.rateLimited, "at most \(policy.callsPerMinute) new calls a minute"))
             }
-            if let found, found.session.isLive { process(found, .replaced) }
+            if let found, found.isLive { process(found, .replaced) }
             return .success(begin(offer, message, from: source, to: callee, keys))
         }
     }

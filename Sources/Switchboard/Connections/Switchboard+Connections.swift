@@ -246,7 +246,7 @@ extension Switchboard {
         connections.watchNobody(connection)
         clearBacklogged(connection)
         for call in calls.live(of: connection.user) {
-            guard let side = call.session.side(of: connection.user) else { continue }
+            guard let side = call.side(of: connection.user) else { continue }
             if connection.isNamed { renameDevice(connection.device, as: connection.device, in: call, side) }
             if !isPresent(connection.device, of: connection.user, in: call) {
                 process(call, .gone(connection.device, side))

@@ -29,7 +29,7 @@ extension Switchboard {
         var inCall: DeviceIdentity?
         for call in calls.live(of: principal.user) {
             let device =
-                call.session.side(of: principal.user) == .caller
+                call.side(of: principal.user) == .caller
                 ? call.session.callerDevice : call.session.answeringDevice
             guard let device, device.isUnnamed, device != inCall else { continue }
             if inCall != nil { return own }

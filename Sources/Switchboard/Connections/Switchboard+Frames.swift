@@ -133,7 +133,7 @@ extension Switchboard {
         guard !old.isUnnamed, old.fingerprint != principal.fingerprint else { return }
         connection.device = DeviceIdentity(id: old.id, fingerprint: principal.fingerprint)
         for call in calls.live(of: connection.user) {
-            guard let side = call.session.side(of: connection.user) else { continue }
+            guard let side = call.side(of: connection.user) else { continue }
             renameDevice(old, as: connection.device, in: call, side)
             process(call, .seen(connection.device, side))
         }

@@ -128,7 +128,7 @@ extension Switchboard {
         var receivers = connections.watchers(of: user).filter { maySeePresence(of: user, $0.user) }
         for call in calls.live(of: user) {
             let peer = call.key.pair.other(than: user)
-            guard peer != user, call.session.side(of: peer) != nil else { continue }
+            guard peer != user, call.side(of: peer) != nil else { continue }
             // Clients of `/ws` receive presence only for the users that they watch.
             for connection in connections.of(peer) where connection.isStateless {
                 if !receivers.contains(where: { $0 === connection }) { receivers.append(connection) }

@@ -39,7 +39,7 @@ extension Switchboard {
         let live = calls.live(of: connection.user)
         // An answered call comes before those that only ring.
         for call in live.filter({ $0.session.answeredAt != nil }) + live.filter({ $0.session.answeredAt == nil }) {
-            guard let side = call.session.side(of: connection.user) else { continue }
+            guard let side = call.side(of: connection.user) else { continue }
             process(call, .seen(connection.device, side))
             if side == .callee { process(call, .notified(connection.device)) }
             let place = call.session.answeredAt == nil ? nil : seen?[call.logIdentity]
@@ -88,7 +88,7 @@ extension Switchboard {
     ///
     /// Does nothing while entries of the call are withheld; their release calls this function again.
     mutating func sendEndNotice(of call: Call, to connection: Connection) {
-        guard let side = call.session.side(of: connection.user), !hasWithheldEntries(call),
+        guard let side = call.side(of: connection.user), !hasWithheldEntries(call),
             call.session.hasUndeliveredEnd(to: connection.device, side: side),
             !connection.unconfirmedEnds.contains(where: { $0.call == call.number })
         else { return }
@@ -110,10 +110,10 @@ extension Switchboard {
         for callID in cursors.keys.sorted() {
             guard let cursor = cursors[callID],
                 let call = calls.find(callID, for: connection.user, on: connection.device),
-                let side = call.session.side(of: connection.user)
+                let side = call.side(of: connection.user)
             else { continue }
             // A cursor in the log of another epoch is meaningless in this log.
-            let isCurrent = cursor.epoch == nil || cursor.epoch == call.session.epoch
+            let isCurrent = cursor.epoch == nil || cursor.epoch == call.epoch
             enqueue(call, side, after: isCurrent ? cursor.seq : 0, isOpening: false, for: connection)
         }
         if let id {
@@ -153,7 +153,7 @@ extension Switchboard {
                     continue
                 }
                 // A call that has ended meanwhile need not ring.
-                let isOver = isOpening && !call.session.isLive
+                let isOver = isOpening && !call.isLive
                 if !isOver, let index = nextShown(of: call, to: connection, side, from: place) {
                     connection.replays[0] = .log(number, side, from: index + 1, isOpening: isOpening)
                     metrics.delivered += 1

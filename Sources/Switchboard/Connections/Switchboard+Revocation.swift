@@ -16,7 +16,7 @@ extension Switchboard {
         guard let before = directory.revocation(of: principal.user) else { return false }
         guard let scope = principal.scope else { return principal.isRevoked(upTo: before) }
         let call = calls[CallKey(id: scope.call, pair: Pair(principal.user, scope.peer))]
-        return call.map { $0.session.epoch == scope.epoch && $0.session.startedAt <= before } ?? false
+        return call.map { $0.epoch == scope.epoch && $0.session.startedAt <= before } ?? false
     }
 
     /// Changes the date of each revocation that is dated in the future, by more than the leeway for clocks, to the

@@ -57,7 +57,7 @@ extension Switchboard {
             takeBackPushes(to: device.id, of: user, onlyNotices: true)
         }
         for call in calls.live(of: user) {
-            guard let side = call.session.side(of: user) else { continue }
+            guard let side = call.side(of: user) else { continue }
             note(call, .tokensRevoked(side))
             if side == .callee { stopWaking(call) }
         }

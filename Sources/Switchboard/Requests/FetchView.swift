@@ -17,7 +17,7 @@ enum FetchView {
                 from: call.user(on: side),
                 device: device.id,
                 id: id,
-                epoch: call.session.epoch,
+                epoch: call.epoch,
                 seq: entry.seq,
                 at: entry.at
             )

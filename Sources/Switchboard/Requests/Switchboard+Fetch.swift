@@ -12,7 +12,7 @@ extension Switchboard {
             park(.request(id, principal, .fetch(callID, fetch)), until: atRest)
             return
         }
-        guard let call = found, let side = call.session.side(of: principal.user) else {
+        guard let call = found, let side = call.side(of: principal.user) else {
             refuseFetch(as: id)
             return
         }

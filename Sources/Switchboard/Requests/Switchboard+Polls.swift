@@ -8,7 +8,7 @@ extension Switchboard {
     /// Responds to the long polls of a call for which there is a new entry.
     mutating func respondToPolls(of call: Call) {
         for id in call.polls {
-            guard let poll = polls[id], let side = call.session.side(of: poll.principal.user) else { continue }
+            guard let poll = polls[id], let side = call.side(of: poll.principal.user) else { continue }
             if hasNewEntries(for: poll, of: call, side) { completePoll(poll, as: id) }
         }
     }
@@ -25,7 +25,7 @@ extension Switchboard {
 
     private func since(_ poll: LongPolls.PendingFetch, _ call: Call) -> UInt64 {
         guard let since = poll.fetch.since else { return 0 }
-        return since.epoch == nil || since.epoch == call.session.epoch ? since.seq : 0
+        return since.epoch == nil || since.epoch == call.epoch ? since.seq : 0
     }
 
     private mutating func completePoll(_ poll: LongPolls.PendingFetch, as id: RequestID) {
@@ -37,7 +37,7 @@ extension Switchboard {
     private mutating func detachPoll(_ poll: LongPolls.PendingFetch, _ id: RequestID) {
         guard let call = calls[poll.call] else { return }
         call.polls.removeAll { $0 == id }
-        guard let side = call.session.side(of: poll.principal.user) else { return }
+        guard let side = call.side(of: poll.principal.user) else { return }
         if !isPresent(poll.device, of: poll.principal.user, in: call) { process(call, .gone(poll.device, side)) }
     }
 
@@ -46,7 +46,7 @@ extension Switchboard {
     /// As on connections, relayed signals are shown before they are durable. But if the call withholds entries, the response
     /// waits until they are durable.
     mutating func respond(_ poll: LongPolls.PendingFetch, as id: RequestID) {
-        guard let call = calls[poll.call], let side = call.session.side(of: poll.principal.user) else {
+        guard let call = calls[poll.call], let side = call.side(of: poll.principal.user) else {
             refuse(id, Self.unknownCall)
             return
         }
@@ -101,7 +101,7 @@ extension Switchboard {
 
     /// Whether a device has a connection, or a long poll under way for a call.
     func isPresent(_ device: DeviceIdentity, of user: UserID, in call: Call) -> Bool {
-        let isCaller = user == call.session.caller && call.session.isCaller(device)
+        let isCaller = user == call.caller && call.session.isCaller(device)
         func isSameParticipant(_ other: DeviceIdentity) -> Bool {
             isCaller ? call.session.isCaller(other) : other.isSame(as: device)
         }
@@ -115,7 +115,7 @@ extension Switchboard {
     ///
     /// A device without a connection or a long poll is gone again after the request.
     mutating func notePresence(of device: DeviceIdentity, of user: UserID, in call: Call) {
-        guard let side = call.session.side(of: user) else { return }
+        guard let side = call.side(of: user) else { return }
         process(call, .seen(device, side))
         if !isPresent(device, of: user, in: call) { process(call, .gone(device, side)) }
     }

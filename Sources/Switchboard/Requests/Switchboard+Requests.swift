@@ -47,7 +47,7 @@ extension Switchboard {
             let atRest = callsAtRest(callID, for: principal.user, with: peer, besides: call)
             if !atRest.isEmpty {
                 park(.request(id, principal, request), until: atRest)
-            } else if let call, epoch ?? call.session.epoch == call.session.epoch {
+            } else if let call, epoch ?? call.epoch == call.epoch {
                 sendWhenDurable(.reply(id, Reply(body: CallView.details(call.record, for: principal))))
             } else {
                 let users = [principal.user] + [peer].compactMap(\.self)

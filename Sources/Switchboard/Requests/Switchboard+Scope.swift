@@ -46,8 +46,8 @@ extension Switchboard {
         else { throw Self.unknownCall }
         // If the pushed call is of a later epoch than the server's, a crash lost it; a resend of its offer may restore
         // it.
-        guard scope.epoch <= call.session.epoch else { throw Self.unknownCall }
-        guard call.session.epoch == scope.epoch else { throw Self.callIDReused }
+        guard scope.epoch <= call.epoch else { throw Self.unknownCall }
+        guard call.epoch == scope.epoch else { throw Self.callIDReused }
     }
 
     /// Returns the `end` signal that a `DELETE` request stands for.

@@ -19,9 +19,9 @@ enum PushPayload {
     ) -> [UInt8] {
         let capability = capabilities.capability(
             call: call.key.id,
-            epoch: call.session.epoch,
+            epoch: call.epoch,
             user: device.user,
-            peer: call.session.caller,
+            peer: call.caller,
             device: device.id,
             until: call.session.ringUntil + .seconds(60)
         )
@@ -56,8 +56,8 @@ enum PushPayload {
     private static func notice(of call: Call) -> NoticePayload.Call {
         NoticePayload.Call(
             id: call.key.id,
-            epoch: call.session.epoch,
-            caller: call.session.caller,
+            epoch: call.epoch,
+            caller: call.caller,
             name: call.displayName
         )
     }
@@ -71,9 +71,9 @@ enum PushPayload {
     ) -> [UInt8] {
         IncomingCallPayload(
             callID: call.key.id.text,
-            epoch: call.session.epoch,
-            caller: call.session.caller.text,
-            name: displayName ?? call.session.caller.text,
+            epoch: call.epoch,
+            caller: call.caller.text,
+            name: displayName ?? call.caller.text,
             room: call.room,
             hasVideo: call.session.hasVideo,
             uuid: call.uuid,

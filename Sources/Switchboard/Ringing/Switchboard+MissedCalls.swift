@@ -7,11 +7,11 @@ extension Switchboard {
     /// Notifies the callee's devices of a call that was not answered.
     mutating func tellMissed(_ call: Call) {
         let now = turn.now
-        guard call.hidden == nil, !call.isSilenced, !directory.hasDoNotDisturb(call.session.callee, at: now),
+        guard call.hidden == nil, !call.isSilenced, !directory.hasDoNotDisturb(call.callee, at: now),
             case .ended(let ending, nil) = call.session.phase,
             ending.reason == .unanswered || ending.reason == .cancelled
         else { return }
-        for device in directory.devices(of: call.session.callee) where wasRung(device, in: call) {
+        for device in directory.devices(of: call.callee) where wasRung(device, in: call) {
             guard let token = device.alertToken else { continue }
             requestPush(
                 PendingPush(

@@ -63,7 +63,7 @@ extension Switchboard {
             topic: pending.kind == .voip ? device.bundleID + ".voip" : device.bundleID,
             kind: pending.kind,
             environment: pending.environment,
-            apnsID: UUIDv5.url("ringline:\(call.key.id.text)/\(call.session.epoch)/\(device.id.text)\(name)"),
+            apnsID: UUIDv5.url("ringline:\(call.key.id.text)/\(call.epoch)/\(device.id.text)\(name)"),
             payload: payload,
             expiresAt: expiresAt,
             call: call.key.id,
@@ -159,7 +159,7 @@ extension Switchboard {
     /// to them.
     private mutating func countUnanswered(_ call: Call, _ id: DeviceID) {
         guard let push = call.pushes[id], push.phase == .accepted, push.kind == .voip, push.sentAt.milliseconds > 0,
-            var device = directory.device(id, of: call.session.callee), device.seenAt < push.sentAt
+            var device = directory.device(id, of: call.callee), device.seenAt < push.sentAt
         else { return }
         device.unansweredPushes += 1
         store(device)

@@ -33,8 +33,8 @@ extension Switchboard {
     /// A caller rings a callee with one call at a time. Otherwise a caller could ring one callee with many calls at the
     /// same time.
     mutating func replaceRinging(from caller: UserID, to callee: UserID, by id: CallID) {
-        for call in calls.live(of: caller) where call.session.callee == callee && call.key.id != id {
-            guard case .ringing = call.session.phase, call.session.caller == caller else { continue }
+        for call in calls.live(of: caller) where call.callee == callee && call.key.id != id {
+            guard case .ringing = call.session.phase, call.caller == caller else { continue }
             process(call, .gaveWay(to: id))
         }
     }
@@ -44,8 +44,8 @@ extension Switchboard {
         let live = calls.live(of: callee)
         guard live.count > policy.callersPerCallee else { return false }
         var callers: Set<UserID> = []
-        for other in live where other.session.callee == callee && other.hidden == nil && other !== call {
-            if case .ringing = other.session.phase { callers.insert(other.session.caller) }
+        for other in live where other.callee == callee && other.hidden == nil && other !== call {
+            if case .ringing = other.session.phase { callers.insert(other.caller) }
         }
         return callers.count >= policy.callersPerCallee
     }

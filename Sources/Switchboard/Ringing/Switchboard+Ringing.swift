@@ -7,7 +7,7 @@ extension Switchboard {
     /// Rings a callee: probes the callee's connections, which were sent the offer already, and pushes to the callee's
     /// other devices.
     mutating func ring(_ call: Call) {
-        let user = call.session.callee
+        let user = call.callee
         let own = connections.of(user)
         for connection in own { probe(connection, for: call) }
         let devices = directory.devices(of: user)

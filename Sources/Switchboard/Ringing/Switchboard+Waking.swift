@@ -28,7 +28,7 @@ extension Switchboard {
     /// pushed as usual.
     func wakeAfterRestart(_ call: Call) {
         guard case .ringing = call.session.phase, call.hidden == nil, !call.isSilenced else { return }
-        for device in directory.devices(of: call.session.callee) where call.pushes[device.id] == nil {
+        for device in directory.devices(of: call.callee) where call.pushes[device.id] == nil {
             guard let token = token(of: device, for: kind(for: device)) else { continue }
             call.pushes[device.id] = DevicePush(
                 waitingUntil: turn.now + policy.probeTimeout,
@@ -42,10 +42,10 @@ extension Switchboard {
     mutating func retryPushes(of call: Call) {
         let now = turn.now
         guard case .ringing = call.session.phase else { return }
-        let own = connections.of(call.session.callee)
+        let own = connections.of(call.callee)
         for id in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             guard var push = call.pushes[id], let at = push.retryAt, now >= at else { continue }
-            guard let device = directory.device(id, of: call.session.callee),
+            guard let device = directory.device(id, of: call.callee),
                 let token = token(of: device, for: push.kind), !directory.hasDoNotDisturb(device.user, at: now)
             else {
                 // The device was removed, another device has registered its push token, or its user's do-not-disturb

@@ -211,11 +211,14 @@ struct CallRouterTests {
         case .later: call = try Values.call(epoch: 2)
         }
         let callee = DeviceIdentity(id: try device("b1"), fingerprint: TokenFingerprint(rawValue: 2))
+        var outputs: [CallSession.Output] = []
         switch found {
         case .answered:
-            _ = call.session.handle(.signal(Signal(.answer(digest: 7)), from: .callee, callee), at: Values.now)
+            let answer = Signal(.answer(digest: 7))
+            call.handle(.signal(answer, from: .callee, callee), at: Values.now, into: &outputs)
         case .declined, .unnamedEnded:
-            _ = call.session.handle(.signal(Signal(.end(.declined)), from: .callee, callee), at: Values.now)
+            let end = Signal(.end(.declined))
+            call.handle(.signal(end, from: .callee, callee), at: Values.now, into: &outputs)
         case .none, .ringing, .hidden, .later: break
         }
         return call

@@ -70,9 +70,7 @@ extension CallSession {
         legs[index].device = device
         if known.id != device.id {
             // The device may resend its signals under the new id, so they keep their receipts.
-            for (name, seq) in receipts where name.side == legs[index].side && name.device == known.id {
-                receipts[SignalKey(side: name.side, device: device.id, id: name.id)] = seq
-            }
+            receipts.copy(from: known.id, to: device.id, on: legs[index].side)
         }
         guard legs[index].side == .callee, answeringDevice?.id == known.id else { return }
         switch phase {

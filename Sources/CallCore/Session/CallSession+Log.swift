@@ -1,6 +1,8 @@
 extension CallSession {
     /// Appends a device's signal and acknowledges it.
     ///
+    /// The signal's `id` must have no receipt yet (``receipt(of:from:_:)``).
+    ///
     /// Returns `false` when the log is full; then nothing has changed.
     @discardableResult
     mutating func append(
@@ -20,7 +22,7 @@ extension CallSession {
         logBytes += signal.byteCount
         countEarly(signal.kind, byteCount: signal.byteCount)
         let entry = entry(of: signal, digest: digest, from: side, device, audience: audience, at: now)
-        if let id = signal.id { receipts[SignalKey(side: side, device: device.id, id: id)] = entry.seq }
+        if let id = signal.id { receipts.add(entry.seq, for: id, from: side, device.id) }
         log.append(entry)
         nextSeq += 1
         outputs.append(.append(entry))
@@ -93,9 +95,9 @@ extension CallSession {
     /// One token stands for one device. A signal that a device with an id sent on its connection may come again in a
     /// request under the same token that names no device, and the other way round.
     func receipt(of id: SignalID, from side: Side, _ device: DeviceIdentity) -> UInt64? {
-        if let seq = receipts[SignalKey(side: side, device: device.id, id: id)] { return seq }
+        if let seq = receipts[id, side, device.id] { return seq }
         for leg in legs where leg.side == side && leg.device.id != device.id && leg.device.isSame(as: device) {
-            if let seq = receipts[SignalKey(side: side, device: leg.device.id, id: id)] { return seq }
+            if let seq = receipts[id, side, leg.device.id] { return seq }
         }
         return nil
     }
@@ -111,7 +113,7 @@ extension CallSession {
         // The number of receipts is limited, like the log, so that a client that invents ids for one signal cannot fill
         // the memory.
         if let id = signal.id, receipts.count < 2 * Limits.logSignals {
-            receipts[SignalKey(side: side, device: device.id, id: id)] = seq
+            receipts.set(seq, for: id, from: side, device.id)
         }
         outputs.append(.acknowledge(seq: seq, isNew: false))
     }

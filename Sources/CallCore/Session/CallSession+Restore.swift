@@ -148,7 +148,7 @@ extension CallSession {
         log.append(entry)
         guard case .signal(let kind, let side, let device, let id, _) = entry.content else { return }
         logBytes += byteCount
-        if let id { receipts[SignalKey(side: side, device: device.id, id: id)] = entry.seq }
+        if let id { receipts.set(entry.seq, for: id, from: side, device.id) }
         if case .ringing = phase, kind == .connected, side == .callee { connectedEarly = device }
         guard let answeredAt, isLive, entry.at >= answeredAt else { return }
         switch kind {

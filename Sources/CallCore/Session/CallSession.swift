@@ -88,21 +88,9 @@ public struct CallSession: Equatable, Sendable {
     var earlySignals = 0
     /// The bytes of the signals that count towards ``Limits/earlyBytes``.
     var earlyBytes = 0
-    var receipts: [SignalKey: UInt64] = [:]
+    var receipts = Receipts()
     /// The callee's device whose `connected` arrived before its own answer, which took another transport.
     var connectedEarly: DeviceIdentity?
-
-    /// The key by which a repeated signal is recognised.
-    ///
-    /// The side is part of the key because the two users may use the same device id and the same signal ids.
-    struct SignalKey: Hashable {
-        let side: Side
-        let device: DeviceID
-        let id: SignalID
-
-        /// Hashes the signal's id alone, because signals differ in their ids more than in their devices.
-        func hash(into hasher: inout Hasher) { hasher.combine(id) }
-    }
 
     /// Creates a call that `device` of `caller` begins at `now`.
     ///

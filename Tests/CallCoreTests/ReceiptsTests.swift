@@ -1,0 +1,59 @@
+import SeededRandom
+import Testing
+
+@testable import CallCore
+
+@Suite("The receipts of a call's signals")
+struct ReceiptsTests {
+    private struct Key: Hashable {
+        let id: SignalID
+        let side: Side
+        let device: DeviceID
+    }
+
+    @Test("They answer as a dictionary would, whatever is added, replaced and copied")
+    func asDictionary() throws {
+        var random = SeededGenerator(seed: 1)
+        // Ids of the same bytes in another order, of one byte, of the greatest length, and beyond ASCII.
+        let ids = try ["a", "ab", "ba", "\u{E4}", "\u{F6}", String(repeating: "x", count: 64), "0123456789abcdef"].map {
+            try #require(SignalID($0))
+        }
+        let devices = try ["d", "e", "f"].map { try #require(DeviceID($0)) }
+        for _ in 0..<200 {
+            var receipts = Receipts()
+            var expected: [Key: UInt64] = [:]
+            for seq in UInt64(1)...40 {
+                let key = Key(
+                    id: try #require(ids.randomElement(using: &random)),
+                    side: Bool.random(using: &random) ? .caller : .callee,
+                    device: try #require(devices.randomElement(using: &random))
+                )
+                if Int.random(in: 0..<10, using: &random) == 0 {
+                    let new = try #require(devices.randomElement(using: &random))
+                    receipts.copy(from: key.device, to: new, on: key.side)
+                    for (old, seq) in expected where old.side == key.side && old.device == key.device {
+                        expected[Key(id: old.id, side: old.side, device: new)] = seq
+                    }
+                } else if receipts[key.id, key.side, key.device] == nil {
+                    receipts.add(seq, for: key.id, from: key.side, key.device)
+                    expected[key] = seq
+                } else {
+                    receipts.set(seq, for: key.id, from: key.side, key.device)
+                    expected[key] = seq
+                }
+            }
+            #expect(receipts.count == expected.count)
+            for (key, seq) in expected where key.id.text == "\u{E4}" {
+                #expect(receipts[try #require(SignalID("a\u{308}")), key.side, key.device] == seq)
+            }
+            for id in ids {
+                for side in Side.allCases {
+                    for device in devices {
+                        let key = Key(id: id, side: side, device: device)
+                        #expect(receipts[id, side, device] == expected[key])
+                    }
+                }
+            }
+        }
+    }
+}

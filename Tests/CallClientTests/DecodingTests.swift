@@ -20,8 +20,7 @@ struct DecodingTests {
         let signal = RelayedSignal(
             kind: .offer,
             position: place,
-            from: ClientBench.user("11"),
-            device: ClientBench.device("peer"),
+            sender: EncodedSender(ClientBench.user("11"), ClientBench.device("peer")),
             id: SignalID("x"),
             offer: .init(
                 hasVideo: true,

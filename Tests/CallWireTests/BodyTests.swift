@@ -125,8 +125,7 @@ struct RelayTests {
         RelayedSignal(
             kind: message.signal.kind,
             position: try place(),
-            from: try #require(UserID("11")),
-            device: try #require(DeviceID("a1")),
+            sender: try EncodedSender(#require(UserID("11")), #require(DeviceID("a1"))),
             id: message.id,
             offer: offer
         ).frame(around: message.relayed)

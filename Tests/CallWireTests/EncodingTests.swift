@@ -100,6 +100,20 @@ struct ServerFrameTests {
         )
     }
 
+    @Test("An ack made for an entry of a log has the same bytes as one made of its parts")
+    func acksInLog() throws {
+        let id = try #require(SignalID("a\"b"))
+        let outcomes = [nil, StateChange(.ended, reason: .glare, replacedBy: CallID("a"))]
+        for (epoch, seq) in [(1, 1), (7, 10), (UInt32.max, UInt64.max)] as [(UInt32, UInt64)] {
+            let call = try #require(CallID("c-\(seq)"))
+            let log = EncodedLogIdentity(LogIdentity(callID: call, room: "p2p:11-10", epoch: epoch))
+            for outcome in outcomes {
+                let made = ServerFrame.ack(id: id, callID: call, epoch: epoch, seq: seq, outcome: outcome)
+                #expect(ServerFrame.ack(id: id, in: log, seq: seq, outcome: outcome) == made)
+            }
+        }
+    }
+
     @Test("A call event names the device that answered")
     func call() throws {
         let device = DeviceIdentity(id: try #require(DeviceID("b1")), fingerprint: TokenFingerprint(rawValue: 1))

@@ -64,8 +64,7 @@ struct FuzzTests {
                         seq: 1,
                         at: Moment(milliseconds: 1)
                     ),
-                    from: user,
-                    device: device,
+                    sender: EncodedSender(user, device),
                     id: message.id
                 ).frame(around: message.relayed)
                 guard RelayedObject(frame) != nil else {

@@ -7,10 +7,8 @@ public struct RelayedSignal: Sendable {
     public var kind: SignalKind
     /// The position of the signal in its call's log.
     public var position: LogPosition
-    /// The user who sent the signal.
-    public var from: UserID
-    /// The device that sent the signal.
-    public var device: DeviceID
+    /// The user and the device that sent the signal.
+    public var sender: EncodedSender
     /// The `id` that the device gave the signal; `nil` if it gave none.
     public var id: SignalID?
     /// The values that the server computed for an offer; `nil` for another kind.
@@ -45,16 +43,14 @@ public struct RelayedSignal: Sendable {
     public init(
         kind: SignalKind,
         position: LogPosition,
-        from: UserID,
-        device: DeviceID,
+        sender: EncodedSender,
         id: SignalID?,
         offer: OfferExtras? = nil,
         reason: EndReason? = nil
     ) {
         self.kind = kind
         self.position = position
-        self.from = from
-        self.device = device
+        self.sender = sender
         self.id = id
         self.offer = offer
         self.reason = reason
@@ -62,19 +58,22 @@ public struct RelayedSignal: Sendable {
 
     /// Returns the frame: headroom, then one JSON object that ends with the sender's own members, unchanged.
     public func frame(around relayed: RelayedMembers) -> [UInt8] {
-        let names = position.log.members.count + from.text.utf8.count + device.text.utf8.count
+        let names = position.log.candidate.count + sender.members.count
         var json = JSONWriter(
             headroom: Frame.headroom,
-            capacity: relayed.byteCount + names + (id?.text.utf8.count ?? 0) + (offer == nil ? 128 : 384)
+            capacity: relayed.byteCount + names + (id?.text.utf8.count ?? 0) + (offer == nil ? 96 : 352)
         )
-        json.part(Self.type)
-        json.plainPart(kind.rawValue)
-        json.part(Self.afterType)
-        json.write(parts: position)
-        json.part(Self.from)
-        json.plainPart(from.text)
-        json.part(Self.fromDevice)
-        json.plainPart(device.text)
+        // Most signals are candidates, whose frames begin with bytes that are made once for each log.
+        if kind == .ice {
+            json.part(position.log.candidate)
+        } else {
+            json.part(Self.type)
+            json.plainPart(kind.rawValue)
+            json.part(Self.afterType)
+            json.part(position.log.members)
+        }
+        json.write(numbersOf: position)
+        json.part(sender.members)
         if let id {
             json.part(Self.id)
             json.escaped(id.text)
@@ -95,9 +94,28 @@ extension RelayedSignal {
     // The constant parts of every frame: the bytes before the first value, and those between two values.
     private static let type = Array(#"{"type":""#.utf8)
     private static let afterType = Array(#"","#.utf8)
+    private static let id = Array(#"","id":""#.utf8)
+}
+
+/// The members that name the sender of a relayed signal.
+///
+/// Their JSON is made once for each connection that sends signals, and copied into each frame.
+public struct EncodedSender: Equatable, Sendable {
+    /// The JSON from the comma before `from` up to the last character of the value of `fromDevice`.
+    let members: [UInt8]
+
+    /// Creates the members for the signals of a user's device.
+    public init(_ user: UserID, _ device: DeviceID) {
+        var json = JSONWriter(capacity: 32 + user.text.utf8.count + device.text.utf8.count)
+        json.part(Self.from)
+        json.plainPart(user.text)
+        json.part(Self.fromDevice)
+        json.plainPart(device.text)
+        members = json.bytes
+    }
+
     private static let from = Array(#","from":""#.utf8)
     private static let fromDevice = Array(#"","fromDevice":""#.utf8)
-    private static let id = Array(#"","id":""#.utf8)
 }
 
 /// The identity of a call's log: the callId, the room as the caller wrote it (which names the two users), and the
@@ -120,23 +138,49 @@ public struct LogIdentity: Hashable, Sendable {
 
 /// The members that identify a call's log, as they occur in every frame of the call.
 ///
-/// Their JSON is made once for each log, and copied into each frame.
-public struct EncodedLogIdentity: Equatable, Sendable {
+/// Their JSON is made once for each log, and copied into each frame. It is a class because every frame of the call
+/// hands it on.
+public final class EncodedLogIdentity: Equatable, Sendable {
     /// The JSON from the member `callId` up to the colon after the name `seq`.
     let members: [UInt8]
+    /// The beginning of a candidate's frame: the type, and ``members``.
+    let candidate: [UInt8]
+    /// The part of an ack behind the signal's `id`, up to the colon after the name `seq`.
+    let ack: [UInt8]
 
     /// Creates the members for the frames of a log.
     public init(_ name: LogIdentity) {
-        var json = JSONWriter(capacity: 64)
-        json.name("callId")
-        json.plain(name.callID.text)
-        json.name("room")
-        json.plain(name.room)
-        json.name("epoch")
-        json.value(name.epoch)
-        json.name("seq")
+        let id = name.callID.text
+        var json = JSONWriter(capacity: 64 + id.utf8.count + name.room.utf8.count)
+        json.part(Self.callID)
+        json.plainPart(id)
+        json.part(Self.room)
+        json.plainPart(name.room)
+        json.part(Self.epoch)
+        json.digits(UInt64(name.epoch))
+        json.part(Self.seq)
         members = json.bytes
+        candidate = Self.candidateType + members
+        var end = JSONWriter(capacity: 48 + id.utf8.count)
+        end.part(Self.idEnd)
+        end.part(Self.callID)
+        end.plainPart(id)
+        end.part(Self.epoch)
+        end.digits(UInt64(name.epoch))
+        end.part(Self.seq)
+        ack = end.bytes
     }
+
+    /// Returns whether both identify the same log.
+    public static func == (a: EncodedLogIdentity, b: EncodedLogIdentity) -> Bool { a.members == b.members }
+
+    // The constant parts: the bytes before the first value, and those between two values.
+    private static let candidateType = Array(#"{"type":"ice","#.utf8)
+    private static let idEnd = Array(#"","#.utf8)
+    private static let callID = Array(#""callId":""#.utf8)
+    private static let room = Array(#"","room":""#.utf8)
+    private static let epoch = Array(#"","epoch":"#.utf8)
+    private static let seq = Array(#","seq":"#.utf8)
 }
 
 /// The position of an entry: its call's log, and its place in that log.
@@ -160,13 +204,13 @@ extension JSONWriter {
     /// Writes the members from `callId` to `ts`, which every relayed object and every `call` event contains.
     mutating func write(_ position: LogPosition) {
         comma()
-        write(parts: position)
+        part(position.log.members)
+        write(numbersOf: position)
         endNumber()
     }
 
-    /// Writes the members from `callId` to `ts`, without a comma before or after them.
-    mutating func write(parts position: LogPosition) {
-        part(position.log.members)
+    /// Writes the value of `seq`, and the member `ts`, without a comma after it.
+    mutating func write(numbersOf position: LogPosition) {
         digits(position.seq)
         part(Self.ts)
         digits(UInt64(max(0, position.at.milliseconds)))

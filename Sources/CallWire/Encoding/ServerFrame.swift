@@ -64,6 +64,24 @@ public enum ServerFrame {
         return json.bytes
     }
 
+    /// Returns the ack of a durable signal that has an entry in a log.
+    ///
+    /// The bytes are those of ``ack(id:callID:epoch:seq:outcome:)``.
+    public static func ack(id: SignalID, in log: EncodedLogIdentity, seq: UInt64, outcome: StateChange?) -> [UInt8] {
+        var json = JSONWriter(
+            headroom: Frame.headroom,
+            capacity: id.text.utf8.count + log.ack.count + (outcome == nil ? 48 : 352)
+        )
+        json.part(ackID)
+        json.escaped(id.text)
+        json.part(log.ack)
+        json.digits(seq)
+        json.endNumber()
+        if let outcome { json.write(outcome) }
+        json.endObject()
+        return json.bytes
+    }
+
     // The constant parts of every ack: the bytes before the first value, and those between two values.
     private static let ackID = Array(#"{"type":"ack","id":""#.utf8)
     private static let ackCallID = Array(#"","callId":""#.utf8)

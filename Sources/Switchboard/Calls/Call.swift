@@ -15,7 +15,7 @@ final class Call {
     /// The room as the caller named it.
     let room: String
     /// The JSON members by which every frame of the call names its log.
-    private let encodedLogIdentity: EncodedLogIdentity
+    let encodedLogIdentity: EncodedLogIdentity
     /// The caller's displayed name; `nil` = neither the offer nor the caller's token has one.
     var displayName: String?
     /// The UUID by which CallKit identifies the call.

@@ -100,7 +100,7 @@ extension Switchboard {
             }
         }
         call.begin(with: message.signal, reachesCallee: reachesCallee, at: turn.now, into: &outputs)
-        let result = perform(outputs, of: call, relaying: message, from: source.user)
+        let result = perform(outputs, of: call, relaying: message, from: source.sender)
         calls.recordFirstOffer(of: call)
         metrics.signals[.offer] += 1
         guard case .acknowledged(let seq, _) = result else { return Receipt(call: call, seq: 0) }

@@ -17,14 +17,14 @@ extension Switchboard {
         _ call: Call,
         _ input: CallSession.Input,
         relaying message: SignalMessage? = nil,
-        from user: UserID? = nil
+        from sender: Sender? = nil
     ) -> SignalOutcome {
         var outputs: [CallSession.Output] = []
         // The array is reused, so that a relayed signal allocates nothing here.
         swap(&outputs, &turn.steps)
         if tracesCalls { traceInput(input, of: call) }
         call.handle(input, at: turn.now, into: &outputs)
-        let result = perform(outputs, of: call, relaying: message, from: user)
+        let result = perform(outputs, of: call, relaying: message, from: sender)
         let isOnlyRelayed = if case .signal(let signal, _, _) = input { Self.movesNoDeadline(signal) } else { false }
         outputs.removeAll(keepingCapacity: true)
         swap(&outputs, &turn.steps)
@@ -44,14 +44,14 @@ extension Switchboard {
         _ outputs: [CallSession.Output],
         of call: Call,
         relaying message: SignalMessage?,
-        from user: UserID?
+        from sender: Sender?
     ) -> SignalOutcome {
         var result = SignalOutcome.nothing
         var notified: [(Connection, Side)] = []
         for output in outputs {
             switch output {
             case .append(let entry):
-                let frame = append(entry, to: call, relaying: message, from: user)
+                let frame = append(entry, to: call, relaying: message, from: sender)
                 if !withholdIfNeeded(entry, of: call) {
                     show(entry, as: frame, of: call, notified: &notified)
                 }
@@ -75,7 +75,7 @@ extension Switchboard {
         _ entry: LogEntry,
         to call: Call,
         relaying message: SignalMessage?,
-        from user: UserID?
+        from sender: Sender?
     ) -> [UInt8] {
         let frame: [UInt8]
         switch entry.content {
@@ -83,8 +83,7 @@ extension Switchboard {
             let signal = RelayedSignal(
                 kind: kind,
                 position: call.position(of: entry),
-                from: user ?? call.user(on: side),
-                device: device.id,
+                sender: sender?.encoded(for: device.id) ?? EncodedSender(call.user(on: side), device.id),
                 id: id,
                 offer: kind == .offer ? offerExtras(of: call, message, from: side) : nil,
                 reason: kind == .end ? endReason(of: call) : nil

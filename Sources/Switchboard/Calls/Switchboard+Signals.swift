@@ -2,10 +2,28 @@ import CallCore
 import CallPorts
 import CallWire
 
+/// The user and the device of a connection, as the frames of their signals name them.
+///
+/// It is a class because each signal hands it from function to function.
+final class Sender {
+    private let device: DeviceID
+    private let encoded: EncodedSender
+
+    init(_ user: UserID, _ device: DeviceID) {
+        self.device = device
+        encoded = EncodedSender(user, device)
+    }
+
+    /// Returns the encoded names for a signal of `device`; `nil` if that is another device, for which this one acts.
+    func encoded(for device: DeviceID) -> EncodedSender? { device == self.device ? encoded : nil }
+}
+
 /// The sender of a signal, by whichever transport the signal came.
 struct Source {
     let user: UserID
     let device: DeviceIdentity
+    /// The encoded names of user and device, if the signal came on a connection.
+    var sender: Sender?
     let name: String?
     let transport: Transport
     /// Whether the sender is a service, which may set any displayed name.
@@ -140,7 +158,7 @@ extension Switchboard {
         if mayRefuseSignals, let refusal = backlogRefusal(of: signal, for: call, from: side, device) {
             return .failure(refusal)
         }
-        let result = process(call, .signal(signal, from: side, device), relaying: message, from: source.user)
+        let result = process(call, .signal(signal, from: side, device), relaying: message, from: source.sender)
         switch result {
         case .acknowledged(let seq, let isNew):
             if case .offer = message.content, side == .caller {

@@ -66,6 +66,7 @@ final class Connection {
     var hasRenewedToken = false
     /// The number of frames that are being handled beyond their turn.
     var pendingFrames = 0
+    private var encodedSender: Sender?
     /// Whether the last ``Switchboard/Output/bound(_:_:)`` said that the connection is bound.
     var isBound = false
 
@@ -91,6 +92,14 @@ final class Connection {
     }
 
     var user: UserID { principal.user }
+
+    /// The names of user and device for the signals of this connection, encoded when it sends the first one.
+    var sender: Sender {
+        if let encodedSender { return encodedSender }
+        let made = Sender(user, device.id)
+        encodedSender = made
+        return made
+    }
 
     /// Records that the end of a call was written to the connection: the pong to the next ping will confirm that it
     /// arrived.

@@ -38,6 +38,7 @@ extension Switchboard {
         let source = Source(
             user: connection.user,
             device: connection.device,
+            sender: connection.sender,
             name: connection.principal.name,
             transport: .connection,
             isService: connection.principal.isService
@@ -94,13 +95,21 @@ extension Switchboard {
     private mutating func acknowledge(_ receipt: Receipt, id: SignalID?, to connection: Connection) {
         // A sender that gave no id still receives the callId that the server made for its offer.
         guard let id = id ?? (receipt.madeCallID ? SignalID(receipt.call.key.id.text) : nil) else { return }
-        let frame = ServerFrame.ack(
-            id: id,
-            callID: receipt.call.key.id,
-            epoch: receipt.epoch,
-            seq: receipt.seq,
-            outcome: receipt.outcome
-        )
+        let frame =
+            receipt.accepted == nil && receipt.seq > 0
+            ? ServerFrame.ack(
+                id: id,
+                in: receipt.call.encodedLogIdentity,
+                seq: receipt.seq,
+                outcome: receipt.outcome
+            )
+            : ServerFrame.ack(
+                id: id,
+                callID: receipt.call.key.id,
+                epoch: receipt.epoch,
+                seq: receipt.seq,
+                outcome: receipt.outcome
+            )
         if tracesCalls { traceAcknowledged(receipt, to: .connection(connection.id)) }
         sendWhenDurable(.frame(connection.id, frame))
     }

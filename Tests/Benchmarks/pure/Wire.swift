@@ -56,8 +56,7 @@ func relayed(candidate number: Int) throws -> (head: RelayedSignal, members: Rel
     let head = RelayedSignal(
         kind: .ice,
         position: position,
-        from: try Inputs.user(.caller, 1),
-        device: try Inputs.device(.caller, 1),
+        sender: try EncodedSender(Inputs.user(.caller, 1), Inputs.device(.caller, 1)),
         id: try Inputs.signal(Inputs.signalName(number))
     )
     let sent = try JSONObject(Inputs.bytes(#"{"candidate":"# + Inputs.candidate(number, .caller) + "}"))

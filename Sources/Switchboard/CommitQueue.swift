@@ -93,14 +93,20 @@ struct CommitQueue {
         guard hasChanges else { return }
         isCommitDemanded = false
         var batch: [Change] = []
-        batch.reserveCapacity(changes.count + dirty.count)
-        for call in dirty {
-            call.isDirty = false
-            batch.append(.call(call.record))
+        if dirty.isEmpty {
+            // Most commits only add entries, which need not be copied. The next commit is probably as large.
+            batch.reserveCapacity(changes.count)
+            swap(&batch, &changes)
+        } else {
+            batch.reserveCapacity(changes.count + dirty.count)
+            for call in dirty {
+                call.isDirty = false
+                batch.append(.call(call.record))
+            }
+            dirty.removeAll(keepingCapacity: true)
+            batch.append(contentsOf: changes)
+            changes.removeAll(keepingCapacity: true)
         }
-        dirty.removeAll(keepingCapacity: true)
-        batch.append(contentsOf: changes)
-        changes.removeAll(keepingCapacity: true)
         lastTicket = nextTicket
         underWay.append((lastTicket, now))
         outputs.append(.commit(batch, lastTicket))
@@ -138,8 +144,8 @@ struct CommitQueue {
         into sent: inout [Switchboard.Output]
     ) -> [DeferredOutput.Content] {
         var rest: [DeferredOutput.Content] = []
-        while let first = outputs.first, first.ticket <= committed {
-            outputs.removeFirst()
+        while let ticket = outputs.first?.ticket, ticket <= committed {
+            let first = outputs.removeFirst()
             if let output = first.content.output { sent.append(output) } else { rest.append(first.content) }
             switch first.content {
             case .frame, .reply, .done: metrics.ackMilliseconds.record((now - first.since).milliseconds)

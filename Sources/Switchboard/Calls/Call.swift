@@ -86,9 +86,32 @@ final class Call {
 
     /// Hands one input to the session, and appends the session's outputs to `outputs`.
     func handle(_ input: CallSession.Input, at now: Moment, into outputs: inout [CallSession.Output]) {
-        session.handle(input, at: now, into: &outputs)
-        isLive = session.isLive
+        isLive = Self.handle(input, by: &session, at: now, into: &outputs)
     }
+
+    /// Returns whether the session is live afterwards, in the same access to the session.
+    private static func handle(
+        _ input: CallSession.Input,
+        by session: inout CallSession,
+        at now: Moment,
+        into outputs: inout [CallSession.Output]
+    ) -> Bool {
+        session.handle(input, at: now, into: &outputs)
+        return session.isLive
+    }
+
+    /// Returns whether an entry concerns a device (`CallSession.sees`).
+    func sees(_ entry: LogEntry, side: Side, device: DeviceIdentity) -> Bool {
+        Self.sees(entry, side, device, in: &session)
+    }
+
+    /// Takes the session as `inout`, because it would be copied otherwise.
+    private static func sees(
+        _ entry: LogEntry,
+        _ side: Side,
+        _ device: DeviceIdentity,
+        in session: inout CallSession
+    ) -> Bool { session.sees(entry, side: side, device: device) }
 
     /// Begins the session with its first offer (`CallSession.begin`).
     func begin(

@@ -93,6 +93,7 @@ extension Switchboard {
         reachesCallee: Bool
     ) -> Receipt {
         var outputs: [CallSession.Output] = []
+        swap(&outputs, &turn.steps)
         // The devices that receive the call on their connection become its legs before its first entry is sent.
         if reachesCallee {
             for connection in connections.of(call.callee) {
@@ -100,7 +101,8 @@ extension Switchboard {
             }
         }
         call.begin(with: message.signal, reachesCallee: reachesCallee, at: turn.now, into: &outputs)
-        let result = perform(outputs, of: call, relaying: message, from: source.sender)
+        let result = perform(&outputs, of: call, relaying: message, from: source.sender)
+        swap(&outputs, &turn.steps)
         calls.recordFirstOffer(of: call)
         metrics.signals[.offer] += 1
         guard case .acknowledged(let seq, _) = result else { return Receipt(call: call, seq: 0) }

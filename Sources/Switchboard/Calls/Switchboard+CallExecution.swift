@@ -24,9 +24,8 @@ extension Switchboard {
         swap(&outputs, &turn.steps)
         if tracesCalls { traceInput(input, of: call) }
         call.handle(input, at: turn.now, into: &outputs)
-        let result = perform(outputs, of: call, relaying: message, from: sender)
+        let result = perform(&outputs, of: call, relaying: message, from: sender)
         let isOnlyRelayed = if case .signal(let signal, _, _) = input { Self.movesNoDeadline(signal) } else { false }
-        outputs.removeAll(keepingCapacity: true)
         swap(&outputs, &turn.steps)
         if !isOnlyRelayed { reschedule(call) }
         return result
@@ -40,15 +39,18 @@ extension Switchboard {
         }
     }
 
+    /// Carries out a call's outputs in their order, and removes them.
     mutating func perform(
-        _ outputs: [CallSession.Output],
+        _ outputs: inout [CallSession.Output],
         of call: Call,
         relaying message: SignalMessage?,
         from sender: Sender?
     ) -> SignalOutcome {
         var result = SignalOutcome.nothing
         var notified: [(Connection, Side)] = []
-        for output in outputs {
+        // Each output is moved out of the array: to copy it would cost more than most of them do.
+        outputs.reverse()
+        while let output = outputs.popLast() {
             switch output {
             case .append(let entry):
                 let frame = append(entry, to: call, relaying: message, from: sender)
@@ -65,7 +67,7 @@ extension Switchboard {
         }
         // From here on, every entry of the log has its frame, so the responses to polls can be built.
         if !call.polls.isEmpty { respondToPolls(of: call) }
-        awaitEndConfirmations(of: call, by: notified)
+        if !notified.isEmpty { awaitEndConfirmations(of: call, by: notified) }
         if !call.isLive { cleanUpEnded(call) }
         return result
     }
@@ -150,7 +152,7 @@ extension Switchboard {
         for side in Side.allCases where entry.audience.reaches(side) {
             let user = call.user(on: side)
             for connection in connections.of(user)
-            where call.session.sees(entry, side: side, device: connection.device) {
+            where call.sees(entry, side: side, device: connection.device) {
                 // The call is being replayed to this connection, and the replay will reach this entry.
                 if connection.replays(call.number) { continue }
                 if let openedBefore, connection.openedAt >= openedBefore { continue }

@@ -129,9 +129,18 @@ struct UUIDv5Tests {
         #expect(UUIDv5.url("") == "1b4db7eb-4057-5ddf-91e0-36dec72071f5")
     }
 
-    @Test("The UUID of a name longer than one SHA-1 block has the known value")
-    func long() {
-        #expect(UUIDv5.url(String(repeating: "x", count: 200)) == "cd3580b9-d244-586a-8077-74317319b48d")
+    @Test(
+        "The UUID of a name has the known value, wherever the name ends in SHA-1's blocks of 64 bytes",
+        arguments: [
+            (39, "f4eaee1e-e483-528b-88bd-6b8932ab6e2b"), (40, "f562c38a-a8fe-5cdd-b523-6f30cfb54847"),
+            (47, "b18474ae-5fc6-5d04-aa24-a5be94234955"), (48, "8fa6ffa9-9280-5899-a2d8-b082ccdf6380"),
+            (111, "aab99202-50f3-534a-bc28-c118fe72986d"), (112, "f531054f-eafa-5f71-a62b-6dd48019d086"),
+            (200, "cd3580b9-d244-586a-8077-74317319b48d"),
+        ]
+    )
+    func long(_ count: Int, _ uuid: String) {
+        // The output of uuid.uuid5(uuid.NAMESPACE_URL, "x" * count) in Python.
+        #expect(UUIDv5.url(String(repeating: "x", count: count)) == uuid)
     }
 
     @Test("The UUID of a call is its callId in lower case if the callId is a UUID and the epoch is 1")

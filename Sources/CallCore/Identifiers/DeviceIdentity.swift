@@ -38,7 +38,11 @@ public struct DeviceIdentity: Hashable, Sendable {
     }
 
     /// Whether the device is known by its token alone.
-    public var isUnnamed: Bool { id.text.hasPrefix("t-") && self.id == DeviceIdentity(unnamed: fingerprint).id }
+    public var isUnnamed: Bool {
+        // Every signal asks this, and for most devices one byte gives the answer.
+        id.text.utf8.first == UInt8(ascii: "t") && id.text.hasPrefix("t-")
+            && self.id == DeviceIdentity(unnamed: fingerprint).id
+    }
 
     /// Whether the device has only the id that the server gave to its connection (`c-…`).
     public var isOfConnection: Bool { id.text.hasPrefix("c-") }

@@ -83,6 +83,8 @@ final class Call {
     var epoch: UInt32 { identity.epoch }
     var caller: UserID { identity.caller }
     var callee: UserID { identity.callee }
+    /// The users of the call: one if a user calls another device of their own.
+    var users: [UserID] { caller == callee ? [caller] : [caller, callee] }
 
     /// Hands one input to the session, and appends the session's outputs to `outputs`.
     func handle(_ input: CallSession.Input, at now: Moment, into outputs: inout [CallSession.Output]) {

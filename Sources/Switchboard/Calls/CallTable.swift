@@ -146,7 +146,7 @@ struct CallTable: ~Copyable {
     mutating func insert(_ call: Call) {
         byNumber[call.number] = call
         byKey[call.key] = call
-        for user in Set([call.caller, call.callee]) {
+        for user in call.users {
             list(call, for: user)
             if call.isLive { live[user, default: []].append(call) }
         }
@@ -196,7 +196,7 @@ struct CallTable: ~Copyable {
     /// Records that a call has ended.
     mutating func ended(_ call: Call) {
         guard isListedLive(call) else { return }
-        for user in Set([call.caller, call.callee]) {
+        for user in call.users {
             live[user]?.removeAll { $0 === call }
             if live[user]?.isEmpty == true { live[user] = nil }
         }
@@ -210,7 +210,7 @@ struct CallTable: ~Copyable {
         if let name = offerName(of: call), offers[name] == call.number { offers[name] = nil }
         // A newer epoch may have taken the callId.
         if byKey[call.key] === call { byKey[call.key] = nil }
-        for user in Set([call.caller, call.callee]) {
+        for user in call.users {
             let name = CallIDKey(user: user, id: call.key.id)
             named[name]?.removeAll { $0 === call }
             if named[name]?.isEmpty == true { named[name] = nil }
@@ -253,7 +253,7 @@ struct CallTable: ~Copyable {
         if isNewest, byKey[call.key] == nil {
             insert(call)
         } else if isNamed {
-            for user in Set([call.caller, call.callee]) { listAgain(call, for: user) }
+            for user in call.users { listAgain(call, for: user) }
         }
     }
 

@@ -79,8 +79,8 @@ final class SimulatedNode {
         attachment = Attachment(at: now)
     }
 
-    /// Whether the node takes no more events: it releases the calls, or its part in them is over.
-    var isLeaving: Bool { if case .releasing = tenure.state { true } else { hasEnded } }
+    /// Whether the node takes no more events: its process is to end, or its part in the calls is over.
+    var isLeaving: Bool { tenure.isLeaving }
 
     var hasEnded: Bool { if case .ended = tenure.state { true } else { false } }
 

@@ -21,6 +21,19 @@ extension Server {
         return listener.port
     }
 
+    /// Ends each connection that waits for a request now, and each other one after its next response.
+    ///
+    /// It is meant for the end of the server: a client may keep an idle connection open for hours. WebSocket
+    /// connections stay open.
+    public func endIdleConnections() {
+        checkThread()
+        keepsAlive = false
+        for slot in table.rows.indices where table[slot].phase == .http {
+            guard let wsi = table[slot].wsi, lws_partial_buffered(wsi) == 0 else { continue }
+            abort(slot)
+        }
+    }
+
     /// Stops accepting connections; existing ones continue.
     ///
     /// - Parameter id: The listener to stop; nil (default) stops all listeners.

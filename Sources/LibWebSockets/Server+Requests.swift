@@ -192,20 +192,21 @@ extension Server {
     /// - Returns: 0, or -1 if the connection must end.
     private func finish(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse) -> Int32 {
         guard let exchange = table[slot].exchange else { return -1 }
+        let closes = exchange.closes || !keepsAlive
         table[slot].phase = .http
         table[slot].serial = 0
         table[slot].exchange = nil
         let bytes = response.encoded(
             headroom: Frame.headroom,
             forHead: exchange.head.method == "HEAD",
-            closing: exchange.closes
+            closing: closes
         )
         guard write(bytes, headroom: Frame.headroom, to: wsi) else { return -1 }
         if lws_partial_buffered(wsi) == 0 {
-            if exchange.closes { return -1 }
+            if closes { return -1 }
             if table[slot].isWatched { unwatch(slot) }
         } else {
-            table[slot].isLastRequest = exchange.closes
+            table[slot].isLastRequest = closes
             awaitReading(wsi, slot)
         }
         // If bytes are still buffered, the library completes the transaction when they are sent.

@@ -57,6 +57,8 @@ public final class Server: @unchecked Sendable {
     var heldFrames = HeldFrames()
     /// The connections to other nodes, and the timers besides the delegate's own.
     var streams = LoopStreams()
+    /// Whether a connection may serve a further request after a response.
+    var keepsAlive = true
     /// Whether the delegate was called, or posted work ran, since the last ``ServerDelegate/loopTurned()``.
     var hasWorkedThisTurn = false
     /// The value of `Sec-WebSocket-Protocol` for the upgrade in progress; nil outside of an upgrade, `.some(nil)` for

@@ -1,7 +1,9 @@
 """SIGTERM: no new work, connections closed with 1001, everything on disk, exit code 0 within 10 s."""
 
+import http.client
 import os
 import signal
+import socket
 import threading
 import time
 
@@ -48,6 +50,28 @@ def test_an_idle_server_stops_at_once(server):
     server.terminate()
     assert server.exit_code(10) == 0
     assert time.monotonic() - began < 3
+
+
+def test_connections_that_wait_for_a_request_end_at_once(world):
+    """A client that does not read keeps the server up for five seconds meanwhile."""
+    from raw_socket import RawSocket
+
+    stuck = RawSocket(world.server.port, world.token("11"), receive_buffer=4096)
+    connection = world.connect("12")
+    used = http.client.HTTPConnection("127.0.0.1", world.server.port, timeout=4)
+    used.request("GET", "/api/me/devices", headers={"Authorization": f"Bearer {world.token('12')}"})
+    response = used.getresponse()
+    assert (response.status, response.will_close) == (200, False)
+    response.read()
+    fresh = socket.create_connection(("127.0.0.1", world.server.port), timeout=4)
+    world.server.terminate()
+    assert connection.close_code() == 1001
+    assert (used.sock.recv(1), fresh.recv(1)) == (b"", b"")
+    assert world.server.process.poll() is None, "the server is still up"
+    stuck.close()
+    used.close()
+    fresh.close()
+    assert world.server.exit_code(10) == 0
 
 
 def test_new_clients_are_refused_while_draining(world):

@@ -54,7 +54,7 @@ enum LoopCommand: Sendable {
     case markAuthenticated(ExchangeID)
     /// Close all WebSocket connections of the loop.
     case closeAll(code: UInt16, reason: String)
-    /// Accept no more connections.
+    /// Accept no more connections, and end those that wait for a request.
     case stopListening
     /// Report the number of connections with ``LoopEvent/counted(_:loop:)``.
     case count

@@ -72,7 +72,9 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         case .respond(let exchange, let response): server.respond(exchange, with: response)
         case .markAuthenticated(let exchange): server.markAuthenticated(for: exchange)
         case .closeAll(let code, let reason): server.closeAll(code: code, reason: reason)
-        case .stopListening: server.stopListening()
+        case .stopListening:
+            server.stopListening()
+            server.endIdleConnections()
         case .count: sendToOwner(.counted(server.connectionCount, loop: server.loop))
         }
     }

@@ -7,6 +7,9 @@ public protocol StoreReader: AnyObject {
     /// Returns the calls that have not ended, newest first, at most `limit`.
     func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord]
 
+    /// Returns the calls that have ended and are still stored, newest first, at most `limit`.
+    func endedCalls(limit: Int) throws(StoreFailure) -> [CallRecord]
+
     /// Returns a user's calls; see ``StoreQuery/history(_:limit:before:)``.
     func history(of user: UserID, limit: Int, before: CallNumber?) throws(StoreFailure) -> [CallRecord]
 

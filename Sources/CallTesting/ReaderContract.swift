@@ -91,6 +91,17 @@ public enum ReaderContract {
             try expect(try reader.liveCalls(limit: .max).map(\.number.rawValue), [4, 3, 1], "without a limit")
             try expect(try reader.liveCalls(limit: 2).map(\.number.rawValue), [4, 3], "two")
         },
+        Case("ended calls are those that have ended, newest first") { storage, bench in
+            try bench.open()
+            try bench.save([
+                .call(Sample.call(1, endedAt: 9_000)), .call(Sample.call(2)), .call(Sample.call(3, endedAt: 8_000)),
+                .call(Sample.call(4, endedAt: 8_500)),
+            ])
+            let reader = try storage.makeReader()
+            try expect(try reader.endedCalls(limit: 9).map(\.number.rawValue), [4, 3, 1], "all")
+            try expect(try reader.endedCalls(limit: .max).map(\.number.rawValue), [4, 3, 1], "without a limit")
+            try expect(try reader.endedCalls(limit: 2).map(\.number.rawValue), [4, 3], "two")
+        },
         Case("calls are chosen by callId, users and epoch, newest first, each with all its fields") { storage, bench in
             try bench.open()
             let full = Sample.fullCall(9)

@@ -43,7 +43,7 @@ extension Explanation {
     }
 
     /// The sentence that says how the call ended or, if it has not ended, in which state it is.
-    private var outcome: String {
+    public var outcome: String {
         if record.hidden == .block {
             return
                 "\(callee) has blocked \(record.caller.text): nothing rang and nothing was pushed. \(callersView)"

@@ -27,6 +27,11 @@ public final class DatabaseReader: StoreReader {
         try reading { () throws(PostgresError) in try queries.liveCalls(limit: limit) }
     }
 
+    /// Returns the calls that have ended; see `StoreReader.endedCalls(limit:)`.
+    public func endedCalls(limit: Int) throws(StoreFailure) -> [CallRecord] {
+        try reading { () throws(PostgresError) in try queries.endedCalls(limit: limit) }
+    }
+
     /// Returns a user's calls; see `StoreReader.history(of:limit:before:)`.
     public func history(of user: UserID, limit: Int, before: CallNumber?) throws(StoreFailure) -> [CallRecord] {
         try reading { () throws(PostgresError) in try queries.history(of: user, limit: limit, before: before) }

@@ -15,6 +15,11 @@ extension QueryRunner {
         try read(Self.live, Self.parameters(limit)) { reader.call($0) }
     }
 
+    /// Returns the calls that have ended, newest first.
+    func endedCalls(limit: Int) throws(PostgresError) -> [CallRecord] {
+        try read(Self.ended, Self.parameters(limit)) { reader.call($0) }
+    }
+
     /// Returns a user's devices.
     func devices(of user: UserID) throws(PostgresError) -> [DeviceRecord] {
         var parameters = Parameters()
@@ -39,6 +44,14 @@ extension QueryRunner {
         """
         SELECT \(RowReader.callColumns) FROM call
         WHERE log_kept AND ended_at IS NULL AND \(CallCondition.isPossible) ORDER BY number DESC LIMIT $1
+        """
+    )
+
+    private static let ended = SQL(
+        "ended calls",
+        """
+        SELECT \(RowReader.callColumns) FROM call
+        WHERE ended_at IS NOT NULL AND \(CallCondition.isPossible) ORDER BY number DESC LIMIT $1
         """
     )
 

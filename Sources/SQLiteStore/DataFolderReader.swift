@@ -53,6 +53,9 @@ public final class DataFolderReader: StoreReader {
     /// Returns the calls that have not ended; see `StoreReader.liveCalls(limit:)`.
     public func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try queries.liveCalls(limit: limit) }
 
+    /// Returns the calls that have ended; see `StoreReader.endedCalls(limit:)`.
+    public func endedCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try queries.endedCalls(limit: limit) }
+
     /// Returns a user's calls; see `StoreReader.history(of:limit:before:)`.
     public func history(of user: UserID, limit: Int, before: CallNumber?) throws(StoreFailure) -> [CallRecord] {
         try queries.history(of: user, limit: limit, before: before)

@@ -20,9 +20,14 @@ extension QueryRunner {
     }
 
     /// Returns the calls that have not ended, newest first.
-    func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] {
+    func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try calls(Self.live, limit: limit) }
+
+    /// Returns the calls that have ended, newest first.
+    func endedCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try calls(Self.ended, limit: limit) }
+
+    private func calls(_ query: SQL, limit: Int) throws(StoreFailure) -> [CallRecord] {
         try reading { () throws -> [CallRecord] in
-            let rows = try connection.statement(Self.live)
+            let rows = try connection.statement(query)
             defer { rows.reset() }
             try rows.bind(Int64(limit), at: 1)
             var calls: [CallRecord] = []
@@ -37,6 +42,14 @@ extension QueryRunner {
         """
         SELECT \(RowReader.callColumns) FROM call
         WHERE log_kept = 1 AND ended_at IS NULL AND \(CallCondition.isPossible) ORDER BY number DESC LIMIT ?1
+        """
+    )
+
+    private static let ended = SQL(
+        "ended calls",
+        """
+        SELECT \(RowReader.callColumns) FROM call
+        WHERE ended_at IS NOT NULL AND \(CallCondition.isPossible) ORDER BY number DESC LIMIT ?1
         """
     )
 }

@@ -65,8 +65,37 @@ def test_live_calls_are_listed_with_their_users_and_states(world):
     eventually(lambda: "c-1" not in run("calls", *world.server.store_options).stdout)
 
 
+def test_ended_calls_are_listed_newest_first_with_their_outcomes(world):
+    taro, _ = world.call("c-1")
+    world.connect("21").ring("20", "c-2")
+    caller = world.connect("12", "phone-12")
+    caller.ring("10", "c-3")
+    caller.ask(type="end", callId="c-3")
+    taro.ask(type="end", callId="c-1")
+    result = wait_for(world, "calls", "--ended", holds="hung up")
+    found = rows(result)
+    assert [row[0] for row in found] == ["c-3", "c-1"], "the live call is not listed"
+    assert found[0][1:5] == ["1", "12", "10", "audio"]
+    assert found[0][7] == "-" and found[0][8].startswith("The caller gave up")
+    assert re.fullmatch(r"\d+s", found[1][7]) and "11 hung up" in found[1][8]
+    listed = [run("calls", "--ended", *more, *world.server.store_options) for more in (("--user", "11"), ("--limit", 1))]
+    assert [[row[0] for row in rows(one)] for one in listed] == [["c-1"], ["c-3"]]
+
+
+def test_ended_calls_of_a_user_with_a_live_call_are_found_behind_it(world):
+    caller = world.connect("12")
+    for number in range(3):
+        caller.ring("10", f"c-{number}")
+        caller.ask(type="end", callId=f"c-{number}")
+    caller.ring("10", "c-live")
+    wait_for(world, "calls", holds="c-live")
+    result = run("calls", "--ended", "--user", "10", "--limit", 1, *world.server.store_options)
+    assert [row[0] for row in rows(result)] == ["c-2"]
+
+
 def test_without_calls_a_line_says_that_there_are_none(server):
     assert run("calls", *server.store_options).stdout == "No live calls.\n"
+    assert run("calls", "--ended", *server.store_options).stdout == "No ended calls.\n"
 
 
 @sqlite_only("the folder is the only place of the calls")

@@ -1,26 +1,30 @@
 import ArgumentParser
 import CallCore
 import CallPorts
+import CallTrace
+import CallWire
 import Threads
 
 /// Lists the calls that are ringing or answered at the moment.
 struct CallsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "calls",
-        abstract: "List the live calls with their users, states and devices.",
+        abstract: "List the live calls with their users, states and devices, or the ended calls with their outcomes.",
         discussion: """
             Reads the data folder or the database, as of the last commit, whether its server runs or not. For a server \
-            that was killed it lists the calls that the next start resumes. 'ringline explain CALLID' tells more about one \
-            call.
+            that was killed it lists the calls that the next start resumes. With --ended it lists the calls that are over \
+            and still in the history. 'ringline explain CALLID' tells more about one call.
 
             Examples:
               ringline calls --data /var/lib/ringline
               ringline calls --store postgres://ringline@db.internal/ringline
               ringline calls --user 10
+              ringline calls --ended --user 10 --limit 20
             """
     )
 
     @OptionGroup var records: RecordsOptions
+    @Flag(help: "List the calls that have ended, each with its outcome.") var ended = false
     @Option(help: "List only the calls of this user.") var user: String?
     @Option(help: "The most calls to list, newest first.") var limit = 1_000
 
@@ -33,16 +37,64 @@ struct CallsCommand: ParsableCommand {
         guard (1...1_000_000).contains(limit) else { throw UsageError("--limit must be a number from 1 to 1000000") }
         let place = try records.place()
         let reader = try place.open().reader
-        let calls: [CallRecord]
+        let now = Moment(milliseconds: SystemClock.wall())
+        let text: String
         do throws(StoreFailure) {
-            calls = try reader.liveCalls(limit: user == nil ? limit : .max).filter { call in
-                user.map { call.caller == $0 || call.callee == $0 } ?? true
+            if ended {
+                let calls = try Self.endedCalls(of: user, limit: limit, in: reader)
+                text = calls.isEmpty ? "No ended calls.\n" : try Self.table(ofEnded: calls, in: reader, at: now)
+            } else {
+                let calls = try reader.liveCalls(limit: user == nil ? limit : .max).filter { call in
+                    user.map { call.caller == $0 || call.callee == $0 } ?? true
+                }
+                text = calls.isEmpty ? "No live calls.\n" : Self.table(calls.prefix(limit), at: now)
             }
             UsageError.show(reader.takeDamages())
         } catch { throw UsageError(error.message) }
         place.leave(CommandTrace("calls", user))
-        guard !calls.isEmpty else { return "No live calls.\n" }
-        return Self.table(calls.prefix(limit), at: Moment(milliseconds: SystemClock.wall()))
+        return text
+    }
+
+    private static func endedCalls(
+        of user: UserID?,
+        limit: Int,
+        in reader: any StoreReader
+    ) throws(StoreFailure) -> [CallRecord] {
+        guard let user else { return try reader.endedCalls(limit: limit) }
+        var found: [CallRecord] = []
+        var last: CallNumber?
+        while found.count < limit {
+            let page = try reader.history(of: user, limit: limit, before: last)
+            guard let oldest = page.last else { break }
+            found += page.filter { $0.endedAt != nil }
+            last = oldest.number
+        }
+        return Array(found.prefix(limit))
+    }
+
+    private static func table(
+        ofEnded calls: [CallRecord],
+        in reader: any StoreReader,
+        at now: Moment
+    ) throws(StoreFailure) -> String {
+        var rows: [[String]] = []
+        for call in calls {
+            let end = call.endedAt ?? now
+            // The verdict's first sentence needs no devices.
+            let explanation = Explanation(
+                record: call,
+                events: try reader.timeline(of: call.number),
+                log: try reader.log(of: call.number),
+                devices: [],
+                at: now
+            )
+            rows.append([
+                call.id.text, "\(call.epoch)", call.caller.text, call.callee.text, call.hasVideo ? "video" : "audio",
+                Timestamp.text(call.startedAt), span(from: call.startedAt, to: call.answeredAt ?? end),
+                call.answeredAt.map { span(from: $0, to: end) } ?? "-", explanation.outcome,
+            ])
+        }
+        return TextTable(["CALL", "EPOCH", "FROM", "TO", "MEDIA", "STARTED", "RANG", "TALKED", "OUTCOME"], rows).text
     }
 
     static func table(_ calls: some Sequence<CallRecord>, at now: Moment) -> String {

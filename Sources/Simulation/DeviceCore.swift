@@ -30,6 +30,8 @@ struct Outgoing {
     var fields: String
     var sentAt: Moment?
     var tries = 0
+    /// The number of tries that named no epoch and have not been refused.
+    var unqualifiedTries = 0
     /// Whether the server has refused the newest try for the time being.
     var isPutOff = false
 }

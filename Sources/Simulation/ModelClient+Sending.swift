@@ -63,9 +63,10 @@ extension ModelClient {
         )
         one.sentAt = now
         one.tries = 1
-        table[index].outbox.append(one)
         // Until the offer has arrived, the server has no call to which a later signal could belong.
         let waits = call.view.isCaller && !call.offerIsKnown && kind != .offer && kind != .end && kind != .ice
+        if !waits, one.epoch == 0 { one.unqualifiedTries = 1 }
+        table[index].outbox.append(one)
         if !waits { outputs.append(.transmit(one)) }
     }
 
@@ -80,6 +81,7 @@ extension ModelClient {
             if one.kind != .offer, table[index].view.name.epoch > 0 {
                 table[index].outbox[place].epoch = table[index].view.name.epoch
             }
+            if table[index].outbox[place].epoch == 0 { table[index].outbox[place].unqualifiedTries += 1 }
             outputs.append(.transmit(table[index].outbox[place]))
         }
     }
@@ -143,6 +145,8 @@ extension ModelClient {
         guard let (index, place) = outgoing(id) else { return }
         let one = table[index].outbox[place]
         table[index].outbox[place].isPutOff = true
+        let mayBeEarlier = one.unqualifiedTries > 0
+        if mayBeEarlier { table[index].outbox[place].unqualifiedTries -= 1 }
         switch code {
         case "rate_limited", "store_unavailable", "draining", "internal_error": return
         case "forbidden" where one.tries <= 1 && one.kind != .offer && one.kind != .end:
@@ -154,6 +158,9 @@ extension ModelClient {
             return
         case _ where table[index].view.isCaller && !table[index].offerIsKnown && one.kind != .end && one.kind != .offer:
             // The signal overtook the offer, and reached no call or an earlier one under the callId.
+            return
+        case _ where mayBeEarlier && table[index].view.isCaller && one.kind == .ice:
+            // The refusal may be of a try that overtook the offer.
             return
         default: break
         }

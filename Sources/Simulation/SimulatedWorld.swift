@@ -173,8 +173,8 @@ final class SimulatedWorld {
     func mix(_ bytes: [UInt8]) {
         var hash = statistics.trace
         let message = Self.errorMessage(in: bytes)
-        for index in bytes.indices where !message.contains(index) {
-            hash = (hash ^ UInt64(bytes[index])) &* 0x100_0000_01b3
+        for part in [bytes.startIndex..<message.lowerBound, message.upperBound..<bytes.endIndex] {
+            for index in part { hash = (hash ^ UInt64(bytes[index])) &* 0x100_0000_01b3 }
         }
         statistics.trace = hash
     }
@@ -182,13 +182,17 @@ final class SimulatedWorld {
     /// Returns the range of the message in an error frame or in the body of a refused request; empty for others.
     static func errorMessage(in bytes: [UInt8]) -> Range<Int> {
         guard let start = bytes.firstIndex(of: UInt8(ascii: "{")) else { return 0..<0 }
-        let beginnings = [#"{"type":"error","#, #"{"type":"about:blank","#]
-        let isError = beginnings.contains { bytes[start...].starts(with: $0.utf8) }
-        guard isError, let name = bytes.firstRange(of: #""message":""#.utf8) else { return 0..<0 }
-        var end = name.upperBound
+        guard errorBeginnings.contains(where: { bytes[start...].starts(with: $0) }) else { return 0..<0 }
+        let name = messageName
+        guard let place = (start..<bytes.count).first(where: { bytes[$0...].starts(with: name) }) else { return 0..<0 }
+        let first = place + name.count
+        var end = first
         while end < bytes.count, bytes[end] != UInt8(ascii: "\"") { end += bytes[end] == UInt8(ascii: "\\") ? 2 : 1 }
-        return name.upperBound..<min(end, bytes.count)
+        return first..<min(end, bytes.count)
     }
+
+    private static let errorBeginnings = [Array(#"{"type":"error","#.utf8), Array(#"{"type":"about:blank","#.utf8)]
+    private static let messageName = Array(#""message":""#.utf8)
 
     func after(_ milliseconds: Int64, _ event: Event) { events.plan(event, at: now + milliseconds) }
 

@@ -1,5 +1,6 @@
 public import CallCore
 public import CallPorts
+public import CallWire
 
 /// The settings of an operator; the defaults are those of the protocol, sections 3, 6 and 8.
 public struct Policy: Sendable {
@@ -23,6 +24,8 @@ public struct Policy: Sendable {
     public var whenBusy = BusyPolicy.waiting
     /// The source of a caller's displayed name.
     public var callerName = CallerName.any
+    /// The keys that an app wants in the VoIP push of a call besides, by its bundle id.
+    public var payloadAliases: [String: PayloadAliases] = [:]
     /// The APNs environment for devices that do not report theirs; `nil` = found out by trial.
     public var apnsEnvironment: APNsEnvironment?
     /// Frames that a connection, and requests that a user, may send a second, on average; an `end` does not count.

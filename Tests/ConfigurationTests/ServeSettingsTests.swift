@@ -1,6 +1,7 @@
 import ArgumentParser
 import CallCore
 import CallPorts
+import CallWire
 import Foundation
 import LibWebSockets
 import Switchboard
@@ -167,6 +168,33 @@ struct ServeSettingsTests {
         let text = usageError { _ = try settings([name: "nonsense"]) }
         #expect(text?.hasPrefix("config: \(name): must be ") == true)
         #expect(text?.hasSuffix("not 'nonsense'") == true)
+    }
+
+    @Test("payload-alias gives each app its keys")
+    func aliases() throws {
+        var wanted = PayloadAliases()
+        try wanted.add("data.id", for: "callId")
+        try wanted.add("UUID", for: "callUUID")
+        #expect(
+            try settings(["payload-alias": "a.b:data.id=callId, a.b:UUID=callUUID,c:n=epoch"]).policy.payloadAliases[
+                "a.b"
+            ]
+                == wanted
+        )
+    }
+
+    @Test(
+        "A wrong payload-alias is refused with its text and the reason",
+        arguments: [
+            ("a.b", "must be BUNDLE:KEY=MEMBER"), (":k=epoch", "must be BUNDLE:KEY=MEMBER"),
+            ("a.b:k=offer", "must name one of type, "),
+            ("a.b:aps.x=epoch", "must not begin with aps"), ("a.b:k=epoch,a.b:k=room", "stands twice"),
+        ]
+    )
+    func wrongAlias(_ text: String, _ reason: String) {
+        let error = usageError { _ = try settings(["payload-alias": text]) }
+        #expect(error?.hasPrefix("config: payload-alias: ") == true)
+        #expect(error?.contains(reason) == true)
     }
 
     @Test("max-connections must be a whole number from 1", arguments: ["0", "-1", "1.5", ""])

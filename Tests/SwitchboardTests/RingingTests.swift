@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallWire
 import Testing
 
 @testable import Switchboard
@@ -44,6 +45,30 @@ struct RingingTests {
         #expect(payload.count <= 5_120)
         #expect(Reply(body: payload)["offer"] == nil)
         #expect(Reply(body: payload)["fromDisplayName"]?.hasPrefix("👨‍👩‍👧‍👦") == true)
+    }
+
+    @Test("A push has the keys that the device's app wants besides, and without them if it does not fit otherwise")
+    func aliases() throws {
+        var aliases = PayloadAliases()
+        try aliases.add("UUID", for: "callUUID")
+        let key = String(repeating: "k", count: 64)
+        var large = PayloadAliases()
+        for letter in "abcdefghijklmnop" { try large.add("\(letter)\(key.dropFirst())", for: "room") }
+        let world = SwitchboardWorld {
+            $0.payloadAliases = ["com.example.app": aliases, "com.example.large": large]
+        }
+        let (first, second) = (String(repeating: "1", count: 128), String(repeating: "2", count: 128))
+        try world.register(try principal(second), "b1", voip: "b1b1")
+        try world.register(try principal(second), "b2", voip: "b2b2", bundle: "com.example.large")
+        world.send(try world.open(first, "a1"), SwitchboardWorld.offer("c-1", to: second))
+        let payloads = world.takenPushes().map { (token: $0.token, bytes: $0.payload, reply: Reply(body: $0.payload)) }
+        #expect(payloads.map(\.token).sorted() == ["b1b1", "b2b2"])
+        for payload in payloads {
+            #expect(payload.bytes.count <= 5_120)
+            #expect(payload.reply["toUserId"] == second)
+            #expect(payload.reply["UUID"] == (payload.token == "b1b1" ? payload.reply["callUUID"] : nil))
+            #expect(payload.reply["a" + key.dropFirst()] == nil)
+        }
     }
 
     @Test("A live connection is sent the offer with a ping, and its device is not pushed")

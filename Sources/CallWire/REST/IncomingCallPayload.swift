@@ -13,6 +13,8 @@ public struct IncomingCallPayload: Sendable {
     public var caller: String
     /// The caller's displayed name.
     public var name: String
+    /// The user whose device is woken.
+    public var callee: String
     /// The room as the caller named it.
     public var room: String
     /// Whether the call has video.
@@ -25,6 +27,8 @@ public struct IncomingCallPayload: Sendable {
     public var capability: String?
     /// The description as a JSON string; `nil` leaves it out.
     public var offer: ArraySlice<UInt8>?
+    /// The keys that the app wants besides.
+    public var aliases = PayloadAliases()
 
     /// Creates a payload with the given members.
     public init(
@@ -32,6 +36,7 @@ public struct IncomingCallPayload: Sendable {
         epoch: UInt32,
         caller: String,
         name: String,
+        callee: String,
         room: String,
         hasVideo: Bool,
         uuid: String,
@@ -43,6 +48,7 @@ public struct IncomingCallPayload: Sendable {
         self.epoch = epoch
         self.caller = caller
         self.name = name
+        self.callee = callee
         self.room = room
         self.hasVideo = hasVideo
         self.uuid = uuid
@@ -70,6 +76,8 @@ public struct IncomingCallPayload: Sendable {
         json.plain(caller)
         json.name("fromDisplayName")
         json.value(name)
+        json.name("toUserId")
+        json.plain(callee)
         json.name("room")
         json.plain(room)
         json.name("hasVideo")
@@ -96,7 +104,28 @@ public struct IncomingCallPayload: Sendable {
             json.name("offer")
             json.raw(offer)
         }
+        aliases.write(into: &json) { value(of: $0, at: now) }
         json.endObject()
         return json.bytes
+    }
+
+    /// The number of times that the payload contains the caller's name.
+    public var copiesOfName: Int { 2 + aliases.count(of: [.fromDisplayName, .callerName]) }
+
+    private func value(of member: PayloadAliases.Member, at now: Moment) -> PayloadAliases.Value? {
+        switch member {
+        case .type: .text("call.incoming")
+        case .callId: .text(callID)
+        case .epoch: .number(Int64(epoch))
+        case .fromUserId, .handle, .callerId: .text(caller)
+        case .fromDisplayName, .callerName: .text(name)
+        case .toUserId: .text(callee)
+        case .room: .text(room)
+        case .hasVideo: .flag(hasVideo)
+        case .callUUID: .text(uuid)
+        case .sentAt: .number(now.milliseconds)
+        case .ringUntil: .number(ringUntil.milliseconds)
+        case .act: capability.map { .text($0) }
+        }
     }
 }

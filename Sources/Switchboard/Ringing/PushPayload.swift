@@ -10,11 +10,12 @@ enum PushPayload {
     /// Returns the payload for an incoming call.
     ///
     /// The offer's SDP is included if it fits, so that the woken app need not fetch it. A displayed name that does not
-    /// fit is cut.
+    /// fit is cut. `aliases`: the keys that the device's app wants besides.
     static func incoming(
         _ call: Call,
         to device: DeviceRecord,
         capabilities: any CapabilityIssuer,
+        aliases: PayloadAliases,
         at now: Moment
     ) -> [UInt8] {
         let capability = capabilities.capability(
@@ -25,15 +26,23 @@ enum PushPayload {
             device: device.id,
             until: call.session.ringUntil + .seconds(60)
         )
-        let full = write(call, displayName: call.displayName, capability: capability, sdp: offer(of: call), at: now)
+        var payload = payload(of: call, to: device, capability, aliases)
+        payload.offer = offer(of: call)
+        let full = payload.bytes(at: now)
         if full.count <= voipBytes { return full }
+        payload.offer = nil
         var name = call.displayName
         while true {
-            let payload = write(call, displayName: name, capability: capability, sdp: nil, at: now)
-            guard payload.count > voipBytes, var shorter = name, !shorter.isEmpty else { return payload }
-            // The payload contains the name twice.
-            var excess = payload.count - voipBytes
-            while excess > 0, let last = shorter.popLast() { excess -= 2 * last.utf8.count }
+            payload.name = name ?? call.caller.text
+            let bytes = payload.bytes(at: now)
+            guard bytes.count > voipBytes else { return bytes }
+            guard var shorter = name, !shorter.isEmpty else {
+                // A push that APNs refuses wakes nobody. Without its keys, the app may still find the standard ones.
+                payload.aliases = PayloadAliases()
+                return payload.bytes(at: now)
+            }
+            var excess = bytes.count - voipBytes
+            while excess > 0, let last = shorter.popLast() { excess -= payload.copiesOfName * last.utf8.count }
             name = shorter
         }
     }
@@ -62,25 +71,26 @@ enum PushPayload {
         )
     }
 
-    private static func write(
-        _ call: Call,
-        displayName: String?,
-        capability: String,
-        sdp: ArraySlice<UInt8>?,
-        at now: Moment
-    ) -> [UInt8] {
-        IncomingCallPayload(
+    private static func payload(
+        of call: Call,
+        to device: DeviceRecord,
+        _ capability: String,
+        _ aliases: PayloadAliases
+    ) -> IncomingCallPayload {
+        var payload = IncomingCallPayload(
             callID: call.key.id.text,
             epoch: call.epoch,
             caller: call.caller.text,
-            name: displayName ?? call.caller.text,
+            name: call.displayName ?? call.caller.text,
+            callee: device.user.text,
             room: call.room,
             hasVideo: call.session.hasVideo,
             uuid: call.uuid,
             ringUntil: call.session.ringUntil,
-            capability: capability,
-            offer: sdp
-        ).bytes(at: now)
+            capability: capability
+        )
+        payload.aliases = aliases
+        return payload
     }
 
     /// Returns the SDP of the caller's newest offer, as the relayed JSON object contains it; `nil` = there is none.

@@ -25,7 +25,14 @@ extension Switchboard {
         guard let token = token(of: device, for: push.kind) else { return }
         let payload =
             switch push.kind {
-            case .voip: PushPayload.incoming(call, to: device, capabilities: ports.capabilities, at: now)
+            case .voip:
+                PushPayload.incoming(
+                    call,
+                    to: device,
+                    capabilities: ports.capabilities,
+                    aliases: policy.payloadAliases[device.bundleID] ?? PayloadAliases(),
+                    at: now
+                )
             case .alert: PushPayload.incomingAlert(call, at: now)
             }
         requestPush(

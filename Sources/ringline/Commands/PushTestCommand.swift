@@ -1,6 +1,7 @@
 import ArgumentParser
 import CallCore
 import CallPorts
+import CallWire
 import Identity
 import Switchboard
 import Threads
@@ -57,7 +58,8 @@ struct PushTestCommand: ParsableCommand {
             let test = PushTest(
                 device: device,
                 preferred: settings.policy.apnsEnvironment,
-                capability: key.map { RingCapability(serverKey: ServerKeys(text: $0).newest.secret) }
+                capability: key.map { RingCapability(serverKey: ServerKeys(text: $0).newest.secret) },
+                aliases: settings.policy.payloadAliases[device.bundleID] ?? PayloadAliases()
             )
             let now = Moment(milliseconds: SystemClock.wall())
             if test.run(at: now, send: sender.send, say: { print($0) }) { isTaken = true }

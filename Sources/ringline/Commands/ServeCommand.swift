@@ -44,6 +44,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Self.help("disconnect-grace")) var disconnectGrace: String?
     @Option(help: Self.help("busy-policy")) var busyPolicy: String?
     @Option(help: Self.help("caller-name")) var callerName: String?
+    @Option(parsing: .singleValue, help: Self.help("payload-alias")) var payloadAlias: [String] = []
     @Option(help: Self.help("socketio-trust-register")) var socketioTrustRegister: String?
     @Flag(help: "Short for --socketio-trust-register true.") var trustRegister = false
     @Option(help: Self.help("max-connections")) var maxConnections: String?
@@ -88,6 +89,7 @@ struct ServeOptions: ParsableArguments {
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
         flags["allow-origin"] = allowOrigin
+        flags["payload-alias"] = payloadAlias
         flags["trusted-proxy"] = trustedProxy
         flags["stun-url"] = stunUrl
         flags["turn-url"] = turnUrl

@@ -123,6 +123,7 @@ struct ServeSettings {
         policy.grace = .milliseconds(try source.milliseconds("disconnect-grace"))
         policy.whenBusy = try source.choice("busy-policy", of: ["waiting", "busy"]) == "busy" ? .busy : .waiting
         policy.callerName = try source.choice("caller-name", of: ["token", "any"]) == "token" ? .token : .any
+        policy.payloadAliases = try payloadAliases(source)
         policy.connectsPerMinute = try count("connects-per-minute", source) ?? policy.connectsPerMinute
         policy.storedBytesPerDay = try count("kept-bytes-per-day", source) ?? policy.storedBytesPerDay
         policy.ringsPerPair = try count("rings-per-pair", from: 0, source) ?? policy.ringsPerPair

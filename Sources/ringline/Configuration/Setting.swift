@@ -244,6 +244,14 @@ struct Setting: Sendable {
                 "Where a caller's displayed name comes from: token = only from the token, any = the offer may set it too."
         ),
         Setting(
+            name: "payload-alias",
+            placeholder: "BUNDLE:KEY=MEMBER",
+            fallback: nil,
+            meaning:
+                "A key for the VoIP pushes of an app, with the value of one of their members: com.example.app:UUID=callUUID.",
+            isRepeatable: true
+        ),
+        Setting(
             name: "socketio-trust-register",
             placeholder: "true|false",
             fallback: "false",

@@ -11,6 +11,8 @@ struct PushTest {
     let preferred: APNsEnvironment?
     /// Signs the capability that the woken app presents to the server; with `nil` the push has none.
     let capability: RingCapability?
+    /// The keys that the device's app wants in the payload besides.
+    var aliases = PayloadAliases()
 
     /// For how many seconds the device may ring if the app does not check whether the call exists.
     private static let ringSeconds: Int64 = 10
@@ -79,11 +81,12 @@ struct PushTest {
     private func payload(_ uuid: String, at now: Moment) -> [UInt8] {
         let until = now + .seconds(Self.ringSeconds)
         let caller = "ringline-test"
-        return IncomingCallPayload(
+        var payload = IncomingCallPayload(
             callID: uuid,
             epoch: 1,
             caller: caller,
             name: "Ringline test",
+            callee: device.user.text,
             room: "p2p:\(caller)-\(device.user.text)",
             hasVideo: false,
             uuid: uuid,
@@ -101,6 +104,8 @@ struct PushTest {
                     )
                 )
             }
-        ).bytes(at: now)
+        )
+        payload.aliases = aliases
+        return payload.bytes(at: now)
     }
 }

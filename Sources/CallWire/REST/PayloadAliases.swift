@@ -1,0 +1,127 @@
+import JSON
+
+/// The keys that an app wants in a call's VoIP push beside the standard ones (protocol, section 6.2).
+///
+/// Each key repeats a member of the payload: an app that reads `UUID` gets `"UUID"` with the value of `callUUID`. A key
+/// with dots makes objects: `data.id` becomes `"data":{"id":…}`.
+///
+/// ```swift
+/// var aliases = PayloadAliases()
+/// try aliases.add("data.id", for: "callId")
+/// ```
+public struct PayloadAliases: Equatable, Sendable {
+    /// The members of the payload that a key may repeat.
+    public enum Member: String, CaseIterable, Sendable {
+        case type, callId, epoch, fromUserId, fromDisplayName, toUserId, room, hasVideo, callUUID, handle, callerId
+        case callerName, sentAt, ringUntil, act
+    }
+
+    /// Says why a key was refused.
+    public struct Fault: Error, Equatable {
+        /// A sentence without its subject and full stop: `may have at most 64 bytes`.
+        public let message: String
+    }
+
+    /// The value of a member.
+    enum Value {
+        case text(String)
+        case number(Int64)
+        case flag(Bool)
+    }
+
+    /// A key, or a part of keys with dots.
+    private struct Branch: Equatable {
+        let name: String
+        /// The member that the key repeats; `nil` = an object.
+        let member: Member?
+        var branches: [Branch] = []
+    }
+
+    /// The largest number of keys.
+    public static let maximumCount = 16
+    /// The largest length of a key, in bytes.
+    public static let keyBytes = 64
+
+    private var branches: [Branch] = []
+    /// The number of keys.
+    public private(set) var count = 0
+
+    /// Creates a set without keys.
+    public init() {}
+
+    /// Adds a key that repeats a member of the payload.
+    ///
+    /// - Throws: ``Fault`` if the key cannot be in the payload, or if no such member can be repeated.
+    public mutating func add(_ key: String, for member: String) throws(Fault) {
+        guard let member = Member(rawValue: member) else {
+            throw Fault(message: "must name one of \(Member.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        guard key.utf8.count <= Self.keyBytes else { throw Fault(message: "may have at most \(Self.keyBytes) bytes") }
+        let parts = key.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        guard parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(Self.isAllowed) }) else {
+            throw Fault(message: "must consist of A–Z a–z 0–9 _ - and single dots between them")
+        }
+        guard parts[0] != "aps", parts[0] != "offer", Member(rawValue: parts[0]) == nil else {
+            throw Fault(message: "must not begin with \(parts[0]), a member of every payload")
+        }
+        guard count < Self.maximumCount else { throw Fault(message: "is one of more than \(Self.maximumCount) keys") }
+        try Self.add(parts[...], member, to: &branches)
+        count += 1
+    }
+
+    private static func add(_ parts: ArraySlice<String>, _ member: Member, to branches: inout [Branch]) throws(Fault) {
+        guard let name = parts.first else { return }
+        let isLast = parts.count == 1
+        let place = branches.firstIndex { $0.name == name }
+        guard let place else {
+            var branch = Branch(name: name, member: isLast ? member : nil)
+            if !isLast { try add(parts.dropFirst(), member, to: &branch.branches) }
+            branches.append(branch)
+            return
+        }
+        guard !isLast, branches[place].member == nil else {
+            throw Fault(message: "has a part that is another key, or stands twice")
+        }
+        try add(parts.dropFirst(), member, to: &branches[place].branches)
+    }
+
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+            true
+        default: false
+        }
+    }
+
+    /// Returns how many keys repeat one of these members.
+    func count(of members: [Member]) -> Int { Self.count(of: members, in: branches) }
+
+    private static func count(of members: [Member], in branches: [Branch]) -> Int {
+        branches.reduce(0) { sum, branch in
+            sum + (branch.member.map { members.contains($0) ? 1 : 0 } ?? count(of: members, in: branch.branches))
+        }
+    }
+
+    /// Writes the keys into the object that is open; `value` returns `nil` for a member that the payload does not have.
+    func write(into json: inout JSONWriter, value: (Member) -> Value?) {
+        for branch in branches { Self.write(branch, into: &json, value) }
+    }
+
+    private static func write(_ branch: Branch, into json: inout JSONWriter, _ value: (Member) -> Value?) {
+        guard let member = branch.member else {
+            json.name(branch.name)
+            json.beginObject()
+            for inner in branch.branches { write(inner, into: &json, value) }
+            json.endObject()
+            return
+        }
+        guard let found = value(member) else { return }
+        json.name(branch.name)
+        switch found {
+        case .text(let text): json.value(text)
+        case .number(let number): json.value(number)
+        case .flag(let flag): json.value(flag)
+        }
+    }
+}

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The object ids of types, which never change (`pg_type.dat` of the server).
 enum TypeID {
     static let bool: UInt32 = 16
@@ -49,7 +51,11 @@ public struct Parameters: Sendable {
     public mutating func add(_ value: Bool) { add(TypeID.bool) { $0.append(value ? 1 : 0) } }
 
     /// Adds text.
-    public mutating func add(_ value: String) { add(TypeID.text) { $0.append(text: value) } }
+    public mutating func add(_ value: String) {
+        var text = value
+        text.replaceNULs()
+        add(TypeID.text) { $0.append(contentsOf: text.utf8) }
+    }
 
     /// Adds text or NULL.
     public mutating func add(_ value: String?) { if let value { add(value) } else { addNull(TypeID.text) } }
@@ -81,23 +87,18 @@ public struct Parameters: Sendable {
 /// The values of one column for many rows, as an array in PostgreSQL's binary format; a statement turns the arrays of
 /// its columns into rows with `unnest`.
 public struct Column<Value>: Sendable {
-    private var elements: [UInt8] = []
+    fileprivate var elements: [UInt8] = []
     private var hasNull = false
     /// The number of values.
-    public private(set) var count = 0
+    public fileprivate(set) var count = 0
 
     /// Creates an empty column.
     public init() {}
 
-    private mutating func append(_ write: (inout [UInt8]) -> Void) {
+    /// Appends the length of a value whose bytes follow.
+    fileprivate mutating func begin(byteCount: Int) {
         count += 1
-        let start = elements.count
-        elements.append(bigEndian: 0 as Int32)
-        write(&elements)
-        let length = Int32(elements.count - start - 4)
-        for (index, shift) in [24, 16, 8, 0].enumerated() {
-            elements[start + index] = UInt8(truncatingIfNeeded: length >> shift)
-        }
+        elements.append(bigEndian: Int32(byteCount))
     }
 
     /// Appends NULL.
@@ -123,45 +124,62 @@ extension Column<Int64> {
     /// Appends an integer, or NULL for `nil`.
     public mutating func append(_ value: Int64?) {
         guard let value else { return appendNull() }
-        append { $0.append(bigEndian: value) }
+        // The length and the value in one step: most columns of most rows are integers.
+        let element = (
+            Int32(8).bigEndian, Int32(truncatingIfNeeded: value >> 32).bigEndian,
+            Int32(truncatingIfNeeded: value).bigEndian
+        )
+        count += 1
+        withUnsafeBytes(of: element) { elements.append(contentsOf: $0) }
     }
 }
 
 extension Column<Bool> {
     /// Appends a truth value.
-    public mutating func append(_ value: Bool) { append { $0.append(value ? 1 : 0) } }
+    public mutating func append(_ value: Bool) {
+        begin(byteCount: 1)
+        elements.append(value ? 1 : 0)
+    }
 }
 
 extension Column<String> {
     /// Appends a text, or NULL for `nil`.
     public mutating func append(_ value: String?) {
-        guard let value else { return appendNull() }
-        append { $0.append(text: value) }
+        guard var value else { return appendNull() }
+        value.replaceNULs()
+        begin(byteCount: value.utf8.count)
+        elements.append(contentsOf: value.utf8)
     }
 }
 
 extension Column<ArraySlice<UInt8>> {
     /// Appends bytes.
-    public mutating func append(_ value: ArraySlice<UInt8>) { append { $0.append(contentsOf: value) } }
+    public mutating func append(_ value: ArraySlice<UInt8>) {
+        begin(byteCount: value.count)
+        elements.append(contentsOf: value)
+    }
 
     /// Appends the UTF-8 of a text, or NULL for `nil`.
     public mutating func append(bytesOf value: String?) {
         guard let value else { return appendNull() }
-        append { $0.append(contentsOf: value.utf8) }
+        begin(byteCount: value.utf8.count)
+        elements.append(contentsOf: value.utf8)
     }
 }
 
 extension [UInt8] {
     fileprivate mutating func append(bigEndian value: some FixedWidthInteger) {
-        var shift = value.bitWidth
-        while shift > 0 {
-            shift -= 8
-            append(UInt8(truncatingIfNeeded: value >> shift))
-        }
+        Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
     }
+}
 
-    fileprivate mutating func append(text: String) {
-        guard text.utf8.contains(0) else { return append(contentsOf: text.utf8) }
-        for byte in text.utf8 { if byte == 0 { append(contentsOf: "\u{FFFD}".utf8) } else { append(byte) } }
+extension String {
+    /// Replaces U+0000, which `text` cannot contain, by U+FFFD.
+    fileprivate mutating func replaceNULs() {
+        let containsNUL = utf8.withContiguousStorageIfAvailable { bytes in
+            bytes.baseAddress.map { memchr($0, 0, bytes.count) != nil } ?? false
+        }
+        guard containsNUL ?? utf8.contains(0) else { return }
+        self = String(String.UnicodeScalarView(unicodeScalars.map { $0 == "\0" ? "\u{FFFD}" : $0 }))
     }
 }

@@ -76,36 +76,41 @@ struct EntryRows {
     }
 
     private var keys: Set<Key> = []
-    private var numbers = (0..<5).map { _ in Column<Int64>() }
-    private var texts = (0..<3).map { _ in Column<String>() }
+    private var calls = Column<Int64>()
+    private var numbers = Column<Int64>()
+    private var moments = Column<Int64>()
+    private var fingerprints = Column<Int64>()
+    private var digests = Column<Int64>()
+    private var kinds = Column<String>()
+    private var devices = Column<String>()
+    private var audiences = Column<String>()
     private var ids = Column<ArraySlice<UInt8>>()
     private var objects = Column<ArraySlice<UInt8>>()
 
-    func contains(_ call: CallNumber, _ entry: EntryRecord) -> Bool {
-        keys.contains(Key(call: call, seq: entry.seq))
-    }
-
-    mutating func append(_ entry: EntryRecord, of call: CallNumber) {
-        keys.insert(Key(call: call, seq: entry.seq))
+    /// Appends an entry.
+    /// - Returns: `false` if the statement writes this entry already, so that it was not appended.
+    mutating func append(_ entry: EntryRecord, of call: CallNumber) -> Bool {
+        guard keys.insert(Key(call: call, seq: entry.seq)).inserted else { return false }
         let columns = EntryColumns(entry.entry)
-        numbers[0].append(call.rawValue)
-        numbers[1].append(Int64(bitPattern: entry.seq))
-        numbers[2].append(entry.entry.at.milliseconds)
-        numbers[3].append((columns.sender?.fingerprint.rawValue).map { Int64(bitPattern: $0) })
-        numbers[4].append(Int64(bitPattern: columns.digest))
-        texts[0].append(columns.kind)
-        texts[1].append(columns.sender?.id.text)
-        texts[2].append(columns.audience)
+        calls.append(call.rawValue)
+        numbers.append(Int64(bitPattern: entry.seq))
+        moments.append(entry.entry.at.milliseconds)
+        fingerprints.append((columns.sender?.fingerprint.rawValue).map { Int64(bitPattern: $0) })
+        digests.append(Int64(bitPattern: columns.digest))
+        kinds.append(columns.kind)
+        devices.append(columns.sender?.id.text)
+        audiences.append(columns.audience)
         ids.append(bytesOf: columns.signalID)
         objects.append(entry.object)
+        return true
     }
 
     /// Returns the statement, and begins a new one; `nil` if there is nothing to write.
     mutating func take() -> Connection.Step? {
         guard !keys.isEmpty else { return nil }
         var parameters = Parameters()
-        for column in numbers { parameters.add(column) }
-        for column in texts { parameters.add(column) }
+        for column in [calls, numbers, moments, fingerprints, digests] { parameters.add(column) }
+        for column in [kinds, devices, audiences] { parameters.add(column) }
         parameters.add(ids)
         parameters.add(objects)
         self = EntryRows()

@@ -26,9 +26,12 @@ struct ChangeBatch {
             if forgottenLogs.contains(call.number) { flush() }
             calls.append(call)
         case .entry(let call, let entry):
+            if forgottenLogs.contains(call) { flush() }
             // PostgreSQL refuses a statement that writes the same row twice.
-            if forgottenLogs.contains(call) || entries.contains(call, entry) { flush() }
-            entries.append(entry, of: call)
+            if !entries.append(entry, of: call) {
+                flush()
+                _ = entries.append(entry, of: call)
+            }
         case .event(let call, let event): events.append(event, of: call)
         case .logForgotten(let call): forgottenLogs.append(call)
         case .historyForgotten(let moment):

@@ -4,7 +4,10 @@ import PlainText
 
 /// The verdict: the outcome of the call and the reason for it, in a sentence or two.
 extension Explanation {
-    var verdict: String {
+    var verdict: String { "Verdict: " + sentences.joined(separator: "\n         ") }
+
+    /// The verdict's sentences: the outcome of the call, and then the reasons for it.
+    public var sentences: [String] {
         var parts = [outcome]
         let nodes = events.compactMap { if case .takenOver(let node) = $0.event { node } else { nil } }
         if let last = nodes.last {
@@ -28,7 +31,7 @@ extension Explanation {
         }
         if record.hidden == nil { parts += reached }
         parts += refusedRings
-        return "Verdict: " + parts.joined(separator: "\n         ")
+        return parts
     }
 
     /// How long a device may reasonably take from its push to its first sign of life.

@@ -1,4 +1,4 @@
-import CallCore
+public import CallCore
 public import CallPorts
 import CallWire
 import JSON
@@ -6,7 +6,16 @@ import JSON
 /// A call's timeline as JSON for its two users and for a service.
 public enum TimelineView {
     /// Returns the timeline of a call as this client may see it; the events are shown in the given order.
-    public static func body(_ record: CallRecord, _ events: [TimelineRecord], for principal: Principal) -> [UInt8] {
+    ///
+    /// A service also gets the verdict that `ringline explain` prints. It may say why the call was hidden from a user, so
+    /// the two users of the call do not get it. `devices`: the callee's registered devices.
+    public static func body(
+        _ record: CallRecord,
+        _ events: [TimelineRecord],
+        devices: [DeviceRecord],
+        for principal: Principal,
+        at now: Moment
+    ) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.beginObject()
         json.name("callId")
@@ -29,6 +38,13 @@ public enum TimelineView {
             json.endObject()
         }
         json.endArray()
+        if principal.isService {
+            let explanation = Explanation(record: record, events: events, log: [], devices: devices, at: now)
+            json.name("verdict")
+            json.beginArray()
+            for sentence in explanation.sentences { json.value(sentence) }
+            json.endArray()
+        }
         json.endObject()
         return json.bytes
     }

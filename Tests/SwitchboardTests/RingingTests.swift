@@ -167,6 +167,19 @@ struct RingingTests {
         #expect(world.takenPushes().map(\.token) == ["bb"])
     }
 
+    @Test("Only a service gets the verdict with the timeline")
+    func verdict() throws {
+        let world = SwitchboardWorld()
+        world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
+        var service = try principal("1")
+        service.isService = true
+        let told = try world.reply(service, .timeline(try call("c-1"))).text
+        #expect(told.contains(#""verdict":["The call is ringing."#), "\(told)")
+        for user in ["10", "11"] {
+            #expect(try !world.reply(principal(user), .timeline(try call("c-1"))).text.contains("verdict"))
+        }
+    }
+
     @Test("The timeline records that the callee had no device to ring")
     func noDevice() throws {
         let world = SwitchboardWorld()

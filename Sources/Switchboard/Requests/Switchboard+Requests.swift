@@ -211,9 +211,14 @@ extension Switchboard {
         by principal: Principal,
         as id: RequestID
     ) {
-        turn.out.append(
-            .reply(id, Reply(body: TimelineView.body(record, withSignals(events, of: record), for: principal)))
+        let body = TimelineView.body(
+            record,
+            withSignals(events, of: record),
+            devices: directory.devices(of: record.callee),
+            for: principal,
+            at: turn.now
         )
+        turn.out.append(.reply(id, Reply(body: body)))
     }
 
     /// Adds the signals from the log of a call that can still be fetched; an older call's timeline already contains its

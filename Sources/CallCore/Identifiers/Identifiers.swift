@@ -2,11 +2,14 @@
 public struct UserID: Hashable, Sendable {
     /// The id as text.
     public let text: String
+    /// The hash of the text (``TextHash``).
+    @usableFromInline let hash: UInt64
 
     /// Creates a user id; `nil` if `text` does not have the form.
     public init?(_ text: String) {
         guard Alphabet.user.admits(text) else { return nil }
         self.text = text
+        hash = TextHash.of(text)
     }
 }
 
@@ -17,11 +20,14 @@ public struct UserID: Hashable, Sendable {
 public struct DeviceID: Hashable, Sendable {
     /// The id as text.
     public let text: String
+    /// The hash of the text (``TextHash``).
+    @usableFromInline let hash: UInt64
 
     /// Creates a device id; `nil` if `text` does not have the form.
     public init?(_ text: String) {
         guard Alphabet.user.admits(text) else { return nil }
         self.text = text
+        hash = TextHash.of(text)
     }
 }
 
@@ -29,12 +35,47 @@ public struct DeviceID: Hashable, Sendable {
 public struct CallID: Hashable, Sendable {
     /// The id as text.
     public let text: String
+    /// The hash of the text (``TextHash``).
+    @usableFromInline let hash: UInt64
 
     /// Creates a call id; `nil` if `text` does not have the form.
     public init?(_ text: String) {
         guard Alphabet.call.admits(text) else { return nil }
         self.text = text
+        hash = TextHash.of(text)
     }
+}
+
+// Two ids with different hashes are different, so that their texts are rarely compared.
+
+extension UserID {
+    /// Returns whether both have the same text.
+    @inlinable
+    public static func == (a: Self, b: Self) -> Bool { a.hash == b.hash && a.text == b.text }
+
+    /// Adds the id to a hash.
+    @inlinable
+    public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
+}
+
+extension DeviceID {
+    /// Returns whether both have the same text.
+    @inlinable
+    public static func == (a: Self, b: Self) -> Bool { a.hash == b.hash && a.text == b.text }
+
+    /// Adds the id to a hash.
+    @inlinable
+    public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
+}
+
+extension CallID {
+    /// Returns whether both have the same text.
+    @inlinable
+    public static func == (a: Self, b: Self) -> Bool { a.hash == b.hash && a.text == b.text }
+
+    /// Adds the id to a hash.
+    @inlinable
+    public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 }
 
 extension UserID: Comparable {
@@ -47,25 +88,15 @@ extension CallID: Comparable {
     public static func < (a: Self, b: Self) -> Bool { a.text.utf8.lexicographicallyPrecedes(b.text.utf8) }
 }
 
-/// The characters that an identifier may contain, as a set over ASCII.
+/// The characters that an identifier may contain.
 struct Alphabet {
-    private let low: UInt64
-    private let high: UInt64
-
-    private init(_ others: String) {
-        var low: UInt64 = 0
-        var high: UInt64 = 0
-        for byte in ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789" + others).utf8 {
-            if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte - 64) }
-        }
-        self.low = low
-        self.high = high
-    }
+    /// Whether it is the alphabet of user ids and device ids, which has `@` and `+` in addition.
+    let isUsers: Bool
 
     /// The alphabet of user ids and device ids.
-    static let user = Alphabet("._@:+-")
+    static let user = Alphabet(isUsers: true)
     /// The alphabet of call ids.
-    static let call = Alphabet("._:-")
+    static let call = Alphabet(isUsers: false)
 
     func admits(_ text: String) -> Bool {
         let bytes = text.utf8
@@ -73,15 +104,12 @@ struct Alphabet {
         return bytes.allSatisfy { contains($0) }
     }
 
-    func admits(_ text: ArraySlice<UInt8>) -> Bool {
-        let bytes = text.span
-        guard (1...Limits.identifierBytes).contains(bytes.count) else { return false }
-        for index in bytes.indices where !contains(bytes[index]) { return false }
-        return true
-    }
-
-    @inline(__always)
     private func contains(_ byte: UInt8) -> Bool {
-        byte < 64 ? low &>> UInt64(byte) & 1 == 1 : byte < 128 && high &>> UInt64(byte & 63) & 1 == 1
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        case UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "-"): true
+        case UInt8(ascii: "@"), UInt8(ascii: "+"): isUsers
+        default: false
+        }
     }
 }

@@ -19,15 +19,28 @@ extension CallSession {
             outputs.append(.refuse(.logFull))
             return false
         }
+        let entry = record(signal, digest: digest, from: side, device, audience: audience, at: now)
+        outputs.append(.append(entry))
+        outputs.append(.acknowledge(seq: entry.seq, isNew: true))
+        return true
+    }
+
+    /// Appends a device's signal, for which the log has room, and returns the entry.
+    mutating func record(
+        _ signal: Signal,
+        digest: UInt64 = 0,
+        from side: Side,
+        _ device: DeviceIdentity,
+        audience: LogEntry.Audience? = nil,
+        at now: Moment
+    ) -> LogEntry {
         logBytes += signal.byteCount
         countEarly(signal.kind, byteCount: signal.byteCount)
         let entry = entry(of: signal, digest: digest, from: side, device, audience: audience, at: now)
         if let id = signal.id { receipts.add(entry.seq, for: id, from: side, device.id) }
         log.append(entry)
         nextSeq += 1
-        outputs.append(.append(entry))
-        outputs.append(.acknowledge(seq: entry.seq, isNew: true))
-        return true
+        return entry
     }
 
     /// Returns the entry that `append` would add for a device's signal.
@@ -47,7 +60,7 @@ extension CallSession {
         )
     }
 
-    private func hasRoom(for signal: Signal) -> Bool {
+    func hasRoom(for signal: Signal) -> Bool {
         guard log.count < Limits.logSignals, logBytes + signal.byteCount <= Limits.logBytes else { return false }
         guard isLimitedEarly(signal.kind) else { return true }
         return earlySignals < Limits.earlySignals && earlyBytes + signal.byteCount <= Limits.earlyBytes
@@ -96,8 +109,12 @@ extension CallSession {
     /// request under the same token that names no device, and the other way round.
     func receipt(of id: SignalID, from side: Side, _ device: DeviceIdentity) -> UInt64? {
         if let seq = receipts[id, side, device.id] { return seq }
-        for leg in legs where leg.side == side && leg.device.id != device.id && leg.device.isSame(as: device) {
-            if let seq = receipts[id, side, leg.device.id] { return seq }
+        // The legs are read in place: a copy of each costs more than the comparison.
+        for index in legs.indices
+        where legs[index].side == side && legs[index].device.fingerprint == device.fingerprint
+            && legs[index].device.id != device.id && legs[index].device.isSame(as: device)
+        {
+            if let seq = receipts[id, side, legs[index].device.id] { return seq }
         }
         return nil
     }

@@ -4,12 +4,10 @@
 /// users may use the same device id and the same signal ids.
 ///
 /// It is a list and not a dictionary, because nearly every signal is new and a call has some forty of them: to compare
-/// a number per receipt costs less than to hash two texts, and the list takes less memory. ``Limits/logSignals`` bounds
-/// the list, so that ids which a client chooses with equal digests cost it some thousand comparisons at most.
+/// a number per receipt costs less than a look-up, and the list takes less memory. ``Limits/logSignals`` bounds the
+/// list, so that ids which a client chooses with equal numbers cost it some thousand comparisons at most.
 struct Receipts: Equatable, Sendable {
     private struct Receipt: Equatable {
-        /// A digest of `id`: only if it is equal are the texts compared.
-        let digest: UInt64
         let id: SignalID
         let device: DeviceID
         let side: Side
@@ -17,28 +15,34 @@ struct Receipts: Equatable, Sendable {
     }
 
     private var receipts: [Receipt] = []
+    /// The marks of the receipts, four in each word: a mark is 16 bits of the hash of the receipt's `id`.
+    ///
+    /// They tell, four at a time, that a signal has no receipt.
+    private var marks: [UInt64] = []
 
     /// The number of receipts.
     var count: Int { receipts.count }
 
     /// The `seq` of a device's signal; `nil` = no signal with this `id` was accepted from the device.
     subscript(id: SignalID, side: Side, device: DeviceID) -> UInt64? {
-        index(of: id, Self.digest(of: id), side, device).map { receipts[$0].seq }
+        index(of: id, side, device).map { receipts[$0].seq }
     }
 
     /// Adds the receipt of a signal; it replaces an earlier receipt of the same signal.
     mutating func set(_ seq: UInt64, for id: SignalID, from side: Side, _ device: DeviceID) {
-        let digest = Self.digest(of: id)
-        if let index = index(of: id, digest, side, device) {
+        if let index = index(of: id, side, device) {
             receipts[index].seq = seq
         } else {
-            receipts.append(Receipt(digest: digest, id: id, device: device, side: side, seq: seq))
+            add(seq, for: id, from: side, device)
         }
     }
 
     /// Adds the receipt of a signal that has none yet, which is not searched for again.
     mutating func add(_ seq: UInt64, for id: SignalID, from side: Side, _ device: DeviceID) {
-        receipts.append(Receipt(digest: Self.digest(of: id), id: id, device: device, side: side, seq: seq))
+        let place = receipts.count & 3
+        if place == 0 { marks.append(0) }
+        marks[marks.count - 1] |= Self.mark(of: id) << UInt64(16 * place)
+        receipts.append(Receipt(id: id, device: device, side: side, seq: seq))
     }
 
     /// Gives the receipts of a device also to the id that the device has from now on.
@@ -48,23 +52,22 @@ struct Receipts: Equatable, Sendable {
         }
     }
 
-    private func index(of id: SignalID, _ digest: UInt64, _ side: Side, _ device: DeviceID) -> Int? {
-        for index in receipts.indices where receipts[index].digest == digest {
-            if receipts[index].side == side && receipts[index].id == id && receipts[index].device == device {
-                return index
+    private func index(of id: SignalID, _ side: Side, _ device: DeviceID) -> Int? {
+        // The difference of a mark and the id's mark, of which there are four copies in a word, is 0 if they are equal.
+        let ones: UInt64 = 0x0001_0001_0001_0001
+        let searched = Self.mark(of: id) &* ones
+        let marks = marks.span
+        for index in marks.indices {
+            let difference = marks[index] ^ searched
+            // The flag of a mark above an equal one can be wrong, by the borrow of the subtraction.
+            guard (difference &- ones) & ~difference & ones &<< 15 != 0 else { continue }
+            for place in 4 * index..<min(4 * index + 4, receipts.count)
+            where receipts[place].side == side && receipts[place].id == id && receipts[place].device == device {
+                return place
             }
         }
         return nil
     }
 
-    /// FNV-1a over the bytes; 0 for all texts beyond ASCII, because Swift takes texts of different bytes for equal.
-    private static func digest(of id: SignalID) -> UInt64 {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        var all: UInt8 = 0
-        for byte in id.text.utf8 {
-            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
-            all |= byte
-        }
-        return all < 0x80 ? hash : 0
-    }
+    private static func mark(of id: SignalID) -> UInt64 { id.hash & 0xFFFF }
 }

@@ -41,6 +41,14 @@ public struct Signal: Equatable, Sendable {
         case end(EndReason?)
     }
 
+    /// Whether the signal changes nothing of the call but its log.
+    @inlinable public var isOnlyRelayed: Bool {
+        switch content {
+        case .ice, .dtmf, .info: true
+        case .offer, .ringing, .answer, .connected, .update, .end: false
+        }
+    }
+
     /// The kind of the signal.
     public var kind: SignalKind {
         switch content {
@@ -83,11 +91,26 @@ public enum SignalKind: String, Sendable, CaseIterable {
 public struct SignalID: Hashable, Sendable {
     /// The id as text.
     public let text: String
+    /// The hash of the text (``TextHash``); 0 for all texts beyond ASCII, because Swift takes texts of different bytes
+    /// for equal.
+    @usableFromInline let hash: UInt64
 
     /// Creates an id; `nil` when `text` is empty or too long.
     public init?(_ text: String) {
         guard (1...Limits.signalIDBytes).contains(text.utf8.count) else { return nil }
         self.text = text
+        hash = text.utf8.allSatisfy { $0 < 0x80 } ? TextHash.of(text) : 0
+    }
+
+    /// Returns whether both have the same text.
+    @inlinable
+    public static func == (a: Self, b: Self) -> Bool { a.hash == b.hash && a.text == b.text }
+
+    /// Adds the id to a hash.
+    @inlinable
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(hash)
+        if hash == 0 { hasher.combine(text) }
     }
 }
 

@@ -5,6 +5,8 @@ public import JSON
 extension JSONObject {
     /// Returns the `id` that a device gave its message.
     public func signalID() throws(WireError) -> SignalID? {
+        guard let member = self[.id] else { return nil }
+        if let part = plainText(member), let id = SignalID(ascii: bytes, part) { return id }
         guard let text = try text(.id) else { return nil }
         guard let id = SignalID(text) else {
             throw .invalid(.id, "must be a string of 1 to \(CallCore.Limits.signalIDBytes) bytes")
@@ -15,7 +17,7 @@ extension JSONObject {
     /// Returns the callId.
     public func callID() throws(WireError) -> CallID? {
         guard let member = self[.callId] else { return nil }
-        if let part = plainText(member), let id = CallID(bytes[part]) { return id }
+        if let part = plainText(member), let id = CallID(bytes, part) { return id }
         guard let text = try text(.callId) else { return nil }
         guard let id = CallID(text) else {
             throw .invalid(.callId, "must be 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ : -")
@@ -26,7 +28,7 @@ extension JSONObject {
     /// Returns a user id, written as a string or as a non-negative integer.
     public func user(_ field: Field) throws(WireError) -> UserID? {
         guard let member = self[field] else { return nil }
-        if let part = plainText(member), let user = UserID(bytes[part]) { return user }
+        if let part = plainText(member), let user = UserID(bytes, part) { return user }
         if let text = string(member) ?? integer(member).map({ String($0) }), let user = UserID(text) { return user }
         throw .invalid(
             field,
@@ -37,7 +39,7 @@ extension JSONObject {
     /// Returns a device id.
     public func device(_ field: Field) throws(WireError) -> DeviceID? {
         guard let member = self[field] else { return nil }
-        if let part = plainText(member), let device = DeviceID(bytes[part]) { return device }
+        if let part = plainText(member), let device = DeviceID(bytes, part) { return device }
         guard let text = try text(field) else { return nil }
         guard let device = DeviceID(text) else {
             throw .invalid(

@@ -24,6 +24,17 @@ public struct JSONWriter {
         output.append(addingCapacity: headroom) { part in for _ in 0..<headroom { part.append(0) } }
     }
 
+    /// Creates a writer that has written these bytes already, the headroom included, with room for `capacity` more.
+    ///
+    /// No comma is written before the next member.
+    @inlinable
+    public init(beginning: [UInt8], capacity: Int) {
+        output = []
+        needsComma = false
+        output.reserveCapacity(beginning.count + capacity)
+        output.append(contentsOf: beginning)
+    }
+
     /// Writes `{`.
     @inlinable public mutating func beginObject() { open(UInt8(ascii: "{")) }
     /// Writes `}`.
@@ -165,32 +176,39 @@ public struct JSONWriter {
     }
 
     private func needsEscape(from start: Int) -> Bool {
-        let text = output.span.extracting(start...)
-        for index in text.indices where !JSONScanner.isOrdinary(text[index]) { return true }
-        return false
+        var rest = output.span.extracting(droppingFirst: start)
+        while rest.count >= 8 {
+            guard TextWord(rest).specials == 0 else { return true }
+            rest = rest.extracting(droppingFirst: 8)
+        }
+        // The zeros behind the end of the text look like control characters. A flag of the text itself is exact if it
+        // is the lowest one.
+        return !rest.isEmpty && TextWord.index(ofLowest: TextWord(rest).specials) < rest.count
     }
 
     /// Writes the decimal digits of a number.
     public mutating func digits(_ number: UInt64) {
-        var count = 1
-        var limit: UInt64 = 10
-        while number >= limit, count < 20 {
-            count += 1
-            // 10^20 does not fit in 64 bits, and no number has more than 20 digits.
-            limit = count < 20 ? limit &* 10 : .max
+        guard let digits = Digits(number) else { return manyDigits(number) }
+        output.append(addingCapacity: digits.count) { part in digits.write(into: &part) }
+    }
+
+    /// Writes the decimal digits of two numbers and, between them, a text of up to eight bytes, given as the bits of a
+    /// ``TextWord``.
+    public mutating func digits(_ first: UInt64, _ separator: UInt64, count: Int, _ second: UInt64) {
+        guard let one = Digits(first), let other = Digits(second) else {
+            manyDigits(first)
+            for index in 0..<count { output.append(UInt8(truncatingIfNeeded: separator &>> UInt64(8 &* index))) }
+            manyDigits(second)
+            return
         }
-        let start = output.count
-        output.append(addingCapacity: count) { part in for _ in 0..<count { part.append(0x30) } }
-        var digits = output.mutableSpan
-        var rest = number
-        var place = start + count
-        while rest > 0 {
-            let next = rest / 10
-            place -= 1
-            digits[place] = UInt8(truncatingIfNeeded: rest &- next &* 10) &+ 0x30
-            rest = next
+        output.append(addingCapacity: one.count &+ count &+ other.count) { part in
+            one.write(into: &part)
+            Digits.write(separator, count: count, into: &part)
+            other.write(into: &part)
         }
     }
+
+    private mutating func manyDigits(_ number: UInt64) { output.append(contentsOf: String(number).utf8) }
 
     private mutating func escape(_ byte: UInt8) {
         switch byte {

@@ -58,27 +58,20 @@ public struct RelayedSignal: Sendable {
 
     /// Returns the frame: headroom, then one JSON object that ends with the sender's own members, unchanged.
     public func frame(around relayed: RelayedMembers) -> [UInt8] {
-        let names = position.log.candidate.count + sender.members.count
-        var json = JSONWriter(
-            headroom: Frame.headroom,
-            capacity: relayed.byteCount + names + (id?.text.utf8.count ?? 0) + (offer == nil ? 96 : 352)
-        )
-        // Most signals are candidates, whose frames begin with bytes that are made once for each log.
-        if kind == .ice {
-            json.part(position.log.candidate)
-        } else {
-            json.part(Self.type)
-            json.plainPart(kind.rawValue)
-            json.part(Self.afterType)
-            json.part(position.log.members)
-        }
-        json.write(numbersOf: position)
-        json.part(sender.members)
-        if let id {
-            json.part(Self.id)
-            json.escaped(id.text)
-        }
-        json.endString()
+        Self.frame(kind, id: id, at: position, from: sender, offer: offer, reason: reason, around: relayed)
+    }
+
+    /// Returns the frame of a signal from all its parts; the server makes no ``RelayedSignal`` for each frame.
+    public static func frame(
+        _ kind: SignalKind,
+        id: SignalID?,
+        at position: LogPosition,
+        from sender: EncodedSender,
+        offer: OfferExtras? = nil,
+        reason: EndReason? = nil,
+        around relayed: RelayedMembers
+    ) -> [UInt8] {
+        var json = beginning(kind, id: id, at: position, from: sender, relayed.byteCount + (offer == nil ? 96 : 352))
         if let offer { json.write(offer) }
         if let reason {
             json.name("reason")
@@ -88,13 +81,60 @@ public struct RelayedSignal: Sendable {
         json.endObject()
         return json.bytes
     }
+
+    /// Returns the frame of a signal that is only relayed.
+    ///
+    /// The other frames have parts whose types cost some hundred instructions even where they are absent.
+    public static func frame(
+        relaying kind: SignalKind,
+        id: SignalID?,
+        at position: LogPosition,
+        from sender: EncodedSender,
+        around relayed: RelayedMembers
+    ) -> [UInt8] {
+        var json = beginning(kind, id: id, at: position, from: sender, relayed.byteCount + 96)
+        json.write(relayed)
+        json.endObject()
+        return json.bytes
+    }
+
+    /// Returns a writer that has written a frame up to the sender's `id`, with room for `capacity` more bytes.
+    @inline(__always)
+    private static func beginning(
+        _ kind: SignalKind,
+        id: SignalID?,
+        at position: LogPosition,
+        from sender: EncodedSender,
+        _ capacity: Int
+    ) -> JSONWriter {
+        // Most signals are candidates, whose frames begin with bytes that are made once for each log.
+        let isCandidate = kind == .ice
+        let names = (isCandidate ? 0 : position.log.members.count) + sender.membersBeforeID.count
+        var json = JSONWriter(
+            beginning: isCandidate ? position.log.candidate : Self.type,
+            capacity: capacity + names + (id?.text.utf8.count ?? 0)
+        )
+        if !isCandidate {
+            json.plainPart(kind.rawValue)
+            json.part(Self.afterType)
+            json.part(position.log.members)
+        }
+        json.write(numbersOf: position)
+        if let id {
+            json.part(sender.membersBeforeID)
+            json.escaped(id.text)
+        } else {
+            json.part(sender.members)
+        }
+        json.endString()
+        return json
+    }
 }
 
 extension RelayedSignal {
     // The constant parts of every frame: the bytes before the first value, and those between two values.
-    private static let type = Array(#"{"type":""#.utf8)
+    private static let type = Frame(Array(#"{"type":""#.utf8)).bytes
     private static let afterType = Array(#"","#.utf8)
-    private static let id = Array(#"","id":""#.utf8)
 }
 
 /// The members that name the sender of a relayed signal.
@@ -103,6 +143,8 @@ extension RelayedSignal {
 public struct EncodedSender: Equatable, Sendable {
     /// The JSON from the comma before `from` up to the last character of the value of `fromDevice`.
     let members: [UInt8]
+    /// ``members``, and then the JSON up to the first character of the signal's `id`.
+    let membersBeforeID: [UInt8]
 
     /// Creates the members for the signals of a user's device.
     public init(_ user: UserID, _ device: DeviceID) {
@@ -112,8 +154,11 @@ public struct EncodedSender: Equatable, Sendable {
         json.part(Self.fromDevice)
         json.plainPart(device.text)
         members = json.bytes
+        json.part(Self.id)
+        membersBeforeID = json.bytes
     }
 
+    private static let id = Array(#"","id":""#.utf8)
     private static let from = Array(#","from":""#.utf8)
     private static let fromDevice = Array(#"","fromDevice":""#.utf8)
 }
@@ -143,7 +188,7 @@ public struct LogIdentity: Hashable, Sendable {
 public final class EncodedLogIdentity: Equatable, Sendable {
     /// The JSON from the member `callId` up to the colon after the name `seq`.
     let members: [UInt8]
-    /// The beginning of a candidate's frame: the type, and ``members``.
+    /// The beginning of a candidate's frame: the headroom, the type, and ``members``.
     let candidate: [UInt8]
     /// The part of an ack behind the signal's `id`, up to the colon after the name `seq`.
     let ack: [UInt8]
@@ -160,7 +205,7 @@ public final class EncodedLogIdentity: Equatable, Sendable {
         json.digits(UInt64(name.epoch))
         json.part(Self.seq)
         members = json.bytes
-        candidate = Self.candidateType + members
+        candidate = Frame(Self.candidateType + members).bytes
         var end = JSONWriter(capacity: 48 + id.utf8.count)
         end.part(Self.idEnd)
         end.part(Self.callID)
@@ -211,12 +256,11 @@ extension JSONWriter {
 
     /// Writes the value of `seq`, and the member `ts`, without a comma after it.
     mutating func write(numbersOf position: LogPosition) {
-        digits(position.seq)
-        part(Self.ts)
-        digits(UInt64(max(0, position.at.milliseconds)))
+        digits(position.seq, Self.ts, count: 6, UInt64(max(0, position.at.milliseconds)))
     }
 
-    private static let ts = Array(#","ts":"#.utf8)
+    /// The text `,"ts":`.
+    private static var ts: UInt64 { 0x3A22_7374_222C }
 
     mutating func write(_ offer: RelayedSignal.OfferExtras) {
         name("hasVideo")

@@ -45,10 +45,9 @@ public enum ServerFrame {
     /// `outcome`: The end of the call, if the ack must report it; `nil` otherwise.
     public static func ack(id: SignalID, callID: CallID, epoch: UInt32, seq: UInt64, outcome: StateChange?) -> [UInt8] {
         var json = JSONWriter(
-            headroom: Frame.headroom,
+            beginning: ackBeginning,
             capacity: id.text.utf8.count + callID.text.utf8.count + (outcome == nil ? 80 : 384)
         )
-        json.part(ackID)
         json.escaped(id.text)
         json.part(ackCallID)
         json.plainPart(callID.text)
@@ -67,23 +66,37 @@ public enum ServerFrame {
     /// Returns the ack of a durable signal that has an entry in a log.
     ///
     /// The bytes are those of ``ack(id:callID:epoch:seq:outcome:)``.
-    public static func ack(id: SignalID, in log: EncodedLogIdentity, seq: UInt64, outcome: StateChange?) -> [UInt8] {
-        var json = JSONWriter(
-            headroom: Frame.headroom,
-            capacity: id.text.utf8.count + log.ack.count + (outcome == nil ? 48 : 352)
-        )
-        json.part(ackID)
-        json.escaped(id.text)
-        json.part(log.ack)
-        json.digits(seq)
-        json.endNumber()
-        if let outcome { json.write(outcome) }
+    public static func ack(id: SignalID, in log: EncodedLogIdentity, seq: UInt64) -> [UInt8] {
+        var json = ack(id: id, in: log, seq: seq, capacity: 48)
         json.endObject()
         return json.bytes
     }
 
+    /// Returns the same ack, with the end of the call if the ack must report it.
+    public static func ack(id: SignalID, in log: EncodedLogIdentity, seq: UInt64, outcome: StateChange?) -> [UInt8] {
+        guard let outcome else { return ack(id: id, in: log, seq: seq) }
+        var json = ack(id: id, in: log, seq: seq, capacity: 352)
+        json.write(outcome)
+        json.endObject()
+        return json.bytes
+    }
+
+    /// Returns a writer that has written the members of an ack up to `seq`, with room for `capacity` more bytes.
+    @inline(__always)
+    private static func ack(id: SignalID, in log: EncodedLogIdentity, seq: UInt64, capacity: Int) -> JSONWriter {
+        var json = JSONWriter(
+            beginning: ackBeginning,
+            capacity: id.text.utf8.count + log.ack.count + capacity
+        )
+        json.escaped(id.text)
+        json.part(log.ack)
+        json.digits(seq)
+        json.endNumber()
+        return json
+    }
+
     // The constant parts of every ack: the bytes before the first value, and those between two values.
-    private static let ackID = Array(#"{"type":"ack","id":""#.utf8)
+    private static let ackBeginning = Frame(Array(#"{"type":"ack","id":""#.utf8)).bytes
     private static let ackCallID = Array(#"","callId":""#.utf8)
     private static let ackEpoch = Array(#"","epoch":"#.utf8)
     private static let ackSeq = Array(#","seq":"#.utf8)

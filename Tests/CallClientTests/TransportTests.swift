@@ -164,7 +164,7 @@ struct TransportTests {
         #expect(Set(signals.map(\.kind)) == Set(SignalKind.allCases).subtracting([.ringing, .answer]))
         for signal in signals {
             let frame = try ClientMessage(signal.frame, ringTimeout: .seconds(45))
-            guard case .signal(let message) = frame.request else { throw Unexpected() }
+            guard case .signal(let message) = frame.takeRequest() else { throw Unexpected() }
             let body = try SignalMessage(body: signal.body, callIDInPath: nil, ringTimeout: .seconds(45))
             #expect(message.signal.content == body.signal.content && message.signal.kind == signal.kind)
             #expect(message.id == signal.id && body.id == signal.id && body.device == ClientBench.device("phone"))

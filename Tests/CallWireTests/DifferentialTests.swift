@@ -42,7 +42,7 @@ struct DifferentialTests {
         do throws(ClientMessage.Refusal) {
             let message = try ClientMessage(text, ringTimeout: .seconds(45))
             let id = message.id?.text ?? "-"
-            switch message.request {
+            switch message.takeRequest() {
             case .signal(let signal): return id + describe(signal)
             case .join(let room): return id + "join" + room
             case .leave(let room): return id + "leave" + room

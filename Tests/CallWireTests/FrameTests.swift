@@ -162,7 +162,7 @@ struct FrameTests {
     @Test("The cursors of a sync are read, with an epoch or without")
     func cursors() throws {
         let frame = #"{"type":"sync","calls":{"a":0,"11-10":{"epoch":2,"seq":7},"b":{"seq":9007199254740992}}}"#
-        guard case .sync(let cursors) = try ClientMessage(bytes(frame), ringTimeout: .seconds(45)).request else {
+        guard case .sync(let cursors) = try ClientMessage(bytes(frame), ringTimeout: .seconds(45)).takeRequest() else {
             Issue.record("no sync")
             return
         }

@@ -47,7 +47,7 @@ struct FuzzTests {
             // The transports pass on only valid UTF-8.
             guard JSONText.isUTF8(text) else { continue }
             var messages: [SignalMessage] = []
-            if case .signal(let message)? = try? ClientMessage(text, ringTimeout: .seconds(45)).request {
+            if case .signal(let message)? = try? ClientMessage(text, ringTimeout: .seconds(45)).takeRequest() {
                 messages.append(message)
             }
             if let message = try? SignalMessage(body: text, callIDInPath: nil, ringTimeout: .seconds(45)) {

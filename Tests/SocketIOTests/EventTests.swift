@@ -95,7 +95,9 @@ struct EventTests {
         bench.say(packet)
         let frames = bench.taken().frames
         #expect(frames.count == 1)
-        #expect(throws: ClientMessage.Refusal.self) { try ClientMessage(bytes(frames[0]), ringTimeout: .seconds(45)) }
+        #expect(throws: ClientMessage.Refusal.self) {
+            _ = try ClientMessage(bytes(frames[0]), ringTimeout: .seconds(45))
+        }
     }
 
     @Test("An event with attachments is refused", arguments: ["451-[\"blob\",{\"_placeholder\":true,\"num\":0}]"])

@@ -7,12 +7,18 @@ extension CallSession {
         at now: Moment,
         into outputs: inout [Output]
     ) {
-        if let id = signal.id, let seq = receipt(of: id, from: side, device) {
-            outputs.append(.acknowledge(seq: seq, isNew: false))
+        if signal.isOnlyRelayed {
+            do throws(Unchanged) {
+                let entry = try relay(signal, from: side, device, at: now)
+                outputs.append(.append(entry))
+                outputs.append(.acknowledge(seq: entry.seq, isNew: true))
+            } catch {
+                outputs.append(Output(error))
+            }
             return
         }
-        if let epoch = signal.epoch, epoch != self.epoch {
-            outputs.append(.refuse(epoch < self.epoch ? .callEnded : .unknownEpoch))
+        if let result = resultWithoutChange(of: signal, from: side, device) {
+            outputs.append(Output(result))
             return
         }
         if case .end(let reason) = signal.content {
@@ -40,9 +46,45 @@ extension CallSession {
             guard append(signal, from: side, device, at: now, into: &outputs) else { return }
             if side == .caller { callerMedia.apply(update) } else { calleeMedia.apply(update) }
             outputs.append(.changed)
-        case .ice, .dtmf, .info:
-            append(signal, from: side, device, at: now, into: &outputs)
+        case .ice, .dtmf, .info: break
         }
+    }
+
+    /// Handles a signal that is only relayed (``Signal/isOnlyRelayed``).
+    ///
+    /// Nearly all signals are of this kind, so their result is no list of outputs.
+    ///
+    /// Returns the new entry, which must be stored and sent to its audience.
+    public mutating func relay(
+        _ signal: Signal,
+        from side: Side,
+        _ device: DeviceIdentity,
+        at now: Moment
+    ) throws(Unchanged) -> LogEntry {
+        if let result = resultWithoutChange(of: signal, from: side, device) { throw result }
+        guard isLive else { throw .refused(.callEnded) }
+        if let refusal = refusal(of: signal, from: side, device) { throw .refused(refusal) }
+        guard hasRoom(for: signal) else { throw .refused(.logFull) }
+        return record(signal, from: side, device, at: now)
+    }
+
+    /// The result of a signal that changes nothing.
+    public enum Unchanged: Error, Equatable, Sendable {
+        /// The signal was accepted before, and its entry has this `seq`.
+        case repeated(seq: UInt64)
+        /// The signal was refused.
+        case refused(Refusal)
+    }
+
+    /// Returns the result of a signal that was accepted before or belongs to another epoch; `nil` for any other signal.
+    private func resultWithoutChange(of signal: Signal, from side: Side, _ device: DeviceIdentity) -> Unchanged? {
+        if let id = signal.id, let seq = receipt(of: id, from: side, device) {
+            return .repeated(seq: seq)
+        }
+        if let epoch = signal.epoch, epoch != self.epoch {
+            return .refused(epoch < self.epoch ? .callEnded : .unknownEpoch)
+        }
+        return nil
     }
 
     /// Returns why a device may not send a signal, other than an offer or an `end`, in the present phase.
@@ -169,5 +211,14 @@ extension CallSession {
         activeAt = now
         append(StateChange(.active, answeredBy: answeringDevice), to: .both, at: now, into: &outputs)
         outputs.append(.changed)
+    }
+}
+
+extension CallSession.Output {
+    fileprivate init(_ result: CallSession.Unchanged) {
+        switch result {
+        case .repeated(let seq): self = .acknowledge(seq: seq, isNew: false)
+        case .refused(let refusal): self = .refuse(refusal)
+        }
     }
 }

@@ -2,14 +2,16 @@ public import CallCore
 public import JSON
 
 /// One text frame from a client (protocol, section 3).
-public struct ClientMessage: Sendable {
+///
+/// It cannot be copied, because a copy and its destruction cost a tenth of a relayed candidate.
+public struct ClientMessage: ~Copyable, Sendable {
     /// The `id` that the ack or error repeats, if the client gave one.
-    public var id: SignalID?
+    public let id: SignalID?
     /// The request.
-    public var request: Request
+    public let request: Request
 
     /// A request that a client sends on its connection.
-    public enum Request: Sendable {
+    public enum Request: ~Copyable, Sendable {
         /// Relay a signal.
         case signal(SignalMessage)
         /// Enter a room, independently of any call.
@@ -48,15 +50,21 @@ public struct ClientMessage: Sendable {
         public var id: SignalID?
     }
 
-    /// The memory that held the message's member list, for reuse by the next message.
-    public var scratch: [JSONObject.Member] {
-        if case .signal(let signal) = request { signal.relayed.scratch } else { [] }
+    /// Whether the request is a signal.
+    public var isSignal: Bool {
+        switch request {
+        case .signal: true
+        default: false
+        }
     }
+
+    /// Takes the request out of the message.
+    public consuming func takeRequest() -> Request { request }
 
     /// Reads a frame.
     ///
     /// `ringTimeout`: The ring time of an offer that names none.
-    /// `scratch`: The ``scratch`` of the frame that was read before this one.
+    /// `scratch`: The ``SignalMessage/scratch`` of the frame that was read before this one.
     public init(
         _ frame: [UInt8],
         ringTimeout: Moment.Duration,
@@ -66,10 +74,14 @@ public struct ClientMessage: Sendable {
         do throws(JSONFault) { object = try JSONObject(frame, scratch: consume scratch) } catch {
             throw Refusal(error: .json(error), id: nil)
         }
+        let id: SignalID?
+        let request: Request
         do throws(WireError) { id = try object.signalID() } catch { throw Refusal(error: error, id: nil) }
         do throws(WireError) { request = try Self.request(object, id: id, ringTimeout: ringTimeout) } catch {
             throw Refusal(error: error, id: id)
         }
+        self.id = id
+        self.request = request
     }
 
     private static func request(
@@ -84,8 +96,9 @@ public struct ClientMessage: Sendable {
             throw WireError(.unknownType, "type: unknown", field: Field.type.name)
         }
         if let kind = type.signal {
-            let signal = try SignalMessage(kind, id: id, fields: object, envelope: object, ringTimeout: ringTimeout)
-            return .signal(signal)
+            return .signal(
+                try SignalMessage.read(kind, id: id, fields: object, envelope: object, ringTimeout: ringTimeout)
+            )
         }
         switch type {
         case .join: return .join(room: try object.required(.room))

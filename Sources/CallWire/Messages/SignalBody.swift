@@ -51,6 +51,7 @@ extension SignalMessage {
                 of: object,
                 but: Self.envelopeInBody.union(kind == .offer ? [.hasVideo, .displayName, .begin] : [])
             )
+            signal.byteCount = relayed.byteCount
         }
         from = try object.user(.from)
         if let callIDInPath {
@@ -62,7 +63,7 @@ extension SignalMessage {
         if to == nil, case .offer(var offer) = content, let named = try fields.user(.to) {
             to = named
             offer.namesCallee = true
-            content = .offer(offer)
+            signal.content = .offer(offer)
         }
     }
 

@@ -4,18 +4,14 @@ public import JSON
 /// A signal as a client sent it, on any transport: its content, its destination, and the bytes that are relayed
 /// unchanged.
 public struct SignalMessage: Sendable {
-    /// The content of the signal.
-    public var content: Signal.Content
-    /// The `id` that the device gave the signal.
-    public var id: SignalID?
+    /// The signal in the form that the call core handles.
+    public internal(set) var signal: Signal
     /// The callId.
     public var callID: CallID?
     /// The other user, if the sender names them.
     public var to: UserID?
     /// The room, if the sender names it.
     public var room: String?
-    /// The epoch that the sender names; `nil` if the sender names none.
-    public var epoch: UInt32?
     /// The user on whose behalf a service sends the signal.
     public var from: UserID?
     /// The sending device, if a request names it.
@@ -23,15 +19,32 @@ public struct SignalMessage: Sendable {
     /// The caller's display name, cut to its limit.
     public var displayName: String?
     /// The members that are relayed unchanged.
-    public var relayed: RelayedMembers
+    public internal(set) var relayed: RelayedMembers
 
     /// Members that are not relayed as the sender wrote them.
     ///
     /// The server writes its own values of these members where they apply, and never relays a `token`.
-    private static let serverMembers: FieldSet = [
+    fileprivate static let serverMembers: FieldSet = [
         .type, .id, .callId, .room, .from, .fromDevice, .seq, .ts, .epoch, .token, .callUUID, .ringUntil, .waiting,
     ]
 
+    /// The memory that held the message's member list, for reuse by the next message.
+    public var scratch: [JSONObject.Member] { relayed.scratch }
+
+    /// The content of the signal.
+    public var content: Signal.Content { signal.content }
+
+    /// The `id` that the device gave the signal.
+    public var id: SignalID? { signal.id }
+
+    /// The epoch that the sender names; `nil` if the sender names none.
+    public var epoch: UInt32? {
+        get { signal.epoch }
+        set { signal.epoch = newValue }
+    }
+}
+
+extension SignalMessage {
     /// Reads a signal of a known kind from the members of an object.
     ///
     /// `id`: The `id` of the envelope.
@@ -46,8 +59,19 @@ public struct SignalMessage: Sendable {
         envelope: borrowing JSONObject,
         ringTimeout: Moment.Duration
     ) throws(WireError) {
-        // The stored properties are set at the end, all together. Otherwise a copy of the whole message would be made
-        // and destroyed again.
+        self = try Self.read(kind, id: id, fields: fields, envelope: envelope, ringTimeout: ringTimeout)
+    }
+
+    /// Reads a signal as the initialiser does.
+    ///
+    /// An initialiser with many properties copies the message when it ends, and destroys the original.
+    static func read(
+        _ kind: SignalKind,
+        id: SignalID?,
+        fields: borrowing JSONObject,
+        envelope: borrowing JSONObject,
+        ringTimeout: Moment.Duration
+    ) throws(WireError) -> SignalMessage {
         let callID = try envelope.callID()
         let to = try envelope.user(.to)
         let room = try envelope.text(.room)
@@ -98,20 +122,18 @@ public struct SignalMessage: Sendable {
             content = .end(try fields.text(.reason).flatMap { EndReason(rawValue: $0) })
             left.insert(.reason)
         }
-        self.content = content
-        self.id = id
-        self.callID = callID
-        self.to = to
-        self.room = room
-        self.epoch = epoch
-        self.from = from
-        self.device = device
-        self.displayName = displayName
-        relayed = RelayedMembers(of: copy fields, but: left)
+        let relayed = RelayedMembers(of: copy fields, but: left)
+        return SignalMessage(
+            signal: Signal(content, id: id, epoch: epoch, byteCount: relayed.byteCount),
+            callID: callID,
+            to: to,
+            room: room,
+            from: from,
+            device: device,
+            displayName: displayName,
+            relayed: relayed
+        )
     }
-
-    /// The signal in the form that the call core handles.
-    public var signal: Signal { Signal(content, id: id, epoch: epoch, byteCount: relayed.byteCount) }
 }
 
 extension JSONObject {
@@ -183,8 +205,6 @@ extension String {
 extension SignalMessage {
     /// Creates an `end` without a reason, as a `DELETE` of the call requests it.
     public init(endOf callID: CallID) {
-        content = .end(nil)
-        self.callID = callID
-        relayed = .none
+        self.init(signal: Signal(.end(nil)), callID: callID, relayed: .none)
     }
 }

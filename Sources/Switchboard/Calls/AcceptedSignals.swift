@@ -106,7 +106,12 @@ extension Switchboard {
                         call.acceptedSignals.description(id, digest: digest, from: device, of: source.user)
                     case .ringing, .ice, .connected, .update, .dtmf, .info: nil
                     }
-                if let accepted { return Receipt(call: call, seq: accepted.seq, accepted: accepted) }
+                guard let accepted else { continue }
+                return Receipt(
+                    call: call,
+                    seq: accepted.seq,
+                    earlier: .init(epoch: accepted.epoch, reason: accepted.reason)
+                )
             }
         }
         return nil

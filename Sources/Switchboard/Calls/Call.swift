@@ -102,6 +102,16 @@ final class Call {
         return session.isLive
     }
 
+    /// Hands a signal that is only relayed to the session (`CallSession.relay`).
+    func relay(
+        _ signal: Signal,
+        from side: Side,
+        _ device: DeviceIdentity,
+        at now: Moment
+    ) throws(CallSession.Unchanged) -> LogEntry {
+        try session.relay(signal, from: side, device, at: now)
+    }
+
     /// Returns whether an entry concerns a device (`CallSession.sees`).
     func sees(_ entry: LogEntry, side: Side, device: DeviceIdentity) -> Bool {
         Self.sees(entry, side, device, in: &session)

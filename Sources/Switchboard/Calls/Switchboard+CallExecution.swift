@@ -82,26 +82,31 @@ extension Switchboard {
         let frame: [UInt8]
         switch entry.content {
         case .signal(let kind, let side, let device, let id, _):
-            let signal = RelayedSignal(
-                kind: kind,
-                position: call.position(of: entry),
-                sender: sender?.encoded(for: device.id) ?? EncodedSender(call.user(on: side), device.id),
+            frame = RelayedSignal.frame(
+                kind,
                 id: id,
+                at: call.position(of: entry),
+                from: sender?.encoded(for: device.id) ?? EncodedSender(call.user(on: side), device.id),
                 offer: kind == .offer ? offerExtras(of: call, message, from: side) : nil,
-                reason: kind == .end ? endReason(of: call) : nil
+                reason: kind == .end ? endReason(of: call) : nil,
+                around: message?.relayed ?? .none
             )
-            frame = signal.frame(around: message?.relayed ?? .none)
         case .state(let change):
             if change.state == .answered, let answeredAt = call.session.answeredAt {
                 metrics.answerMilliseconds.record((answeredAt - call.session.startedAt).milliseconds)
             }
             frame = ServerFrame.call(change, callee: call.callee, at: call.position(of: entry))
         }
-        call.frames.append(frame)
         let isLast = if case .state(let change) = entry.content { change.state == .ended } else { false }
+        store(frame, of: entry, in: call, isLast: isLast)
+        return frame
+    }
+
+    /// Keeps the frame of a call's newest entry, and has the entry stored.
+    mutating func store(_ frame: [UInt8], of entry: LogEntry, in call: Call, isLast: Bool) {
+        call.frames.append(frame)
         countStoredEntries(of: call, newest: entry, frame.count, isLast: isLast)
         commits.append(.entry(call.number, EntryRecord(entry, object: frame[Frame.headroom...])))
-        return frame
     }
 
     private func offerExtras(
@@ -150,20 +155,48 @@ extension Switchboard {
         let isEnd = if case .state(let change) = entry.content { change.state == .ended } else { false }
         let isOffer = if case .signal(.offer, .caller, _, _, _) = entry.content { true } else { false }
         for side in Side.allCases where entry.audience.reaches(side) {
-            let user = call.user(on: side)
-            for connection in connections.of(user)
-            where call.sees(entry, side: side, device: connection.device) {
-                // The call is being replayed to this connection, and the replay will reach this entry.
-                if connection.replays(call.number) { continue }
-                if let openedBefore, connection.openedAt >= openedBefore { continue }
-                metrics.delivered += 1
-                if tracesCalls { turn.receivers.append(connection.id) }
-                send(frame, at: entry.seq, of: call, to: connection)
+            for connection in connections.of(call.user(on: side))
+            where show(entry, as: frame, of: call, to: connection, side, openedBefore: openedBefore) {
                 if isEnd { notified.append((connection, side)) }
                 if isOffer { note(call, .delivered(connection.device.id)) }
             }
         }
         if tracesCalls { traceRelayed(entry, of: call) }
+    }
+
+    /// Sends an entry of a signal that is only relayed, as its frame, to every connection that it concerns.
+    mutating func show(_ entry: LogEntry, as frame: [UInt8], of call: Call) {
+        if entry.audience.reaches(.caller) {
+            for connection in connections.of(call.caller) {
+                _ = show(entry, as: frame, of: call, to: connection, .caller)
+            }
+        }
+        if entry.audience.reaches(.callee) {
+            for connection in connections.of(call.callee) {
+                _ = show(entry, as: frame, of: call, to: connection, .callee)
+            }
+        }
+        if tracesCalls { traceRelayed(entry, of: call) }
+    }
+
+    /// Sends an entry to a connection of a user on a side, if it concerns the connection; returns whether it was sent.
+    @inline(__always)
+    private mutating func show(
+        _ entry: LogEntry,
+        as frame: [UInt8],
+        of call: Call,
+        to connection: Connection,
+        _ side: Side,
+        openedBefore: Moment? = nil
+    ) -> Bool {
+        guard call.sees(entry, side: side, device: connection.device) else { return false }
+        // The call is being replayed to this connection, and the replay will reach this entry.
+        if connection.replays(call.number) { return false }
+        if let openedBefore, connection.openedAt >= openedBefore { return false }
+        metrics.delivered += 1
+        if tracesCalls { turn.receivers.append(connection.id) }
+        send(frame, at: entry.seq, of: call, to: connection)
+        return true
     }
 
     /// Carries out the actions that are due once, when a call ends.

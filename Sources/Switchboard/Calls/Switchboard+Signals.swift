@@ -47,19 +47,25 @@ struct Receipt {
     let seq: UInt64
     /// Whether the server made the callId.
     var madeCallID = false
-    /// The record of the signal's first arrival, if the signal was sent again and a list of accepted signals has it;
-    /// otherwise `nil`.
+    /// The signal's first arrival, if the signal was sent again and a list of accepted signals has it; otherwise `nil`.
     ///
     /// By now a later call may use the callId.
-    var accepted: AcceptedSignal?
+    var earlier: FirstArrival?
     /// The epoch of the log that contains the entry.
-    var epoch: UInt32 { accepted?.epoch ?? call.epoch }
+    var epoch: UInt32 { earlier?.epoch ?? call.epoch }
+
+    /// What a receipt says of the first arrival of a signal that was sent again.
+    struct FirstArrival {
+        let epoch: UInt32
+        /// The reason why the call was over for the device, if the signal was an end.
+        let reason: EndReason?
+    }
 
     /// The end of the call, if the ack must report it; otherwise `nil`.
     ///
     /// The ack reports that the call of an offer lost a glare or found the callee busy.
     var outcome: StateChange? {
-        if let accepted { return accepted.reason == .busy ? StateChange(.ended, reason: .busy) : nil }
+        if let earlier { return earlier.reason == .busy ? StateChange(.ended, reason: .busy) : nil }
         guard !call.isLive, case .ended(let ending, _) = call.session.phase,
             ending.reason == .glare || ending.reason == .busy
         else {
@@ -158,6 +164,9 @@ extension Switchboard {
         if mayRefuseSignals, let refusal = backlogRefusal(of: signal, for: call, from: side, device) {
             return .failure(refusal)
         }
+        if signal.isOnlyRelayed {
+            return relay(message, signal, to: call, from: side, device, encodedAs: source.sender)
+        }
         let result = process(call, .signal(signal, from: side, device), relaying: message, from: source.sender)
         switch result {
         case .acknowledged(let seq, let isNew):
@@ -170,6 +179,42 @@ extension Switchboard {
         case .refused(let refusal): return .failure(WireError(refusal))
         case .nothing: return .success(Receipt(call: call, seq: 0))
         }
+    }
+
+    /// Relays a signal that changes nothing of its call but the log, and moves no deadline, as nearly all signals.
+    private mutating func relay(
+        _ message: SignalMessage,
+        _ signal: Signal,
+        to call: Call,
+        from side: Side,
+        _ device: DeviceIdentity,
+        encodedAs sender: Sender?
+    ) -> Result<Receipt, WireError> {
+        if tracesCalls { traceInput(.signal(signal, from: side, device), of: call) }
+        let result: Result<Receipt, WireError>
+        do throws(CallSession.Unchanged) {
+            let entry = try call.relay(signal, from: side, device, at: turn.now)
+            let frame = RelayedSignal.frame(
+                relaying: signal.kind,
+                id: signal.id,
+                at: call.position(of: entry),
+                from: sender?.encoded(for: device.id) ?? EncodedSender(call.user(on: side), device.id),
+                around: message.relayed
+            )
+            store(frame, of: entry, in: call, isLast: false)
+            if !withholdIfNeeded(entry, of: call) { show(entry, as: frame, of: call) }
+            metrics.signals[signal.kind] += 1
+            result = .success(Receipt(call: call, seq: entry.seq))
+        } catch {
+            switch error {
+            case .repeated(let seq): result = .success(Receipt(call: call, seq: seq))
+            case .refused(let refusal):
+                if tracesCalls { traceRefused(by: call) }
+                result = .failure(WireError(refusal))
+            }
+        }
+        if !call.polls.isEmpty { respondToPolls(of: call) }
+        return result
     }
 
     private mutating func take(

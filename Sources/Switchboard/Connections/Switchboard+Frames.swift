@@ -10,7 +10,6 @@ extension Switchboard {
         heard(connection)
         guard let message = parse(frame, from: connection) else { return }
         handle(message, from: connection)
-        turn.scratch = message.scratch
     }
 
     /// Parses a frame; `nil` if it was refused.
@@ -25,20 +24,34 @@ extension Switchboard {
         }
     }
 
-    /// Handles a message, which is borrowed: a copy of it costs a tenth of a relayed candidate.
-    private mutating func handle(_ message: ClientMessage, from connection: Connection) {
+    private mutating func handle(_ message: consuming ClientMessage, from connection: Connection) {
         connection.badFrames = 0
-        guard isWithinRate(message, from: connection) else { return }
-        switch message.request {
-        case .signal(let signal): take(signal, id: message.id, from: connection)
-        case .join(let room): enter(room, connection, id: message.id)
-        case .leave(let room): leave(room, connection, id: message.id)
+        if message.isSignal { return handleSignal(message.takeRequest(), from: connection) }
+        let id = message.id
+        guard connection.bucket.take(at: turn.now) else {
+            refuseAsTooFast(id, policy.signalsPerSecond, connection)
+            return
+        }
+        switch message.takeRequest() {
+        case .signal: preconditionFailure("a signal was handled above")
+        case .join(let room): enter(room, connection, id: id)
+        case .leave(let room): leave(room, connection, id: id)
         case .auth(let token):
             beginPendingFrame(connection)
-            turn.out.append(.verify(connection.id, id: message.id, token: token))
-        case .sync(let cursors): sync(cursors, connection, id: message.id)
-        case .message(let text): relay(text, from: connection, id: message.id)
-        case .presence(let user): watch(user, connection, id: message.id)
+            turn.out.append(.verify(connection.id, id: id, token: token))
+        case .sync(let cursors): sync(cursors, connection, id: id)
+        case .message(let text): relay(text, from: connection, id: id)
+        case .presence(let user): watch(user, connection, id: id)
+        }
+    }
+
+    /// Handles a signal, whose `id` is that of its message.
+    private mutating func handleSignal(_ request: consuming ClientMessage.Request, from connection: Connection) {
+        switch consume request {
+        case .signal(let signal):
+            if isWithinRate(signal, from: connection) { take(signal, id: signal.id, from: connection) }
+            turn.scratch = signal.scratch
+        default: break
         }
     }
 
@@ -79,21 +92,23 @@ extension Switchboard {
         }
     }
 
-    /// Returns whether a frame is within the rate of its connection; otherwise the frame is refused.
+    /// Returns whether a signal is within the rate of its connection; otherwise the signal is refused.
     ///
     /// A hang-up must always get through, so `end` signals have a separate limit.
-    private mutating func isWithinRate(_ message: ClientMessage, from connection: Connection) -> Bool {
-        let limit: Int
-        if case .signal(let signal) = message.request, case .end = signal.content {
-            guard !mayEnd(signal, by: connection.user, connection.device) else { return true }
-            limit = policy.endsPerSecond
-        } else {
-            guard !connection.bucket.take(at: turn.now) else { return true }
-            limit = policy.signalsPerSecond
+    private mutating func isWithinRate(_ signal: SignalMessage, from connection: Connection) -> Bool {
+        if case .end = signal.content {
+            if mayEnd(signal, by: connection.user, connection.device) { return true }
+            refuseAsTooFast(signal.id, policy.endsPerSecond, connection)
+            return false
         }
-        tell(WireError(.rateLimited, "at most \(limit) a second"), id: message.id, to: connection)
-        _ = closesAsTooFast(connection)
+        if connection.bucket.take(at: turn.now) { return true }
+        refuseAsTooFast(signal.id, policy.signalsPerSecond, connection)
         return false
+    }
+
+    private mutating func refuseAsTooFast(_ id: SignalID?, _ limit: Int, _ connection: Connection) {
+        tell(WireError(.rateLimited, "at most \(limit) a second"), id: id, to: connection)
+        _ = closesAsTooFast(connection)
     }
 
     /// Counts a refused frame towards the rate: refusing costs as much as accepting.
@@ -105,20 +120,26 @@ extension Switchboard {
         // A sender that gave no id still receives the callId that the server made for its offer.
         guard let id = id ?? (receipt.madeCallID ? SignalID(receipt.call.key.id.text) : nil) else { return }
         let frame =
-            receipt.accepted == nil && receipt.seq > 0
-            ? ServerFrame.ack(
-                id: id,
-                in: receipt.call.encodedLogIdentity,
-                seq: receipt.seq,
-                outcome: receipt.outcome
-            )
-            : ServerFrame.ack(
-                id: id,
-                callID: receipt.call.key.id,
-                epoch: receipt.epoch,
-                seq: receipt.seq,
-                outcome: receipt.outcome
-            )
+            if receipt.earlier == nil, receipt.seq > 0 {
+                if let outcome = receipt.outcome {
+                    ServerFrame.ack(
+                        id: id,
+                        in: receipt.call.encodedLogIdentity,
+                        seq: receipt.seq,
+                        outcome: outcome
+                    )
+                } else {
+                    ServerFrame.ack(id: id, in: receipt.call.encodedLogIdentity, seq: receipt.seq)
+                }
+            } else {
+                ServerFrame.ack(
+                    id: id,
+                    callID: receipt.call.key.id,
+                    epoch: receipt.epoch,
+                    seq: receipt.seq,
+                    outcome: receipt.outcome
+                )
+            }
         if tracesCalls { traceAcknowledged(receipt, to: .connection(connection.id)) }
         sendWhenDurable(.frame(connection.id, frame))
     }

@@ -192,7 +192,7 @@ extension Switchboard {
         let session = receipt.call.session
         if tracesCalls { traceAcknowledged(receipt, to: .request(id)) }
         let visible =
-            receipt.accepted.map { (CallState.ended, $0.reason) }
+            receipt.earlier.map { (CallState.ended, $0.reason) }
             ?? session.side(of: source.user).map {
                 session.visibleState(side: $0, device: session.actingDevice(for: source.device, on: $0))
             }

@@ -43,7 +43,7 @@ private func parse(_ frames: [[UInt8]]) -> Int {
     for frame in frames {
         // A refused frame is missing in the count.
         guard let message = try? ClientMessage(frame, ringTimeout: Inputs.ringTimeout) else { continue }
-        if case .signal = message.request { done += 1 }
+        if case .signal = message.takeRequest() { done += 1 }
     }
     return done
 }

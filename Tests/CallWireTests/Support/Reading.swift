@@ -15,7 +15,7 @@ func refusal(_ frame: String) -> WireError? {
 }
 
 func signal(_ frame: String) throws -> SignalMessage? {
-    guard case .signal(let message) = try ClientMessage(bytes(frame), ringTimeout: .seconds(45)).request else {
+    guard case .signal(let message) = try ClientMessage(bytes(frame), ringTimeout: .seconds(45)).takeRequest() else {
         return nil
     }
     return message

@@ -97,6 +97,7 @@ public struct CallClient: Sendable {
         switch input {
         case .startCall(let call): start(call, at: now)
         case .answer(let uuid): answer(uuid, at: now)
+        case .answerTimedOut(let uuid): answerTimedOut(uuid, at: now)
         case .end(let uuid, let reason): end(uuid, reason, at: now)
         case .setHeld(let uuid, let isHeld): setHeld(uuid, isHeld, at: now)
         case .setMuted(let uuid, let audio, let video): setMuted(uuid, audio: audio, video: video, at: now)

@@ -189,7 +189,9 @@ private struct RandomWorld {
                     hasVideo: generator.one(in: 2)
                 )
             )
-        case 1: return .end(uuid(), generator.one(in: 2) ? nil : generator.pick(EndReason.allCases))
+        case 1:
+            if generator.one(in: 8) { return .answerTimedOut(uuid()) }
+            return .end(uuid(), generator.one(in: 2) ? nil : generator.pick(EndReason.allCases))
         case 2: return .setHeld(uuid(), generator.one(in: 2))
         case 3: return .setMuted(uuid(), audio: generator.one(in: 2), video: generator.one(in: 2) ? nil : true)
         case 4: return generator.one(in: 2) ? .playDTMF(uuid(), "1") : .sendInfo(uuid(), "{}")

@@ -63,6 +63,15 @@ extension CallClient {
         }
     }
 
+    /// Ends a call whose answer took too long for the system, which has taken the call's screen away.
+    ///
+    /// The end is reported as well: the system may have taken only the action back, and a second report of an end does
+    /// no harm. A call that is unknown, outgoing, not shown or over has no answer that could time out.
+    mutating func answerTimedOut(_ uuid: CallUUID, at now: Moment) {
+        guard let index = liveIndex(uuid), calls[index].side == .callee, calls[index].isShown else { return }
+        endLocally(index, .failed, at: now)
+    }
+
     mutating func end(_ uuid: CallUUID, _ reason: EndReason?, at now: Moment) {
         guard let index = liveIndex(uuid) else {
             // The call has ended already, which is what the user wants, so nothing is refused.

@@ -8,6 +8,10 @@ extension CallClient {
         case startCall(StartCall)
         /// The user answers a call.
         case answer(CallUUID)
+        /// The system has given up waiting for the answer of this call (`provider(_:timedOutPerforming:)`).
+        ///
+        /// It has taken its screen away, so the call ends as `failed`, however far the answer has got.
+        case answerTimedOut(CallUUID)
         /// The user ends, declines or cancels a call.
         ///
         /// A reason that does not fit the user's side of the call and the call's phase is replaced by the default

@@ -57,9 +57,9 @@ public struct CallClient: Sendable {
     public internal(set) var clockSkew: Moment.Duration?
     /// The moment from which this device may reconnect to a server that shut down; `nil` = at any time.
     ///
-    /// If the core needs a connection, it waits until this moment, and then outputs ``Output/connect``. An app that
-    /// opens connections on its own must wait as well, except when its user makes a call or a push wakes the app: such
-    /// connections are too few to overload the server.
+    /// If the core needs a connection, it waits until this moment, and then outputs ``Output/connect``. Only a call that
+    /// the user makes and a push lead to a `connect` before. A ``Reconnection`` makes these wait too; an app without one
+    /// need not, because such connections are too few to overload the server (protocol, section 3.1).
     public internal(set) var reconnectAt: Moment?
     /// Whether the system has activated the audio session for this app.
     public internal(set) var isAudioSessionActive = false

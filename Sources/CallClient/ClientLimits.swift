@@ -21,8 +21,26 @@ public enum ClientLimits {
     public static let firstRetryDelay = Moment.Duration.milliseconds(500)
     /// The longest pause before a request is retried.
     public static let longestRetryDelay = Moment.Duration.seconds(8)
+    /// The longest pause after the first attempt to connect that failed; it doubles with each further failure.
+    public static let firstReconnectPause = Moment.Duration.milliseconds(250)
+    /// The longest pause between two attempts to connect.
+    public static let longestReconnectPause = Moment.Duration.seconds(8)
+    /// The time after which an attempt to connect is given up.
+    public static let connectTimeout = Moment.Duration.seconds(10)
+    /// How long a connection must have been open for the failures before it to be forgotten.
+    public static let steadyConnection = Moment.Duration.seconds(8)
     /// The longest time for which a server that shuts down may keep a device from reconnecting.
     public static let longestReconnectDelay = Moment.Duration.seconds(60)
+    /// The time after which the push tokens are uploaded again, although nothing changed.
+    ///
+    /// The server may have removed one that the push service refused for a while.
+    public static let uploadInterval = Moment.Duration.seconds(24 * 3_600)
+    /// The pause after the first upload that failed; it doubles with each further failure.
+    public static let firstUploadPause = Moment.Duration.seconds(2)
+    /// The longest pause before an upload is tried again.
+    public static let longestUploadPause = Moment.Duration.seconds(300)
+    /// The time after which an upload without a response counts as failed.
+    public static let uploadTimeout = Moment.Duration.seconds(60)
     /// The largest number of ends that are kept for one call while its epoch is unknown.
     static let earlyEnds = 4
     /// How long the server may refuse a signal as `not_found` before the core drops the signal.

@@ -104,6 +104,21 @@ extension CallClient {
     }
 }
 
+extension CallClient.Input {
+    /// Whether a connection that the core asks for because of this input should not wait for the end of a pause: the
+    /// user makes or answers a call, or a push arrived (``Reconnection``).
+    public var isUrgent: Bool {
+        switch self {
+        case .startCall, .answer, .pushed: true
+        case .answerTimedOut, .end, .setHeld, .setMuted, .playDTMF, .sendInfo, .renegotiate, .audioActivated,
+            .audioDeactivated, .providerReset, .localDescription, .localCandidate, .mediaConnected, .mediaFailed,
+            .connectionOpened, .connectionClosed, .received, .fetched, .posted, .tokenRenewed, .tokenExpired,
+            .deadlineReached:
+            false
+        }
+    }
+}
+
 /// Why a request failed.
 public enum RequestFailure: Error, Equatable, Sendable {
     /// No response arrived, or a malformed one.

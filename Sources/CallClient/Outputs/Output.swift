@@ -65,7 +65,10 @@ extension CallClient {
         /// The request is `GET /api/calls/signal/{callId}?peer=…`, with `since` and `epoch` if there is a cursor. The
         /// request names the peer because one callId may be in use with several users.
         case fetch(FetchNumber, CallID, peer: UserID, since: Cursor?, Authorization)
-        /// Open a connection, unless one is open or being opened.
+        /// A connection is wanted; hand ``Reconnection/Input/wanted(isUrgent:)`` to a ``Reconnection``, which decides when
+        /// to open it.
+        ///
+        /// This output comes again each time that there is a reason for it, whether or not a connection is being opened.
         case connect
         /// Get a fresh token, then hand in ``Input/tokenRenewed``.
         case renewToken

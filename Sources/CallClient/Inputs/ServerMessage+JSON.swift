@@ -163,6 +163,16 @@ extension FetchedCall {
 }
 
 extension RequestFailure {
+    /// Reads why a request failed, from the HTTP status and the body of its response; `nil` if it succeeded.
+    ///
+    /// A status of 0 stands for no response.
+    public init?(status: Int, body: [UInt8]) {
+        guard !(200..<300).contains(status), case .failure(let failure) = Self.read(status: status, body: body) else {
+            return nil
+        }
+        self = failure
+    }
+
     fileprivate static func read(status: Int, body: [UInt8]) -> Result<JSONObject, RequestFailure> {
         let object = try? JSONObject(body)  // an error page of a proxy is no JSON object: then the status alone decides
         if (200..<300).contains(status) { return object.map { .success($0) } ?? .failure(.unreachable) }

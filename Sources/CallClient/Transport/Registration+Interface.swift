@@ -1,0 +1,128 @@
+import CallCore
+import CallWire
+import JSON
+
+extension Registration {
+    /// An event that concerns the registration.
+    public enum Input: Equatable, Sendable {
+        /// A user is logged in: at launch, and after a login.
+        case loggedIn
+        /// The user logs out. The request to remove the row needs the user's bearer token, so the app keeps it until
+        /// ``Registration/isSettled``.
+        case loggedOut
+        /// The system gave a token out, or took it back (`nil`).
+        case token(Kind, String?)
+        /// A request was answered: it succeeded (`nil`), or failed.
+        case answered(RegistrationNumber, RequestFailure?)
+        /// The moment of ``Registration/deadline`` has come.
+        case deadlineReached
+    }
+
+    /// A request for the app to make.
+    public enum Output: Equatable, Sendable {
+        /// Register the device with these tokens: `PUT /api/me/devices` with ``Registration/body(of:)``.
+        case upload(RegistrationNumber, Tokens)
+        /// Remove the device's row: `DELETE /api/me/devices/{deviceId}`.
+        case remove(RegistrationNumber)
+    }
+
+    /// The kinds of tokens.
+    public enum Kind: String, Sendable, CaseIterable {
+        /// PushKit's token, for calls.
+        case voip
+        /// APNs' token, for notifications.
+        case alert
+        /// Firebase's registration token.
+        case firebase
+        /// A browser's push subscription, as text.
+        case web
+    }
+
+    /// The tokens of a device, at most one of each kind.
+    public struct Tokens: Equatable, Sendable {
+        private var voip: String?
+        private var alert: String?
+        private var firebase: String?
+        private var web: String?
+
+        /// Creates a value without tokens.
+        public init() {}
+
+        /// The token of a kind; `nil` = there is none.
+        public subscript(kind: Kind) -> String? {
+            get {
+                switch kind {
+                case .voip: voip
+                case .alert: alert
+                case .firebase: firebase
+                case .web: web
+                }
+            }
+            set {
+                switch kind {
+                case .voip: voip = newValue
+                case .alert: alert = newValue
+                case .firebase: firebase = newValue
+                case .web: web = newValue
+                }
+            }
+        }
+
+        /// Whether there is no token.
+        public var isEmpty: Bool { Kind.allCases.allSatisfy { self[$0] == nil } }
+    }
+
+    /// The services of Apple to which a token may belong.
+    public enum Environment: String, Sendable, CaseIterable {
+        /// For builds from Xcode.
+        case sandbox
+        /// For TestFlight and the App Store.
+        case production
+    }
+
+    /// Returns the body of an upload, as UTF-8 (protocol, section 5.5).
+    ///
+    /// Version 1 of the protocol has no member for a web subscription, so the body leaves that token out.
+    public func body(of tokens: Tokens) -> [UInt8] {
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("deviceId")
+        json.plain(device.text)
+        json.name("platform")
+        json.value(platform)
+        json.name("bundleId")
+        json.value(bundleID)
+        if let environment {
+            json.name("environment")
+            json.plain(environment.rawValue)
+        }
+        for kind in Kind.allCases {
+            guard let member = kind.member, let token = tokens[kind] else { continue }
+            json.name(member)
+            json.value(token)
+        }
+        json.endObject()
+        return json.bytes
+    }
+}
+
+extension Registration.Kind {
+    /// The member of an upload that has the token; `nil` = the protocol has none.
+    fileprivate var member: String? {
+        switch self {
+        case .voip: "voipDeviceToken"
+        case .alert: "apnsDeviceToken"
+        case .firebase: "fcm_token"
+        case .web: nil
+        }
+    }
+}
+
+/// The number of one request of a ``Registration``; its requests are numbered from 1.
+public struct RegistrationNumber: Hashable, Sendable {
+    /// The number.
+    public let rawValue: UInt64
+
+    /// Creates the number of a request.
+    public init(rawValue: UInt64) { self.rawValue = rawValue }
+}

@@ -42,7 +42,7 @@ public enum JSONValue: Equatable, Sendable {
     /// The strings of an array that contains only strings; `nil` for any other value.
     public var texts: [[UInt8]]? {
         guard case .array(let values) = self else { return nil }
-        let texts = values.compactMap(\.text)
+        let texts = values.compactMap { $0.text }
         return texts.count == values.count ? texts : nil
     }
 }

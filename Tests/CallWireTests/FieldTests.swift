@@ -21,6 +21,7 @@ struct FieldTests {
 
     @Test("Each field is found by its name, plain or escaped", arguments: Field.allCases)
     func fields(_ field: Field) throws {
+        #expect(field.name == "\(field)")
         let escaped = field.name.utf8.map { "\\u00" + String($0, radix: 16) }.joined()
         for name in [field.name, escaped] {
             let object = try JSONObject(bytes(#"{"\#(name)":7,"\#(field.name)x":8}"#))

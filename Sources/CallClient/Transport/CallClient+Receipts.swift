@@ -175,7 +175,7 @@ extension CallClient {
     }
 
     /// Whether there is anything to receive or to send, so that the app needs a connection even in the background.
-    public var wantsConnection: Bool { calls.contains(where: \.isLive) || !outbox.isEmpty }
+    public var wantsConnection: Bool { calls.contains { $0.isLive } || !outbox.isEmpty }
 
     /// Asks for a connection at the moment from which a server that shut down accepts this device again.
     mutating func reconnectIfDue(at now: Moment) {

@@ -12,10 +12,19 @@ public enum Field: UInt8, CaseIterable, Sendable {
         platform, environment, until, callee_id, call_type, begin, body
 
     /// The name in JSON.
-    public var name: String { "\(self)" }
+    public var name: String { Self.names.texts[Int(rawValue)] }
 
     /// The names of all fields; the number of a name is the field's raw value.
-    static let names = MemberNames(allCases.map(\.name))
+    ///
+    /// They are written out because `"\(self)"` needs reflection, which embedded Swift does not have: there it returns
+    /// another text. A test compares them with the cases.
+    static let names = MemberNames([
+        "type", "id", "callId", "room", "to", "epoch", "sdp", "hasVideo", "displayName", "ringTimeout", "candidate",
+        "reason", "hold", "audioMuted", "videoMuted", "digits", "data", "token", "calls", "from", "fromDevice", "seq",
+        "ts", "callUUID", "ringUntil", "waiting", "deviceId", "action", "signalType", "user_id", "userId",
+        "blocked_user_id", "voipDeviceToken", "apnsDeviceToken", "fcm_token", "bundleId", "platform", "environment",
+        "until", "callee_id", "call_type", "begin", "body",
+    ])
 }
 
 /// A set of fields.

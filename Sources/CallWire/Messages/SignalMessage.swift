@@ -199,7 +199,7 @@ extension String {
     /// The text; `nil` if it is empty or all white space.
     ///
     /// A blank display name counts as none.
-    public var unlessBlank: String? { allSatisfy(\.isWhitespace) ? nil : self }
+    public var unlessBlank: String? { allSatisfy { $0.isWhitespace } ? nil : self }
 }
 
 extension SignalMessage {

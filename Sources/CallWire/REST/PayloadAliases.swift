@@ -54,7 +54,7 @@ public struct PayloadAliases: Equatable, Sendable {
     /// - Throws: ``Fault`` if the key cannot be in the payload, or if no such member can be repeated.
     public mutating func add(_ key: String, for member: String) throws(Fault) {
         guard let member = Member(rawValue: member) else {
-            throw Fault(message: "must name one of \(Member.allCases.map(\.rawValue).joined(separator: ", "))")
+            throw Fault(message: "must name one of \(Member.allCases.map { $0.rawValue }.joined(separator: ", "))")
         }
         guard key.utf8.count <= Self.keyBytes else { throw Fault(message: "may have at most \(Self.keyBytes) bytes") }
         let parts = key.split(separator: ".", omittingEmptySubsequences: false).map(String.init)

@@ -111,6 +111,7 @@ let testing: [Target] = [
         swiftSettings: house
     ),
     tests("FuzzTests", ["FuzzTargets"]),
+    tests("ClientBridgeTests", ["ClientBridge", "CallClient", "CallCore"]),
     tests("HouseTests", ["ringline", "CallCore", "CallWire", "ServerLog"]),
 ]
 
@@ -237,6 +238,10 @@ let package = Package(
 
         // The kit for apps: the call session from one device's point of view.
         library("CallClient", ["CallWire", "CallCore", "JSON"], pure),
+
+        // The client core behind a language of JSON texts, for JavaScript: `Sources/RinglineJS/build` compiles it to
+        // WebAssembly.
+        library("ClientBridge", ["CallClient", "CallCore", "JSON"], pure),
 
         // Random numbers from a seed, for the simulator and tests only.
         library("SeededRandom", [], pure),

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The Debian 12 packages that Ringline needs, in one place. Sourced by Deploy/run, Deploy/test, Tests/run,
-# Tests/sanitize and Tests/fresh; the Dockerfile repeats RUN_PACKAGES in its runtime stage. `install_missing NAME…`
+# Tests/sanitize, Tests/fresh and Sources/RinglineJS/build; the Dockerfile repeats RUN_PACKAGES in its runtime stage. `install_missing NAME…`
 # installs only what is missing.
 
 # The packages that a Swift toolchain needs on a bare Debian 12 to fetch its packages and to build.
@@ -16,9 +16,13 @@ BUILD_PACKAGES=(libwebsockets-dev libuv1-dev libssl-dev libsqlite3-dev libcurl4-
 # shellcheck disable=SC2034
 RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0 libcurl4 libpq5 libcap2 ca-certificates)
 
-# The packages that the tests need in addition.
+# The packages with which Sources/RinglineJS/build makes the package for JavaScript.
 # shellcheck disable=SC2034
-TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind postgresql)
+JAVASCRIPT_PACKAGES=(wasi-libc binaryen)
+
+# The packages that the tests need in addition. The last three test the package for JavaScript.
+# shellcheck disable=SC2034
+TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind postgresql nodejs node-typescript chromium)
 
 # The packages that Deploy/test needs, such as systemd and the libraries that nginx and HAProxy are linked with. Then the packages
 # that build images without a docker engine, and the packages that run a docker engine.

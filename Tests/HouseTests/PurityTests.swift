@@ -3,7 +3,7 @@ import Testing
 @Suite("The modules that decide")
 struct PurityTests {
     private static let modules: Set<String> = [
-        "CallCore", "JSON", "CallWire", "CallPorts", "CallTrace", "SocketIO", "Switchboard", "Cluster",
+        "CallCore", "JSON", "CallWire", "CallPorts", "CallTrace", "SocketIO", "Switchboard", "Cluster", "ClientBridge",
     ]
     private static let pure = Repository.sources.filter { modules.contains($0.target) }
 
@@ -55,6 +55,33 @@ struct PurityTests {
             files.flatMap { $0.places(of: /^[^\/]*\b(InlineArray|UTF8Span|utf8Span)\b/) },
             "the kit for apps contains this module"
         )
+    }
+
+    /// The modules that `Sources/RinglineJS/build` compiles to WebAssembly.
+    private static let embedded = ["CallCore", "JSON", "CallWire", "CallClient", "ClientBridge"]
+
+    @Test("A module of the kit for JavaScript uses nothing that embedded Swift lacks", arguments: embedded)
+    func compilesForWebAssembly(_ target: String) {
+        let files = Repository.sources.filter { $0.target == target }
+        #expect(!files.isEmpty)
+        expectNone(files.flatMap { $0.places(of: /\\\.[A-Za-z]/) }, "a closure instead of a key path")
+        expectNone(files.flatMap { $0.places(of: /\bany [A-Z]/) }, "embedded Swift has no existential types")
+        expectNone(
+            files.flatMap(\.imports).filter { !Self.embedded.contains($0.module) }.map(\.place),
+            "there is neither Foundation nor a C library"
+        )
+        // Embedded Swift returns another text without an error.
+        let reflected = files.flatMap { file in
+            file.lines.indices.filter { file.code[$0] != "" && file.lines[$0].contains(/^[^\/]*"\\\(self\)"/) }
+                .map { "\(file.path):\($0 + 1)" }
+        }
+        expectNone(reflected, "the name of a case needs reflection: write it out")
+    }
+
+    @Test("Sources/RinglineJS/build compiles these modules")
+    func buildsTheseModules() {
+        let script = Repository.text(of: "Sources/RinglineJS/build")
+        #expect(script.contains("modules=(\(Self.embedded.joined(separator: " ")))\n"))
     }
 
     @Test("These modules are compiled with strict memory safety")

@@ -1,0 +1,22 @@
+/// Why the bridge refuses a text: the member that is wrong, and what it must be.
+///
+/// A caller of the bridge is a part of an app, so a fault is a bug of that part. The client core has not changed.
+public struct BridgeFault: Error, Equatable, Sendable {
+    /// The member, such as `uuid`; `nil` when the text as a whole is wrong.
+    public let member: String?
+    /// What is wrong, in English.
+    public let message: String
+
+    init(_ member: String, _ message: String) {
+        self.member = member
+        self.message = message
+    }
+
+    init(text message: String) {
+        member = nil
+        self.message = message
+    }
+
+    /// The fault as one line, such as `uuid: must be a UUID`.
+    public var line: String { member.map { "\($0): \(message)" } ?? message }
+}

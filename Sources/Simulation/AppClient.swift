@@ -46,6 +46,9 @@ final class AppClient: DeviceCore {
     /// Whether anything arrived or was set since the candidates were last checked.
     var hasUncheckedArrivals = false
 
+    /// Receives each input of the core as a line.
+    private var trace: CoreTrace.App?
+
     /// The origin of the remote description in the engine.
     struct Remote {
         var device: String
@@ -74,6 +77,9 @@ final class AppClient: DeviceCore {
         let digits = String(self.generator.next() | 1 << 63, radix: 16)
         uuidPrefix = "\(digits.prefix(8))-\(digits.dropFirst(8).prefix(4))-4000-8000-"
     }
+
+    /// Lets a trace receive the core's inputs.
+    func begin(_ trace: CoreTrace?) { self.trace = trace?.app(client.configuration) }
 
     var calls: [CoreCall] {
         client.calls.map { call in
@@ -119,14 +125,14 @@ final class AppClient: DeviceCore {
             if let object = frame.object { signalArrived(object, into: &outputs) }
             let object = frame.incoming
             if case .ack(let id, let ack) = object { acknowledged(id.text, ack, into: &outputs) }
-            passToCore(.received(object), at: now, into: &outputs)
+            passToCore(.received(object), from: frame.bytes[Frame.headroom...], at: now, into: &outputs)
         case .push(let payload): pushed(payload, at: now, into: &outputs)
         case .response(let id, let status, let body):
             guard let id = SignalID(id) else { return }
             let result: Result<Ack, RequestFailure> =
                 status == 0 ? .failure(.unreachable) : Ack.reply(status: status, body: body)
             if case .success(let ack) = result { acknowledged(id.text, ack, into: &outputs) }
-            passToCore(.posted(id, result), at: now, into: &outputs)
+            passToCore(.posted(id, result), status: status, from: body[...], at: now, into: &outputs)
         case .fetched(_, let number, let status, let body):
             // The HTTP library may repeat a request. The core awaits only the first response, so a second one is
             // dropped.
@@ -138,7 +144,8 @@ final class AppClient: DeviceCore {
             }
             let result: Result<FetchedCall, RequestFailure> =
                 status == 0 ? .failure(.unreachable) : FetchedCall.reply(status: status, body: body)
-            passToCore(.fetched(FetchNumber(rawValue: number), result), at: now, into: &outputs)
+            let input = CallClient.Input.fetched(FetchNumber(rawValue: number), result)
+            passToCore(input, status: status, from: body[...], at: now, into: &outputs)
         case .tokenExpired: passToCore(.tokenExpired, at: now, into: &outputs)
         case .tokenRenewed: passToCore(.tokenRenewed, at: now, into: &outputs)
         case .intent(let intent): carryOut(intent, at: now, into: &outputs)
@@ -152,14 +159,25 @@ final class AppClient: DeviceCore {
     }
 
     /// Passes an input to the core and performs its outputs.
-    func passToCore(_ input: CallClient.Input, at now: Moment, into outputs: inout [CoreOutput]) {
+    ///
+    /// `status` and `bytes`: What the input was read from, if it came from the server.
+    func passToCore(
+        _ input: CallClient.Input,
+        status: Int = 0,
+        from bytes: ArraySlice<UInt8> = [],
+        at now: Moment,
+        into outputs: inout [CoreOutput]
+    ) {
+        trace?.write(input, status, bytes, at: now)
         for output in client.handle(input, at: now) { perform(output, at: now, into: &outputs) }
     }
 
     /// Passes a push to the core, whose outputs for this push must contain a report to the system (I6).
     private func pushed(_ payload: [UInt8], at now: Moment, into outputs: inout [CoreOutput]) {
         var isReported = false
-        for output in client.handle(.pushed(MessageReader.push(payload)), at: now) {
+        let input = CallClient.Input.pushed(MessageReader.push(payload))
+        trace?.write(input, 0, payload[...], at: now)
+        for output in client.handle(input, at: now) {
             switch output {
             case .reportIncoming, .reportRepeated: isReported = true
             default: break

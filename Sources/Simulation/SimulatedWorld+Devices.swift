@@ -101,7 +101,7 @@ extension SimulatedWorld {
             )
         }
         let stream = 1_000 + UInt64(device.index) * 1_000 + UInt64(device.instance)
-        return AppClient(
+        let app = AppClient(
             user: device.user,
             device: device.id,
             instance: device.instance,
@@ -111,6 +111,8 @@ extension SimulatedWorld {
                 return sdpCount
             }
         )
+        app.begin(coreTrace)
+        return app
     }
 
     func renewed(_ device: SimulatedDevice) {

@@ -13,6 +13,8 @@ final class SimulatedWorld {
     let callCount: Int
     let faults: Faults
     let isRecording: Bool
+    /// Receives the inputs of every client core of this world.
+    var coreTrace: CoreTrace?
 
     var now: Int64
     var events = EventQueue<Event>()

@@ -1,0 +1,92 @@
+// The client core: one instance of `ringline.wasm` holds the calls of one device. The core decides and performs no
+// I/O. `ClientBridge.docc` in the Swift sources describes its inputs and outputs.
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Thrown when the core refuses an input: the message names the member that is wrong. */
+export class BridgeError extends Error {
+  name = "BridgeError";
+}
+
+/**
+ * Compiles the core.
+ *
+ * `source` is an address, a `Response`, the module's bytes, or a compiled module; without one, the file beside this
+ * module is used.
+ */
+export async function compileCore(source = new URL("./ringline.wasm", import.meta.url)) {
+  if (source instanceof WebAssembly.Module) return source;
+  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(source);
+  if (!(source instanceof Response)) {
+    const url = new URL(source, import.meta.url);
+    // Node's fetch reads no files.
+    if (url.protocol === "file:") {
+      const files = "node:fs/promises";
+      // A variable, because bundlers for browsers look for the modules whose names they see.
+      const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ files);
+      return WebAssembly.compile(await readFile(url));
+    }
+    source = await fetch(url);
+  }
+  if (!source.ok) throw new Error(`wasm: ${source.url} answered ${source.status}`);
+  // `compileStreaming` needs the type application/wasm, which many servers do not send.
+  return WebAssembly.compile(await source.arrayBuffer());
+}
+
+/** The calls of one device. */
+export class Core {
+  #exports;
+
+  /** Creates a core from a module of `compileCore` and the configuration in the bridge's language. */
+  constructor(module, configuration) {
+    const random = (address, size) =>
+      crypto.getRandomValues(new Uint8Array(this.#exports.memory.buffer, address, size));
+    this.#exports = new WebAssembly.Instance(module, { env: { random } }).exports;
+    this.#call(this.#exports.ringline_create, JSON.stringify(configuration));
+  }
+
+  /** Takes an input at a moment, in milliseconds since 1970, and returns the outputs, in order. */
+  handle(input, now = Date.now()) {
+    return JSON.parse(this.handleText(JSON.stringify(input), now));
+  }
+
+  /** The same with texts. */
+  handleText(input, now) {
+    this.#call(this.#exports.ringline_handle, input, Math.trunc(now));
+    return this.#result();
+  }
+
+  /** When the input `deadlineReached` is due, in milliseconds since 1970; `null` = never. Changes with each input. */
+  get deadline() {
+    const deadline = this.#exports.ringline_deadline();
+    return Number.isNaN(deadline) ? null : deadline;
+  }
+
+  /** The moments that the core waits for, and its calls. */
+  get state() {
+    return JSON.parse(this.stateText);
+  }
+
+  /** The same as text. */
+  get stateText() {
+    this.#exports.ringline_state();
+    return this.#result();
+  }
+
+  #call(run, text, ...more) {
+    const bytes = encoder.encode(text);
+    const address = this.#exports.ringline_allocate(bytes.length);
+    // The memory may have grown, and its buffer with it.
+    new Uint8Array(this.#exports.memory.buffer, address, bytes.length).set(bytes);
+    const isGood = run(address, bytes.length, ...more);
+    this.#exports.ringline_free(address);
+    if (!isGood) throw new BridgeError(this.#result());
+  }
+
+  #result() {
+    const address = this.#exports.ringline_result_address();
+    const size = this.#exports.ringline_result_size();
+    return decoder.decode(new Uint8Array(this.#exports.memory.buffer, address, size));
+  }
+}

@@ -1,0 +1,49 @@
+// Uses of the module that must compile. types.test.mjs runs tsc on this file.
+import { Call, Ringline, compileCore, type Engine, type EngineHost, type Options } from "../../../Sources/RinglineJS/ringline.js";
+
+class Silent implements Engine {
+  constructor(private host: EngineHost) {}
+
+  perform(output: Parameters<Engine["perform"]>[0]): void {
+    switch (output.out) {
+      case "makeOffer":
+        this.host.take({ in: "localDescription", uuid: output.uuid, round: output.round, kind: "offer", sdp: "v=0\r\n" });
+        break;
+      case "setRemoteDescription":
+        console.log(output.kind, output.sdp.length);
+        break;
+      case "addRemoteCandidate":
+        console.log(output.candidate?.length ?? 0);
+        break;
+    }
+  }
+
+  close(): void {}
+}
+
+const options: Options = {
+  url: "https://calls.example.com",
+  user: "11",
+  device: "web-a",
+  token: async () => "x.y.z",
+  engine: (host) => new Silent(host),
+};
+
+async function use(): Promise<void> {
+  const ringline = await Ringline.create({ ...options, wasm: await compileCore(), WebSocket });
+  ringline.addEventListener("incoming", ({ call }) => {
+    call.addEventListener("ended", ({ reason }) => console.log(reason === "hangup", call.state));
+    call.answer({ video: false });
+  });
+  ringline.addEventListener("error", (event) => event.preventDefault());
+  const call: Call = ringline.call("10", { video: true });
+  call.addEventListener("info", ({ value }) => console.log(value));
+  call.sendInfo({ nested: [1, null, "x"] });
+  call.mute({ audio: true });
+  const stream: MediaStream | null = call.remoteStream;
+  const skew: number | null = ringline.clockSkew;
+  console.log(stream, skew, ringline.mediaConnection(call)?.connectionState);
+  ringline.close();
+}
+
+void use;

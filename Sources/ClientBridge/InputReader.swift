@@ -35,6 +35,7 @@ enum InputReader {
                 )
             )
         case "answer": return .answer(try uuid(&members))
+        case "answerTimedOut": return .answerTimedOut(try uuid(&members))
         case "end":
             let uuid = try uuid(&members)
             guard let text = try members.optionalText("reason") else { return .end(uuid) }

@@ -118,6 +118,7 @@ extension JSONWriter {
             member("to", call.to.text)
             member("hasVideo", call.hasVideo)
         case .answer(let uuid): begin("answer", uuid)
+        case .answerTimedOut(let uuid): begin("answerTimedOut", uuid)
         case .end(let uuid, let reason):
             begin("end", uuid)
             if let reason { member("reason", reason.rawValue) }

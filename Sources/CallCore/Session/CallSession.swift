@@ -146,8 +146,8 @@ public struct CallSession: Equatable, Sendable {
     /// The time since which a side has been gone, the earlier time if both are gone; `nil` if no side is gone.
     private var earliestGoneSince: Moment? {
         var first: Moment?
-        for leg in legs where leg.phase == .answered {
-            guard let since = leg.goneSince else { continue }
+        for index in legs.indices where legs[index].phase == .answered {
+            guard let since = legs[index].goneSince else { continue }
             first = first.map { min($0, since) } ?? since
         }
         return first

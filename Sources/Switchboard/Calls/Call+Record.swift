@@ -5,7 +5,7 @@ import CallWire
 /// Conversion of a call to its stored record, and back.
 extension Call {
     var record: CallRecord {
-        var record = CallRecord(session: session.snapshot, room: room, displayName: displayName, hidden: hidden)
+        var record = CallRecord(session: snapshot, room: room, displayName: displayName, hidden: hidden)
         record.isWaiting = isWaiting
         record.isSilenced = isSilenced
         if !pushes.isEmpty { record.pushes = pushes.compactMapValues(\.outcome) }

@@ -67,7 +67,6 @@ final class Call {
         hidden: CallRecord.Hidden?,
         isWaiting: Bool
     ) {
-        self.session = session
         identity = session.identity
         isLive = session.isLive
         self.room = room
@@ -76,6 +75,8 @@ final class Call {
         self.uuid = UUIDv5.call(session.key.id, epoch: session.epoch)
         self.hidden = hidden
         self.isWaiting = isWaiting
+        // At the end, because the session would be copied if it were read again.
+        self.session = session
     }
 
     var number: CallNumber { identity.number }
@@ -151,14 +152,23 @@ final class Call {
     /// Returns the next moment at which the switchboard must check the call; `nil` = the call has no deadline.
     func deadline(fetchableFor: Moment.Duration) -> Moment? {
         var next =
-            endedAt.map { min(max($0, loadedAt ?? $0) + SwitchboardLimits.restsAfter, $0 + fetchableFor) }
-            ?? session.deadline
+            isLive
+            ? Self.deadline(of: &session)
+            : endedAt.map { min(max($0, loadedAt ?? $0) + SwitchboardLimits.restsAfter, $0 + fetchableFor) }
         for push in pushes.values {
             guard let retry = push.retryAt else { continue }
             next = next.map { min($0, retry) } ?? retry
         }
         return next
     }
+
+    /// Takes the session as `inout`, because it would be copied otherwise.
+    private static func deadline(of session: inout CallSession) -> Moment? { session.deadline }
+
+    /// The state of the session, to be stored (`CallSession.snapshot`).
+    var snapshot: CallSession.Snapshot { Self.snapshot(of: &session) }
+
+    private static func snapshot(of session: inout CallSession) -> CallSession.Snapshot { session.snapshot }
 
     func user(on side: Side) -> UserID { identity.user(on: side) }
 

@@ -92,20 +92,19 @@ struct CommitQueue {
     mutating func flush(at now: Moment, into outputs: inout [Switchboard.Output]) {
         guard hasChanges else { return }
         isCommitDemanded = false
+        // The changes need not be copied. The next commit is probably as large.
         var batch: [Change] = []
-        if dirty.isEmpty {
-            // Most commits only add entries, which need not be copied. The next commit is probably as large.
-            batch.reserveCapacity(changes.count)
-            swap(&batch, &changes)
-        } else {
-            batch.reserveCapacity(changes.count + dirty.count)
-            for call in dirty {
-                call.isDirty = false
-                batch.append(.call(call.record))
-            }
+        batch.reserveCapacity(changes.count)
+        swap(&batch, &changes)
+        if !dirty.isEmpty {
+            batch.insert(
+                contentsOf: dirty.map { call in
+                    call.isDirty = false
+                    return .call(call.record)
+                },
+                at: 0
+            )
             dirty.removeAll(keepingCapacity: true)
-            batch.append(contentsOf: changes)
-            changes.removeAll(keepingCapacity: true)
         }
         lastTicket = nextTicket
         underWay.append((lastTicket, now))

@@ -48,8 +48,9 @@ extension Switchboard {
     ) -> SignalOutcome {
         var result = SignalOutcome.nothing
         var notified: [(Connection, Side)] = []
-        // Each output is moved out of the array: to copy it would cost more than most of them do.
-        outputs.reverse()
+        // Each output is moved out of the array: to copy it would cost more than most of them do. `reverse` copies.
+        var reversed = outputs.mutableSpan
+        for index in 0..<reversed.count / 2 { reversed.swapAt(index, reversed.count - 1 - index) }
         while let output = outputs.popLast() {
             switch output {
             case .append(let entry):

@@ -30,8 +30,10 @@ extension DeviceID {
 }
 
 extension SignalID {
-    /// Creates an id; `nil` when the text is empty, too long, or not ASCII, which ``init(_:)-(String)`` reads.
-    public init?(ascii text: [UInt8], _ part: Range<Int>) {
+    /// Creates an id from a part of a text that contains no quote, no backslash and no control character.
+    ///
+    /// It is `nil` when the text is empty, too long, or not ASCII; the other initialiser takes all texts.
+    public init?(plain text: [UInt8], _ part: Range<Int>) {
         guard (1...Limits.signalIDBytes).contains(part.count) else { return nil }
         let bytes = text.span
         var hash = TextHash(byteCount: part.count)
@@ -45,7 +47,7 @@ extension SignalID {
         }
         guard all & 0x8080_8080_8080_8080 == 0 else { return nil }
         self.text = String(decoding: text[part], as: UTF8.self)
-        self.hash = hash.value
+        self.hash = hash.value | 1
     }
 }
 

@@ -35,8 +35,19 @@ public enum Room: Equatable, Sendable {
         }
     }
 
+    private static let prefix = Array("p2p:".utf8)
+
     /// Returns the name of the room in which `caller` calls `callee`.
-    public static func name(caller: UserID, callee: UserID) -> String { "p2p:\(caller.text)-\(callee.text)" }
+    public static func name(caller: UserID, callee: UserID) -> String {
+        // An interpolated string costs four times as much.
+        var name: [UInt8] = []
+        name.reserveCapacity(5 + caller.text.utf8.count + callee.text.utf8.count)
+        name.append(contentsOf: prefix)
+        name.append(contentsOf: caller.text.utf8)
+        name.append(UInt8(ascii: "-"))
+        name.append(contentsOf: callee.text.utf8)
+        return String(decoding: name, as: UTF8.self)
+    }
 
     /// Returns the peer in a callId of the form `<me>-<peer>`, which existing apps use; `nil` if the callId has another
     /// form.

@@ -69,5 +69,5 @@ struct Receipts: Equatable, Sendable {
         return nil
     }
 
-    private static func mark(of id: SignalID) -> UInt64 { id.hash & 0xFFFF }
+    private static func mark(of id: SignalID) -> UInt64 { id.hash >> 8 & 0xFFFF }
 }

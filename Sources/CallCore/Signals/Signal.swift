@@ -93,13 +93,23 @@ public struct SignalID: Hashable, Sendable {
     public let text: String
     /// The hash of the text (``TextHash``); 0 for all texts beyond ASCII, because Swift takes texts of different bytes
     /// for equal.
+    ///
+    /// Its lowest bit is ``isPlain``.
     @usableFromInline let hash: UInt64
+
+    /// Whether the text is ASCII, and no character of it needs an escape in JSON.
+    @inlinable public var isPlain: Bool { hash & 1 == 1 }
 
     /// Creates an id; `nil` when `text` is empty or too long.
     public init?(_ text: String) {
         guard (1...Limits.signalIDBytes).contains(text.utf8.count) else { return nil }
         self.text = text
-        hash = text.utf8.allSatisfy { $0 < 0x80 } ? TextHash.of(text) : 0
+        guard text.utf8.allSatisfy({ $0 < 0x80 }) else {
+            hash = 0
+            return
+        }
+        let isPlain = text.utf8.allSatisfy { $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+        hash = TextHash.of(text) & ~1 | (isPlain ? 1 : 0)
     }
 
     /// Returns whether both have the same text.

@@ -122,9 +122,9 @@ public struct RelayedSignal: Sendable {
         json.write(numbersOf: position)
         if let id {
             json.part(sender.membersBeforeID)
-            json.escaped(id.text)
+            json.part(of: id)
         } else {
-            json.part(sender.members)
+            json.raw(sender.members)
         }
         json.endString()
         return json
@@ -141,22 +141,23 @@ extension RelayedSignal {
 ///
 /// Their JSON is made once for each connection that sends signals, and copied into each frame.
 public struct EncodedSender: Equatable, Sendable {
-    /// The JSON from the comma before `from` up to the last character of the value of `fromDevice`.
-    let members: [UInt8]
     /// ``members``, and then the JSON up to the first character of the signal's `id`.
     let membersBeforeID: [UInt8]
+    private let memberCount: Int
 
     /// Creates the members for the signals of a user's device.
     public init(_ user: UserID, _ device: DeviceID) {
-        var json = JSONWriter(capacity: 32 + user.text.utf8.count + device.text.utf8.count)
-        json.part(Self.from)
+        var json = JSONWriter(beginning: Self.from, capacity: 32 + user.text.utf8.count + device.text.utf8.count)
         json.plainPart(user.text)
         json.part(Self.fromDevice)
         json.plainPart(device.text)
-        members = json.bytes
+        memberCount = json.bytes.count
         json.part(Self.id)
         membersBeforeID = json.bytes
     }
+
+    /// The JSON from the comma before `from` up to the last character of the value of `fromDevice`.
+    var members: ArraySlice<UInt8> { membersBeforeID[..<memberCount] }
 
     private static let id = Array(#"","id":""#.utf8)
     private static let from = Array(#","from":""#.utf8)
@@ -196,7 +197,10 @@ public final class EncodedLogIdentity: Equatable, Sendable {
     /// Creates the members for the frames of a log.
     public init(_ name: LogIdentity) {
         let id = name.callID.text
-        var json = JSONWriter(capacity: 64 + id.utf8.count + name.room.utf8.count)
+        var json = JSONWriter(
+            beginning: Self.candidateBeginning,
+            capacity: 64 + id.utf8.count + name.room.utf8.count
+        )
         json.part(Self.callID)
         json.plainPart(id)
         json.part(Self.room)
@@ -204,11 +208,9 @@ public final class EncodedLogIdentity: Equatable, Sendable {
         json.part(Self.epoch)
         json.digits(UInt64(name.epoch))
         json.part(Self.seq)
-        members = json.bytes
-        candidate = Frame(Self.candidateType + members).bytes
-        var end = JSONWriter(capacity: 48 + id.utf8.count)
-        end.part(Self.idEnd)
-        end.part(Self.callID)
+        candidate = json.bytes
+        members = Array(candidate[Self.candidateBeginning.count...])
+        var end = JSONWriter(beginning: Self.idEnd, capacity: 32 + id.utf8.count)
         end.plainPart(id)
         end.part(Self.epoch)
         end.digits(UInt64(name.epoch))
@@ -220,8 +222,8 @@ public final class EncodedLogIdentity: Equatable, Sendable {
     public static func == (a: EncodedLogIdentity, b: EncodedLogIdentity) -> Bool { a.members == b.members }
 
     // The constant parts: the bytes before the first value, and those between two values.
-    private static let candidateType = Array(#"{"type":"ice","#.utf8)
-    private static let idEnd = Array(#"","#.utf8)
+    private static let candidateBeginning = Frame(Array(#"{"type":"ice","#.utf8)).bytes
+    private static let idEnd = Array(#"","callId":""#.utf8)
     private static let callID = Array(#""callId":""#.utf8)
     private static let room = Array(#"","room":""#.utf8)
     private static let epoch = Array(#"","epoch":"#.utf8)
@@ -254,6 +256,10 @@ extension JSONWriter {
         endNumber()
     }
 
+    /// Writes the inside of the string of a signal's id.
+    @inline(__always)
+    mutating func part(of id: SignalID) { if id.isPlain { plainPart(id.text) } else { escaped(id.text) } }
+
     /// Writes the value of `seq`, and the member `ts`, without a comma after it.
     mutating func write(numbersOf position: LogPosition) {
         digits(position.seq, Self.ts, count: 6, UInt64(max(0, position.at.milliseconds)))
@@ -262,15 +268,16 @@ extension JSONWriter {
     /// The text `,"ts":`.
     private static var ts: UInt64 { 0x3A22_7374_222C }
 
+    /// Writes the members behind another member.
     mutating func write(_ offer: RelayedSignal.OfferExtras) {
-        name("hasVideo")
-        value(offer.hasVideo)
+        part(offer.hasVideo ? Self.withVideo : Self.withoutVideo)
         if let displayName = offer.displayName {
             name("displayName")
             value(displayName)
         }
-        name("callUUID")
-        plain(offer.callUUID)
+        part(Self.callUUID)
+        plainPart(offer.callUUID)
+        endString()
         name("ringUntil")
         value(offer.ringUntil.milliseconds)
         if offer.isWaiting {
@@ -278,4 +285,8 @@ extension JSONWriter {
             value(true)
         }
     }
+
+    private static let withVideo = Array(#","hasVideo":true"#.utf8)
+    private static let withoutVideo = Array(#","hasVideo":false"#.utf8)
+    private static let callUUID = Array(#","callUUID":""#.utf8)
 }

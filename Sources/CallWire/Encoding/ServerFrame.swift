@@ -48,7 +48,7 @@ public enum ServerFrame {
             beginning: ackBeginning,
             capacity: id.text.utf8.count + callID.text.utf8.count + (outcome == nil ? 80 : 384)
         )
-        json.escaped(id.text)
+        json.part(of: id)
         json.part(ackCallID)
         json.plainPart(callID.text)
         json.part(ackEpoch)
@@ -88,7 +88,7 @@ public enum ServerFrame {
             beginning: ackBeginning,
             capacity: id.text.utf8.count + log.ack.count + capacity
         )
-        json.escaped(id.text)
+        json.part(of: id)
         json.part(log.ack)
         json.digits(seq)
         json.endNumber()
@@ -181,21 +181,23 @@ public enum ServerFrame {
 
     /// Returns the `call` event for a change of a call's state.
     public static func call(_ change: StateChange, callee: UserID, at position: LogPosition) -> [UInt8] {
-        frame { json in
-            json.type("call")
-            json.write(position)
-            json.write(change)
-            if let device = change.answeredBy {
-                json.name("answeredBy")
-                json.beginObject()
-                json.name("user")
-                json.plain(callee.text)
-                json.name("device")
-                json.plain(device.id.text)
-                json.endObject()
-            }
+        var json = JSONWriter(beginning: callBeginning, capacity: 240)
+        json.write(position)
+        json.write(change)
+        if let device = change.answeredBy {
+            json.name("answeredBy")
+            json.beginObject()
+            json.name("user")
+            json.plain(callee.text)
+            json.name("device")
+            json.plain(device.id.text)
+            json.endObject()
         }
+        json.endObject()
+        return json.bytes
     }
+
+    private static let callBeginning = Frame(Array(#"{"type":"call","#.utf8)).bytes
 
     /// Returns the frame that reports that a member of a room came or left.
     public static func peer(room: String, user: UserID, device: DeviceID, isPresent: Bool) -> [UInt8] {
@@ -244,8 +246,9 @@ extension JSONWriter {
     /// Writes a call's state and, if they are set, the reason, the callId of the call that goes on instead of this one,
     /// and the `id` of the offer.
     public mutating func write(_ change: StateChange) {
-        name("state")
-        plain(change.state.rawValue)
+        comma()
+        part(Self.members(of: change.state))
+        endNumber()
         if let reason = change.reason {
             name("reason")
             plain(reason.rawValue)
@@ -255,8 +258,28 @@ extension JSONWriter {
             plain(replacement.text)
         }
         if let offer = change.offerID {
-            name("offerId")
-            value(offer.text)
+            part(Self.offerID)
+            part(of: offer)
+            endString()
         }
     }
+
+    private static let offerID = Array(#","offerId":""#.utf8)
+
+    /// Returns the member with a call's state.
+    private static func members(of state: CallState) -> [UInt8] {
+        switch state {
+        case .ringing: ringing
+        case .answered: answered
+        case .active: active
+        case .ended: ended
+        }
+    }
+
+    private static let ringing = member(.ringing)
+    private static let answered = member(.answered)
+    private static let active = member(.active)
+    private static let ended = member(.ended)
+
+    private static func member(_ state: CallState) -> [UInt8] { Array(#""state":"\#(state.rawValue)""#.utf8) }
 }

@@ -6,7 +6,7 @@ extension JSONObject {
     /// Returns the `id` that a device gave its message.
     public func signalID() throws(WireError) -> SignalID? {
         guard let member = self[.id] else { return nil }
-        if let part = plainText(member), let id = SignalID(ascii: bytes, part) { return id }
+        if let part = plainText(member), let id = SignalID(plain: bytes, part) { return id }
         guard let text = try text(.id) else { return nil }
         guard let id = SignalID(text) else {
             throw .invalid(.id, "must be a string of 1 to \(CallCore.Limits.signalIDBytes) bytes")

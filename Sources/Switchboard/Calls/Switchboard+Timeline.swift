@@ -7,11 +7,17 @@ extension Switchboard {
     ///
     /// The end of the call is always added.
     mutating func note(_ call: Call, _ event: TimelineEvent) {
-        for again in call.timeline.enter(call.session.state) {
-            write(.repeated(again.event, again.device, count: again.count), to: call)
-        }
+        let state = call.session.state
         let isLast = if case .ended = event { true } else { false }
-        guard isLast || call.timeline.admits(event) else {
+        // Nearly all events are of the same phase as the event before.
+        var isAdmitted = isLast ? nil : call.timeline.admits(event, in: state)
+        if isAdmitted == nil {
+            for again in call.timeline.enter(state) {
+                write(.repeated(again.event, again.device, count: again.count), to: call)
+            }
+            isAdmitted = isLast || call.timeline.admits(event)
+        }
+        guard isAdmitted == true else {
             metrics.limited[.timeline] += 1
             return
         }

@@ -60,6 +60,11 @@ struct TimelineBound {
         }
     }
 
+    /// Does the same as ``admits(_:)``; returns `nil`, and counts nothing, if the call has entered another phase.
+    mutating func admits(_ event: TimelineEvent, in phase: CallState) -> Bool? {
+        phase == self.phase ? admits(event) : nil
+    }
+
     /// Returns whether an event is to be written, and counts the event as written, repeated or omitted.
     mutating func admits(_ event: TimelineEvent) -> Bool {
         if let (repeatable, device) = event.repeatable {

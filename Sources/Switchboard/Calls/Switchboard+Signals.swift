@@ -19,15 +19,33 @@ final class Sender {
 }
 
 /// The sender of a signal, by whichever transport the signal came.
-struct Source {
+///
+/// It is a class because a connection makes it once for all its signals.
+final class Source {
     let user: UserID
     let device: DeviceIdentity
     /// The encoded names of user and device, if the signal came on a connection.
-    var sender: Sender?
+    let sender: Sender?
     let name: String?
     let transport: Transport
     /// Whether the sender is a service, which may set any displayed name.
-    var isService = false
+    let isService: Bool
+
+    init(
+        user: UserID,
+        device: DeviceIdentity,
+        sender: Sender? = nil,
+        name: String?,
+        transport: Transport,
+        isService: Bool = false
+    ) {
+        self.user = user
+        self.device = device
+        self.sender = sender
+        self.name = name
+        self.transport = transport
+        self.isService = isService
+    }
 
     /// Returns the device that acts in a call.
     ///

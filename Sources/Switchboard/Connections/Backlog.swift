@@ -26,11 +26,13 @@ struct Backlog {
     }
 
     /// Records a ping that is sent after all bytes written so far.
+    @inline(__always)
     mutating func pinged(_ number: UInt64, at now: Moment) {
         if awaitedPing == nil { awaitedPing = (number, now, written) }
     }
 
     /// Records the pong to a ping; returns whether it confirms anything.
+    @inline(__always)
     mutating func ponged(_ number: UInt64) -> Bool {
         guard let awaitedPing, awaitedPing.ping <= number else { return false }
         confirmed = awaitedPing.written
@@ -41,6 +43,7 @@ struct Backlog {
     /// Treats a pong that has been awaited since `moment` or longer as received; returns whether there was such a pong.
     ///
     /// Without this, a client that sends frames and answers no ping would count as slow for ever.
+    @inline(__always)
     mutating func assumePong(awaitedSince moment: Moment) -> Bool {
         guard let awaitedPing, awaitedPing.at <= moment else { return false }
         return ponged(awaitedPing.ping)

@@ -7,9 +7,9 @@ import DequeModule
 final class Connection {
     let id: ConnectionID
     /// The verified identity of the client; renewed by `auth`.
-    var principal: Principal
+    var principal: Principal { didSet { madeSource = nil } }
     /// The device, with the newest token that it presented.
-    var device: DeviceIdentity
+    var device: DeviceIdentity { didSet { madeSource = nil } }
     /// Whether the client named the device; otherwise the server made the device's id, from the token or for this
     /// connection.
     let isNamed: Bool
@@ -66,7 +66,7 @@ final class Connection {
     var hasRenewedToken = false
     /// The number of frames that are being handled beyond their turn.
     var pendingFrames = 0
-    private var encodedSender: Sender?
+    private var madeSource: Source?
     /// Whether the last ``Switchboard/Output/bound(_:_:)`` said that the connection is bound.
     var isBound = false
 
@@ -93,11 +93,18 @@ final class Connection {
 
     var user: UserID { principal.user }
 
-    /// The names of user and device for the signals of this connection, encoded when it sends the first one.
-    var sender: Sender {
-        if let encodedSender { return encodedSender }
-        let made = Sender(user, device.id)
-        encodedSender = made
+    /// The sender of this connection's signals, made when it sends the first one, or the first one with another token.
+    var source: Source {
+        if let madeSource { return madeSource }
+        let made = Source(
+            user: user,
+            device: device,
+            sender: Sender(user, device.id),
+            name: principal.name,
+            transport: .connection,
+            isService: principal.isService
+        )
+        madeSource = made
         return made
     }
 

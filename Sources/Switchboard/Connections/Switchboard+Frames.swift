@@ -57,14 +57,7 @@ extension Switchboard {
 
     /// Handles a signal that was received on a connection.
     mutating func take(_ signal: SignalMessage, id: SignalID?, from connection: Connection) {
-        let source = Source(
-            user: connection.user,
-            device: connection.device,
-            sender: connection.sender,
-            name: connection.principal.name,
-            transport: .connection,
-            isService: connection.principal.isService
-        )
+        let source = connection.source
         if tracesCalls { trace(signal, from: source, by: .connection(connection.id)) }
         switch take(signal, from: source) {
         case .success(let receipt): acknowledge(receipt, id: id, to: connection)

@@ -18,13 +18,10 @@ export class Reconnection {
     this.#failures = 0;
   }
 
-  /**
-   * A connection was lost or an attempt has failed. Returns when to try again, in milliseconds since 1970: never before
-   * `earliest`, the moment from which a server that shut down accepts this device again.
-   */
-  closed(now, earliest = null) {
+  /** A connection was lost or an attempt has failed. Returns when to try again, in milliseconds since 1970. */
+  closed(now) {
     const longest = Math.min(LONGEST, FIRST * 2 ** this.#failures);
     this.#failures += 1;
-    return Math.max(now + this.#random() * longest, earliest ?? now);
+    return now + this.#random() * longest;
   }
 }

@@ -12,6 +12,8 @@ export { BridgeError, Call, RinglineEvent, compileCore };
 const UNAUTHENTICATED = 4401;
 /** The close code of a connection that another one of the same device has replaced. */
 const REPLACED = 4409;
+/** The inputs after which a connection does not wait for the end of a pause: a call or an answer of the user, a push. */
+const URGENT = new Set(["startCall", "answer", "pushed"]);
 /** The largest time that a timer of JavaScript can wait. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
@@ -32,8 +34,7 @@ export class Ringline extends EventTarget {
   #renewalTimer;
   #inputs = [];
   #isBusy = false;
-  /** Whether the core is told that a connection was lost: its wish for the next one then waits for the back-off. */
-  #isClosing = false;
+  #isUrgent = false;
   #isClosed = false;
   #isConnecting = false;
   #networkChanged = () => this.networkChanged();
@@ -133,7 +134,7 @@ export class Ringline extends EventTarget {
   }
 
   #handle(input, own) {
-    this.#isClosing = input.in === "connectionClosed";
+    this.#isUrgent = URGENT.has(input.in);
     let outputs;
     try {
       outputs = this.#core.handle(input);
@@ -146,7 +147,6 @@ export class Ringline extends EventTarget {
       return;
     }
     for (const output of outputs) this.#perform(output);
-    this.#isClosing = false;
     const ended = input.in === "end" ? this.calls.get(input.uuid) : undefined;
     if (ended !== undefined) endCall(ended, this.#reasonOf(input.uuid));
   }
@@ -163,7 +163,8 @@ export class Ringline extends EventTarget {
     if (ENGINE_OUTPUTS.has(output.out)) return this.#engine.perform(output);
     switch (output.out) {
       case "connect":
-        return this.#isClosing ? undefined : this.#connect();
+        // This device always wants a connection, so an attempt is planned already.
+        return this.#isUrgent ? void this.#connect() : undefined;
       case "send":
         return this.#connection?.send(output.frame);
       case "post":
@@ -235,6 +236,8 @@ export class Ringline extends EventTarget {
 
   async #connect() {
     if (this.#isClosed || this.#isConnecting || this.#connection !== null) return;
+    const earliest = this.#core.state.reconnectAt ?? 0;
+    if (earliest > Date.now()) return this.#connectAt(earliest);
     this.#isConnecting = true;
     clearTimeout(this.#reconnectTimer);
     this.#setConnectionState("connecting");
@@ -281,10 +284,12 @@ export class Ringline extends EventTarget {
 
   #reconnectLater() {
     this.#setConnectionState("closed");
-    const now = Date.now();
-    const at = this.#reconnection.closed(now, this.#core.state.reconnectAt);
+    this.#connectAt(this.#reconnection.closed(Date.now()));
+  }
+
+  #connectAt(moment) {
     clearTimeout(this.#reconnectTimer);
-    this.#reconnectTimer = setTimeout(() => this.#connect(), at - now);
+    this.#reconnectTimer = setTimeout(() => this.#connect(), Math.max(0, moment - Date.now()));
   }
 
   #setConnectionState(state) {

@@ -48,9 +48,11 @@ extension CallSession {
     /// Records that a device of the callee was notified of the ringing call.
     mutating func notified(_ device: DeviceIdentity, into outputs: inout [Output]) {
         guard case .ringing = phase, !isHidden else { return }
-        let before = legs
-        if let index = legIndex(of: device, joining: .callee) { learnFingerprint(of: device, at: index) }
-        if legs != before { outputs.append(.changed) }
+        let count = legs.count
+        guard let index = legIndex(of: device, joining: .callee) else { return }
+        let known = legs[index].device
+        learnFingerprint(of: device, at: index)
+        if legs.count != count || legs[index].device != known { outputs.append(.changed) }
     }
 
     /// Records the token that a device now uses.

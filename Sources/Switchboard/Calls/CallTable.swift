@@ -193,14 +193,22 @@ struct CallTable: ~Copyable {
     /// Whether a call is still listed among its users' live calls.
     func isListedLive(_ call: Call) -> Bool { live[call.caller]?.contains { $0 === call } ?? false }
 
-    /// Records that a call has ended.
-    mutating func ended(_ call: Call) {
-        guard isListedLive(call) else { return }
-        for user in call.users {
-            live[user]?.removeAll { $0 === call }
-            if live[user]?.isEmpty == true { live[user] = nil }
-        }
+    /// Records that a call has ended; returns `false` if it was recorded before.
+    @discardableResult
+    mutating func ended(_ call: Call) -> Bool {
+        guard removeLive(call, of: call.caller) else { return false }
+        if call.callee != call.caller { _ = removeLive(call, of: call.callee) }
         liveCount -= 1
+        return true
+    }
+
+    /// Removes a call from a user's live calls; returns whether it was one of them.
+    private mutating func removeLive(_ call: Call, of user: UserID) -> Bool {
+        // One look-up serves the search and the removal.
+        guard let place = live.index(forKey: user), let index = live.values[place].firstIndex(where: { $0 === call })
+        else { return false }
+        if live.values[place].count == 1 { live.remove(at: place) } else { live.values[place].remove(at: index) }
+        return true
     }
 
     /// Removes a call that can no longer be fetched.

@@ -108,18 +108,23 @@ extension Switchboard {
 
     /// Records that two users get in touch: from now on each of them may see the other's presence.
     mutating func noteContact(_ user: UserID, _ peer: UserID, byText: Bool = false) {
-        if contacts.areInTouch(user, peer) == true, contacts.areInTouch(peer, user) == true { return }
-        let unrelated = [(user, peer), (peer, user)].filter { contacts.areInTouch($0.0, $0.1) != true }
+        let isKnown = contacts.areInTouch(user, peer) == true
+        let isKnownToPeer = contacts.areInTouch(peer, user) == true
+        if isKnown, isKnownToPeer { return }
         if byText { contacts.texted(user, peer) } else { contacts.recordCall(user, peer) }
-        for (watcher, watched) in unrelated where contacts.areInTouch(watcher, watched) == true {
-            for connection in connections.of(watcher) where connection.isStateless {
-                _ = connections.watch(watched, by: connection)
-            }
-            guard isOnline(watched, for: watcher) else { continue }
-            let frame = ServerFrame.presence(of: watched, isOnline: true)
-            for connection in connections.watchers(of: watched) where connection.user == watcher {
-                turn.out.append(.send(connection.id, frame))
-            }
+        if !isKnown, contacts.areInTouch(user, peer) == true { tellNewContact(user, of: peer) }
+        if !isKnownToPeer, contacts.areInTouch(peer, user) == true { tellNewContact(peer, of: user) }
+    }
+
+    /// Reports to a user that a new contact is online.
+    private mutating func tellNewContact(_ watcher: UserID, of watched: UserID) {
+        for connection in connections.of(watcher) where connection.isStateless {
+            _ = connections.watch(watched, by: connection)
+        }
+        guard isOnline(watched, for: watcher) else { return }
+        let frame = ServerFrame.presence(of: watched, isOnline: true)
+        for connection in connections.watchers(of: watched) where connection.user == watcher {
+            turn.out.append(.send(connection.id, frame))
         }
     }
 

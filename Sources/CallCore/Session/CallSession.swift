@@ -117,6 +117,8 @@ public struct CallSession: Equatable, Sendable {
         self.phase = .ringing(until: now + offer.ringTimeout)
         self.legs = [Leg(device: device, side: .caller, phase: .answered)]
         self.nextSeq = firstSeq
+        // Most calls have at least as many entries; to grow step by step would allocate and copy three times.
+        log.reserveCapacity(8)
     }
 
     /// The number of the call, unique over all calls.

@@ -42,6 +42,7 @@ struct Receipts: Equatable, Sendable {
         let place = receipts.count & 3
         if place == 0 { marks.append(0) }
         marks[marks.count - 1] |= Self.mark(of: id) << UInt64(16 * place)
+        if receipts.isEmpty { receipts.reserveCapacity(8) }
         receipts.append(Receipt(id: id, device: device, side: side, seq: seq))
     }
 

@@ -43,7 +43,7 @@ final class Call {
     /// The bytes of the timeline that were not counted towards the caller's quota yet.
     var uncountedBytes = 0
     /// The transports by which the caller's newest offer has come: some apps send it both by request and by connection.
-    var offerTransports: Set<Source.Transport> = []
+    var offerTransports: Source.Transports = []
     /// The digest of the newest answer to the previous call under this callId; `nil` = there is none.
     ///
     /// That answer may come a second time, by a slower transport.
@@ -75,6 +75,7 @@ final class Call {
         self.uuid = UUIDv5.call(session.key.id, epoch: session.epoch)
         self.hidden = hidden
         self.isWaiting = isWaiting
+        frames.reserveCapacity(8)
         // At the end, because the session would be copied if it were read again.
         self.session = session
     }

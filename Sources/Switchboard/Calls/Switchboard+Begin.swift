@@ -46,7 +46,7 @@ extension Switchboard {
             hidden: hidden,
             isWaiting: isBusy && policy.whenBusy == .waiting
         )
-        call.offerTransports = [source.transport]
+        call.offerTransports.insert(source.transport)
         call.earlierAnswer = older?.session.lastDescription(.answer, from: .callee)?.digest
         call.acceptedSignals = AcceptedSignals(
             before: older,

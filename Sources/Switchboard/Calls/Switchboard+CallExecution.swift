@@ -104,7 +104,7 @@ extension Switchboard {
     }
 
     /// Keeps the frame of a call's newest entry, and has the entry stored.
-    mutating func store(_ frame: [UInt8], of entry: LogEntry, in call: Call, isLast: Bool) {
+    mutating func store(_ frame: [UInt8], of entry: consuming LogEntry, in call: Call, isLast: Bool) {
         call.frames.append(frame)
         countStoredEntries(of: call, newest: entry, frame.count, isLast: isLast)
         commits.append(.entry(call.number, EntryRecord(entry, object: frame[Frame.headroom...])))
@@ -202,8 +202,7 @@ extension Switchboard {
 
     /// Carries out the actions that are due once, when a call ends.
     private mutating func cleanUpEnded(_ call: Call) {
-        guard case .ended(let ending, _) = call.session.phase, calls.isListedLive(call) else { return }
-        calls.ended(call)
+        guard case .ended(let ending, _) = call.session.phase, calls.ended(call) else { return }
         directory.ended(call.key, epoch: call.epoch, at: turn.now)
         metrics.callsEnded[ending.reason, default: 0] += 1
         note(call, .ended(ending.reason))

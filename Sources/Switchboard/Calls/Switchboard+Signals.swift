@@ -55,7 +55,20 @@ final class Source {
     }
 
     /// The transport by which a signal comes in: a connection, or a request.
-    enum Transport { case connection, request }
+    enum Transport: UInt8 { case connection = 1, request = 2 }
+
+    /// A set of transports, without the storage that `Set` allocates.
+    struct Transports: ExpressibleByArrayLiteral {
+        private var bits: UInt8 = 0
+
+        init(arrayLiteral transports: Transport...) { for transport in transports { insert(transport) } }
+
+        var isEmpty: Bool { bits == 0 }
+
+        func contains(_ transport: Transport) -> Bool { bits & transport.rawValue != 0 }
+
+        mutating func insert(_ transport: Transport) { bits |= transport.rawValue }
+    }
 }
 
 /// The result of an accepted signal.
@@ -189,7 +202,8 @@ extension Switchboard {
         switch result {
         case .acknowledged(let seq, let isNew):
             if case .offer = message.content, side == .caller {
-                call.offerTransports = isNew ? [source.transport] : call.offerTransports.union([source.transport])
+                if isNew { call.offerTransports = [] }
+                call.offerTransports.insert(source.transport)
             }
             if isNew { metrics.signals[signal.kind] += 1 }
             if case .end = message.content { remember(message, seq, by: device, on: side, in: call) }
@@ -219,10 +233,12 @@ extension Switchboard {
                 from: sender?.encoded(for: device.id) ?? EncodedSender(call.user(on: side), device.id),
                 around: message.relayed
             )
-            store(frame, of: entry, in: call, isLast: false)
-            if !withholdIfNeeded(entry, of: call) { show(entry, as: frame, of: call) }
+            let seq = entry.seq
+            // The entry does not change the call's course (``withholdIfNeeded(_:of:)``).
+            if !policy.withholdsDecisions || !hasWithheldEntries(call) { show(entry, as: frame, of: call) }
+            store(frame, of: consume entry, in: call, isLast: false)
             metrics.signals[signal.kind] += 1
-            result = .success(Receipt(call: call, seq: entry.seq))
+            result = .success(Receipt(call: call, seq: seq))
         } catch {
             switch error {
             case .repeated(let seq): result = .success(Receipt(call: call, seq: seq))

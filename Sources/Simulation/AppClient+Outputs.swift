@@ -44,7 +44,7 @@ extension AppClient {
                     capability: authorization.capability
                 )
             )
-        case .connect: outputs.append(.connect)
+        case .connect: connectionIsWanted(at: now, into: &outputs)
         case .renewToken: outputs.append(.renewToken)
         case .closeMedia(let uuid): remoteDescriptions[uuid] = nil
         case .reportRepeated(let uuid, _):

@@ -43,6 +43,15 @@ final class AppClient: DeviceCore {
     var descriptionRounds: [String: Int64?] = [:]
     /// The candidates that arrived, each with whether the engine has it.
     var candidates: [CallName: [Candidate]] = [:]
+    var reconnection = Reconnection()
+    var registration: Registration
+    /// Whether the app runs in the foreground.
+    var isAwake = true
+    /// Whether the input that the core handles is one for which a connection must not wait.
+    var isInputUrgent = false
+    /// When the newest attempts to connect began, since something last ended the pauses between them.
+    var attempts: [Moment] = []
+
     /// Whether anything arrived or was set since the candidates were last checked.
     var hasUncheckedArrivals = false
 
@@ -64,7 +73,20 @@ final class AppClient: DeviceCore {
         var isAdded = false
     }
 
-    init(user: UserID, device: DeviceID, instance: Int, generator: SeededGenerator, nextNumber: @escaping () -> Int) {
+    init(
+        user: UserID,
+        device: DeviceID,
+        instance: Int,
+        environment: Registration.Environment?,
+        generator: SeededGenerator,
+        nextNumber: @escaping () -> Int
+    ) {
+        registration = Registration(
+            device: device,
+            platform: "ios",
+            bundleID: "com.example.app",
+            environment: environment
+        )
         self.user = user
         self.device = device
         self.generator = generator
@@ -108,8 +130,7 @@ final class AppClient: DeviceCore {
     }
 
     var deadline: Moment? {
-        guard let first = engine.first?.at else { return client.deadline }
-        return client.deadline.map { min($0, first) } ?? first
+        [engine.first?.at, client.deadline, reconnection.deadline, registration.deadline].compactMap { $0 }.min()
     }
 
     func handle(_ input: CoreInput, at now: Moment, into outputs: inout [CoreOutput]) {
@@ -119,12 +140,15 @@ final class AppClient: DeviceCore {
 
     private func take(_ input: CoreInput, at now: Moment, into outputs: inout [CoreOutput]) {
         switch input {
-        case .connected: passToCore(.connectionOpened, at: now, into: &outputs)
-        case .disconnected: passToCore(.connectionClosed, at: now, into: &outputs)
+        // A real app is told of its attempts to connect instead.
+        case .connected, .disconnected: break
+        case .inUse, .wantsConnection, .attemptOpened, .attemptClosed, .pathChanged, .tokens, .login, .registered:
+            takeConnection(input, at: now, into: &outputs)
         case .frame(let frame):
             if let object = frame.object { signalArrived(object, into: &outputs) }
             let object = frame.incoming
             if case .ack(let id, let ack) = object { acknowledged(id.text, ack, into: &outputs) }
+            if case .draining(let pause) = object { reconnect(.draining(pause), at: now, into: &outputs) }
             passToCore(.received(object), from: frame.bytes[Frame.headroom...], at: now, into: &outputs)
         case .push(let payload): pushed(payload, at: now, into: &outputs)
         case .response(let id, let status, let body):
@@ -147,7 +171,11 @@ final class AppClient: DeviceCore {
             let input = CallClient.Input.fetched(FetchNumber(rawValue: number), result)
             passToCore(input, status: status, from: body[...], at: now, into: &outputs)
         case .tokenExpired: passToCore(.tokenExpired, at: now, into: &outputs)
-        case .tokenRenewed: passToCore(.tokenRenewed, at: now, into: &outputs)
+        case .tokenRenewed:
+            passToCore(.tokenRenewed, at: now, into: &outputs)
+            // The server may have refused the connection because of the earlier token.
+            attempts = []
+            if isAwake { reconnect(.wanted(isUrgent: true), at: now, into: &outputs) }
         case .intent(let intent): carryOut(intent, at: now, into: &outputs)
         case .deadlineReached:
             while let first = engine.first, first.at <= now {
@@ -155,6 +183,7 @@ final class AppClient: DeviceCore {
                 passToCore(first.input, at: now, into: &outputs)
             }
             if let deadline = client.deadline, deadline <= now { passToCore(.deadlineReached, at: now, into: &outputs) }
+            takeConnectionDeadlines(at: now, into: &outputs)
         }
     }
 
@@ -169,7 +198,11 @@ final class AppClient: DeviceCore {
         into outputs: inout [CoreOutput]
     ) {
         trace?.write(input, status, bytes, at: now)
-        for output in client.handle(input, at: now) { perform(output, at: now, into: &outputs) }
+        let wanted = client.handle(input, at: now)
+        for output in wanted {
+            isInputUrgent = input.isUrgent
+            perform(output, at: now, into: &outputs)
+        }
     }
 
     /// Passes a push to the core, whose outputs for this push must contain a report to the system (I6).
@@ -178,6 +211,7 @@ final class AppClient: DeviceCore {
         let input = CallClient.Input.pushed(MessageReader.push(payload))
         trace?.write(input, 0, payload[...], at: now)
         for output in client.handle(input, at: now) {
+            isInputUrgent = true
             switch output {
             case .reportIncoming, .reportRepeated: isReported = true
             default: break

@@ -60,6 +60,24 @@ enum CoreInput {
     case tokenRenewed
     case intent(Intent)
     case deadlineReached
+
+    // For a real app, whose attempts to connect and whose registration its own state machines decide about.
+    /// The app comes to the foreground, or leaves it.
+    case inUse(Bool)
+    /// The app wants a connection because it was started.
+    case wantsConnection
+    /// The server has sent `welcome` on the socket of this attempt to connect.
+    case attemptOpened(UInt64)
+    /// This attempt to connect has failed, or its socket was closed.
+    case attemptClosed(UInt64)
+    /// The device's path to the network has changed.
+    case pathChanged
+    /// The push tokens that the device has; `nil` = the system took the token back.
+    case tokens(voip: String?, alert: String?)
+    /// The user has logged in or out.
+    case login(Bool)
+    /// The response to this request for the registration; status 0 when there was no response.
+    case registered(UInt64, status: Int, body: [UInt8])
 }
 
 /// An output of an app's call logic.
@@ -72,8 +90,12 @@ enum CoreOutput {
     case post(id: String, CallID, [UInt8], capability: String?)
     /// Fetch a call's log; epoch 0 = all of it.
     case fetch(CallID, peer: UserID?, since: UInt64, epoch: UInt32, number: UInt64, capability: String?)
-    /// Open a socket.
-    case connect
+    /// Open the socket of this attempt to connect.
+    case open(UInt64)
+    /// The app has given up the socket of this attempt to connect.
+    case giveUp(UInt64)
+    /// Upload the push tokens with this body, or remove the device's row (`nil`).
+    case register(UInt64, [UInt8]?)
     /// Get a new token.
     case renewToken
     case report(Report)

@@ -100,6 +100,8 @@ struct InvariantChecker {
     /// The signal belongs to that call while the call is live.
     var intendedCall: [String: CallKey] = [:]
     var unknownBody: [String: [UInt8]] = [:]
+    /// When the row of each device was last removed.
+    var removedAt: [DeviceID: Int64] = [:]
     /// When each user last set do-not-disturb.
     var silencedAt: [UserID: Int64] = [:]
     /// The call that each end has ended, by device and id; `settledEnds` has the ends that were acknowledged.
@@ -136,7 +138,9 @@ struct InvariantChecker {
             own.removeAll { $0.id == device.id }
             own.append(device)
             devices[device.user] = own
-        case .deviceRemoved(let user, let id): devices[user]?.removeAll { $0.id == id }
+        case .deviceRemoved(let user, let id):
+            devices[user]?.removeAll { $0.id == id }
+            removedAt[id] = now
         case .doNotDisturb(let user, let until): if until != nil { silencedAt[user] = now }
         case .event, .historyForgotten, .blocked, .unblocked, .revoked, .uncleanStartsForgotten: break
         }

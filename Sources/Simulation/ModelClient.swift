@@ -71,7 +71,9 @@ final class ModelClient: DeviceCore {
                 refused(id, object.text(of: .code) ?? "", at: now, into: &outputs)
             }
         case .fetched(let id, _, let status, let body): fetched(id, status, body, at: now, into: &outputs)
-        case .tokenExpired, .tokenRenewed: break
+        case .tokenExpired, .tokenRenewed, .inUse, .wantsConnection, .attemptOpened, .attemptClosed, .pathChanged,
+            .tokens, .login, .registered:
+            break
         case .intent(let intent): carryOut(intent, at: now, into: &outputs)
         case .deadlineReached: tick(at: now, into: &outputs)
         }

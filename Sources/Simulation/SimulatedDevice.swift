@@ -41,6 +41,8 @@ final class SimulatedDevice {
     var backoff: Int64 = 200
     /// The moment before which it must not reconnect, because a server that shut down asked for it.
     var mayReconnectAt: Int64 = 0
+    /// When a real app's last socket ended or failed to open.
+    var linkEndedAt: Int64 = 0
     /// The number of the newest planned poll for each call.
     var pollNumbers: [CallKey: Int] = [:]
     /// For each call, the last entry that the device received, with the time of arrival.
@@ -66,7 +68,19 @@ final class SimulatedDevice {
         self.isPoller = isPoller
         self.isRealApp = isRealApp
         self.environment = environment
-        token = "\(device.text)0"
+        token = Self.pushToken(of: device, 0)
+    }
+
+    /// Its token for alert pushes; `nil` if it has none.
+    var alertToken: String? { index % 2 == 0 ? Self.alertPrefix + token : nil }
+
+    /// What an alert token has in front of the VoIP token of the same device.
+    static let alertPrefix = "aa"
+
+    /// Returns one push token of a device, in hexadecimal digits.
+    static func pushToken(of device: DeviceID, _ count: Int) -> String {
+        let number = String(1_000 + count)
+        return (Array(device.text.utf8) + Array(number.utf8)).map { String($0, radix: 16) }.joined()
     }
 
     var principal: Principal { Principal(user: user, fingerprint: fingerprint) }
@@ -103,6 +117,10 @@ struct Link {
     var isOpenAtDevice = true
     /// Whether nothing gets through any more, although neither end was notified.
     var isHalfOpen = false
+    /// Whether the device's end is never notified: the socket is on a path that the device has left.
+    var neverCloses = false
+    /// The number of a real app's attempt to connect; 0 for a model client.
+    var attempt: UInt64 = 0
     var openedAt: Int64
     /// When the server closed it, or was told of its end; 0 = it is open, or has ended with the server.
     var endedAtServer: Int64 = 0
@@ -152,6 +170,10 @@ enum Event {
     indirect case pushDelivered(device: Int, payload: [UInt8])
     case coreDeadline(device: Int)
     case connect(device: Int)
+    case attemptFails(device: Int, instance: Int, UInt64)
+    case pathChanges(device: Int, instance: Int)
+    case tokenArrives(device: Int, instance: Int)
+    case login(device: Int, instance: Int)
     indirect case poll(device: Int, instance: Int, CallName, since: UInt64, number: Int)
     indirect case intent(device: Int, instance: Int, Intent)
     case script(Int)

@@ -18,8 +18,8 @@ extension SimulatedWorld {
 
     /// Returns the device that has, or had, a push token.
     private func owner(of token: String) -> SimulatedDevice? {
-        // An alert token is the VoIP token with an `a` in front.
-        let token = token.hasPrefix("a") ? String(token.dropFirst()) : token
+        let prefix = SimulatedDevice.alertPrefix
+        let token = token.hasPrefix(prefix) ? String(token.dropFirst(prefix.count)) : token
         return devices.first { $0.token == token || $0.oldTokens.contains { $0.token == token } }
     }
 

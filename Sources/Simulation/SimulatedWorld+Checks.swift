@@ -19,7 +19,7 @@ extension SimulatedWorld {
             guard
                 checker.devices[call.record.callee]?.contains(where: { $0.id == device && $0.voipToken == token })
                     == true,
-                let receiver = devices.first(where: { $0.id == device })
+                let receiver = devices.first(where: { $0.id == device }), !checker.wasRemoved(device, since: call)
             else { continue }
             let target = checker.target(call.name, device)
             if checker.confirmed.contains(target) || checker.attempted.contains(target) || checker.isOrdered(target) {
@@ -72,6 +72,8 @@ extension SimulatedWorld {
             fail("I2", "\(call.name) rings after the end of its ring time")
         }
         for device in devices {
+            auditConnection(of: device)
+            auditRegistration(of: device)
             guard device.power == .foreground, let index = device.link, let core = device.core,
                 links[index].isOpenAtServer, !links[index].isHalfOpen, links[index].run == run,
                 now >= max(links[index].openedAt, links[index].edge.adoptedAt) + 6_000,
@@ -148,7 +150,10 @@ extension SimulatedWorld {
             device.offlineUntil = 0
             device.hasExpiredToken = false
             if device.power != .foreground { launch(device) }
-            if let link = device.link, links[link].isHalfOpen { closesAtDevice(link, code: 1006) }
+            if let link = device.link, links[link].isHalfOpen {
+                links[link].neverCloses = false
+                closesAtDevice(link, code: 1006)
+            }
         }
         after(30_000, .hangUpAll)
     }

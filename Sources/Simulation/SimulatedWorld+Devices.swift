@@ -1,3 +1,4 @@
+import CallClient
 import CallCore
 import CallPorts
 import CallWire
@@ -31,7 +32,9 @@ extension SimulatedWorld {
                     from: device,
                     capability: capability
                 )
-            case .connect: after(networkDraws.within(0...50), .connect(device: device.index))
+            case .open(let attempt): openSocket(of: device, attempt: attempt)
+            case .giveUp(let attempt): giveUpSocket(of: device, attempt: attempt)
+            case .register(let number, let body): requests(.device(number, body), from: device)
             case .renewToken:
                 after(networkDraws.within(100...3_000), .tokenRenewed(device: device.index, instance: device.instance))
             case .report(let report): take(report, from: device)
@@ -105,6 +108,7 @@ extension SimulatedWorld {
             user: device.user,
             device: device.id,
             instance: device.instance,
+            environment: device.index % 3 == 0 ? .sandbox : nil,
             generator: SeededGenerator(seed: seed, stream: stream),
             nextNumber: { [unowned self] in
                 sdpCount += 1
@@ -123,18 +127,23 @@ extension SimulatedWorld {
     // MARK: Power
 
     func launch(_ device: SimulatedDevice) {
-        if device.power == .killed || device.core == nil {
+        let isNew = device.power == .killed || device.core == nil
+        if isNew {
             device.instance += 1
             device.core = core(of: device)
             device.delivered = [:]
             device.link = nil
             device.isConnecting = false
+            device.mayReconnectAt = 0
             log("\(device.id.text) starts its app")
         } else {
             log("\(device.id.text) wakes its app")
         }
         device.power = .foreground
         device.backoff = 200
+        passToCore(device, .inUse(true))
+        learnToken(device)
+        if isNew { passToCore(device, .login(true)) }
         planWake(device)
         if device.link == nil { after(networkDraws.within(20...400), .connect(device: device.index)) }
     }
@@ -146,7 +155,10 @@ extension SimulatedWorld {
         guard device.power == .foreground, !isBusy(device) else { return }
         log("\(device.id.text) is suspended")
         device.power = .suspended
-        guard let link = device.link else { return }
+        guard let link = device.link else {
+            passToCore(device, .inUse(false))
+            return
+        }
         device.link = nil
         device.isConnecting = false
         if faultDraws.percent(60) {
@@ -157,6 +169,7 @@ extension SimulatedWorld {
             breakSocket(link)
             links[link].isOpenAtDevice = false
         }
+        passToCore(device, .inUse(false))
         passToCore(device, .disconnected)
     }
 
@@ -177,19 +190,40 @@ extension SimulatedWorld {
     func goOffline(_ device: SimulatedDevice, for milliseconds: Int64) {
         log("\(device.id.text) has no network for \(milliseconds) ms")
         device.offlineUntil = now + milliseconds
+        after(milliseconds + 1, .pathChanges(device: device.index, instance: device.instance))
         guard let link = device.link else { return }
         makeHalfOpen(link, deviceNoticesAfter: 0...2_000)
     }
 
-    func register(_ device: SimulatedDevice, replacing: Bool = false) {
-        if replacing {
-            device.oldTokens.append((device.token, now))
-            device.tokenCount += 1
-            device.token = "\(device.id.text)\(device.tokenCount)"
-        }
+    /// Gives a device another push token.
+    ///
+    /// A real app may hear first that the old one is not valid any more, and get the new one later.
+    func replaceToken(of device: SimulatedDevice) {
+        device.oldTokens.append((device.token, now))
+        device.tokenCount += 1
+        device.token = SimulatedDevice.pushToken(of: device.id, device.tokenCount)
+        guard device.isRealApp else { return register(device) }
+        guard device.power == .foreground, faultDraws.percent(30) else { return learnToken(device) }
+        log("\(device.id.text) loses its push token")
+        passToCore(device, .tokens(voip: nil, alert: device.alertToken))
+        let delay = faultDraws.within(100...4_000)
+        after(delay, .tokenArrives(device: device.index, instance: device.instance))
+    }
+
+    /// Tells a real app the push tokens of its device; an app that does not run learns them when it does.
+    func learnToken(_ device: SimulatedDevice) {
+        guard device.isRealApp, device.power == .foreground else { return }
+        passToCore(
+            device,
+            .tokens(voip: device.token, alert: device.alertToken)
+        )
+    }
+
+    /// Registers the push tokens of a device, without its app.
+    func register(_ device: SimulatedDevice) {
         let registration = DeviceRegistration(
             voipToken: device.token,
-            alertToken: device.index % 2 == 0 ? "a" + device.token : nil,
+            alertToken: device.alertToken,
             bundleID: "com.example.app",
             platform: "ios",
             device: device.id,

@@ -16,7 +16,8 @@ extension SimulatedWorld {
         guard device.power == .foreground, !device.isPoller, device.link == nil, !device.isConnecting else {
             return
         }
-        guard !hasNodes else { return connectToNode(device) }
+        guard !device.isRealApp else { return passToCore(device, .wantsConnection) }
+        guard !hasNodes else { return connectToNode(device, attempt: 0) }
         device.isConnecting = true
         guard now >= device.offlineUntil, switchboard != nil else {
             device.isConnecting = false
@@ -167,7 +168,7 @@ extension SimulatedWorld {
     }
 
     func closesAtDevice(_ index: Int, code: UInt16) {
-        guard links[index].isOpenAtDevice else { return }
+        guard links[index].isOpenAtDevice, !links[index].neverCloses else { return }
         links[index].isOpenAtDevice = false
         let device = devices[links[index].device]
         guard device.link == index else { return }
@@ -175,6 +176,10 @@ extension SimulatedWorld {
         device.isConnecting = false
         log("\(device.id.text) loses its socket, \(code)")
         if code == 4401 { passToCore(device, .tokenExpired) }
+        guard !device.isRealApp else {
+            device.linkEndedAt = now
+            return passToCore(device, .attemptClosed(links[index].attempt))
+        }
         passToCore(device, .disconnected)
         // The device has no newer socket than this one, so it connects again.
         let pause = max(device.backoff + networkDraws.within(0...200), device.mayReconnectAt - now)
@@ -198,7 +203,7 @@ extension SimulatedWorld {
             // The first frame is `welcome`.
             device.isConnecting = false
             device.backoff = 200
-            passToCore(device, .connected)
+            passToCore(device, device.isRealApp ? .attemptOpened(link.attempt) : .connected)
         }
         passToCore(device, .frame(frame))
     }

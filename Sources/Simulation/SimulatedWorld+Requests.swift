@@ -11,6 +11,8 @@ struct Request {
         case end(id: String, CallID)
         case fetch(CallID, Switchboard.Fetch, number: UInt64)
         case other(Switchboard.Request)
+        /// A real app's upload of its push tokens, or the removal of its row (`nil`).
+        case device(UInt64, [UInt8]?)
         /// A request of an outsider, whose response must not reveal that the call exists.
         case probe(Switchboard.Request, CallID)
     }
@@ -44,6 +46,10 @@ extension SimulatedWorld {
         let index = requests.count - 1
         if device.isRealApp { after(10_000, .timeout(index)) }
         if !(isLossy && networkDraws.percent(8)) { after(latency() + requestDelay(), .request(index)) }
+        // A registration that is sent a second time, after the app has registered something else, cannot be told from a
+        // new one.
+        if case .device = kind { return }
+        if case .other(.register) = kind, device.isRealApp { return }
         guard isLossy, networkDraws.percent(6) else { return }
         // The client's HTTP library sends the request again, as it does when the first response does not come.
         requests.append(request)
@@ -126,6 +132,12 @@ extension SimulatedWorld {
         case .fetch(let id, let fetch, _):
             log("\(device.id.text) ⇒ server: GET \(id.text) since \(fetch.since?.seq ?? 0)")
             return .fetch(id, fetch)
+        case .device(_, let body?):
+            log("\(device.id.text) ⇒ server: PUT \(Ladder.text(body, from: 0))")
+            return .register(try DeviceRegistration(body: body, device: nil))
+        case .device(_, nil):
+            log("\(device.id.text) ⇒ server: DELETE \(device.id.text)")
+            return .removeDevice(device.id)
         case .other(let asked), .probe(let asked, _): return asked
         }
     }
@@ -169,6 +181,7 @@ extension SimulatedWorld {
                 passToCore(device, .fetched(id, number: number, status: status, body: body))
             }
             pollAgain(device, id, fetch, status: status, body)
+        case .device(let number, _): passToCore(device, .registered(number, status: status, body: body))
         case .other, .probe: break
         }
     }
@@ -186,6 +199,7 @@ extension SimulatedWorld {
         switch request.kind {
         case .signal(let id, _, _), .end(let id, _): passToCore(device, .response(id: id, status: 0, body: []))
         case .fetch(let id, _, let number): passToCore(device, .fetched(id, number: number, status: 0, body: []))
+        case .device(let number, _): passToCore(device, .registered(number, status: 0, body: []))
         case .other, .probe: break
         }
     }

@@ -11,6 +11,7 @@ enum Step {
     case block(device: Int, UserID, isBlocked: Bool)
     case disturb(device: Int, for: Int64?)
     case token(device: Int)
+    case logout(device: Int)
     case launch(device: Int)
     case outsiderCall
     case oldEnd
@@ -126,6 +127,9 @@ extension SimulatedWorld {
             if faults.contains(.settings), generator.percent(8) {
                 after(at + generator.within(-900...900), .script(plan(.token(device: callee.index))))
             }
+            if faults.contains(.settings), generator.percent(4), let one = generator.pick(participants) {
+                after(at + generator.within(4_000...15_000), .script(plan(.logout(device: one.index))))
+            }
             if faults.contains(.settings), generator.percent(10), let one = generator.pick(participants) {
                 after(at + generator.within(-2_000...9_000), .tokenExpires(device: one.index))
             }
@@ -174,7 +178,9 @@ extension SimulatedWorld {
         case .halfOpen:
             if let link = faultDraws.pick(openLinks) { makeHalfOpen(link, deviceNoticesAfter: 4_000...25_000) }
         case .offline:
-            if let device = faultDraws.pick(devices) { goOffline(device, for: faultDraws.within(500...15_000)) }
+            guard let device = faultDraws.pick(devices) else { return }
+            if faultDraws.percent(30) { return changePath(device) }
+            goOffline(device, for: faultDraws.within(500...15_000))
         case .power:
             guard let device = faultDraws.pick(devices) else { return }
             switch faultDraws.below(4) {
@@ -225,7 +231,8 @@ extension SimulatedWorld {
             let until = span.map { Moment(milliseconds: now + $0) }
             log("\(devices[index].user.text) is not to be disturbed")
             requests(.other(.doNotDisturb(until: until)), from: devices[index])
-        case .token(let index): register(devices[index], replacing: true)
+        case .token(let index): replaceToken(of: devices[index])
+        case .logout(let index): logOut(devices[index])
         case .launch(let index): launch(devices[index])
         case .burst(let index, let id): burst(devices[index], id)
         case .outsiderCall: offerAsOutsider()

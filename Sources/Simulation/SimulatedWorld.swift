@@ -233,6 +233,14 @@ final class SimulatedWorld {
         case .pushDelivered(let device, let payload): pushDelivered(payload, to: devices[device])
         case .coreDeadline(let device): wake(devices[device])
         case .connect(let device): connect(devices[device])
+        case .attemptFails(let device, let instance, let attempt):
+            if devices[device].instance == instance { attemptFailed(devices[device], attempt) }
+        case .pathChanges(let device, let instance):
+            if devices[device].instance == instance { changePath(devices[device]) }
+        case .tokenArrives(let device, let instance):
+            if devices[device].instance == instance { learnToken(devices[device]) }
+        case .login(let device, let instance):
+            if devices[device].instance == instance { passToCore(devices[device], .login(true)) }
         case .poll(let device, let instance, let name, let since, let number):
             if devices[device].instance == instance, devices[device].pollNumbers[name.key] == number {
                 poll(devices[device], name, since: since)

@@ -58,6 +58,7 @@ extension SimulatedWorld {
         guard let call = checker.calls[number], call.record.epoch == epoch, call.name.key == key, call.isRinging,
             call.record.hidden == nil, !isCared(call, device.id),
             checker.silencedAt[call.record.callee].map({ $0 < now - 32_000 - longestLeap }) ?? true,
+            !checker.wasRemoved(device.id, since: call),
             checker.devices[call.record.callee]?.contains(where: { $0.id == device.id && $0.voipToken == device.token })
                 == true
         else { return }
@@ -97,7 +98,7 @@ extension SimulatedWorld {
                 else { continue }
                 fail("I12", "a deposed owner shows \(seq) of \(name) to a request")
             }
-        case .other, .probe: break
+        case .device, .other, .probe: break
         }
     }
 }

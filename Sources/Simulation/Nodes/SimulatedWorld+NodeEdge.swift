@@ -67,13 +67,17 @@ extension SimulatedWorld {
     // MARK: Sockets
 
     /// Opens a connection of a device to one of the nodes.
-    func connectToNode(_ device: SimulatedDevice) {
+    ///
+    /// `attempt`: The number of a real app's attempt to connect; 0 for a model client.
+    func connectToNode(_ device: SimulatedDevice, attempt: UInt64) {
         device.isConnecting = true
         let node = balanced()
         guard now >= device.offlineUntil, node.isRunning, !node.isEnding, !node.isOff else {
             device.isConnecting = false
-            device.backoff = min(device.backoff * 2, 4_000)
             // A machine that is off refuses no connection: the client waits until its own timer ends the attempt.
+            if device.isRealApp, node.isOff, now >= device.offlineUntil { return }
+            guard !device.isRealApp else { return failAttempt(of: device, attempt) }
+            device.backoff = min(device.backoff * 2, 4_000)
             let wait = node.isOff ? networkDraws.within(1_000...3_000) : 0
             after(device.backoff + wait + networkDraws.within(0...100), .connect(device: device.index))
             return
@@ -81,6 +85,7 @@ extension SimulatedWorld {
         links.append(Link(device: device.index, instance: device.instance, run: run, openedAt: now))
         links[links.count - 1].edge.node = node.number
         links[links.count - 1].edge.life = node.life
+        links[links.count - 1].attempt = attempt
         device.link = links.count - 1
         after(latency(), .socketEstablished(link: links.count - 1))
     }

@@ -21,6 +21,8 @@ public enum TimelineEvent: Equatable, Sendable {
     case delivered(DeviceID)
     /// A device fetched the call.
     case fetched(DeviceID)
+    /// A device was reached, but its system does not show the call.
+    case silenced(DeviceID, Silence)
     /// A device's connection was pinged, to learn whether the connection is dead.
     case probe(DeviceID)
     /// A device's connection did not answer its ping.
@@ -98,7 +100,7 @@ public enum TimelineEvent: Equatable, Sendable {
         switch self {
         case .signal, .restarted, .ended: .both
         case .doNotDisturb, .tooManyCallers, .noDevice, .delivered, .fetched, .probe, .probeFailed, .pushSent,
-            .pushResult, .pushCancelled, .ringRefused, .repeated, .omitted:
+            .pushResult, .pushCancelled, .silenced, .ringRefused, .repeated, .omitted:
             .callee
         case .takenOver, .blocked, .callIDTaken, .tokensRevoked, .other: .operators
         }
@@ -115,6 +117,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case .noDevice: "no_device"
         case .delivered: Repeatable.delivered.rawValue
         case .fetched: Repeatable.fetched.rawValue
+        case .silenced: "device.silenced"
         case .probe: Repeatable.probe.rawValue
         case .probeFailed: Repeatable.probeFailed.rawValue
         case .pushSent: "push.sent"
@@ -153,6 +156,9 @@ public enum TimelineEvent: Equatable, Sendable {
         case .delivered(let device), .fetched(let device), .probe(let device), .probeFailed(let device),
             .pushCancelled(let device):
             body("device", .word(device.text))
+        case .silenced(let device, let why):
+            body("device", .word(device.text))
+            body("why", .word(why.rawValue))
         case .pushSent(let device, let push, let environment):
             body("device", .word(device.text))
             body("kind", .word(push.rawValue))

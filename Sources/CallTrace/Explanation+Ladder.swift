@@ -84,6 +84,7 @@ extension Explanation {
         case .delivered: return .arrow(from: 1, to: device, "offer")
         case .fetched: return .arrow(from: device, to: 1, "GET" + times)
         case .probe: return .arrow(from: 1, to: device, "ping")
+        case .silenced(_, let why): return .arrow(from: device, to: 1, "silenced: \(why.rawValue)")
         case .probeFailed: return .word(at: device, "no answer")
         case .pushSent(_, let push, _): return .arrow(from: 1, to: 2, Self.word(for: push))
         case .pushResult(_, let status, _, _, _): return .arrow(from: 2, to: 1, status.map { "\($0)" } ?? "failed")

@@ -29,7 +29,7 @@ extension Explanation {
                 "\(callee) set do-not-disturb while it rang, at \(offset(quiet.at)): no push went out from then on."
             )
         }
-        if record.hidden == nil { parts += reached }
+        if record.hidden == nil { parts += reached + silencedDevices }
         parts += refusedRings
         return parts
     }
@@ -173,7 +173,7 @@ extension Explanation {
 
     private func line(for device: String) -> String {
         let own = events.filter { $0.device == device && !$0.isForMissedCall }
-        let name = "\(callee)'s \(model(of: device))"
+        let name = name(of: device)
         if let push = own.last(where: { $0.isPushResult }) { return name + pushed(push, own) }
         if let push = own.last(where: { $0.isPushSent }) {
             let fate = cancellationReason(push, own).map { "the push was cancelled before it was sent, because \($0)" }
@@ -193,6 +193,9 @@ extension Explanation {
         }
         let before = events.prefix { $0.position < back.position }
         if before.contains(where: { $0.event == .restarted && $0.position > push.position }) { return nil }
+        if own.contains(where: { $0.position < back.position && $0.isSilenced }) {
+            return "the device reported that its system does not show the call"
+        }
         if before.contains(where: { $0.event == .doNotDisturb }) { return "\(callee) turned do-not-disturb on" }
         if before.contains(where: { $0.event == .tokensRevoked(.callee) }) {
             return "\(callee) logged out everywhere"
@@ -229,6 +232,9 @@ extension Explanation {
         }
         if let rang = own.first(where: { $0.signal == .ringing }) {
             return " rang over its connection at \(offset(rang.at))."
+        }
+        if own.contains(where: { $0.isSilenced }) {
+            return " got the offer over its connection at \(offset(delivered.at))."
         }
         if own.contains(where: { $0.signal != nil }) {
             return " got the offer over its connection at \(offset(delivered.at))."
@@ -330,6 +336,9 @@ extension Explanation {
     private static func isNameless(_ device: String) -> Bool {
         device.hasPrefix("t-") || device.hasPrefix("c-") || device.hasPrefix("d-")
     }
+
+    /// Returns a device of the callee as a verdict names it.
+    func name(of device: String) -> String { "\(callee)'s \(model(of: device))" }
 
     /// Returns the kind of a device in one or two words, followed by its id.
     private func model(of device: String) -> String {

@@ -41,7 +41,8 @@ public struct Explanation: Sendable {
             switch event {
             case .signal(_, let side, _, _), .tokensRevoked(let side): side
             case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .delivered, .fetched, .probe,
-                .probeFailed, .pushSent, .pushResult, .pushCancelled, .restarted, .takenOver, .ringRefused, .repeated,
+                .probeFailed, .silenced, .pushSent, .pushResult, .pushCancelled, .restarted, .takenOver, .ringRefused,
+                .repeated,
                 .omitted, .ended, .other:
                 nil
             }
@@ -52,7 +53,7 @@ public struct Explanation: Sendable {
             switch event {
             case .signal(_, _, let device, _), .delivered(let device), .fetched(let device), .probe(let device),
                 .probeFailed(let device), .pushSent(let device, _, _), .pushResult(let device, _, _, _, _),
-                .pushCancelled(let device), .repeated(_, let device, _):
+                .pushCancelled(let device), .silenced(let device, _), .repeated(_, let device, _):
                 device.text
             case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .tokensRevoked, .restarted,
                 .takenOver, .ringRefused, .omitted, .ended, .other:
@@ -78,13 +79,14 @@ public struct Explanation: Sendable {
         var isPushResult: Bool { if case .pushResult = event { true } else { false } }
         var isPushCancelled: Bool { if case .pushCancelled = event { true } else { false } }
         var isProbeFailed: Bool { if case .probeFailed = event { true } else { false } }
+        var isSilenced: Bool { if case .silenced = event { true } else { false } }
         var isDelivered: Bool { if case .delivered = event { true } else { false } }
 
         /// Whether the event shows that a device of the callee had contact with the server.
         var isSignOfLife: Bool {
             switch event {
             case .signal(_, let side, _, _): side != .caller
-            case .fetched, .delivered: true
+            case .fetched, .delivered, .silenced: true
             default: false
             }
         }

@@ -194,6 +194,10 @@ struct MetricsPage {
             let count = metrics.callsHidden[reason] ?? 0
             line("ringline_calls_hidden_total", "{reason=\"\(reason.rawValue)\"}", "\(count)")
         }
+        begin("ringline_silenced_total", "counter", "Devices whose system did not show a call.")
+        for why in Silence.allCases {
+            line("ringline_silenced_total", "{why=\"\(why.rawValue)\"}", "\(metrics.silenced[why] ?? 0)")
+        }
         begin("ringline_signals_total", "counter", "Signals accepted.")
         for kind in SignalKind.allCases {
             line("ringline_signals_total", "{kind=\"\(kind.rawValue)\"}", "\(metrics.signals[kind])")

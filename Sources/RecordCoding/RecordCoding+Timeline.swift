@@ -46,6 +46,7 @@ extension TimelineEvent {
         case "probe": stored.device.map { .probe($0) }
         case "probe.failed": stored.device.map { .probeFailed($0) }
         case "push.cancelled": stored.device.map { .pushCancelled($0) }
+        case "device.silenced": silenced(stored)
         case "push.sent": push(stored) { .pushSent($0, $1, $2) }
         case "push.result":
             push(stored) {
@@ -68,6 +69,11 @@ extension TimelineEvent {
             let seq = stored.number("seq")
         else { return nil }
         return .signal(kind, from: side, device: device, seq: UInt64(seq))
+    }
+
+    private static func silenced(_ stored: StoredDetails) -> Self? {
+        guard let device = stored.device, let why = stored["why"].flatMap({ Silence(rawValue: $0) }) else { return nil }
+        return .silenced(device, why)
     }
 
     private static func push(_ stored: StoredDetails, _ event: (DeviceID, Push, APNsEnvironment) -> Self) -> Self? {

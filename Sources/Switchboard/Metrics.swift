@@ -19,6 +19,8 @@ public struct Metrics: Sendable {
     public var callsEnded: [EndReason: UInt64] = [:]
     /// Calls hidden from their callee, by cause.
     public var callsHidden: [CallRecord.Hidden: UInt64] = [:]
+    /// Reports of devices whose system does not show a call, by cause.
+    public var silenced: [Silence: UInt64] = [:]
     /// Signals accepted, by kind.
     public var signals = Signals()
     /// Frames and requests refused, by code.

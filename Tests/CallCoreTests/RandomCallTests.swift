@@ -87,7 +87,8 @@ struct RandomCallTests {
             let content: Signal.Content =
                 switch Int.random(in: 0..<14, using: &generator) {
                 case 0, 1: .offer(offer(digest, namesCallee: Bool.random(using: &generator)))
-                case 2, 3: .ringing
+                case 2: .ringing
+                case 3: Bool.random(using: &generator) ? .ringing : .silenced(.focus)
                 case 4, 5, 6: .answer(digest: digest)
                 case 7: .ice
                 case 8, 9: .connected

@@ -86,7 +86,8 @@ struct DifferentialTests {
     func fields() {
         var texts: [[UInt8]] = []
         for (row, kind) in Self.kinds.enumerated() {
-            for field in Field.allCases {
+            // The first version did not know the fields `shown` and `why`.
+            for field in Field.allCases where field != .shown && field != .why {
                 for (column, value) in Self.values.enumerated() {
                     let base = #"{"type":"\#(kind)","sdp":"v=0\r\n","candidate":null,"digits":"1","data":1,"to":"12""#
                     // A part of the combinations is enough; a repeated field is refused.

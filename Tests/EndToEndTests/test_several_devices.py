@@ -76,6 +76,18 @@ def test_the_answer_goes_only_to_the_callers_device_that_called(world):
     assert not [message for message in desktop.heard if message["type"] == "answer"]
 
 
+def test_a_device_that_does_not_show_the_call_declines_nothing(world):
+    taro, phone, tablet = three(world)
+    ack = phone.ask(type="ringing", callId="c-1", shown=False, why="focus")
+    assert ack["type"] == "ack" and "seq" not in ack
+    assert phone.ask(type="ringing", callId="c-1", shown=False, why="focus")["type"] == "ack"
+    assert not [message for message in taro.fence() if message["type"] == "ringing"]
+    tablet.ask(type="ringing", callId="c-1")
+    assert taro.expect(type="ringing")["fromDevice"] == "tablet"
+    tablet.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+    assert taro.expect(type="call", state="answered")["answeredBy"] == {"user": "10", "device": "tablet"}
+
+
 def test_ringing_of_each_device_is_relayed(world):
     taro, phone, tablet = three(world)
     phone.ask(type="ringing", callId="c-1")

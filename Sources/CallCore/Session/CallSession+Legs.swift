@@ -120,6 +120,11 @@ extension CallSession {
         }
     }
 
+    /// Returns whether the system of a callee's device does not show the ringing call.
+    public func isSilenced(_ device: DeviceID) -> Bool {
+        legs.contains { $0.phase == .silenced && $0.device.id == device }
+    }
+
     /// Records that a callee's device has sent its own `end` after another device answered: it knows that it is out of
     /// the call.
     mutating func leave(_ device: DeviceIdentity, _ side: Side, into outputs: inout [Output]) {

@@ -40,6 +40,7 @@ extension CallSession {
         switch signal.content {
         case .offer, .end: break
         case .ringing: takeRinging(signal, device, at: now, into: &outputs)
+        case .silenced: takeSilenced(signal, device, into: &outputs)
         case .answer(let digest): takeAnswer(digest, signal, from: side, device, at: now, into: &outputs)
         case .connected: takeConnected(signal, from: side, device, at: now, into: &outputs)
         case .update(let update):
@@ -120,6 +121,25 @@ extension CallSession {
         }
         guard append(signal, from: .callee, device, at: now, into: &outputs) else { return }
         if let index { legs[index].phase = .ringing }
+        outputs.append(.changed)
+    }
+
+    /// Handles the report of a device of the callee that its system does not show the call.
+    ///
+    /// It needs no entry, because it concerns nobody but the server: the caller must learn nothing of the callee's
+    /// devices, and the other devices ring on. A repeated report changes nothing.
+    private mutating func takeSilenced(_ signal: Signal, _ device: DeviceIdentity, into outputs: inout [Output]) {
+        guard case .ringing = phase, let index = legIndex(of: device, joining: .callee),
+            legs[index].phase != .silenced
+        else {
+            outputs.append(.acknowledge(seq: 0, isNew: false))
+            return
+        }
+        legs[index].phase = .silenced
+        if let id = signal.id, receipts.count < 2 * Limits.logSignals {
+            receipts.add(0, for: id, from: .callee, device.id)
+        }
+        outputs.append(.acknowledge(seq: 0, isNew: true))
         outputs.append(.changed)
     }
 

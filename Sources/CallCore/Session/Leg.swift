@@ -12,16 +12,20 @@ public enum Side: String, Sendable, CaseIterable {
 /// One device's part in a call.
 ///
 ///     notified ──▶ ringing ──▶ answered ──▶ endNotDelivered ──▶ left
+///          └─▶ silenced ⇄ ┘
 ///
-/// `notified` and `ringing` can also lead directly to any later phase.
+/// `notified`, `ringing` and `silenced` can also lead directly to any later phase.
 public struct Leg: Equatable, Sendable {
     /// The state of a device in a call.
     public enum Phase: String, Sendable {
         /// The device was notified of the call, on its connection or by a push, and has not reacted yet. Leads to
-        /// `ringing`, `answered`, `endNotDelivered` and `left`.
+        /// `ringing`, `silenced`, `answered`, `endNotDelivered` and `left`.
         case notified
-        /// The device alerts its user. Leads to `answered`, `endNotDelivered` and `left`.
+        /// The device alerts its user. Leads to `silenced`, `answered`, `endNotDelivered` and `left`.
         case ringing
+        /// The device knows of the call, but its system does not show it. Leads to `ringing`, `answered`,
+        /// `endNotDelivered` and `left`.
+        case silenced
         /// The device is in the call: the caller's from the start, the callee's once it has answered. Leads to
         /// `endNotDelivered` when the call ends.
         case answered

@@ -25,6 +25,8 @@ public struct Signal: Equatable, Sendable {
         case offer(Offer)
         /// The device is alerting its user.
         case ringing
+        /// The device was reached, but its system does not show the call: on the wire a `ringing` with `shown` false.
+        case silenced(Silence)
         /// The description that answers an offer; its digest distinguishes it from other descriptions.
         case answer(digest: UInt64)
         /// An ICE candidate, or the end of candidates.
@@ -53,7 +55,7 @@ public struct Signal: Equatable, Sendable {
     public var kind: SignalKind {
         switch content {
         case .offer: .offer
-        case .ringing: .ringing
+        case .ringing, .silenced: .ringing
         case .answer: .answer
         case .ice: .ice
         case .connected: .connected

@@ -98,7 +98,9 @@ extension SignalMessage {
                 )
             )
             left.formUnion([.hasVideo, .displayName, .begin])
-        case .ringing: content = .ringing
+        case .ringing:
+            let why = try fields.text(.why).flatMap { Silence(rawValue: $0) }
+            content = try fields.flag(.shown) == false ? .silenced(why ?? .system) : .ringing
         case .answer: content = .answer(digest: try fields.description().digest)
         case .ice:
             try fields.checkCandidate()

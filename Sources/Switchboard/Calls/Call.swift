@@ -34,6 +34,10 @@ final class Call {
     var pushes: [DeviceID: DevicePush] = [:]
     /// Whether the callee set do-not-disturb while the call rang.
     var isSilenced = false
+    /// The devices whose user has blocked the caller in the system's settings.
+    ///
+    /// They are not stored: after a restart such a device may be notified of a missed call.
+    var blockingDevices: Set<DeviceID> = []
     /// The requests that wait for the next entry.
     var polls: [RequestID] = []
     /// The bound on the call's timeline.

@@ -35,7 +35,7 @@ extension Switchboard {
     private static func movesNoDeadline(_ signal: Signal) -> Bool {
         switch signal.content {
         case .ice, .dtmf, .info, .update: true
-        case .offer, .ringing, .answer, .connected, .end: false
+        case .offer, .ringing, .silenced, .answer, .connected, .end: false
         }
     }
 

@@ -138,7 +138,7 @@ extension Switchboard {
         switch message.content {
         case .end, .answer:
             if let receipt = receipt(ofAccepted: message, from: source, peer) { return .success(receipt) }
-        case .offer, .ringing, .ice, .connected, .update, .dtmf, .info: break
+        case .offer, .ringing, .silenced, .ice, .connected, .update, .dtmf, .info: break
         }
         let call: Call?
         if let id = message.callID {
@@ -206,6 +206,7 @@ extension Switchboard {
                 call.offerTransports.insert(source.transport)
             }
             if isNew { metrics.signals[signal.kind] += 1 }
+            if isNew, case .silenced(let why) = signal.content { silenced(device.id, why, in: call) }
             if case .end = message.content { remember(message, seq, by: device, on: side, in: call) }
             return .success(Receipt(call: call, seq: seq))
         case .refused(let refusal): return .failure(WireError(refusal))

@@ -118,8 +118,9 @@ extension TimelineEvent {
         case .probe(let device): (.probe, device)
         case .probeFailed(let device): (.probeFailed, device)
         case .fetched(let device): (.fetched, device)
-        case .signal, .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .pushSent, .pushResult,
-            .pushCancelled, .tokensRevoked, .restarted, .takenOver, .ringRefused, .repeated, .omitted, .ended, .other:
+        case .signal, .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .silenced, .pushSent,
+            .pushResult, .pushCancelled, .tokensRevoked, .restarted, .takenOver, .ringRefused, .repeated, .omitted,
+            .ended, .other:
             nil
         }
     }

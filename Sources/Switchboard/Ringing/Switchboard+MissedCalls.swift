@@ -12,7 +12,7 @@ extension Switchboard {
             ending.reason == .unanswered || ending.reason == .cancelled
         else { return }
         for device in directory.devices(of: call.callee) where wasRung(device, in: call) {
-            guard let token = device.alertToken else { continue }
+            guard let token = device.alertToken, !call.blockingDevices.contains(device.id) else { continue }
             requestPush(
                 PendingPush(
                     call: call.number,

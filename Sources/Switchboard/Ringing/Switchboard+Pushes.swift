@@ -153,6 +153,15 @@ extension Switchboard {
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) { takeBack(device, of: call) }
     }
 
+    /// Records that the system of a device does not show a call: a push could not change that, so none is sent any more.
+    mutating func silenced(_ device: DeviceID, _ why: Silence, in call: Call) {
+        note(call, .silenced(device, why))
+        metrics.silenced[why, default: 0] += 1
+        if why == .blockList { call.blockingDevices.insert(device) }
+        takeBack(device, of: call)
+        reschedule(call)
+    }
+
     private mutating func takeBack(_ device: DeviceID, of call: Call) {
         let wasWaiting = call.pushes[device]?.retryAt != nil
         if let id = call.pushes[device]?.cancel() {

@@ -8,7 +8,8 @@ extension Switchboard {
     /// before or its user has set do-not-disturb.
     mutating func wake(_ device: DeviceRecord, for call: Call) {
         guard call.pushes[device.id] == nil, let token = token(of: device, for: kind(for: device)),
-            !directory.hasDoNotDisturb(device.user, at: turn.now), !call.isSilenced
+            !directory.hasDoNotDisturb(device.user, at: turn.now), !call.isSilenced,
+            !call.session.isSilenced(device.id)
         else { return }
         process(call, .notified(DeviceIdentity(id: device.id, fingerprint: TokenFingerprint(rawValue: 0))))
         let id = pushes.makeID()
@@ -28,7 +29,8 @@ extension Switchboard {
     /// pushed as usual.
     func wakeAfterRestart(_ call: Call) {
         guard case .ringing = call.session.phase, call.hidden == nil, !call.isSilenced else { return }
-        for device in directory.devices(of: call.callee) where call.pushes[device.id] == nil {
+        for device in directory.devices(of: call.callee)
+        where call.pushes[device.id] == nil && !call.session.isSilenced(device.id) {
             guard let token = token(of: device, for: kind(for: device)) else { continue }
             call.pushes[device.id] = DevicePush(
                 waitingUntil: turn.now + policy.probeTimeout,

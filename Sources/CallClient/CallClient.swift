@@ -96,6 +96,8 @@ public struct CallClient: Sendable {
         out = []
         switch input {
         case .startCall(let call): start(call, at: now)
+        case .reportFailed(let uuid, let why): reportFailed(uuid, why, at: now)
+        case .reportSucceeded(let uuid): reportSucceeded(uuid)
         case .answer(let uuid): answer(uuid, at: now)
         case .answerTimedOut(let uuid): answerTimedOut(uuid, at: now)
         case .end(let uuid, let reason): end(uuid, reason, at: now)

@@ -24,6 +24,12 @@ extension CallClient {
         /// The product with ``maximumCallGroups`` limits the number of calls (``capacity``). The core does not merge
         /// calls into a conference.
         public var maximumCallsPerCallGroup = 1
+        /// Whether the app says of each reported call whether the system shows it (``Input/reportSucceeded(_:)``,
+        /// ``Input/reportFailed(_:_:)``).
+        ///
+        /// The core then sends `ringing` only when the system shows the call, so that the caller hears no ringback tone
+        /// for a device on which a Focus keeps the call back. Otherwise it sends `ringing` with the report.
+        public var awaitsReports = false
         /// How far this device's clock is ahead of the server's clock, as an earlier launch measured it; `nil` =
         /// unknown.
         ///

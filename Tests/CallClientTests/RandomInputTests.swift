@@ -132,7 +132,7 @@ private struct RandomWorld {
             if round > 1, !sentDescriptions.contains(name(round)) {
                 return "a candidate of ours before its description"
             }
-        case .ringing, .connected, .update, .dtmf, .info, .end: break
+        case .ringing, .silenced, .connected, .update, .dtmf, .info, .end: break
         }
         return signal.epoch == nil ? "no epoch" : nil
     }
@@ -191,6 +191,8 @@ private struct RandomWorld {
             )
         case 1:
             if generator.one(in: 8) { return .answerTimedOut(uuid()) }
+            if generator.one(in: 4) { return .reportFailed(uuid(), generator.pick(Silence.allCases)) }
+            if generator.one(in: 4) { return .reportSucceeded(uuid()) }
             return .end(uuid(), generator.one(in: 2) ? nil : generator.pick(EndReason.allCases))
         case 2: return .setHeld(uuid(), generator.one(in: 2))
         case 3: return .setMuted(uuid(), audio: generator.one(in: 2), video: generator.one(in: 2) ? nil : true)

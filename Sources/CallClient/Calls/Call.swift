@@ -55,6 +55,8 @@ extension CallClient {
         var answeringDevice: DeviceID?
         /// Whether the callee's `ringing` signal was received.
         var hasHeardRinging = false
+        /// Whether the app has not said yet whether the system shows the call.
+        var awaitsReport = false
         /// Whether the call ended because its push seemed late by this device's clock.
         var endedAsLate = false
 

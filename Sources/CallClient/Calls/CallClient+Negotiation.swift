@@ -75,7 +75,7 @@ extension CallClient {
             guard entry.call == number, !entry.wasSent else { return false }
             switch entry.signal.content {
             case .offer(_, round, _, _), .ice(_, round): return true
-            case .offer, .ice, .ringing, .answer, .connected, .update, .dtmf, .info, .end: return false
+            case .offer, .ice, .ringing, .silenced, .answer, .connected, .update, .dtmf, .info, .end: return false
             }
         }
         calls[index].negotiation.state = .stable

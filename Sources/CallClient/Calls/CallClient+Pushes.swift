@@ -83,6 +83,7 @@ extension CallClient {
             // The call hidden by an outgoing call must be reported now, whatever happens to it next.
             calls[known].isReported = true
             out.append(.reportIncoming(uuid, calls[known].displayedPeer))
+            calls[known].awaitsReport = configuration.awaitsReports
             ring(known, at: now)
             // `ring` has ended the call if there was no room for it or its time had run out.
             guard calls[known].isLive else { return }

@@ -349,7 +349,7 @@ extension CallClient {
         at now: Moment
     ) {
         guard case .ended(let reason, _) = calls[index].phase, envelope.epoch == calls[index].epoch,
-            event.state != .ended, !hasUnacknowledged(index)
+            event.state != .ended, !isBeingEnded(index)
         else { return }
         // Only the calling device gets `ringing`, so the server's call is one that this device made. If the call here
         // is incoming, then the server crashed and gave the same epoch to a call that an earlier launch of the app

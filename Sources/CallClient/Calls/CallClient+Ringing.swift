@@ -126,9 +126,29 @@ extension CallClient {
         if !calls[index].isReported {
             calls[index].isReported = true
             out.append(.reportIncoming(calls[index].uuid, calls[index].displayedPeer))
+            calls[index].awaitsReport = configuration.awaitsReports
         }
-        enqueue(.ringing, of: index)
+        if !calls[index].awaitsReport { enqueue(.ringing, of: index) }
         if !isConnected { out.append(.connect) }
+    }
+
+    /// Notifies the caller of a call that the system shows.
+    mutating func reportSucceeded(_ uuid: CallUUID) {
+        guard let index = liveIndex(uuid), calls[index].awaitsReport else { return }
+        calls[index].awaitsReport = false
+        if calls[index].phase.name == .ringing { enqueue(.ringing, of: index) }
+    }
+
+    /// Ends a call that the system does not show, on this device only.
+    ///
+    /// A call that the user has answered meanwhile, on a screen of the app's own, goes on.
+    mutating func reportFailed(_ uuid: CallUUID, _ why: Silence, at now: Moment) {
+        guard let index = liveIndex(uuid), calls[index].phase.name == .ringing else { return }
+        let number = calls[index].number
+        outbox.removeAll { $0.call == number && $0.signal.kind == .ringing && !$0.wasSent }
+        enqueue(.silenced(why), of: index)
+        if calls[index].epoch == nil { requestLog(of: index) }
+        markEnded(index, .unanswered, reports: false, at: now)
     }
 
     /// Resolves a glare; both devices decide by `Glare.winner(_:_:)`, as the server does.

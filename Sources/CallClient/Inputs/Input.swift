@@ -6,6 +6,14 @@ extension CallClient {
         // From the app and the system (CallKit's actions).
         /// The user starts a call.
         case startCall(StartCall)
+        /// The system did not show the call of an ``Output/reportIncoming(_:_:)``: `reportNewIncomingCall` gave an error.
+        ///
+        /// A call that rings ends on this device only: the user's other devices ring on, and the caller learns nothing.
+        case reportFailed(CallUUID, Silence)
+        /// The system shows the call of an ``Output/reportIncoming(_:_:)``.
+        ///
+        /// Only needed with ``Configuration/awaitsReports``.
+        case reportSucceeded(CallUUID)
         /// The user answers a call.
         case answer(CallUUID)
         /// The system has given up waiting for the answer of this call (`provider(_:timedOutPerforming:)`).
@@ -110,7 +118,8 @@ extension CallClient.Input {
     public var isUrgent: Bool {
         switch self {
         case .startCall, .answer, .pushed: true
-        case .answerTimedOut, .end, .setHeld, .setMuted, .playDTMF, .sendInfo, .renegotiate, .audioActivated,
+        case .reportFailed, .reportSucceeded, .answerTimedOut, .end, .setHeld, .setMuted, .playDTMF, .sendInfo,
+            .renegotiate, .audioActivated,
             .audioDeactivated, .providerReset, .localDescription, .localCandidate, .mediaConnected, .mediaFailed,
             .connectionOpened, .connectionClosed, .received, .fetched, .posted, .tokenRenewed, .tokenExpired,
             .deadlineReached:

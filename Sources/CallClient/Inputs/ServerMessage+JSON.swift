@@ -83,7 +83,10 @@ extension ServerMessage.Content {
                     isWaiting: object.flag("waiting") ?? false
                 )
             )
-        case .ringing: self = .ringing
+        case .ringing:
+            // A server that does not know `shown` relays it. A device whose system does not show the call does not ring.
+            if object.flag("shown") == false { return nil }
+            self = .ringing
         case .answer:
             guard let sdp = object.text("sdp") else { return nil }
             self = .answer(sdp: sdp, round: round)

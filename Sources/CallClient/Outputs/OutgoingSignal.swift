@@ -33,6 +33,8 @@ public struct OutgoingSignal: Equatable, Sendable {
         case offer(sdp: String, round: UInt32, hasVideo: Bool, begin: FirstOfferFields?)
         /// This device alerts its user.
         case ringing
+        /// This device was reached, but its system does not show the call.
+        case silenced(Silence)
         /// The description that answers an offer.
         case answer(sdp: String, round: UInt32)
         /// A candidate of the description of this round; `nil` = the end of candidates.
@@ -61,7 +63,7 @@ public struct OutgoingSignal: Equatable, Sendable {
     public var kind: SignalKind {
         switch content {
         case .offer: .offer
-        case .ringing: .ringing
+        case .ringing, .silenced: .ringing
         case .answer: .answer
         case .ice: .ice
         case .connected: .connected
@@ -167,6 +169,11 @@ public struct OutgoingSignal: Equatable, Sendable {
         case .end(let reason):
             json.name("reason")
             json.plain(reason.rawValue)
+        case .silenced(let why):
+            json.name("shown")
+            json.value(false)
+            json.name("why")
+            json.plain(why.rawValue)
         case .ringing, .connected: break
         }
     }

@@ -136,6 +136,13 @@ extension CallClient {
         outbox.removeAll { $0.call == number }
     }
 
+    /// Returns whether a signal of an ended call is on its way that makes the server end it, or shows whether it has it.
+    ///
+    /// A `ringing` does neither: the system may not show a call that an earlier launch of the app has answered.
+    func isBeingEnded(_ index: Int) -> Bool {
+        outbox.contains { $0.call == calls[index].number && $0.signal.kind != .ringing }
+    }
+
     func hasUnacknowledged(_ index: Int, _ role: Unacknowledged.Role? = nil) -> Bool {
         outbox.contains { $0.call == calls[index].number && (role == nil || $0.role == role) }
     }

@@ -12,6 +12,7 @@ extension AppClient {
             if !reported.insert(uuid).inserted {
                 outputs.append(.report(.broken("I2", "\(device.text) reported \(uuid.text) to the system twice")))
             }
+            guard systemShows(uuid, at: now) else { return }
             // For a push that names no call, the core also reports a call, and then its end. Such a call has no name.
             if let name = name(of: uuid) { outputs.append(.report(.rang(name))) }
         case .reportConnecting(let uuid):
@@ -65,7 +66,7 @@ extension AppClient {
         }
     }
 
-    private func name(of uuid: CallUUID) -> CallName? {
+    func name(of uuid: CallUUID) -> CallName? {
         client.calls.last { $0.uuid == uuid }.map { name(of: $0) }
     }
 

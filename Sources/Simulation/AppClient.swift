@@ -45,6 +45,8 @@ final class AppClient: DeviceCore {
     var candidates: [CallName: [Candidate]] = [:]
     var reconnection = Reconnection()
     var registration: Registration
+    /// How many of a hundred reported calls the system does not show.
+    private let refusedReports: Int
     /// Whether the app runs in the foreground.
     var isAwake = true
     /// Whether the input that the core handles is one for which a connection must not wait.
@@ -94,6 +96,8 @@ final class AppClient: DeviceCore {
         var configuration = CallClient.Configuration(user: user, device: device, signalIDPrefix: "\(instance)")
         configuration.ringTimeout = .seconds(self.generator.percent(40) ? self.generator.within(5...30) : 45)
         configuration.maximumCallGroups = self.generator.percent(20) ? 1 : 2
+        configuration.awaitsReports = self.generator.percent(50)
+        refusedReports = self.generator.percent(40) ? 25 : 0
         client = CallClient(configuration)
         // The first part of this app's UUIDs, which is unique for each device and each start of its app.
         let digits = String(self.generator.next() | 1 << 63, radix: 16)
@@ -180,6 +184,7 @@ final class AppClient: DeviceCore {
         case .deadlineReached:
             while let first = engine.first, first.at <= now {
                 engine.removeFirst()
+                if case .reportFailed(let uuid, _) = first.input { noteSilenced(uuid, into: &outputs) }
                 passToCore(first.input, at: now, into: &outputs)
             }
             if let deadline = client.deadline, deadline <= now { passToCore(.deadlineReached, at: now, into: &outputs) }
@@ -279,6 +284,25 @@ final class AppClient: DeviceCore {
 
     private func find(_ name: CallName) -> CallUUID? {
         client.calls.last { $0.isLive && self.name(of: $0) == name }?.uuid
+    }
+
+    // MARK: The system
+
+    /// Decides whether the system shows a call, and plans what it says about that.
+    func systemShows(_ uuid: CallUUID, at now: Moment) -> Bool {
+        if generator.percent(refusedReports) {
+            let why = generator.pick(Silence.allCases) ?? .system
+            later(generator.within(1...200), .reportFailed(uuid, why), at: now)
+            return false
+        }
+        if client.configuration.awaitsReports { later(generator.within(1...200), .reportSucceeded(uuid), at: now) }
+        return true
+    }
+
+    /// Reports to the world that the system does not show a call that the core lets ring.
+    private func noteSilenced(_ uuid: CallUUID, into outputs: inout [CoreOutput]) {
+        guard let call = client.calls.last(where: { $0.uuid == uuid }), call.phase.name == .ringing else { return }
+        outputs.append(.report(.silenced(name(of: call))))
     }
 
     // MARK: The engine

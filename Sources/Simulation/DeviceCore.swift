@@ -105,6 +105,8 @@ enum CoreOutput {
 enum Report {
     /// The device rings (CallKit: reportNewIncomingCall).
     case rang(CallName)
+    /// The system does not show the call, and the app tells the server so.
+    case silenced(CallName)
     /// A signal has reached the device; the app or the engine may get it later.
     case arrived(CallName, Delivery)
     /// A signal is passed to the app, in order and once.

@@ -39,6 +39,11 @@ struct AckOrder {
 
 /// Checks that an ack waits for its commit.
 extension InvariantChecker {
+    struct Transition {
+        var begun: (key: CallKey, epoch: UInt32, number: CallNumber)?
+        var ended: EndReason?
+    }
+
     struct Acknowledged {
         let seq: UInt64
         let id: String

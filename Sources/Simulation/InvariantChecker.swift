@@ -100,6 +100,8 @@ struct InvariantChecker {
     /// The signal belongs to that call while the call is live.
     var intendedCall: [String: CallKey] = [:]
     var unknownBody: [String: [UInt8]] = [:]
+    /// The calls that the system of a device does not show.
+    var silenced: Set<PushTarget> = []
     /// When the row of each device was last removed.
     var removedAt: [DeviceID: Int64] = [:]
     /// When each user last set do-not-disturb.
@@ -115,11 +117,6 @@ struct InvariantChecker {
     }
 
     // MARK: Commits of the server
-
-    struct Transition {
-        var begun: (key: CallKey, epoch: UInt32, number: CallNumber)?
-        var ended: EndReason?
-    }
 
     mutating func apply(_ change: Change, at now: Int64) -> Transition {
         var transition = Transition()
@@ -227,7 +224,8 @@ struct InvariantChecker {
             fail("I2", "\(name) has ended, but the leg of \(leg.device.id.text) is \(leg.phase)")
         }
         if record.answeredAt != nil, record.endedAt == nil {
-            for leg in record.legs where leg.side == .callee && (leg.phase == .ringing || leg.phase == .notified) {
+            let alerting: [Leg.Phase] = [.notified, .ringing, .silenced]
+            for leg in record.legs where leg.side == .callee && alerting.contains(leg.phase) {
                 fail("I2", "\(name) was answered, but the leg of \(leg.device.id.text) is \(leg.phase)")
             }
             if answeringDevice == nil { fail("I1", "\(name) was answered, but no device has it") }
@@ -253,6 +251,7 @@ struct InvariantChecker {
             let name = "\(sender.id.text) \(id)"
             committed.held[entry.seq] = name
             if kind == .end { checkEnd(name, of: committed.name) }
+            if kind == .end { checkSilenced(id, of: sender.id, in: committed) }
             if !committed.accepted.insert(name).inserted {
                 fail("I7", "\(committed.name) holds \(id) of \(sender.id.text) twice")
             }

@@ -39,6 +39,7 @@ struct Key {
     static let data = Key("data")
     static let round = Key("round")
     static let reconnectAfterMs = Key("reconnectAfterMs")
+    static let shown = Key("shown")
 }
 
 /// Functions that read bytes as devices do.

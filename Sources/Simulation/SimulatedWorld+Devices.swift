@@ -135,6 +135,8 @@ extension SimulatedWorld {
             device.link = nil
             device.isConnecting = false
             device.mayReconnectAt = 0
+            // The next run of the app may refuse the call for a reason of its own: it has no room for it.
+            checker.silenced = checker.silenced.filter { $0.device != device.id }
             log("\(device.id.text) starts its app")
         } else {
             log("\(device.id.text) wakes its app")

@@ -103,8 +103,9 @@ extension SimulatedWorld {
             return
         }
         if row?.voipToken != wanted[.voip] || row?.alertToken != wanted[.alert] {
-            let token = row?.voipToken ?? "none"
-            fail("I18", "\(device.id.text) has the push token \(wanted[.voip] ?? "none"), and the server \(token)")
+            func text(_ tokens: String?...) -> String { tokens.map { $0 ?? "none" }.joined(separator: " and ") }
+            let (own, kept) = (text(wanted[.voip], wanted[.alert]), text(row?.voipToken, row?.alertToken))
+            fail("I18", "\(device.id.text) has the push tokens \(own), and the server \(kept)")
         }
     }
 }

@@ -125,7 +125,8 @@ extension SimulatedWorld {
                 after(at - generator.within(0...900), .script(plan(.disturb(device: callee.index, for: 10_000))))
             }
             if faults.contains(.settings), generator.percent(8) {
-                after(at + generator.within(-900...900), .script(plan(.token(device: callee.index))))
+                let change = max(2_500, at + generator.within(-900...900))
+                after(change, .script(plan(.token(device: callee.index))))
             }
             if faults.contains(.settings), generator.percent(4), let one = generator.pick(participants) {
                 after(at + generator.within(4_000...15_000), .script(plan(.logout(device: one.index))))
@@ -286,8 +287,12 @@ extension SimulatedWorld {
 
     func take(_ report: Report, from device: SimulatedDevice) {
         switch report {
+        case .silenced(let name):
+            log("\(device.id.text) does not show \(name)")
+            checker.silenced.insert(checker.target(name, device.id))
         case .rang(let name):
             log("\(device.id.text) rings: \(name)")
+            checker.silenced.remove(checker.target(name, device.id))
             checker.rang(name, on: device, at: now)
             after(checkRingAfter(name), .checkRing(device: device.index, instance: device.instance, name))
             decide(name, device)

@@ -5,25 +5,25 @@ import CallCore
 // The functions of the WebAssembly module `ringline.wasm`. An instance of the module holds one client core, because
 // an instance is the unit that JavaScript can throw away.
 //
-// A text is handed in as an address from `ringline_allocate` and a size. A result is read from
-// `ringline_result_address` and `ringline_result_size`, and is valid until the next call.
+// A text is handed in as an address from `core_allocate` and a size. A result is read from
+// `core_result_address` and `core_result_size`, and is valid until the next call.
 
 nonisolated(unsafe) private var client: BridgedClient?
 nonisolated(unsafe) private var result: [UInt8] = []
 
 /// Returns the address of this many bytes, for a text.
-@_expose(wasm, "ringline_allocate") @_cdecl("ringline_allocate")
-public func ringlineAllocate(_ size: Int) -> UnsafeMutableRawPointer {
+@_expose(wasm, "core_allocate") @_cdecl("core_allocate")
+public func coreAllocate(_ size: Int) -> UnsafeMutableRawPointer {
     UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 1)
 }
 
 /// Gives back the bytes of a text.
-@_expose(wasm, "ringline_free") @_cdecl("ringline_free")
-public func ringlineFree(_ text: UnsafeMutableRawPointer) { text.deallocate() }
+@_expose(wasm, "core_free") @_cdecl("core_free")
+public func coreFree(_ text: UnsafeMutableRawPointer) { text.deallocate() }
 
 /// Creates the core from its configuration; returns 1, or 0 if the result is the text of a fault.
-@_expose(wasm, "ringline_create") @_cdecl("ringline_create")
-public func ringlineCreate(_ text: UnsafePointer<UInt8>, _ size: Int) -> Int32 {
+@_expose(wasm, "core_create") @_cdecl("core_create")
+public func coreCreate(_ text: UnsafePointer<UInt8>, _ size: Int) -> Int32 {
     do throws(BridgeFault) {
         client = try BridgedClient(configuration: Array(UnsafeBufferPointer(start: text, count: size)))
         return 1
@@ -35,8 +35,8 @@ public func ringlineCreate(_ text: UnsafePointer<UInt8>, _ size: Int) -> Int32 {
 
 /// Takes an input at a moment, in milliseconds since 1970; returns 1 if the result is the outputs, or 0 if it is the
 /// text of a fault.
-@_expose(wasm, "ringline_handle") @_cdecl("ringline_handle")
-public func ringlineHandle(_ text: UnsafePointer<UInt8>, _ size: Int, _ now: Double) -> Int32 {
+@_expose(wasm, "core_handle") @_cdecl("core_handle")
+public func coreHandle(_ text: UnsafePointer<UInt8>, _ size: Int, _ now: Double) -> Int32 {
     // A moment that is no number, or far from the present, would trap.
     guard now > -1e15, now < 1e15 else { return fail("the moment is out of range") }
     do throws(BridgeFault) {
@@ -57,20 +57,20 @@ private func fail(_ message: String) -> Int32 {
 }
 
 /// Returns the core's deadline in milliseconds since 1970; not a number while it waits for nothing.
-@_expose(wasm, "ringline_deadline") @_cdecl("ringline_deadline")
-public func ringlineDeadline() -> Double { client?.client.deadline.map { Double($0.milliseconds) } ?? .nan }
+@_expose(wasm, "core_deadline") @_cdecl("core_deadline")
+public func coreDeadline() -> Double { client?.client.deadline.map { Double($0.milliseconds) } ?? .nan }
 
 /// Makes the core's state the result.
-@_expose(wasm, "ringline_state") @_cdecl("ringline_state")
-public func ringlineState() { result = client?.state ?? [] }
+@_expose(wasm, "core_state") @_cdecl("core_state")
+public func coreState() { result = client?.state ?? [] }
 
 /// Returns the address of the result.
-@_expose(wasm, "ringline_result_address") @_cdecl("ringline_result_address")
-public func ringlineResultAddress() -> UnsafeRawPointer? {
+@_expose(wasm, "core_result_address") @_cdecl("core_result_address")
+public func coreResultAddress() -> UnsafeRawPointer? {
     result.withUnsafeBytes { $0.baseAddress }
 }
 
 /// Returns the number of bytes of the result.
-@_expose(wasm, "ringline_result_size") @_cdecl("ringline_result_size")
-public func ringlineResultSize() -> Int { result.count }
+@_expose(wasm, "core_result_size") @_cdecl("core_result_size")
+public func coreResultSize() -> Int { result.count }
 #endif

@@ -43,7 +43,7 @@ export class Core {
     const random = (address, size) =>
       crypto.getRandomValues(new Uint8Array(this.#exports.memory.buffer, address, size));
     this.#exports = new WebAssembly.Instance(module, { env: { random } }).exports;
-    this.#call(this.#exports.ringline_create, JSON.stringify(configuration));
+    this.#call(this.#exports.core_create, JSON.stringify(configuration));
   }
 
   /** Takes an input at a moment, in milliseconds since 1970, and returns the outputs, in order. */
@@ -53,13 +53,13 @@ export class Core {
 
   /** The same with texts. */
   handleText(input, now) {
-    this.#call(this.#exports.ringline_handle, input, Math.trunc(now));
+    this.#call(this.#exports.core_handle, input, Math.trunc(now));
     return this.#result();
   }
 
   /** When the input `deadlineReached` is due, in milliseconds since 1970; `null` = never. Changes with each input. */
   get deadline() {
-    const deadline = this.#exports.ringline_deadline();
+    const deadline = this.#exports.core_deadline();
     return Number.isNaN(deadline) ? null : deadline;
   }
 
@@ -70,23 +70,23 @@ export class Core {
 
   /** The same as text. */
   get stateText() {
-    this.#exports.ringline_state();
+    this.#exports.core_state();
     return this.#result();
   }
 
   #call(run, text, ...more) {
     const bytes = encoder.encode(text);
-    const address = this.#exports.ringline_allocate(bytes.length);
+    const address = this.#exports.core_allocate(bytes.length);
     // The memory may have grown, and its buffer with it.
     new Uint8Array(this.#exports.memory.buffer, address, bytes.length).set(bytes);
     const isGood = run(address, bytes.length, ...more);
-    this.#exports.ringline_free(address);
+    this.#exports.core_free(address);
     if (!isGood) throw new BridgeError(this.#result());
   }
 
   #result() {
-    const address = this.#exports.ringline_result_address();
-    const size = this.#exports.ringline_result_size();
+    const address = this.#exports.core_result_address();
+    const size = this.#exports.core_result_size();
     return decoder.decode(new Uint8Array(this.#exports.memory.buffer, address, size));
   }
 }

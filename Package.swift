@@ -112,6 +112,13 @@ let testing: [Target] = [
     ),
     tests("FuzzTests", ["FuzzTargets"]),
     tests("ClientBridgeTests", ["ClientBridge", "CallClient", "CallCore"]),
+    // Traces of client cores, which the native core and the one in WebAssembly replay: see `Tests/Vectors/run`.
+    .executableTarget(
+        name: "client-vectors",
+        dependencies: ["ClientBridge", "CallClient", "CallCore", "JSON", "SeededRandom", "Simulation"],
+        path: "Tests/Vectors/Tool",
+        swiftSettings: house
+    ),
     tests("HouseTests", ["ringline", "CallCore", "CallWire", "ServerLog"]),
 ]
 

@@ -1,0 +1,101 @@
+import CallClient
+import CallCore
+import ClientBridge
+import Foundation
+import JSON
+
+/// The inputs of one core and its outputs, as lines.
+struct Vector {
+    /// The lines: the core's configuration, then an input and its outputs by turns, then the core's last state.
+    private(set) var lines: [[UInt8]] = []
+    /// The kinds of steps that happened: an input's name with the names of its outputs.
+    private(set) var features: Set<String> = []
+
+    /// The number of bytes of the lines.
+    var bytes: Int { lines.reduce(0) { $0 + $1.count + 1 } }
+
+    /// Lets a core take the inputs of a trace.
+    init(inputs: [[UInt8]]) {
+        var step = Step()
+        for line in inputs {
+            lines.append(line)
+            do throws(BridgeFault) {
+                guard let outputs = try step.take(line) else { continue }
+                lines.append(outputs)
+                features.insert(Self.feature(line, outputs))
+            } catch { fatalError("\(error.line) in \(String(decoding: line, as: UTF8.self))") }
+        }
+        lines.append(step.state)
+    }
+
+    private static func feature(_ input: [UInt8], _ outputs: [UInt8]) -> String {
+        let names = [input, outputs].flatMap { line in
+            String(decoding: line, as: UTF8.self)
+                .matches(of: /"(?:in|out)":"(\w+)"|\\"(?:type|action|code)\\":\\"(\w+)\\"/)
+                .map { String($0.1 ?? $0.2 ?? "") }
+        }
+        // A log may hold any number of entries, and all that follows from them.
+        return names.prefix(5).joined(separator: " ")
+    }
+
+    /// Writes the lines to standard output.
+    func write() {
+        FileHandle.standardOutput.write(Data(lines.map { $0 + [UInt8(ascii: "\n")] }.joined()))
+    }
+}
+
+/// One core that takes the lines of a vector.
+struct Step {
+    private(set) var core: BridgedClient?
+
+    /// Makes a core, or takes an input and returns the line with its outputs.
+    mutating func take(_ line: [UInt8]) throws(BridgeFault) -> [UInt8]? {
+        guard let object = try? JSONObject(line, names: .none), let member = object.members.last else {
+            fatalError("not a line of a vector: \(String(decoding: line, as: UTF8.self))")
+        }
+        let value = Array(line[member.value])
+        if object.member(named: "new") != nil {
+            core = try BridgedClient(configuration: value)
+            return nil
+        }
+        let now = Moment(milliseconds: object.number("now") ?? 0)
+        return Self.outputs(try core?.handle(value, at: now) ?? [], core)
+    }
+
+    /// Returns the line with the outputs of an input, and the core's deadline after it.
+    static func outputs(_ outputs: [UInt8], _ core: BridgedClient?) -> [UInt8] {
+        let deadline = core?.client.deadline.map { String($0.milliseconds) } ?? "null"
+        return Array("{\"outputs\":".utf8) + outputs + Array(",\"deadline\":\(deadline)}".utf8)
+    }
+
+    /// The line with the core's state.
+    var state: [UInt8] { Array("{\"state\":".utf8) + (core?.state ?? []) + Array("}".utf8) }
+}
+
+/// Replays lines and compares the outputs.
+struct Replay {
+    private(set) var line = 0
+    private(set) var steps = 0
+    private(set) var cores = 0
+    private var step = Step()
+    private var input = ""
+    private var outputs: [UInt8] = []
+
+    /// Takes the next line; returns the difference if the core's outputs or its state are not those of the line.
+    mutating func take(_ text: String) -> String? {
+        line += 1
+        let bytes = Array(text.utf8)
+        if text.hasPrefix("{\"outputs\":") { return difference(bytes, outputs) }
+        if text.hasPrefix("{\"state\":") { return difference(bytes, step.state) }
+        input = text
+        do throws(BridgeFault) { outputs = try step.take(bytes) ?? [] } catch { return "\(error.line) in \(text)" }
+        if outputs.isEmpty { cores += 1 } else { steps += 1 }
+        return nil
+    }
+
+    private func difference(_ expected: [UInt8], _ actual: [UInt8]) -> String? {
+        guard expected != actual else { return nil }
+        let texts = [expected, actual].map { String(decoding: $0, as: UTF8.self) }
+        return "after \(input)\n  expected \(texts[0])\n  returned \(texts[1])"
+    }
+}

@@ -1,0 +1,46 @@
+// node Tests/Vectors/replay.mjs WASM [FILE] -- replays vectors on the client core in WebAssembly, and compares its
+// outputs byte for byte. Reads standard input without FILE. See README.md.
+import { webcrypto } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import { Core, compileCore } from "../../Sources/RinglineJS/core.js";
+
+// Debian's Node 18 has it under this name only.
+globalThis.crypto ??= webcrypto;
+const [wasm, file] = process.argv.slice(2);
+const module = await compileCore(await readFile(wasm));
+const lines = createInterface({ input: file ? createReadStream(file) : process.stdin });
+let core, input, outputs;
+let number = 0;
+let steps = 0;
+let cores = 0;
+
+function compare(expected, actual) {
+  if (expected === actual) return;
+  console.error(`line ${number}: after ${input}\n  expected ${expected}\n  returned ${actual}`);
+  process.exit(1);
+}
+
+for await (const line of lines) {
+  number += 1;
+  if (line.startsWith('{"outputs":')) {
+    compare(line, outputs);
+  } else if (line.startsWith('{"state":')) {
+    compare(line, `{"state":${core.stateText}}`);
+  } else if (line.startsWith('{"new":')) {
+    core = new Core(module, JSON.parse(line).new);
+    cores += 1;
+  } else {
+    // The text itself is handed in: JavaScript would write some numbers and escapes differently.
+    const [start, now] = /^\{"now":(-?\d+),"input":/.exec(line);
+    input = line;
+    outputs = `{"outputs":${core.handleText(line.slice(start.length, -1), Number(now))},"deadline":${core.deadline}}`;
+    steps += 1;
+  }
+}
+if (steps === 0) {
+  console.error("there are no vectors");
+  process.exit(1);
+}
+console.log(`${steps} steps of ${cores} cores: no difference`);

@@ -37,6 +37,7 @@ public struct BridgedClient: Sendable {
             guard (1...16).contains(calls) else { throw BridgeFault("maximumCalls", "must be 1 to 16") }
             configuration.maximumCallGroups = Int(calls)
         }
+        configuration.awaitsReports = try members.optionalFlag("awaitsReports") ?? false
         try members.finish()
         client = CallClient(configuration)
     }

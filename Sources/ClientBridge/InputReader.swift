@@ -34,6 +34,10 @@ enum InputReader {
                     hasVideo: try members.flag("hasVideo")
                 )
             )
+        case "reportFailed":
+            let uuid = try uuid(&members)
+            return .reportFailed(uuid, try members.value("why", "a reason of the system") { Silence(rawValue: $0) })
+        case "reportSucceeded": return .reportSucceeded(try uuid(&members))
         case "answer": return .answer(try uuid(&members))
         case "answerTimedOut": return .answerTimedOut(try uuid(&members))
         case "end":

@@ -24,6 +24,7 @@ public final class CoreTrace {
             json.value(configuration.ringTimeout.milliseconds)
             json.name("maximumCalls")
             json.value(configuration.maximumCallGroups)
+            if configuration.awaitsReports { json.member("awaitsReports", true) }
         }
         return app
     }
@@ -117,6 +118,10 @@ extension JSONWriter {
             member("callId", call.callID.text)
             member("to", call.to.text)
             member("hasVideo", call.hasVideo)
+        case .reportFailed(let uuid, let why):
+            begin("reportFailed", uuid)
+            member("why", why.rawValue)
+        case .reportSucceeded(let uuid): begin("reportSucceeded", uuid)
         case .answer(let uuid): begin("answer", uuid)
         case .answerTimedOut(let uuid): begin("answerTimedOut", uuid)
         case .end(let uuid, let reason):

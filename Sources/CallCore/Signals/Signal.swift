@@ -47,7 +47,7 @@ public struct Signal: Equatable, Sendable {
     @inlinable public var isOnlyRelayed: Bool {
         switch content {
         case .ice, .dtmf, .info: true
-        case .offer, .ringing, .answer, .connected, .update, .end: false
+        case .offer, .ringing, .silenced, .answer, .connected, .update, .end: false
         }
     }
 

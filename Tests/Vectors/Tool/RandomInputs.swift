@@ -26,7 +26,8 @@ struct RandomInputs {
         wanted = nil
         var lines = [
             Array(
-                #"{"new":{"user":"10","device":"d1","signalIDPrefix":"p","ringTimeout":30000,"maximumCalls":2}}"#.utf8
+                #"{"new":{"user":"10","device":"d1","signalIDPrefix":"p","ringTimeout":30000,"maximumCalls":2,"awaitsReports":true}}"#
+                    .utf8
             )
         ]
         // The inputs depend on the state of a core that takes them as well.
@@ -78,7 +79,7 @@ struct RandomInputs {
     }
 
     private mutating func input() -> String {
-        switch generator.below(25) {
+        switch generator.below(27) {
         case 0:
             #""in":"startCall","uuid":"\#(pick(Self.uuids))","callId":"\#(pick(Self.uuids))","to":"\#(pick(["11", "12", "10"]))","hasVideo":\#(flag())"#
         case 1: #""in":"answer","uuid":"\#(uuid())""#
@@ -110,6 +111,11 @@ struct RandomInputs {
             #""in":"fetched","number":\#(1 + generator.below(40)),"status":\#(pick([0, 200, 200, 404, 401, 503])),"body":\#(text(log()))"#
         case 22:
             #""in":"posted","id":"p-\#(1 + generator.below(60))","status":\#(pick([0, 200, 200, 409, 429])),"body":\#(text(receipt()))"#
+        case 23:
+            generator.percent(80)
+                ? #""in":"reportSucceeded","uuid":"\#(uuid())""#
+                : #""in":"reportFailed","uuid":"\#(uuid())","why":"\#(pick(Silence.allCases).rawValue)""#
+        case 24 where generator.percent(20): #""in":"answerTimedOut","uuid":"\#(uuid())""#
         default: #""in":"pushed","payload":\#(push())"#
         }
     }

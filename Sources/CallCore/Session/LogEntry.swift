@@ -22,6 +22,8 @@ public struct LogEntry: Equatable, Sendable {
     /// The devices that an entry concerns.
     ///
     /// The devices depend on who has answered: see ``CallSession/sees(_:side:device:)``.
+    ///
+    /// The cases with a device are rare and boxed, so that an entry is small: it is copied several times for each signal.
     public enum Audience: Equatable, Sendable {
         /// The caller's device.
         case caller
@@ -30,9 +32,9 @@ public struct LogEntry: Equatable, Sendable {
         /// The caller's device, and the callee's devices as for `callee`.
         case both
         /// One device of the callee, and the caller's device.
-        case callerAnd(DeviceIdentity)
+        indirect case callerAnd(DeviceIdentity)
         /// Every device of the callee except the given device.
-        case calleeExcept(DeviceIdentity)
+        indirect case calleeExcept(DeviceIdentity)
         /// No device: the entry is only stored.
         case nobody
 

@@ -91,6 +91,10 @@ public struct JSONObject: Sendable {
     @inlinable @inline(__always)
     func isPresent(_ number: UInt8) -> Bool { numbers >> UInt64(number) & 1 == 1 }
 
+    /// Returns whether at least one member has a number in a set, given as one bit for each number.
+    @inlinable
+    public func hasMember(numberedIn set: UInt64) -> Bool { numbers & set != 0 }
+
     /// Returns the member whose name has this number, even if it is null; `nil` if it is absent.
     @inlinable
     public func member(numbered number: UInt8) -> Member? {

@@ -29,7 +29,7 @@ public enum Field: UInt8, CaseIterable, Sendable {
 
 /// A set of fields.
 public struct FieldSet: ExpressibleByArrayLiteral, Sendable {
-    private var bits: UInt64 = 0
+    fileprivate private(set) var bits: UInt64 = 0
 
     /// Creates a set of these fields.
     public init(arrayLiteral fields: Field...) { for field in fields { insert(field) } }
@@ -82,6 +82,10 @@ extension JSONObject {
         if case .null = member.kind { return nil }
         return member
     }
+
+    /// Returns whether at least one field of a set is present, even if it is null.
+    @inline(__always)
+    func contains(anyOf fields: FieldSet) -> Bool { hasMember(numberedIn: fields.bits) }
 
     /// Returns the member of a field, even if it is null.
     public func member(_ field: Field) -> Member? { member(numbered: field.rawValue) }

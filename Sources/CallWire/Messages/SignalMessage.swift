@@ -21,6 +21,9 @@ public struct SignalMessage: Sendable {
     /// The members that are relayed unchanged.
     public internal(set) var relayed: RelayedMembers
 
+    /// The members of a frame's envelope that most signals do not have.
+    fileprivate static let rareMembers: FieldSet = [.to, .room, .epoch, .deviceId]
+
     /// Members that are not relayed as the sender wrote them.
     ///
     /// The server writes its own values of these members where they apply, and never relays a `token`.
@@ -73,12 +76,21 @@ extension SignalMessage {
         ringTimeout: Moment.Duration
     ) throws(WireError) -> SignalMessage {
         let callID = try envelope.callID()
-        let to = try envelope.user(.to)
-        let room = try envelope.text(.room)
-        var epoch = try envelope.epoch()
-        if epoch == nil { epoch = try fields.epoch() }
-        let from = envelope.range == fields.range ? nil : try envelope.user(.from)
-        let device = try envelope.device(.deviceId)
+        var to: UserID?
+        var room: String?
+        var epoch: UInt32?
+        var from: UserID?
+        var device: DeviceID?
+        let isFrame = envelope.range == fields.range
+        // Most frames have none of these members, and need only one test.
+        if !isFrame || envelope.contains(anyOf: Self.rareMembers) {
+            to = try envelope.user(.to)
+            room = try envelope.text(.room)
+            epoch = try envelope.epoch()
+            if epoch == nil { epoch = try fields.epoch() }
+            from = isFrame ? nil : try envelope.user(.from)
+            device = try envelope.device(.deviceId)
+        }
         var displayName: String?
         let content: Signal.Content
         var left = Self.serverMembers

@@ -39,7 +39,9 @@ final class Call {
     /// They are not stored: after a restart such a device may be notified of a missed call.
     var blockingDevices: Set<DeviceID> = []
     /// The requests that wait for the next entry.
-    var polls: [RequestID] = []
+    var polls: [RequestID] = [] { didSet { hasPolls = !polls.isEmpty } }
+    /// Whether ``polls`` has any: each signal asks, and to read a flag needs no check at run time.
+    private(set) var hasPolls = false
     /// The bound on the call's timeline.
     var timeline = TimelineBound()
     /// The number of log entries that were counted towards the quotas of the two users.

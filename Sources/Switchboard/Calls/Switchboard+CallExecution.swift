@@ -67,7 +67,7 @@ extension Switchboard {
             }
         }
         // From here on, every entry of the log has its frame, so the responses to polls can be built.
-        if !call.polls.isEmpty { respondToPolls(of: call) }
+        if call.hasPolls { respondToPolls(of: call) }
         if !notified.isEmpty { awaitEndConfirmations(of: call, by: notified) }
         if !call.isLive { cleanUpEnded(call) }
         return result

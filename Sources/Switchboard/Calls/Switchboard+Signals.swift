@@ -248,7 +248,7 @@ extension Switchboard {
                 result = .failure(WireError(refusal))
             }
         }
-        if !call.polls.isEmpty { respondToPolls(of: call) }
+        if call.hasPolls { respondToPolls(of: call) }
         return result
     }
 

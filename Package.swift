@@ -120,6 +120,14 @@ let testing: [Target] = [
         swiftSettings: house
     ),
     tests("HouseTests", ["ringline", "CallCore", "CallWire", "ServerLog"]),
+    // Fakes of the kit's ports.
+    .target(
+        name: "KitFakes",
+        dependencies: ["RinglineKit", "CallClient", "CallCore"],
+        path: "Tests/KitFakes",
+        swiftSettings: house
+    ),
+    tests("RinglineKitTests", ["KitFakes", "RinglineKit", "CallClient", "CallCore"]),
 ]
 
 /// The operations for which instructions and allocations are counted.
@@ -159,11 +167,14 @@ let documentation: [Package.Dependency] =
 
 let package = Package(
     name: "ringline",
+    // What the kits for apps need; the server is built for Linux only.
+    platforms: [.iOS(.v15), .macOS(.v12), .macCatalyst(.v15)],
     products: [
         .executable(name: "ringline", targets: ["ringline"]),
         .executable(name: "ringline-simulate", targets: ["ringline-simulate"]),
         .library(name: "CallCore", targets: ["CallCore"]),
         .library(name: "CallClient", targets: ["CallClient"]),
+        .library(name: "RinglineKit", targets: ["RinglineKit"]),
     ],
     dependencies: [
         dependency("apple/swift-argument-parser", "1.8.2"),
@@ -243,12 +254,15 @@ let package = Package(
             swiftSettings: house
         ),
 
-        // The kit for apps: the call session from one device's point of view.
+        // The client core: the call session from one device's point of view.
         library("CallClient", ["CallWire", "CallCore", "JSON"], pure),
 
         // The client core behind a language of JSON texts, for JavaScript: `Sources/RinglineJS/build` compiles it to
         // WebAssembly.
         library("ClientBridge", ["CallClient", "CallCore", "JSON"], pure),
+
+        // The kit for apps: the client core with sockets, requests and a token.
+        library("RinglineKit", ["CallClient", "CallCore"]),
 
         // Random numbers from a seed, for the simulator and tests only.
         library("SeededRandom", [], pure),

@@ -9,6 +9,10 @@ struct ImportTests {
         "Foundation", "FoundationEssentials", "Glibc", "Synchronization", "Dispatch",
     ]
 
+    /// The kits for apps, and the modules of Apple's that they may import; the server imports none of them.
+    static let kits: Set<String> = ["RinglineKit"]
+    private static let apple: Set<String> = ["FoundationNetworking"]
+
     private static let adapters: Set<String> = ["SQLiteStore", "PostgresStore", "MemoryStore", "ApplePush", "Gateway"]
 
     @Test("A module imports exactly its dependencies in Package.swift; a pure module imports nothing of the system")
@@ -18,6 +22,7 @@ struct ImportTests {
             let foreign = files.flatMap(\.imports)
                 .filter { !module.dependencies.contains($0.module) }
                 .filter { module.isPure && !Self.adapters.contains(name) || !Self.system.contains($0.module) }
+                .filter { !Self.kits.contains(name) || !Self.apple.contains($0.module) }
             expectNone(
                 foreign.map { "\($0.place): \(name) imports \($0.module)" },
                 "not among the dependencies in Package.swift"
@@ -42,15 +47,30 @@ struct ImportTests {
 
     @Test("A module of the product imports FoundationEssentials, not Foundation, which adds 46 MB of ICU")
     func noFoundation() {
-        // CallTesting is linked into tests only.
+        // CallTesting is linked into tests only, and the kits into apps, where Foundation is part of the system.
         let heavy: Set<String> = [
             "Foundation", "FoundationInternationalization", "FoundationNetworking", "FoundationXML",
         ]
         expectNone(
-            Repository.sources.filter { $0.target != "CallTesting" }.flatMap(\.imports)
-                .filter { heavy.contains($0.module) }.map { "\($0.place): import \($0.module)" },
+            Repository.sources.filter { $0.target != "CallTesting" && !Self.kits.contains($0.target) }.flatMap(
+                \.imports
+            )
+            .filter { heavy.contains($0.module) }.map { "\($0.place): import \($0.module)" },
             "import FoundationEssentials or Glibc: one file that imports Foundation links ICU into the static binary"
         )
+    }
+
+    @Test("A kit for apps depends on the client core's modules only, and no module of the server on a kit")
+    func kitsAreApart() {
+        let core: Set<String> = ["CallCore", "JSON", "CallWire", "CallClient"]
+        for (name, module) in Package.modules {
+            let foreign =
+                Self.kits.contains(name)
+                ? module.dependencies.subtracting(core).subtracting(Self.kits)
+                : module.dependencies.intersection(Self.kits)
+            expectNone(foreign.sorted().map { "\(name) depends on \($0)" }, "the kits and the server are apart")
+        }
+        #expect(Self.kits.isSubset(of: Package.modules.keys), "Package.swift is read")
     }
 
     @Test("An adapter imports no other adapter")

@@ -1,0 +1,53 @@
+public import Foundation
+
+/// A store in one small file, which can be read before the device is first unlocked after a restart.
+///
+/// A VoIP push may arrive in that time, and `UserDefaults` is empty then: a device that read its id from there would take a
+/// new one. So the file has no data protection. Keep no secret in it: the kit keeps the device's id and the clock skew.
+@MainActor
+public final class FileStore: ValueStore {
+    private let file: URL
+    private var values: [String: String]
+
+    /// Creates a store in a file, which is made when the first value is kept.
+    public init(file: URL) {
+        self.file = file
+        // Without the file, or with a damaged one, the device begins anew, as after an installation.
+        let data = (try? Data(contentsOf: file)) ?? Data()
+        // The same.
+        values = (try? JSONDecoder().decode([String: String].self, from: data)) ?? [:]
+    }
+
+    /// Creates a store in the app's folder for support files.
+    ///
+    /// - Throws: the error of the file system if that folder cannot be made.
+    public convenience init() throws {
+        let folder = try FileManager.default.url(
+            for: .applicationSupportDirectory,
+            in: .userDomainMask,
+            appropriateFor: nil,
+            create: true
+        )
+        self.init(file: folder.appendingPathComponent("ringline.json"))
+    }
+
+    /// The text kept under a name; a change is written to the file at once.
+    public subscript(name: String) -> String? {
+        get { values[name] }
+        set {
+            guard values[name] != newValue else { return }
+            values[name] = newValue
+            save()
+        }
+    }
+
+    private func save() {
+        var options: Data.WritingOptions = .atomic
+        #if os(iOS)
+        options.insert(.noFileProtection)
+        #endif
+        // If the disk is full, the values last until the app ends, and then the device gets a new id: a missed call at
+        // worst, and no reason to fail now.
+        try? JSONEncoder().encode(values).write(to: file, options: options)
+    }
+}

@@ -1,0 +1,49 @@
+public import CallClient
+
+/// A system that shows nothing: the app's own screens ring, and the user acts on them.
+///
+/// It is for macOS, where there is no CallKit, and for tests. Each request of the app takes effect at once, and the audio
+/// session counts as active all the time.
+@MainActor
+public final class InAppCallSystem: CallSystem {
+    /// Where the requests become events.
+    public var events: (@MainActor @Sendable (CallSystemEvent) -> Void)? {
+        didSet { events?(.input(.audioActivated)) }
+    }
+
+    /// The app's own screens show every call.
+    public let confirmsReports = false
+
+    /// Creates a system.
+    public init() {}
+
+    /// Does nothing: ``RinglineEvent`` tells the screens of the call.
+    public func reportIncoming(_ call: CallUUID, _ peer: CallClient.DisplayedPeer) {}
+
+    /// Does nothing.
+    public func reportConnecting(_ call: CallUUID, isOutgoing: Bool) {}
+
+    /// Does nothing.
+    public func reportConnected(_ call: CallUUID, isOutgoing: Bool) {}
+
+    /// Does nothing.
+    public func reportEnded(_ call: CallUUID, _ end: ReportedEnd) {}
+
+    /// Does nothing.
+    public func update(_ call: CallUUID, _ peer: CallClient.DisplayedPeer) {}
+
+    /// Does nothing.
+    public func refuse(_ call: CallUUID, _ refusal: CallClient.Refusal) {}
+
+    /// Hands the action back as an event, at once.
+    public func request(_ action: CallAction) {
+        switch action {
+        case .start(let call, let peer, let hasVideo): events?(.start(call, to: peer, hasVideo: hasVideo))
+        case .answer(let call): events?(.input(.answer(call)))
+        case .end(let call): events?(.input(.end(call)))
+        case .setHeld(let call, let isHeld): events?(.input(.setHeld(call, isHeld)))
+        case .setMuted(let call, let isMuted): events?(.input(.setMuted(call, audio: isMuted)))
+        case .playDTMF(let call, let digits): events?(.input(.playDTMF(call, digits)))
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import CallClient
+import CallCore
+
+/// The outputs of the core, each to its port.
+extension Ringline {
+    func perform(_ output: CallClient.Output, isUrgent: Bool) {
+        switch output {
+        case .reportIncoming, .reportRepeated, .reportConnecting, .reportConnected, .reportEnded, .update, .refused:
+            report(output)
+        case .peerRinging(let call): tell(.peerRinging(call))
+        case .peerMedia: break  // Part of the call's value, of which `changed` tells.
+        case .receivedDTMF(let call, let digits): tell(.digits(call, digits))
+        case .receivedInfo(let call, let json): tell(.info(call, json))
+        case .makeOffer, .makeAnswer, .setRemoteDescription, .addRemoteCandidate, .rollback, .startAudio, .stopAudio,
+            .holdMedia, .muteMedia, .closeMedia:
+            direct(output)
+        case .send(let signal): socket?.socket.send(String(decoding: signal.frame, as: UTF8.self))
+        case .post(let signal, let authorization): post(signal, authorization)
+        case .fetch(let number, let callID, let peer, let since, let authorization):
+            fetch(number, callID, peer, since, authorization)
+        case .connect: if wantsConnection { connect(isUrgent: isUrgent) }
+        case .renewToken: tokens.renew()
+        }
+    }
+
+    /// Carries out a report, in the turn of the event that caused it.
+    private func report(_ output: CallClient.Output) {
+        let system = ports.system
+        switch output {
+        case .reportIncoming(let call, let peer), .reportRepeated(let call, let peer):
+            system.reportIncoming(call, peer)
+        case .reportConnecting(let call): system.reportConnecting(call, isOutgoing: isOutgoing(call))
+        case .reportConnected(let call): system.reportConnected(call, isOutgoing: isOutgoing(call))
+        case .reportEnded(let call, let end): system.reportEnded(call, end)
+        case .update(let call, let peer): system.update(call, peer)
+        case .refused(let call, let refusal):
+            system.refuse(call, refusal)
+            tell(.refused(call, refusal))
+        default: break
+        }
+    }
+
+    /// Whether this device's user made the call; the system knows a call that lost a glare by the same UUID, as outgoing.
+    private func isOutgoing(_ call: CallUUID) -> Bool {
+        core.calls.first { $0.uuid == call }?.side == .caller
+    }
+
+    private func direct(_ output: CallClient.Output) {
+        let media = ports.media
+        switch output {
+        case .makeOffer(let call, let round, let hasVideo, let restartsICE):
+            media.makeOffer(call, round: round, hasVideo: hasVideo, restartsICE: restartsICE)
+        case .makeAnswer(let call, let round): media.makeAnswer(call, round: round)
+        case .setRemoteDescription(let call, let kind, let sdp): media.setRemoteDescription(call, kind, sdp: sdp)
+        case .addRemoteCandidate(let call, let candidate): media.addRemoteCandidate(call, candidate)
+        case .rollback(let call): media.rollback(call)
+        case .startAudio(let call): media.setAudio(call, isOn: true)
+        case .stopAudio(let call): media.setAudio(call, isOn: false)
+        case .holdMedia(let call, let isHeld): media.setHeld(call, isHeld)
+        case .muteMedia(let call, let audio, let video): media.setMuted(call, audio: audio, video: video)
+        case .closeMedia(let call): media.close(call)
+        default: break
+        }
+    }
+}

@@ -1,0 +1,49 @@
+/// A port: sends HTTP requests to the server.
+///
+/// ``URLSessionTransport`` implements it.
+@MainActor
+public protocol RequestSender: AnyObject {
+    /// Sends a request.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - reply: takes the response; it is called once, also if no response comes.
+    func send(_ request: SignalingRequest, reply: @escaping @MainActor @Sendable (SignalingResponse) -> Void)
+}
+
+/// A request to the server; a body is JSON.
+public struct SignalingRequest: Equatable, Sendable {
+    /// The method, such as `POST`.
+    public var method: String
+    /// The address, `http://` or `https://`.
+    public var url: String
+    /// The body, as UTF-8; empty = none.
+    public var body: [UInt8]
+    /// The value of the header `Authorization`.
+    public var authorization: String
+
+    /// Creates a request from its parts.
+    public init(method: String, url: String, body: [UInt8] = [], authorization: String) {
+        self.method = method
+        self.url = url
+        self.body = body
+        self.authorization = authorization
+    }
+}
+
+/// The response to a request.
+public struct SignalingResponse: Equatable, Sendable {
+    /// The HTTP status; 0 = no response came.
+    public var status: Int
+    /// The body.
+    public var body: [UInt8]
+
+    /// Creates a response from its parts.
+    public init(status: Int, body: [UInt8] = []) {
+        self.status = status
+        self.body = body
+    }
+
+    /// No response came: there is no network, or the server is down.
+    public static let none = Self(status: 0)
+}

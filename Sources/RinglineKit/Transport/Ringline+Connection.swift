@@ -1,0 +1,98 @@
+import CallClient
+import CallCore
+import Foundation
+
+/// The connection to the server.
+extension Ringline {
+    func connect(isUrgent: Bool) { reconnect(.wanted(isUrgent: isUrgent)) }
+
+    func reconnect(_ input: Reconnection.Input) {
+        for output in reconnection.handle(input, at: ports.clock.now, chance: ports.clock.chance) {
+            switch output {
+            case .open(let number): open(number)
+            case .giveUp(let number):
+                guard socket?.number == number else { break }
+                socket?.socket.close()
+                socket = nil
+            case .connectionOpened:
+                liveness.heard(at: ports.clock.now)
+                connectionChanged(true)
+            case .connectionClosed:
+                liveness.stop()
+                connectionChanged(false)
+            }
+        }
+        settle()
+    }
+
+    private func open(_ number: ConnectionNumber) {
+        tokens.use { [weak self] token in
+            // A token may take its time, and the attempt may have been given up by now.
+            guard let self, reconnection.current == number else { return }
+            guard let token else { return reconnect(.closed(number)) }
+            let request = SocketRequest(url: webSocketURL, authorization: "Bearer \(token)")
+            let opened = ports.socket.open(request) { [weak self] event in self?.took(event, of: number) }
+            // The socket may have failed at once.
+            if reconnection.current == number { socket = (number, opened) } else { opened.close() }
+        }
+    }
+
+    private func took(_ event: SocketEvent, of number: ConnectionNumber) {
+        guard reconnection.current == number else { return }
+        switch event {
+        case .text(let text):
+            if isConnected { liveness.heard(at: ports.clock.now) }
+            received([UInt8](text.utf8), of: number)
+        case .pong: if isConnected { liveness.heard(at: ports.clock.now) }
+        case .closed(let closure):
+            socket = nil
+            if closure.isUnauthenticated { tokenRefused() }
+            reconnect(.closed(number, reconnectAfter: Reconnection.pause(inCloseReason: closure.reason)))
+        }
+        settle()
+    }
+
+    private func received(_ frame: [UInt8], of number: ConnectionNumber) {
+        let message = ServerMessage(frame)
+        switch message {
+        case .welcome:
+            use(frame)
+            reconnect(.opened(number))
+            startDelayed()
+        case .draining(let pause):
+            reconnect(.draining(pause))
+            take(.received(message))
+        default: take(.received(message))
+        }
+    }
+
+    /// Reads the STUN and TURN servers of a `welcome`, a fetched call or a response with TURN credentials, and hands them to
+    /// the engine.
+    func use(_ json: [UInt8]) {
+        struct Holder: Decodable { var iceServers: [ICEServer]? }
+        // A server that names them in a form that this version does not know is as one that names none.
+        guard let servers = try? JSONDecoder().decode(Holder.self, from: Data(json)).iceServers, !servers.isEmpty,
+            servers != iceServers
+        else { return }
+        iceServers = servers
+        ports.media.use(servers)
+    }
+
+    func checkLiveness(at now: Moment) {
+        guard let (number, socket) = socket else { return liveness.stop() }
+        if let pongBy = liveness.pongBy, now >= pongBy {
+            socket.close()
+            self.socket = nil
+            reconnect(.closed(number))
+        } else {
+            liveness.pinged(at: now)
+            socket.ping()
+        }
+    }
+
+    private var webSocketURL: String {
+        var address = base
+        if address.hasPrefix("http") { address = "ws" + address.dropFirst("http".count) }
+        return "\(address)/ws?device=\(Self.escaped(device.text))"
+    }
+}

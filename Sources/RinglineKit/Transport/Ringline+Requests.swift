@@ -1,0 +1,95 @@
+import CallClient
+import CallCore
+import Foundation
+
+/// The requests to the server, and the token that they need.
+extension Ringline {
+    func post(_ signal: OutgoingSignal, _ authorization: CallClient.Authorization) {
+        request("POST", "/api/calls/signal", signal.body, authorization) { [weak self] response in
+            self?.take(.posted(signal.id, Ack.reply(status: response.status, body: response.body)))
+        }
+    }
+
+    func fetch(
+        _ number: FetchNumber,
+        _ callID: CallID,
+        _ peer: UserID,
+        _ since: CallClient.Cursor?,
+        _ authorization: CallClient.Authorization
+    ) {
+        var path =
+            "/api/calls/signal/\(callID.text)?device=\(Self.escaped(device.text))&peer=\(Self.escaped(peer.text))"
+        if let since { path += "&epoch=\(since.epoch)&since=\(since.seq)" }
+        request("GET", path, [], authorization) { [weak self] response in
+            self?.use(response.body)
+            self?.take(.fetched(number, FetchedCall.reply(status: response.status, body: response.body)))
+        }
+    }
+
+    func register(_ input: Registration.Input) {
+        for output in registration.handle(input, at: ports.clock.now) {
+            switch output {
+            case .upload(let number, let tokens):
+                request("PUT", "/api/me/devices", registration.body(of: tokens), .token) { [weak self] response in
+                    self?.registered(number, response)
+                }
+            case .remove(let number):
+                let path = "/api/me/devices/\(Self.escaped(device.text))"
+                // `self`, not a weak reference: an app may drop the kit at logout.
+                request("DELETE", path, [], .token) { response in self.registered(number, response) }
+            }
+        }
+        settle()
+    }
+
+    private func registered(_ number: RegistrationNumber, _ response: SignalingResponse) {
+        if response.status == 401, !isLoggedOut { tokenRefused() }
+        register(.answered(number, RequestFailure(status: response.status, body: response.body)))
+    }
+
+    private func request(
+        _ method: String,
+        _ path: String,
+        _ body: [UInt8],
+        _ authorization: CallClient.Authorization,
+        _ reply: @escaping @MainActor @Sendable (SignalingResponse) -> Void
+    ) {
+        let url = base + path
+        let requests = ports.requests
+        switch authorization {
+        case .capability(let capability):
+            let request = SignalingRequest(method: method, url: url, body: body, authorization: "Ring \(capability)")
+            requests.send(request, reply: reply)
+        case .token:
+            tokens.use { token in
+                guard let token else { return reply(.none) }
+                let request = SignalingRequest(method: method, url: url, body: body, authorization: "Bearer \(token)")
+                requests.send(request, reply: reply)
+            }
+        }
+    }
+
+    // MARK: The token
+
+    /// The server refuses the token: the core goes on with capabilities, and asks for a fresh one.
+    func tokenRefused() { take(.tokenExpired) }
+
+    func tokenRenewed() {
+        take(.tokenRenewed)
+        // Not urgently: a server that refuses every token of the source would be asked without a pause.
+        if wantsConnection { connect(isUrgent: false) }
+    }
+
+    // MARK: Addresses
+
+    /// The server's address without a slash at its end.
+    var base: String {
+        let text = configuration.server.absoluteString
+        return text.hasSuffix("/") ? String(text.dropLast()) : text
+    }
+
+    /// Of the characters that ids may have, a plus sign means a blank in a query.
+    static func escaped(_ id: String) -> String {
+        id.split(separator: "+", omittingEmptySubsequences: false).joined(separator: "%2B")
+    }
+}

@@ -120,7 +120,7 @@ let testing: [Target] = [
         swiftSettings: house
     ),
     tests("HouseTests", ["ringline", "CallCore", "CallWire", "ServerLog"]),
-    // Fakes of the kit's ports.
+    // Fakes of the kit's ports, for the tests of both kits.
     .target(
         name: "KitFakes",
         dependencies: ["RinglineKit", "CallClient", "CallCore"],
@@ -151,6 +151,35 @@ let benchmarks: [Target] =
         ),
     ]
 
+/// Whether the stand-ins for Apple's frameworks are built, and with them only what the kits for apps need.
+///
+/// `Tests/apple` sets the variable, because there is no Apple SDK on Linux: with the stand-ins, `canImport(CallKit)` is
+/// true, and RinglineCallKit is compiled and tested. Nothing else is built then, because this build is a second one, in a
+/// folder of its own.
+let hasAppleStubs = ProcessInfo.processInfo.environment["RINGLINE_APPLE_STUBS"] != nil
+
+/// The modules that stand in for Apple's: their public API as Apple documents it, and what tests need to play the system.
+let appleStubs: [Target.Dependency] = hasAppleStubs ? ["AVFAudio", "CallKit", "Intents", "PushKit"] : []
+
+func stub(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, path: "Tests/AppleStubs/\(name)", swiftSettings: house)
+}
+
+/// The kits for apps, the modules that they consist of, and their tests with the stand-ins.
+let kitsAlone: Set<String> = [
+    "CallCore", "JSON", "CallWire", "CallClient", "RinglineKit", "RinglineCallKit", "KitFakes", "RinglineKitTests",
+]
+let withAppleStubs: [Target] = [
+    stub("AVFAudio"),
+    stub("CallKit", ["AVFAudio"]),
+    stub("Intents"),
+    stub("PushKit"),
+    tests(
+        "RinglineCallKitTests",
+        ["KitFakes", "RinglineCallKit", "RinglineKit", "CallClient", "CallCore"] + appleStubs
+    ),
+]
+
 /// The code that reads untrusted bytes, for libFuzzer.
 ///
 /// Only `Tests/Fuzz/run` sets the variable: the driver has no `main`, because libFuzzer brings one.
@@ -175,6 +204,7 @@ let package = Package(
         .library(name: "CallCore", targets: ["CallCore"]),
         .library(name: "CallClient", targets: ["CallClient"]),
         .library(name: "RinglineKit", targets: ["RinglineKit"]),
+        .library(name: "RinglineCallKit", targets: ["RinglineCallKit"]),
     ],
     dependencies: [
         dependency("apple/swift-argument-parser", "1.8.2"),
@@ -261,8 +291,9 @@ let package = Package(
         // WebAssembly.
         library("ClientBridge", ["CallClient", "CallCore", "JSON"], pure),
 
-        // The kit for apps: the client core with sockets, requests and a token.
+        // The kits for apps: the client core with sockets, requests and a token; CallKit and PushKit.
         library("RinglineKit", ["CallClient", "CallCore"]),
+        library("RinglineCallKit", ["RinglineKit", "CallClient", "CallCore"] + appleStubs),
 
         // Random numbers from a seed, for the simulator and tests only.
         library("SeededRandom", [], pure),
@@ -285,3 +316,10 @@ let package = Package(
     ] + (isForImage ? [] : testing) + benchmarks + fuzzing,
     swiftLanguageModes: [.v6]
 )
+
+if hasAppleStubs {
+    package.products.removeAll { !$0.name.hasPrefix("Ringline") && !$0.name.hasPrefix("Call") }
+    package.dependencies = []
+    package.targets.removeAll { !kitsAlone.contains($0.name) }
+    package.targets += withAppleStubs
+}

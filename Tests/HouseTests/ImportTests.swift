@@ -10,8 +10,10 @@ struct ImportTests {
     ]
 
     /// The kits for apps, and the modules of Apple's that they may import; the server imports none of them.
-    static let kits: Set<String> = ["RinglineKit"]
-    private static let apple: Set<String> = ["FoundationNetworking"]
+    static let kits: Set<String> = ["RinglineKit", "RinglineCallKit"]
+    private static let apple: Set<String> = [
+        "AVFAudio", "CallKit", "FoundationNetworking", "Intents", "PushKit",
+    ]
 
     private static let adapters: Set<String> = ["SQLiteStore", "PostgresStore", "MemoryStore", "ApplePush", "Gateway"]
 

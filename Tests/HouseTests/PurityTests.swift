@@ -46,7 +46,7 @@ struct PurityTests {
 
     @Test(
         "A module of the kit for apps uses no type that needs iOS 26",
-        arguments: ["CallCore", "JSON", "CallWire", "CallClient", "RinglineKit"]
+        arguments: ["CallCore", "JSON", "CallWire", "CallClient", "RinglineKit", "RinglineCallKit"]
     )
     func runsOnOlderPhones(_ target: String) {
         let files = Repository.sources.filter { $0.target == target }

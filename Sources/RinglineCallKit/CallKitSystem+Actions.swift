@@ -1,0 +1,112 @@
+#if canImport(CallKit) && !os(macOS)
+public import AVFAudio
+import CallClient
+import CallCore
+public import CallKit
+import Foundation
+import RinglineKit
+
+/// The user's actions, as CallKit hands them over.
+///
+/// An action is fulfilled when the core has taken it, except an answer (``CallKitSystem/AnswerFulfilment``). While nobody is
+/// logged in there are no calls, and every action fails.
+extension CallKitSystem: @MainActor CXProviderDelegate {
+    /// CallKit has forgotten all calls: they end.
+    public func providerDidReset(_ provider: CXProvider) {
+        answering = [:]
+        starting = [:]
+        events?(.input(.providerReset))
+    }
+
+    /// The user calls somebody.
+    public func provider(_ provider: CXProvider, perform action: CXStartCallAction) {
+        guard let events, let to = UserID(action.handle.value) else { return action.fail() }
+        let call = CallUUID(action.callUUID)
+        prepareAudio(hasVideo: action.isVideo)
+        starting[call] = action
+        events(.start(call, to: to, hasVideo: action.isVideo))
+        // At once, not when the peer answers: CallKit hands over the audio session only after this.
+        starting.removeValue(forKey: call)?.fulfill()
+    }
+
+    /// The user answers.
+    public func provider(_ provider: CXProvider, perform action: CXAnswerCallAction) {
+        guard let events else { return action.fail() }
+        let call = CallUUID(action.callUUID)
+        prepareAudio(hasVideo: nil)
+        answering[call] = action
+        events(.input(.answer(call)))
+        if configuration.answers == .atOnce { answering.removeValue(forKey: call)?.fulfill() }
+    }
+
+    /// The user ends, declines or cancels a call.
+    public func provider(_ provider: CXProvider, perform action: CXEndCallAction) {
+        let call = CallUUID(action.callUUID)
+        answering.removeValue(forKey: call)?.fail()
+        events?(.input(.end(call)))
+        // Fulfilled in any case: a call that cannot be ended would stay on the screen.
+        action.fulfill()
+    }
+
+    /// The user or the system holds or resumes a call.
+    public func provider(_ provider: CXProvider, perform action: CXSetHeldCallAction) {
+        perform(action, .setHeld(CallUUID(action.callUUID), action.isOnHold))
+    }
+
+    /// The user mutes the microphone, or no longer does.
+    public func provider(_ provider: CXProvider, perform action: CXSetMutedCallAction) {
+        perform(action, .setMuted(CallUUID(action.callUUID), audio: action.isMuted))
+    }
+
+    /// The user enters digits.
+    public func provider(_ provider: CXProvider, perform action: CXPlayDTMFCallAction) {
+        perform(action, .playDTMF(CallUUID(action.callUUID), action.digits))
+    }
+
+    /// The user groups calls, which fails.
+    public func provider(_ provider: CXProvider, perform action: CXSetGroupCallAction) {
+        // There are no conferences: the core has no such input.
+        action.fail()
+    }
+
+    /// CallKit has given up waiting for an action.
+    public func provider(_ provider: CXProvider, timedOutPerforming action: CXAction) {
+        switch action {
+        case let action as CXAnswerCallAction:
+            let call = CallUUID(action.callUUID)
+            answering[call] = nil
+            events?(.input(.answerTimedOut(call)))
+        case let action as CXStartCallAction:
+            let call = CallUUID(action.callUUID)
+            starting[call] = nil
+            events?(.input(.end(call, .failed)))
+        default: break  // Every other action is complete when its method returns.
+        }
+    }
+
+    /// The audio session is active: sound may flow.
+    public func provider(_ provider: CXProvider, didActivate audioSession: AVAudioSession) {
+        events?(.input(.audioActivated))
+    }
+
+    /// The audio session is no longer active.
+    public func provider(_ provider: CXProvider, didDeactivate audioSession: AVAudioSession) {
+        events?(.input(.audioDeactivated))
+    }
+
+    private func perform(_ action: CXCallAction, _ input: CallClient.Input) {
+        guard let events else { return action.fail() }
+        // If the core refuses, the action is failed within the call, and what is complete stays as it is.
+        pending[CallUUID(action.callUUID)] = action
+        events(.input(input))
+        pending.removeValue(forKey: CallUUID(action.callUUID))?.fulfill()
+    }
+
+    /// Chooses the category and the mode of the audio session, which CallKit then activates; the app must not.
+    private func prepareAudio(hasVideo: Bool?) {
+        let session = AVAudioSession.sharedInstance()
+        // A wrong mode is a matter of sound quality, and the call goes on with the one before.
+        try? session.setCategory(.playAndRecord, mode: hasVideo == true ? .videoChat : .voiceChat, options: [])
+    }
+}
+#endif

@@ -1,0 +1,197 @@
+#if canImport(CallKit) && !os(macOS)
+public import CallClient
+import CallCore
+public import CallKit
+import Dispatch
+public import Foundation
+import PushKit
+public import RinglineKit
+
+/// CallKit and PushKit for a `Ringline`.
+///
+/// Make one in `application(_:didFinishLaunchingWithOptions:)`, before anything else, and keep it as long as the app runs,
+/// also while nobody is logged in: PushKit hands over its pushes as soon as that function has returned, and iOS ends an app
+/// that does not report one.
+///
+/// ```swift
+/// let system = CallKitSystem()
+/// ```
+///
+/// - Every push is reported before PushKit's method returns, whatever it contains, and PushKit's completion handler is
+///   called when CallKit has answered the last report of that push, also with an error.
+/// - CallKit and PushKit work on the main queue, so that nothing stands between a push and its report.
+/// - The sources are Apple's pages
+///   [PKPushRegistryDelegate](https://developer.apple.com/documentation/pushkit/pkpushregistrydelegate) and
+///   [CXProvider](https://developer.apple.com/documentation/callkit/cxprovider).
+@MainActor
+public final class CallKitSystem: NSObject, CallSystem {
+    /// When the user's answer is fulfilled, which makes CallKit count the seconds of the call.
+    public enum AnswerFulfilment: Sendable {
+        /// When media flows: until then, CallKit's screen says that the call is being connected.
+        case whenConnected
+        /// At once.
+        case atOnce
+    }
+
+    /// The settings of the adapter.
+    @MainActor
+    public struct Configuration {
+        /// The settings of CallKit's provider.
+        ///
+        /// The kit's `maximumCalls` must be the product of the two maxima.
+        public var provider: CXProviderConfiguration
+        /// When an answer is fulfilled.
+        public var answers = AnswerFulfilment.whenConnected
+
+        /// Creates a configuration for calls with and without video, two at a time, which are in the list of recent calls.
+        public init() {
+            provider = CXProviderConfiguration()
+            provider.supportsVideo = true
+            provider.maximumCallGroups = 2
+            provider.maximumCallsPerCallGroup = 1
+            provider.supportedHandleTypes = [.generic]
+            provider.includesCallsInRecents = true
+        }
+    }
+
+    /// The kit that handles the events, which sets it itself.
+    public var events: (@MainActor @Sendable (CallSystemEvent) -> Void)? {
+        didSet { if let token = registry.pushToken(for: .voIP) { events?(.voipToken(Self.hex(token))) } }
+    }
+
+    /// CallKit answers each report of an incoming call.
+    public let confirmsReports = true
+
+    /// CallKit's provider, for what this adapter does not do.
+    public let provider: CXProvider
+    let configuration: Configuration
+    let controller: CXCallController
+    let registry: PKPushRegistry
+    /// The answers and starts that are not fulfilled yet.
+    var answering: [CallUUID: CXAnswerCallAction] = [:]
+    var starting: [CallUUID: CXStartCallAction] = [:]
+    /// The actions on calls that the core is taking.
+    var pending: [CallUUID: CXCallAction] = [:]
+    /// The push in whose turn the app is.
+    var currentPush: PushTurn?
+
+    /// Creates the adapter, and asks PushKit for a token.
+    public init(_ configuration: Configuration? = nil) {
+        let configuration = configuration ?? Configuration()
+        self.configuration = configuration
+        provider = CXProvider(configuration: configuration.provider)
+        controller = CXCallController()
+        registry = PKPushRegistry(queue: .main)
+        super.init()
+        DispatchQueue.main.setSpecific(key: Self.mainQueue, value: true)
+        provider.setDelegate(self, queue: nil)
+        registry.delegate = self
+        registry.desiredPushTypes = [.voIP]
+    }
+
+    // MARK: Reports
+
+    /// Reports an incoming call to CallKit, and its answer to the core.
+    public func reportIncoming(_ call: CallUUID, _ peer: CallClient.DisplayedPeer) {
+        let turn = currentPush
+        turn?.reported()
+        provider.reportNewIncomingCall(with: call.uuid, update: peer.update) { [weak self] error in
+            let silence = Self.silence(error)
+            Self.onMain {
+                self?.events?(.input(silence.map { .reportFailed(call, $0) } ?? .reportSucceeded(call)))
+                turn?.answered()
+            }
+        }
+    }
+
+    /// Reports that a call of this user is being connected.
+    public func reportConnecting(_ call: CallUUID, isOutgoing: Bool) {
+        if isOutgoing { provider.reportOutgoingCall(with: call.uuid, startedConnectingAt: nil) }
+    }
+
+    /// Fulfils the answer, or reports that a call of this user is connected.
+    public func reportConnected(_ call: CallUUID, isOutgoing: Bool) {
+        answering.removeValue(forKey: call)?.fulfill()
+        if isOutgoing { provider.reportOutgoingCall(with: call.uuid, connectedAt: nil) }
+    }
+
+    /// Reports the end of a call, and fails its answer.
+    public func reportEnded(_ call: CallUUID, _ end: ReportedEnd) {
+        answering.removeValue(forKey: call)?.fail()
+        provider.reportCall(with: call.uuid, endedAt: nil, reason: end.reason)
+    }
+
+    /// Reports changed data of the peer.
+    public func update(_ call: CallUUID, _ peer: CallClient.DisplayedPeer) {
+        provider.reportCall(with: call.uuid, updated: peer.update)
+    }
+
+    /// Fails the action that the core refused.
+    public func refuse(_ call: CallUUID, _ refusal: CallClient.Refusal) {
+        answering.removeValue(forKey: call)?.fail()
+        starting.removeValue(forKey: call)?.fail()
+        pending.removeValue(forKey: call)?.fail()
+    }
+
+    // MARK: Requests
+
+    /// Asks CallKit for an action, which it then has the app perform.
+    public func request(_ action: CallAction) {
+        switch action {
+        case .start(let call, let peer, let hasVideo):
+            let start = CXStartCallAction(call: call.uuid, handle: CXHandle(type: .generic, value: peer.text))
+            start.isVideo = hasVideo
+            request(start, of: call)
+        case .answer(let call): request(CXAnswerCallAction(call: call.uuid), of: call)
+        case .end(let call): request(CXEndCallAction(call: call.uuid), of: call)
+        case .setHeld(let call, let isHeld): request(CXSetHeldCallAction(call: call.uuid, onHold: isHeld), of: call)
+        case .setMuted(let call, let isMuted): request(CXSetMutedCallAction(call: call.uuid, muted: isMuted), of: call)
+        case .playDTMF(let call, let digits):
+            request(CXPlayDTMFCallAction(call: call.uuid, digits: digits, type: .singleTone), of: call)
+        }
+    }
+
+    private func request(_ action: CXCallAction, of call: CallUUID) {
+        let isEnd = action is CXEndCallAction
+        controller.request(CXTransaction(action: action)) { [weak self] error in
+            guard error != nil else { return }
+            // CallKit knows no such call (an end), or takes no further one (a start). The user's wish to end a call counts
+            // in any case; an action that was refused changes nothing.
+            Self.onMain { if isEnd { self?.events?(.input(.end(call))) } }
+        }
+    }
+
+    // MARK: Helpers
+
+    /// Marks the main queue.
+    ///
+    /// The main thread would be no sign: off Apple's platforms, other threads serve that queue too.
+    private nonisolated static let mainQueue = DispatchSpecificKey<Bool>()
+
+    /// Runs a function on the main actor: at once on the main queue, else in a later turn of it.
+    ///
+    /// CallKit does not say on which queue it calls its completion handlers.
+    nonisolated static func onMain(_ work: @escaping @MainActor @Sendable () -> Void) {
+        if DispatchQueue.getSpecific(key: mainQueue) == true {
+            MainActor.assumeIsolated(work)
+        } else {
+            DispatchQueue.main.async { MainActor.assumeIsolated(work) }
+        }
+    }
+
+    /// Why the system does not show a call; `nil` = it shows it.
+    nonisolated static func silence(_ error: (any Error)?) -> Silence? {
+        guard let error else { return nil }
+        guard let error = error as? CXErrorCodeIncomingCallError else { return .system }
+        switch error.code {
+        // It is shown: the push came again, or the call came by the connection before.
+        case .callUUIDAlreadyExists: return nil
+        case .filteredByDoNotDisturb: return .focus
+        case .filteredByBlockList: return .blockList
+        default: return .system
+        }
+    }
+
+    static func hex(_ token: Data) -> String { token.map { String(format: "%02x", $0) }.joined() }
+}
+#endif

@@ -1,0 +1,26 @@
+#if canImport(CallKit) && canImport(Intents) && !os(macOS)
+public import Intents
+public import RinglineKit
+
+#if canImport(Darwin)
+public import Foundation
+#else
+import Foundation
+#endif
+
+extension DialRequest {
+    /// Reads what Siri, the list of recent calls or a contact's card asks for; `nil` = it is no call to one of the app's
+    /// users.
+    ///
+    /// Hand in the activity of `scene(_:continue:)` or of a scene's connection options, and the request to
+    /// `Ringline.startCall(_:)`. `Info.plist` needs `INStartCallIntent` in `NSUserActivityTypes`. The source is
+    /// [INStartCallIntent](https://developer.apple.com/documentation/intents/instartcallintent). For a link on a web page,
+    /// see `init(url:)`.
+    public init?(_ activity: NSUserActivity) {
+        guard let intent = activity.interaction?.intent as? INStartCallIntent,
+            let handle = intent.contacts?.first?.personHandle?.value
+        else { return nil }
+        self.init(handle: handle, hasVideo: intent.callCapability == .videoCall)
+    }
+}
+#endif

@@ -128,6 +128,13 @@ let testing: [Target] = [
         swiftSettings: house
     ),
     tests("RinglineKitTests", ["KitFakes", "RinglineKit", "CallClient", "CallCore"]),
+    // The kit as a program, for end-to-end tests.
+    .executableTarget(
+        name: "ringline-kit-device",
+        dependencies: ["RinglineKit", "CallClient", "CallCore", "LibWebSockets"],
+        path: "Tests/KitDevice",
+        swiftSettings: house
+    ),
 ]
 
 /// The operations for which instructions and allocations are counted.

@@ -1,0 +1,175 @@
+"""The Swift kit for apps, with real sockets and requests: `ringline-kit-device` (Tests/KitDevice), against the real server.
+
+Its media engine plays nothing, but its descriptions have the form of a browser's.
+"""
+
+import json
+import os
+import pathlib
+import queue
+import subprocess
+import threading
+import time
+
+import pytest
+import samples
+from ringline_server import ROOT, clean_environment
+from test_devices import devices
+from test_push import pushed
+from waiting import eventually
+
+PROGRAM = pathlib.Path(os.environ.get("RINGLINE_KIT_DEVICE") or ROOT / ".build/release/ringline-kit-device")
+
+
+class KitDevice:
+    """One run of the program; collects the lines that it prints."""
+
+    def __init__(self, url: str, token: str, user: str, device: str, *options: str):
+        self.process = subprocess.Popen(
+            [str(PROGRAM), url, user, device, *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=clean_environment(RINGLINE_TOKEN=token),
+        )
+        self.lines: queue.Queue[str] = queue.Queue()
+        self.said: list[str] = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.put(line.rstrip("\n"))
+
+    def does(self, command: str):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+
+    def says(self, words: str, seconds=10) -> str:
+        """Waits for a line that begins with these words, and returns it."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                line = self.lines.get(timeout=max(0.01, deadline - time.monotonic()))
+            except queue.Empty:
+                raise AssertionError(f"no line that begins with {words!r} in {self.said}") from None
+            self.said.append(line)
+            if line.startswith(words):
+                return line
+
+    def close(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def kit():
+    devices = []
+
+    def start(world, user: str, *options: str) -> KitDevice:
+        devices.append(KitDevice(world.server.url, world.token(user), user, f"kit-{user}", *options))
+        return devices[-1]
+
+    yield start
+    for device in devices:
+        device.close()
+
+
+def both(kit, world) -> tuple[KitDevice, KitDevice]:
+    """Returns the devices of users 11 and 10, both with a connection."""
+    taro, hanako = kit(world, "11"), kit(world, "10")
+    taro.says("connected")
+    hanako.says("connected")
+    return taro, hanako
+
+
+@pytest.mark.parametrize("who_ends", ["caller", "callee"])
+def test_two_kits_make_a_call_and_either_ends_it(kit, world, who_ends):
+    taro, hanako = both(kit, world)
+    taro.does("call 10 video")
+    hanako.says("ringing 11")
+    taro.says("peer-ringing")
+    hanako.does("answer")
+    for device, description in ((taro, "set-answer"), (hanako, "set-offer")):
+        device.says(description)
+        device.says("candidate")
+        device.says("active")
+    taro.does('info {"a":1}')
+    assert json.loads(hanako.says("info").removeprefix("info ")) == {"a": 1}
+    hanako.does("hold")
+    taro.says("held")
+    one, other = (taro, hanako) if who_ends == "caller" else (hanako, taro)
+    one.does("end")
+    for device in (one, other):
+        assert device.says("ended").endswith("hangup")
+
+
+def test_a_kit_restarts_ice_on_a_new_connection_when_its_network_changes(kit, world):
+    taro, hanako = both(kit, world)
+    taro.does("call 10")
+    hanako.says("ringing 11")
+    hanako.does("answer")
+    taro.says("active")
+    hanako.says("active")
+    taro.does("path")
+    taro.says("disconnected")
+    taro.says("connected")
+    hanako.says("set-offer")
+    taro.says("set-answer")
+    taro.does("end")
+    hanako.says("ended")
+
+
+def test_a_pushed_kit_answers_before_it_has_a_connection(kit, push_world):
+    world, fake = push_world
+    hanako = kit(world, "10", "background")
+    hanako.does(f"token {1:064x}")
+    rest = world.rest("10")
+    eventually(lambda: devices(rest), 10, lambda: "the kit has not registered")
+    caller = world.connect("11", "taro")
+    caller.send(type="offer", id="o-1", callId="c-1", to="10", sdp=samples.OFFER)
+    payload = pushed(fake, f"{1:064x}")["payload"]
+    hanako.does("push " + json.dumps(payload))
+    hanako.does("answer")
+    answer = caller.expect(type="answer", callId="c-1")
+    assert answer["sdp"].startswith("v=0") and "a=setup:active" in answer["sdp"]
+    caller.expect(type="ice", callId="c-1")
+    caller.send(type="ice", id="i-1", callId="c-1", epoch=answer["epoch"], candidate=samples.CANDIDATES[0])
+    hanako.says("active")
+    caller.send(type="end", id="e-1", callId="c-1", epoch=answer["epoch"])
+    hanako.says("ended")
+    # In the background, a connection is for calls only.
+    hanako.says("disconnected")
+
+
+def test_a_kit_comes_back_to_a_server_that_was_killed_and_the_call_goes_on(kit, world):
+    taro, hanako = both(kit, world)
+    taro.does("call 10")
+    hanako.says("ringing 11")
+    hanako.does("answer")
+    taro.says("active")
+    hanako.says("active")
+    address = world.server.url.rsplit("/", 1)[-1]
+    world.server.kill()
+    taro.says("disconnected")
+    world.server.options = [*world.server.options, "--listen", address]
+    world.server.start()
+    taro.says("connected", seconds=30)
+    hanako.says("connected", seconds=30)
+    taro.does("end")
+    assert hanako.says("ended").endswith("hangup")
+
+
+def test_a_kit_that_logs_out_is_forgotten_by_the_server(kit, world):
+    hanako = kit(world, "10")
+    hanako.says("connected")
+    hanako.does(f"token {2:064x}")
+    rest = world.rest("10")
+    eventually(lambda: devices(rest), 10, lambda: "the kit has not registered")
+    hanako.does("logout")
+    hanako.says("logged-out")
+    assert devices(rest) == []

@@ -28,13 +28,7 @@ public enum TimelineView {
         json.beginArray()
         for entry in events where isShown(entry.event, of: record, to: principal) {
             json.beginObject()
-            json.name("event")
-            json.plain(entry.event.name)
-            json.name("at")
-            json.value(entry.at.milliseconds)
-            json.name("offset")
-            json.value((entry.at - record.startedAt).milliseconds)
-            json.details(of: entry.event)
+            json.members(of: entry, begunAt: record.startedAt)
             json.endObject()
         }
         json.endArray()
@@ -49,6 +43,13 @@ public enum TimelineView {
         return json.bytes
     }
 
+    /// Returns the frame that reports an event of a call to a service that watches the call.
+    public static func frame(_ entry: TimelineRecord, of call: WatchedCall) -> [UInt8] {
+        ServerFrame.timeline(of: call.id, epoch: call.epoch, caller: call.caller, callee: call.callee) { json in
+            json.members(of: entry, begunAt: call.startedAt)
+        }
+    }
+
     private static func isShown(_ event: TimelineEvent, of call: CallRecord, to principal: Principal) -> Bool {
         guard !principal.isService else { return true }
         return switch event.audience {
@@ -60,6 +61,17 @@ public enum TimelineView {
 }
 
 extension JSONWriter {
+    /// Writes an event of a call that began at a moment as members.
+    fileprivate mutating func members(of entry: TimelineRecord, begunAt start: Moment) {
+        name("event")
+        plain(entry.event.name)
+        name("at")
+        value(entry.at.milliseconds)
+        name("offset")
+        value((entry.at - start).milliseconds)
+        details(of: entry.event)
+    }
+
     /// Writes the details of an event as members.
     fileprivate mutating func details(of event: TimelineEvent) {
         if case .other(_, let details) = event { rawMembers(Array(details.utf8)[...]) }

@@ -153,6 +153,8 @@ struct MetricsPage {
         gauge("ringline_sessions", "Open connections of devices.", metrics.connections)
         let backlogged = "Connections that read too slowly; their senders wait."
         gauge("ringline_sessions_backlogged", backlogged, metrics.backlogged)
+        gauge("ringline_watches", "Connections of services that watch calls.", metrics.timelineWatchers)
+        counter("ringline_watch_events_total", "Timeline events sent to services that watch.", metrics.timelineFrames)
         counter("ringline_sessions_opened_total", "Connections of devices opened.", metrics.connectionsOpened)
         counters(
             "ringline_session_closes_total",

@@ -30,6 +30,9 @@ enum SwitchboardLimits {
     /// The number of pairs that exchanged a text and are remembered.
     static let textedPairs = 16_384
 
+    /// The number of events that may happen before the store has read the beginning of a watched call's timeline.
+    static let heldEvents = 1_024
+
     // MARK: Shutting down
 
     /// The number of connections that the next server is expected to accept in a second: as many as one core manages

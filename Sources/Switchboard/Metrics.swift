@@ -7,6 +7,10 @@ public struct Metrics: Sendable {
     public var connections = 0
     /// Connections that do not keep up, so that signals and texts to them may be refused.
     public var backlogged = 0
+    /// Connections of services that watch the timelines of calls.
+    public var timelineWatchers = 0
+    /// Timeline events sent to such connections.
+    public var timelineFrames: UInt64 = 0
     /// Connections ever opened.
     public var connectionsOpened: UInt64 = 0
     /// Connections closed by the server, by close code.
@@ -77,6 +81,8 @@ public struct Metrics: Sendable {
             case ringsPerPair = "rings_per_pair"
             /// Rings of one callee by all callers.
             case ringsPerCallee = "rings_per_callee"
+            /// Events that happen before the earlier events of a watched call are read.
+            case watch
             /// Callers that ring one callee at the same time; a further caller is told that the callee is busy.
             case tooManyCallers = "crowded"
         }

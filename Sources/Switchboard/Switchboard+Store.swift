@@ -57,6 +57,11 @@ extension Switchboard {
             } else {
                 replyTimeline(record, events, by: principal, as: id)
             }
+        case (.watch(let pending), .timeline(let record?, let events)) where calls.resting[record.number] != nil:
+            park(.watch(pending, record, events), until: [record.number])
+        case (.watch(let pending), .timeline(let record, let events)):
+            replayTimeline(record, events, for: pending)
+        case (.watch(let pending), _): watchFailed(pending)
         case (.peers(let user), .peers(let peers)): peersLoaded(peers, of: user)
         case (.peers(let user), _): peersLoaded(nil, of: user)
         case (.load(let number), .log(let stored)): loaded(number, stored)

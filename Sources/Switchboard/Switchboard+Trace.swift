@@ -235,7 +235,7 @@ extension ParkedWork.Work {
         switch self {
         case .signal(let message, _, _): message.callID
         case .request(_, _, let request): request.callID
-        case .timeline(_, _, let record, _): record.id
+        case .timeline(_, _, let record, _), .watch(_, let record, _): record.id
         case .sync, .endNotices, .expiry: nil
         }
     }

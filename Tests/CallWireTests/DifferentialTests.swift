@@ -55,6 +55,7 @@ struct DifferentialTests {
             case .message(let text):
                 return id + text.to.text + text.body + String(decoding: text.relayed, as: UTF8.self)
             case .presence(let user): return id + "presence" + user.text
+            case .watch(let callID, let user): return id + "watch" + (callID?.text ?? "") + (user?.text ?? "")
             }
         } catch { return "\(error.id?.text ?? "-")|" + describe(error.error) }
     }

@@ -161,11 +161,14 @@ def test_the_schemas_reject_wrong_frames():
 def test_the_document_has_every_frame_of_the_sources_and_no_other():
     wire = ROOT / "Sources/CallWire"
     message = (wire / "Messages/ClientMessage.swift").read_text()
-    kinds = set(re.search(r"enum MessageType\b.*?\n    case ([\w, ]+)\n", message, re.DOTALL)[1].split(", "))
+    cases = re.search(r"enum MessageType\b.*?\n((?:    case [\w, ]+\n)+)", message, re.DOTALL)[1]
+    kinds = {name for line in cases.splitlines() for name in line.removeprefix("    case ").split(", ")}
     signal = (ROOT / "Sources/CallCore/Signals/Signal.swift").read_text()
     kinds_of_signals = set(re.findall(r"^    case (\w+)$", signal[signal.index("enum SignalKind") :], re.MULTILINE))
     assert kinds_of_signals == SIGNALS
-    own = set(re.findall(r'json\.type\("(\w+)"\)', (wire / "Encoding/ServerFrame.swift").read_text()))
+    frames = (wire / "Encoding/ServerFrame.swift").read_text()
+    own = set(re.findall(r'json\.type\("(\w+)"\)|"type":"(\w+)"', frames))
+    own = {name for names in own for name in names if name}
     for side, known in (("client", kinds), ("server", own | SIGNALS)):
         assert {message["name"] for key, message in MESSAGES.items() if key.startswith(side)} == known
 
@@ -247,6 +250,11 @@ def together(stage: Stage) -> Connection:
     return stage.taro
 
 
+def watching(stage: Stage) -> Connection:
+    stage.ring()
+    return stage.connect("support", "console", scope="server")
+
+
 # For each example of a client frame, the function that prepares a valid situation and returns the sender.
 PLACES = {
     "clientOffer": {
@@ -270,6 +278,7 @@ PLACES = {
     "clientSync": {"seq": called, "epoch": talking, "fence": alone},
     "clientMessage": {"text": alone},
     "clientPresence": {"watch": talking},
+    "clientWatch": {"call": watching, "user": watching, "all": watching},
 }
 
 
@@ -300,6 +309,11 @@ def replay(stage: Stage, key: str, name: str, payload: dict):
         assert [each for each in sender.heard if each.get("callId") == "c-1"]
     if key in ("clientJoin", "clientLeave"):
         assert other.expect(type="peer")["present"] == (key == "clientJoin")
+    if key == "clientWatch":
+        if name == "call":
+            assert sender.expect(type="timeline", callId="c-1")["event"] == "offer", "the call is replayed"
+        stage.hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+        assert sender.expect(type="timeline", event="signal.answer")["device"] == "iphone-h"
     if key == "clientPresence":
         assert sender.expect(type="presence")["online"]
 

@@ -148,6 +148,29 @@ public enum ServerFrame {
         }
     }
 
+    /// Returns the frame that reports an event of a call's timeline to a service that watches the call; `event` writes
+    /// the members of the event.
+    public static func timeline(
+        of callID: CallID,
+        epoch: UInt32,
+        caller: UserID,
+        callee: UserID,
+        event: (inout JSONWriter) -> Void
+    ) -> [UInt8] {
+        frame { json in
+            json.type("timeline")
+            json.name("callId")
+            json.plain(callID.text)
+            json.name("epoch")
+            json.value(epoch)
+            json.name("caller")
+            json.plain(caller.text)
+            json.name("callee")
+            json.plain(callee.text)
+            event(&json)
+        }
+    }
+
     /// Returns the notice that the server shuts down and will close the connection.
     ///
     /// `reconnectAfterMs` is the time after which to reconnect, in milliseconds.

@@ -26,6 +26,8 @@ public struct ClientMessage: ~Copyable, Sendable {
         case message(TextMessage)
         /// Report whether a user is online: now, and at each change.
         case presence(UserID)
+        /// Report the timeline events of calls: of those under a callId, of those of a user, or of all.
+        case watch(callID: CallID?, user: UserID?)
     }
 
     /// A position in a call's log.
@@ -109,6 +111,7 @@ public struct ClientMessage: ~Copyable, Sendable {
         case .presence:
             guard let user = try object.user(.userId) else { throw .invalid(.userId, "missing") }
             return .presence(user)
+        case .watch: return .watch(callID: try object.callID(), user: try object.user(.userId))
         case .offer, .ringing, .answer, .ice, .connected, .update, .dtmf, .info, .end:
             preconditionFailure("a signal was handled above")
         }
@@ -117,7 +120,8 @@ public struct ClientMessage: ~Copyable, Sendable {
 
 /// The values of `type` in a client's frame.
 private enum MessageType: UInt8, CaseIterable {
-    case offer, ringing, answer, ice, connected, update, dtmf, info, end, join, leave, auth, sync, message, presence
+    case offer, ringing, answer, ice, connected, update, dtmf, info, end
+    case join, leave, auth, sync, message, presence, watch
 
     /// The texts; the number of a text is the raw value.
     static let names = MemberNames(allCases.map { "\($0)" })
@@ -133,7 +137,7 @@ private enum MessageType: UInt8, CaseIterable {
         case .dtmf: .dtmf
         case .info: .info
         case .end: .end
-        case .join, .leave, .auth, .sync, .message, .presence: nil
+        case .join, .leave, .auth, .sync, .message, .presence, .watch: nil
         }
     }
 }

@@ -107,6 +107,9 @@ extension Switchboard {
     mutating func store(_ frame: [UInt8], of entry: consuming LogEntry, in call: Call, isLast: Bool) {
         call.frames.append(frame)
         countStoredEntries(of: call, newest: entry, frame.count, isLast: isLast)
+        if !connections.timelineWatchers.isEmpty, let signal = TimelineRecord(copy entry) {
+            report(signal, of: call, from: .log)
+        }
         commits.append(.entry(call.number, EntryRecord(entry, object: frame[Frame.headroom...])))
     }
 

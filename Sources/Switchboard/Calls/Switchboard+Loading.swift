@@ -45,6 +45,7 @@ extension Switchboard {
                 tell(Self.storeUnavailableError, id: id, to: connection)
                 endPendingFrame(connection)
             case .request(let id, _, _), .timeline(let id, _, _, _): turn.out.append(.reply(id, Self.storeUnavailable))
+            case .watch(let pending, _, _): watchFailed(pending)
             case .endNotices(let id):
                 if let connection = connections[id] { sendEndNotices(to: connection, loads: false) }
             case .expiry(let number): schedule(.call(number), at: turn.now + SwitchboardLimits.sweepEvery)
@@ -65,6 +66,7 @@ extension Switchboard {
         case .request(let id, let principal, let request): requested(request, by: principal, as: id)
         case .timeline(let id, let principal, let record, let events):
             replyTimeline(record, events, by: principal, as: id)
+        case .watch(let pending, let record, let events): replayTimeline(record, events, for: pending)
         case .endNotices(let connection):
             guard let connection = connections[connection] else { return }
             sendEndNotices(to: connection, loads: !connection.hasUnreadEnds)

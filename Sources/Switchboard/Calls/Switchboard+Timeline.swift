@@ -32,7 +32,9 @@ extension Switchboard {
     @inline(__always)
     private mutating func write(_ event: TimelineEvent, to call: Call, isCounted: Bool = false) {
         if !isCounted { call.timeline.countWritten() }
-        commits.append(.event(call.number, TimelineRecord(at: turn.now, event: event)))
+        let record = TimelineRecord(at: turn.now, event: event)
+        commits.append(.event(call.number, record))
+        if !connections.timelineWatchers.isEmpty { report(record, of: call, from: .timeline) }
         countStoredEvent(event.byteCount, of: call)
     }
 
@@ -47,7 +49,18 @@ extension Switchboard {
     mutating func keepSignals(of call: Call) {
         let signals = call.session.log.compactMap { TimelineRecord($0) }
         let room = max(0, SwitchboardLimits.timelineEvents - 1 - call.timeline.count)
-        for event in signals.prefix(room) { commits.append(.event(call.number, event)) }
+        for event in signals.prefix(room) {
+            commits.append(.event(call.number, event))
+            if !connections.timelineWatchers.isEmpty { report(event, of: call, from: .forgottenLog) }
+        }
         tellOmitted(of: call, signals.count - min(room, signals.count))
+    }
+
+    /// Adds the signals from the log of a call that can still be fetched; an older call's timeline already contains its
+    /// signals.
+    func withSignals(_ events: [TimelineRecord], of record: CallRecord) -> [TimelineRecord] {
+        guard let call = calls[record.number] else { return events }
+        let all = call.session.log.compactMap { TimelineRecord($0) } + events
+        return all.indices.sorted { (all[$0].at, $0) < (all[$1].at, $1) }.map { all[$0] }
     }
 }

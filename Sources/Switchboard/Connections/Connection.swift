@@ -48,6 +48,10 @@ final class Connection {
     var replays = Deque<Replay>()
     /// The users whose presence the connection watches.
     var watched: Set<UserID> = []
+    /// The calls whose timeline events the connection is sent; `nil` = none.
+    var watch: TimelineWatch?
+    /// The number of watches that the client has begun.
+    var watchesBegun: UInt64 = 0
     /// Whether the client is one without a cursor: it does not remember its place in a log, and so must not be sent any
     /// entry twice.
     let isStateless: Bool

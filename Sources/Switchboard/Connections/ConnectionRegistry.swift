@@ -9,6 +9,8 @@ struct ConnectionRegistry {
     private var rooms: [RoomKey: [Connection]] = [:]
     /// The connections that watch a user's presence.
     private var watchers: [UserID: [Connection]] = [:]
+    /// The connections of services that watch the timelines of calls, oldest watch first.
+    private(set) var timelineWatchers: [Connection] = []
     /// The number of connections when the server began to shut down; `nil` before.
     private var drainedCount: Int?
 
@@ -93,6 +95,19 @@ struct ConnectionRegistry {
     mutating func watchNobody(_ connection: Connection) {
         for user in connection.watched { watchers.remove(connection, from: user) }
         connection.watched = []
+    }
+
+    /// Begins to send a connection the timeline events of calls.
+    mutating func begin(_ watch: TimelineWatch, by connection: Connection) {
+        connection.watch = watch
+        timelineWatchers.append(connection)
+    }
+
+    /// Ends what ``begin(_:by:)`` began.
+    mutating func endWatch(by connection: Connection) {
+        guard connection.watch != nil else { return }
+        connection.watch = nil
+        timelineWatchers.removeAll { $0 === connection }
     }
 }
 

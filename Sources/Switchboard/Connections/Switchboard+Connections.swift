@@ -244,6 +244,7 @@ extension Switchboard {
         if !connections.isOnline(connection.user) { contacts.forget(connection.user) }
         leaveAllRooms(connection)
         connections.watchNobody(connection)
+        endWatch(of: connection)
         clearBacklogged(connection)
         for call in calls.live(of: connection.user) {
             guard let side = call.side(of: connection.user) else { continue }

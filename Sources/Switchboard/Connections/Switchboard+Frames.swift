@@ -42,6 +42,7 @@ extension Switchboard {
         case .sync(let cursors): sync(cursors, connection, id: id)
         case .message(let text): relay(text, from: connection, id: id)
         case .presence(let user): watch(user, connection, id: id)
+        case .watch(let callID, let user): watchTimelines(of: callID, user, connection, id: id)
         }
     }
 
@@ -147,6 +148,7 @@ extension Switchboard {
             connection.hasRenewedToken = true
             adoptFingerprint(of: principal, connection)
             leaveLostGroups(connection)
+            if !principal.isService { endWatch(of: connection) }
             scheduleCheckUp(of: connection)
             if let name { turn.out.append(.send(id, ServerFrame.ack(id: name))) }
         case .success:

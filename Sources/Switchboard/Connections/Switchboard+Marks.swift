@@ -15,6 +15,7 @@ extension Switchboard {
         guard policy.marksLogs else { return }
         let isBound =
             !connection.rooms.isEmpty || !connection.watched.isEmpty || connection.hasRenewedToken
+            || connection.watch != nil
             || connection.pendingFrames > 0 || connection.replays.contains { $0.call == nil }
         guard isBound != connection.isBound else { return }
         connection.isBound = isBound

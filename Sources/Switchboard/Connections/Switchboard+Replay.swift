@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallTrace
 import CallWire
 import DequeModule
 
@@ -11,8 +12,10 @@ enum Replay {
     case log(CallNumber, Side, from: Int, isOpening: Bool)
     /// A frame that follows the requested logs: the ack of a `sync`.
     case frame([UInt8])
+    /// The rest of a watched call's timeline, from this index on.
+    case timeline(WatchedCall, [TimelineRecord], from: Int)
 
-    /// The call whose log is replayed; `nil` for a frame.
+    /// The call whose log is replayed; `nil` for frames and timelines.
     var call: CallNumber? { if case .log(let number, _, _, _) = self { number } else { nil } }
 }
 
@@ -147,6 +150,14 @@ extension Switchboard {
                 connection.replays.removeFirst()
                 send(frame, to: connection)
                 if connection.isBound { updateBond(of: connection) }
+            case .timeline(let call, let events, let place):
+                guard place < events.count else {
+                    connection.replays.removeFirst()
+                    continue
+                }
+                connection.replays[0] = .timeline(call, events, from: place + 1)
+                metrics.timelineFrames += 1
+                send(TimelineView.frame(events[place], of: call), to: connection)
             case .log(let number, let side, let place, let isOpening):
                 guard let call = calls[number] else {
                     connection.replays.removeFirst()

@@ -9,6 +9,8 @@ enum PendingQuery {
     case call(RequestID, Principal)
     case timeline(RequestID, Principal)
     case peers(UserID)
+    /// Replay the timeline of a call to a connection that watches it.
+    case watch(PendingWatch)
     /// Load a call at rest.
     case load(CallNumber)
 }
@@ -20,6 +22,7 @@ struct ParkedWork {
         case sync([CallID: ClientMessage.Cursor], id: SignalID?, ConnectionID)
         case request(RequestID, Principal, Switchboard.Request)
         case timeline(RequestID, Principal, CallRecord, [TimelineRecord])
+        case watch(PendingWatch, CallRecord, [TimelineRecord])
         /// Notify a device that has connected of the calls that ended while it was away.
         case endNotices(ConnectionID)
         /// Remove a call that can no longer be fetched.
@@ -102,7 +105,7 @@ struct PendingQueries {
                 fits(message, connection.user)
             case .request(_, let principal, .signal(let message)) where message.signal.kind == .offer:
                 fits(message, message.from ?? principal.user)
-            case .signal, .sync, .request, .timeline, .endNotices, .expiry: false
+            case .signal, .sync, .request, .timeline, .watch, .endNotices, .expiry: false
             }
         }?.awaited
     }

@@ -220,12 +220,4 @@ extension Switchboard {
         )
         turn.out.append(.reply(id, Reply(body: body)))
     }
-
-    /// Adds the signals from the log of a call that can still be fetched; an older call's timeline already contains its
-    /// signals.
-    private func withSignals(_ events: [TimelineRecord], of record: CallRecord) -> [TimelineRecord] {
-        guard let call = calls[record.number] else { return events }
-        let all = call.session.log.compactMap { TimelineRecord($0) } + events
-        return all.indices.sorted { (all[$0].at, $0) < (all[$1].at, $1) }.map { all[$0] }
-    }
 }

@@ -43,6 +43,10 @@ public struct GatewayConfiguration: Sendable {
     public var droppedAuditLines: @Sendable () -> UInt64 = { 0 }
     /// Returns the number of refused tokens, by cause.
     public var refusedTokens: @Sendable () -> [(cause: String, count: UInt64)] = { [] }
+    /// Returns the response to a request for a page; `nil` = the request is for the API.
+    ///
+    /// Only `ringline demo` has pages. The function runs on the thread of every loop.
+    public var page: (@Sendable (RequestHead) -> HTTPResponse?)?
     /// The version that `/healthz` reports.
     public var version = "dev"
 

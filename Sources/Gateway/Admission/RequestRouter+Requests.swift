@@ -29,6 +29,7 @@ extension RequestRouter {
             return .response(response(to: error, for: nil))
         }
         if head.method == "OPTIONS" { return .response(preflight(head)) }
+        if let page, let response = page(head) { return .response(response) }
         if Gateway.socketIOPaths.contains(head.path) {
             do throws(EngineRefusal) {
                 let handshake = try handshake(head, transport: "polling")

@@ -25,6 +25,8 @@ struct RequestRouter: Sendable {
     let clock: ServerClock
     let log: ServerLog
     private let audit: @Sendable (AuditEvent) -> Void
+    /// Returns the response to a request for a page; see ``GatewayConfiguration/page``.
+    let page: (@Sendable (RequestHead) -> HTTPResponse?)?
     /// How long a callee is rung if an offer over HTTP contains no ring time.
     let ringTimeout: Moment.Duration
 
@@ -36,6 +38,7 @@ struct RequestRouter: Sendable {
         clock = configuration.clock
         ringTimeout = configuration.policy.ringTimeout
         audit = configuration.audit
+        page = configuration.page
     }
 
     /// The result of those checks of an upgrade for which no Socket.IO session is needed.

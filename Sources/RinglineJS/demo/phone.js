@@ -1,0 +1,329 @@
+// One phone: its app with the kit, its screen, and what can go wrong with it.
+import { Ringline } from "/ringline.js";
+import { Ear, drawnMedia, realMedia } from "./media.js";
+import * as server from "./server.js";
+
+const WORDS = {
+  calling: "Calling…",
+  ringing: "Incoming call",
+  connecting: "Connecting…",
+  connected: "Talking",
+};
+const DEAD_TOKEN = "dead".repeat(16);
+const BUNDLE = "com.example.demo";
+
+/** The network of an app: while it is down, sockets close and requests fail. */
+class Network {
+  isUp;
+  #sockets = new Set();
+
+  constructor(isUp) {
+    this.isUp = isUp;
+  }
+
+  WebSocket = this.#socketClass();
+  fetch = (...args) => (this.isUp ? fetch(...args) : Promise.reject(new TypeError("no network")));
+
+  cut() {
+    this.isUp = false;
+    for (const socket of this.#sockets) socket.close();
+    this.#sockets.clear();
+  }
+
+  /** Sends a frame on the open connection, beside the kit. */
+  send(frame) {
+    for (const socket of this.#sockets) if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame));
+  }
+
+  #socketClass() {
+    const network = this;
+    return function Socket(...args) {
+      if (!network.isUp) return new NoSocket();
+      const socket = new WebSocket(...args);
+      network.#sockets.add(socket);
+      socket.addEventListener("close", () => network.#sockets.delete(socket));
+      return socket;
+    };
+  }
+}
+
+/** The socket of a phone without a network: it never opens. */
+class NoSocket {
+  onclose = null;
+
+  constructor() {
+    setTimeout(() => this.onclose?.({ code: 1006 }), 100);
+  }
+
+  send() {}
+  close() {}
+}
+
+/** One phone of a user. `user` has `id`, `name`, `device`, `pushToken`, `colour` and `hertz`. */
+export class Phone {
+  /** The call on the screen; `null` before the first one. */
+  call = null;
+  /** @type {Ringline | null} `null` = the app was killed. */
+  ringline = null;
+  #user;
+  #peer;
+  #options;
+  #root;
+  #network = new Network(true);
+  #isOnline = true;
+  #starting = null;
+  #ear = null;
+  #connectedAt = null;
+  #waitingPushes = [];
+  #isRefusing = false;
+  #peerRings = false;
+
+  constructor(root, user, peer, options) {
+    this.#root = root;
+    this.#user = user;
+    this.#peer = peer;
+    this.#options = options;
+    root.append(document.getElementById("phone").content.cloneNode(true));
+    root.setAttribute("aria-label", `${user.name}'s phone`);
+    this.#part(".name").textContent = user.name;
+    for (const button of root.querySelectorAll("[data-key]")) button.onclick = () => this.press(button.dataset.key);
+    for (const button of root.querySelectorAll("[data-fault]")) button.onclick = () => this.fail(button.dataset.fault);
+    setInterval(() => this.#tick(), 250);
+  }
+
+  /** Starts the app. `payload`: the push that has woken it. */
+  async boot(payload) {
+    this.#starting ??= this.#start().finally(() => (this.#starting = null));
+    await this.#starting;
+    if (payload !== undefined) this.ringline?.pushed(payload);
+    await this.#register();
+    this.show();
+  }
+
+  async #start() {
+    const network = (this.#network = new Network(this.#isOnline));
+    const { id: user, device } = this.#user;
+    const ringline = await Ringline.create({
+      url: location.origin,
+      user,
+      device,
+      token: () => server.token(user),
+      media: (wish) => (this.#options.usesReal() ? realMedia(wish) : drawnMedia(wish, this.#user)),
+      rtcConfiguration: this.#options.rtcConfiguration,
+      WebSocket: network.WebSocket,
+      fetch: network.fetch,
+    });
+    this.ringline = ringline;
+    ringline.addEventListener("incoming", ({ call }) => this.#follow(call));
+    ringline.addEventListener("connection", () => this.show());
+    ringline.addEventListener("error", (event) => {
+      event.preventDefault();
+      this.banner(String(event.error.message ?? event.error));
+    });
+  }
+
+  /** Calls the other user; for both phones in one turn, that is glare. */
+  dial() {
+    if (this.ringline !== null) this.#follow(this.ringline.call(this.#peer.id, { video: this.#options.wantsVideo() }));
+  }
+
+  /** The main button of the phone: Call or Answer. */
+  pressMain() {
+    this.press(this.call?.state === "ringing" ? "answer" : "call");
+  }
+
+  press(key) {
+    const { call } = this;
+    if (this.ringline === null) return;
+    if (key === "call") return this.#isInCall ? undefined : this.dial();
+    if (!this.#isInCall) return;
+    if (key === "answer" && call.state === "ringing") call.answer();
+    if (key === "end") call.end();
+    if (key === "hold") call.hold(!call.isHeld);
+    if (key === "mute") call.mute({ audio: !call.isMuted.audio });
+    this.show();
+  }
+
+  async fail(fault) {
+    if (fault === "kill") return this.ringline === null ? this.boot() : this.#kill();
+    if (fault === "network") return this.#setNetwork(!this.#isOnline);
+    if (fault === "focus") await this.#setFocus(!this.#isPressed("focus"));
+    if (fault === "refuse") {
+      this.#isRefusing = !this.#isRefusing;
+      await this.#register();
+    }
+    if (fault === "expire") {
+      this.#network.send({ type: "auth", token: await server.token(this.#user.id, 2) });
+      this.banner("The token ends in 2 s");
+    }
+    this.show();
+  }
+
+  /** Fetches the pushes to this phone; returns whether one of them has woken the app. */
+  async fetchPushes() {
+    const arrived = await server.pushes(this.#user.pushToken);
+    // A phone without a network gets its pushes later, if they are not too old by then.
+    this.#waitingPushes.push(...arrived);
+    return this.#isOnline && this.#receivePushes();
+  }
+
+  #receivePushes() {
+    let hasWoken = false;
+    for (const { kind, payload } of this.#waitingPushes.splice(0)) {
+      if (kind !== "voip") {
+        this.banner(payload.aps?.alert?.body ?? payload.aps?.alert ?? "Notification");
+      } else if (payload.ringUntil === undefined || payload.ringUntil > Date.now()) {
+        hasWoken ||= this.ringline === null;
+        this.banner("Woken by a push");
+        if (this.ringline === null) this.boot(payload);
+        else this.ringline.pushed(payload);
+      }
+    }
+    return hasWoken;
+  }
+
+  #kill() {
+    const { ringline } = this;
+    this.ringline = null;
+    this.call = null;
+    // Without a network, nothing of what the app says at its end leaves the phone.
+    this.#network.cut();
+    ringline.close();
+    this.#showMedia();
+    this.show();
+  }
+
+  #setNetwork(isUp) {
+    this.#isOnline = isUp;
+    if (isUp) {
+      this.#network.isUp = this.ringline !== null;
+      this.ringline?.networkChanged();
+      this.#receivePushes();
+    } else {
+      this.#network.cut();
+    }
+    this.show();
+  }
+
+  async #setFocus(isOn) {
+    const until = isOn ? Date.now() + 3_600_000 : null;
+    await server.put("/api/me/dnd", await server.token(this.#user.id), { until });
+    this.#button("focus").setAttribute("aria-pressed", isOn);
+  }
+
+  /** Registers the device for pushes. */
+  async #register() {
+    const token = this.#isRefusing ? DEAD_TOKEN : this.#user.pushToken;
+    const body = { deviceId: this.#user.device, platform: "ios", bundleId: BUNDLE, voipDeviceToken: token };
+    await server.put("/api/me/devices", await server.token(this.#user.id), body);
+  }
+
+  #follow(call) {
+    this.call = call;
+    this.#connectedAt = null;
+    this.#peerRings = false;
+    this.banner(null);
+    for (const name of ["connecting", "update", "peermedia"]) call.addEventListener(name, () => this.show());
+    call.addEventListener("ringing", () => {
+      this.#peerRings = true;
+      this.show();
+    });
+    call.addEventListener("connected", () => {
+      this.#connectedAt ??= Date.now();
+      this.show();
+    });
+    call.addEventListener("ended", () => this.show());
+    call.addEventListener("media", () => this.#showMedia());
+    this.show();
+  }
+
+  #showMedia() {
+    const isOver = !this.#isInCall;
+    this.#part(".remote").srcObject = isOver ? null : this.call.remoteStream;
+    this.#part(".own").srcObject = isOver ? null : this.call.localStream;
+    const hears = !isOver && (this.call.remoteStream?.getAudioTracks().length ?? 0) > 0;
+    this.#ear?.close();
+    this.#ear = hears ? new Ear(this.call.remoteStream) : null;
+  }
+
+  // The screen.
+
+  get #isInCall() {
+    return this.call !== null && this.call.state !== "ended";
+  }
+
+  /** Shows a line at the top of the screen for a while; `null` removes it. */
+  banner(text) {
+    const line = this.#part(".banner");
+    line.textContent = text ?? "";
+    line.hidden = text === null;
+    clearTimeout(line.timer);
+    if (text !== null) line.timer = setTimeout(() => (line.hidden = true), 6_000);
+  }
+
+  /** Shows the present state. */
+  show() {
+    const { call, ringline } = this;
+    const isInCall = this.#isInCall;
+    if (!isInCall && (this.#part(".remote").srcObject ?? this.#part(".own").srcObject) !== null) this.#showMedia();
+    const look = ringline === null ? "dead" : isInCall ? call.state : "idle";
+    this.#part(".screen").dataset.look = look;
+    this.#part(".state").textContent = this.#words();
+    this.#part(".net").textContent = this.#netWords();
+    this.#part(".net").dataset.state = ringline === null ? "dead" : ringline.connectionState;
+    const visible = {
+      call: ringline !== null && !isInCall,
+      answer: isInCall && call.state === "ringing",
+      end: isInCall,
+      hold: isInCall && call.state === "connected",
+      mute: isInCall && call.state === "connected",
+    };
+    for (const [key, isVisible] of Object.entries(visible)) this.#key(key).hidden = !isVisible;
+    this.#key("end").textContent = call?.state === "ringing" ? "Decline" : "End";
+    this.#key("hold").setAttribute("aria-pressed", call?.isHeld ?? false);
+    this.#key("mute").setAttribute("aria-pressed", call?.isMuted.audio ?? false);
+    this.#button("kill").textContent = ringline === null ? "Open app" : "Kill app";
+    this.#button("network").setAttribute("aria-pressed", !this.#isOnline);
+    this.#button("refuse").setAttribute("aria-pressed", this.#isRefusing);
+    this.#button("expire").disabled = ringline === null || !this.#isOnline;
+    this.#tick();
+  }
+
+  #words() {
+    const { call } = this;
+    if (this.ringline === null) return "App killed";
+    if (call === null) return "Ready";
+    if (call.state === "ended") return `Ended: ${(call.reason ?? "unknown").replaceAll("_", " ")}`;
+    if (call.state === "ringing") return `${this.#peer.name} calls`;
+    if (call.state === "calling" && this.#peerRings) return "Ringing…";
+    if (call.isHeld) return "On hold";
+    if (call.peerMedia.held) return `${this.#peer.name} holds`;
+    return WORDS[call.state];
+  }
+
+  #netWords() {
+    if (this.ringline === null) return "no process";
+    if (!this.#isOnline) return "no network";
+    return { open: "connected", connecting: "connecting", closed: "disconnected" }[this.ringline.connectionState];
+  }
+
+  #tick() {
+    const parts = [];
+    if (this.#isInCall && this.#connectedAt !== null) {
+      const seconds = Math.floor((Date.now() - this.#connectedAt) / 1000);
+      parts.push(`${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`);
+    }
+    const hertz = this.#isInCall ? (this.#ear?.hertz ?? 0) : 0;
+    if (this.#isInCall && this.#ear !== null) parts.push(hertz === 0 ? "silence" : `hears ${hertz} Hz`);
+    if (this.#isInCall && this.call.peerMedia.audio) parts.push(`${this.#peer.name} is muted`);
+    this.#part(".detail").textContent = parts.join(" · ");
+  }
+
+  #isPressed(fault) {
+    return this.#button(fault).getAttribute("aria-pressed") === "true";
+  }
+
+  #part = (selector) => this.#root.querySelector(selector);
+  #key = (name) => this.#part(`[data-key="${name}"]`);
+  #button = (name) => this.#part(`[data-fault="${name}"]`);
+}

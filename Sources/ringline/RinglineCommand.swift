@@ -47,8 +47,8 @@ struct RinglineCommand: ParsableCommand {
     }
 
     static let commands: [any ParsableCommand.Type] = [
-        ServeCommand.self, ConfigCommand.self, DoctorCommand.self, TokenCommand.self, HealthCommand.self,
-        CallsCommand.self, DevicesCommand.self, PushTestCommand.self, ExplainCommand.self,
+        ServeCommand.self, DemoCommand.self, ConfigCommand.self, DoctorCommand.self, TokenCommand.self,
+        HealthCommand.self, CallsCommand.self, DevicesCommand.self, PushTestCommand.self, ExplainCommand.self,
         RevokeCommand.self, BackupCommand.self, RestoreCommand.self, MoveCommand.self, CallCommand.self,
         AnswerCommand.self, VersionCommand.self,
     ]

@@ -37,6 +37,14 @@ final class TokenKeys: Sendable {
         }
     }
 
+    /// Uses one key that no setting names; a token is valid up to the second that it names.
+    init(secret: [UInt8]) throws(UsageError) {
+        var state = State(keysFromFiles: [.secret(secret)], published: nil, rules: TokenRules(leewaySeconds: 0))
+        do throws(TokenKeyError) { _ = try state.rebuild() } catch { throw UsageError(error.description) }
+        self.state = Monitor(state)
+        keySetFetcher = nil
+    }
+
     /// Verifies a token and returns its claims.
     func verify(_ token: String, atSeconds now: Int64) throws(TokenError) -> Claims {
         guard let verifier = state.withLock({ $0.verifier }) else { throw .unknownKey }

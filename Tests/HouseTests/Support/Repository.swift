@@ -38,8 +38,12 @@ enum Repository {
     /// Returns the text of a file.
     ///
     /// The text is empty if the file cannot be read, so that only the rule about this file fails, not the whole run.
+    ///
+    /// A picture has none: its bytes may look like words.
     static func text(of path: String) -> String {
-        guard let data = FileManager.default.contents(atPath: root.appending(path: path).path) else { return "" }
+        guard !path.hasSuffix(".png"),
+            let data = FileManager.default.contents(atPath: root.appending(path: path).path)
+        else { return "" }
         return String(decoding: data, as: UTF8.self)
     }
 

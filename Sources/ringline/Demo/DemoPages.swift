@@ -1,0 +1,122 @@
+import CallPorts
+import Identity
+import JSON
+import LibWebSockets
+import Threads
+
+/// Responds to the requests of the demo's page: its files, its tokens, and the pushes to its phones.
+struct DemoPages: Sendable {
+    /// A user of the demo.
+    struct User {
+        let id: String
+        let name: String
+    }
+
+    /// The two users.
+    static let users = [User(id: "11", name: "Taro"), User(id: "10", name: "Hanako")]
+    /// The user of the token with which the page watches the calls.
+    private static let service = "demo"
+    private static let tokenSeconds: Int64 = 12 * 3_600
+
+    private let files: [String: DemoFiles.File]
+    private let tokens: TokenIssuer
+    private let pushes: DemoPushes
+    private let hasTURN: Bool
+
+    init(_ files: DemoFiles, tokens: TokenIssuer, pushes: DemoPushes, hasTURN: Bool) {
+        self.files = files.byPath
+        self.tokens = tokens
+        self.pushes = pushes
+        self.hasTURN = hasTURN
+    }
+
+    /// Returns the response to a request of the page; `nil` for all others.
+    ///
+    /// A page of the internet whose name leads to this machine gets nothing: the name is not this machine's own.
+    func response(to head: RequestHead) -> HTTPResponse? {
+        guard head.method == "GET" || head.method == "HEAD", let host = head.host, Self.isOwn(host) else { return nil }
+        if let file = files[head.path] {
+            let policy = HTTPResponse.Header("Content-Security-Policy", Self.policy(host))
+            return response(file.contentType, file.bytes, headers: [policy])
+        }
+        switch head.path {
+        case "/demo/settings": return response("application/json", settings)
+        case "/demo/token": return token(head)
+        case "/demo/pushes": return response("application/json", pushes(for: head.parameter("token") ?? ""))
+        default: return nil
+        }
+    }
+
+    private static func isOwn(_ host: String) -> Bool {
+        guard let address = ListenAddress(host) ?? ListenAddress("\(host):80") else { return false }
+        return DemoCommand.isLoopback(address.host)
+    }
+
+    /// What the page may load, and from where; `'wasm-unsafe-eval'` lets it compile the client core.
+    private static func policy(_ host: String) -> String {
+        """
+        default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; \
+        media-src 'self' blob:; connect-src 'self' ws://\(host); base-uri 'none'; form-action 'none'; \
+        frame-ancestors 'none'
+        """
+    }
+
+    private func response(_ type: String, _ body: [UInt8], headers: [HTTPResponse.Header] = []) -> HTTPResponse {
+        let common = [
+            HTTPResponse.Header("Cache-Control", "no-store"), .init("X-Content-Type-Options", "nosniff"),
+            .init("Referrer-Policy", "no-referrer"),
+        ]
+        return HTTPResponse(status: 200, contentType: type, headers: common + headers, body: body)
+    }
+
+    private var settings: [UInt8] {
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("hasTURN")
+        json.value(hasTURN)
+        json.name("users")
+        json.beginArray()
+        for user in Self.users {
+            json.beginObject()
+            json.name("id")
+            json.value(user.id)
+            json.name("name")
+            json.value(user.name)
+            json.endObject()
+        }
+        json.endArray()
+        json.endObject()
+        return json.bytes
+    }
+
+    /// Responds with a token of a user, or with a service's if the request names none.
+    private func token(_ head: RequestHead) -> HTTPResponse? {
+        let named = head.parameter("user")
+        let user = named.flatMap { id in Self.users.first { $0.id == id } }
+        guard named == nil || user != nil else { return nil }
+        let seconds = head.parameter("seconds").flatMap { Int64($0) } ?? Self.tokenSeconds
+        let token = tokens.issue(
+            user: user?.id ?? Self.service,
+            name: user?.name,
+            service: user == nil,
+            ttlSeconds: min(max(seconds, 1), Self.tokenSeconds),
+            now: SystemClock.wall() / 1_000
+        )
+        return response("text/plain", Array(token.utf8))
+    }
+
+    private func pushes(for token: String) -> [UInt8] {
+        var json = JSONWriter()
+        json.beginArray()
+        for push in pushes.take(for: token) {
+            json.beginObject()
+            json.name("kind")
+            json.value(push.kind.rawValue)
+            json.name("payload")
+            json.raw(push.payload)
+            json.endObject()
+        }
+        json.endArray()
+        return json.bytes
+    }
+}

@@ -1,0 +1,169 @@
+"""`ringline demo` and its page in Chromium, for the tests and for the pictures of the documentation.
+
+    python Tests/EndToEndTests/demo.py    makes the pictures of the page Demo in ringline.docc again
+"""
+
+import contextlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import chromium as browsers
+from playwright.sync_api import Browser, Page
+from ringline_server import ROOT, binary, clean_environment
+
+PICTURES = ROOT / "Sources/ringline/ringline.docc"
+# A picture of the documentation is small.
+MOST_BYTES = 60_000
+
+
+class Demo:
+    """A running demo with its own address."""
+
+    def __init__(self, *options: str):
+        command = [str(binary()), "demo", "--listen", "127.0.0.1:0", "--pages", str(browsers.PACKAGE), *map(str, options)]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment()
+        )
+        line = self.process.stdout.readline()
+        found = re.fullmatch(r"demo on (http://\S+)/\n", line)
+        assert found, (line, self.process.stderr.read())
+        self.url = found[1]
+
+    def stop(self) -> str:
+        """Ends the demo; returns what it has logged."""
+        self.process.send_signal(signal.SIGTERM)
+        _, log = self.process.communicate(timeout=15)
+        assert self.process.returncode == 0, log
+        return log
+
+
+class Phones:
+    """The page with its two phones; `left` is Taro's, `right` Hanako's."""
+
+    def __init__(self, browser: Browser, url: str, **options):
+        self.errors: list[str] = []
+        size = {"width": 1280, "height": 760}
+        self.context = browser.new_context(permissions=["camera", "microphone"], **{"viewport": size, **options})
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.page.on("pageerror", lambda error: self.errors.append(f"page: {error}"))
+        self.page.on("console", lambda line: line.type in ("error", "warning") and self.errors.append(line.text))
+        self.page.goto(f"{url}/")
+        self.page.wait_for_function("() => window.demo?.isReady")
+        for side in ("left", "right"):
+            self.is_on(side, "connected")
+
+    def press(self, side: str, name: str):
+        self.page.locator(f"#{side}").get_by_role("button", name=name, exact=True).click()
+
+    def says(self, side: str, state: str):
+        """Waits until a phone's screen says this."""
+        self.waits(f"#{side} .state", state)
+
+    def is_on(self, side: str, network: str):
+        self.waits(f"#{side} .net", network)
+
+    def waits(self, selector: str, text: str):
+        script = "([selector, text]) => document.querySelector(selector)?.textContent === text"
+        try:
+            self.page.wait_for_function(script, arg=[selector, text])
+        except Exception as error:
+            shown = self.page.locator(selector).all_text_contents()
+            raise AssertionError(f"{selector} never said {text!r} but {shown}; {self.errors}; {self.rows}") from error
+
+    def shows(self, text: str):
+        """Waits until the newest ladder has a row with this text."""
+        self.page.wait_for_function(
+            "(text) => [...document.querySelectorAll('.call:first-child .row span')].some((row) => row.textContent === text)",
+            arg=text,
+        )
+
+    @property
+    def rows(self) -> list[str]:
+        """The rows of the newest ladder."""
+        return self.page.locator(".call:first-child .row span").all_text_contents()
+
+    def verdict(self) -> str:
+        verdict = self.page.locator(".call:first-child .verdict")
+        verdict.wait_for()
+        return verdict.inner_text()
+
+    def hears(self, side: str, hertz: int):
+        script = """([side, hertz]) => {
+            const found = /hears (\\d+) Hz/.exec(document.querySelector(`#${side} .detail`).textContent);
+            return found !== null && Math.abs(found[1] - hertz) < 25;
+        }"""
+        self.page.wait_for_function(script, arg=[side, hertz])
+
+    def talk(self):
+        """Lets Taro call Hanako, who answers."""
+        self.press("left", "Call")
+        self.says("right", "Taro calls")
+        self.press("right", "Answer")
+        for side in ("left", "right"):
+            self.says(side, "Talking")
+
+    def close(self):
+        with contextlib.suppress(Exception):
+            self.context.close()
+
+
+def killed_app(phones: Phones):
+    """Lets Taro call Hanako, whose app was killed and is woken by a push."""
+    phones.press("right", "Kill app")
+    phones.says("right", "App killed")
+    phones.press("left", "Call")
+    phones.says("right", "Taro calls")
+
+
+def refused_push(phones: Phones):
+    """Lets Taro call Hanako, whose app is no longer installed for Apple."""
+    phones.press("right", "Refuse push")
+    phones.press("right", "Kill app")
+    phones.press("left", "Call")
+    phones.shows("410 Unregistered")
+    phones.press("left", "End")
+
+
+def picture(phones: Phones, name: str):
+    path = PICTURES / f"{name}.png"
+    phones.page.wait_for_timeout(1_000)
+    phones.page.screenshot(path=path)
+    # Fewer colours make a smaller file.
+    subprocess.run(["pngquant", "--force", "--output", str(path), "--speed", "1", "64", str(path)], check=True)
+    size = path.stat().st_size
+    print(f"{path.relative_to(ROOT)}: {size} bytes")
+    if size > MOST_BYTES:
+        sys.exit(f"{path}: more than {MOST_BYTES} bytes")
+
+
+def main():
+    if shutil.which("pngquant") is None:
+        sys.exit("pngquant: apt-get install pngquant")
+    with browsers.chromium() as browser:
+
+        def scene(name: str, play, **options):
+            demo = Demo()
+            phones = Phones(browser, demo.url, **{"viewport": {"width": 1120, "height": 640}, **options})
+            play(phones)
+            picture(phones, name)
+            phones.close()
+            demo.stop()
+
+        scene("demo-talking", Phones.talk)
+        scene("demo-killed-app", killed_app)
+
+        def unanswered(phones):
+            refused_push(phones)
+            phones.verdict()
+
+        scene("demo-refused-push", unanswered)
+        small = {"viewport": {"width": 390, "height": 780}}
+        scene("demo-narrow", Phones.talk, **small)
+
+
+if __name__ == "__main__":
+    main()

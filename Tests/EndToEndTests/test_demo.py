@@ -1,0 +1,247 @@
+"""`ringline demo`: two phones on a page of this machine, whose calls can be watched while they happen."""
+
+import subprocess
+
+import chromium as browsers
+import httpx
+import jwt
+import pytest
+from demo import Demo, Phones, killed_app, refused_push
+from postgres_server import one_process
+from ringline_server import ROOT, binary, clean_environment
+from test_turn import coturn, secret_file  # noqa: F401 - fixtures
+
+pytestmark = one_process("the demo keeps its calls in memory")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browsers.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def make_demo():
+    demos = []
+
+    def make(*options) -> Demo:
+        demos.append(Demo(*options))
+        return demos[-1]
+
+    yield make
+    for demo in demos:
+        log = [line for line in demo.stop().splitlines() if "apns.reason=Unregistered" not in line]
+        assert not log, "only a push that is to be refused is worth a warning"
+
+
+@pytest.fixture
+def make_phones(browser, make_demo):
+    """Returns a function that opens the page of a new demo; fails if the page had an error."""
+    opened = []
+
+    def make(*options, **more) -> Phones:
+        opened.append(Phones(browser, make_demo(*options).url, **more))
+        return opened[-1]
+
+    yield make
+    problems = [problem for phones in opened for problem in phones.errors]
+    for phones in opened:
+        phones.close()
+    assert not problems
+
+
+@pytest.fixture
+def phones(make_phones):
+    return make_phones()
+
+
+def in_order(rows: list[str], *wanted: str):
+    """Checks that these rows are among the rows, in this order."""
+    rest = iter(rows)
+    assert all(any(row == each for row in rest) for each in wanted), rows
+
+
+# The page
+
+
+def test_a_call_shows_on_both_phones_and_its_ladder_grows_until_the_verdict(phones):
+    phones.press("left", "Call")
+    phones.says("right", "Taro calls")
+    phones.says("left", "Ringing…")
+    in_order(phones.rows, "offer", "offer", "ringing")
+    phones.press("right", "Answer")
+    for side, hertz in (("left", 990), ("right", 440)):
+        phones.says(side, "Talking")
+        phones.hears(side, hertz)
+    phones.shows("connected")
+    assert not phones.page.locator(".verdict").is_visible()
+    phones.press("left", "End")
+    phones.says("right", "Ended: hangup")
+    verdict = phones.verdict()
+    assert "hung up" in verdict, verdict
+    in_order(phones.rows, "offer", "answer", "connected", "end", "ended: hangup")
+
+
+def test_a_killed_app_is_woken_by_a_push_and_answers(phones):
+    killed_app(phones)
+    phones.press("right", "Answer")
+    for side in ("left", "right"):
+        phones.says(side, "Talking")
+    in_order(phones.rows, "offer", "push", "200", "wakes the app", "ringing", "answer")
+
+
+def test_a_push_that_apple_refuses_wakes_nobody(phones):
+    refused_push(phones)
+    assert "Unregistered" in phones.verdict()
+    phones.says("right", "App killed")
+
+
+def test_a_call_is_declined(phones):
+    phones.press("right", "Call")
+    phones.says("left", "Hanako calls")
+    phones.press("left", "Decline")
+    phones.says("right", "Ended: declined")
+    assert "declined" in phones.verdict()
+
+
+def test_hold_and_mute_silence_the_peer(phones):
+    phones.talk()
+    phones.press("left", "Hold")
+    phones.says("right", "Taro holds")
+    phones.says("left", "On hold")
+    phones.waits("#right .detail", phones.page.locator("#right .detail").inner_text())
+    phones.press("left", "Hold")
+    phones.hears("right", 440)
+    phones.press("right", "Mute")
+    phones.page.wait_for_function("() => document.querySelector('#left .detail').textContent.includes('Hanako is muted')")
+
+
+def test_both_users_who_call_at_once_have_one_call(phones):
+    phones.page.get_by_role("button", name="Both call at once").click()
+    for side in ("left", "right"):
+        phones.says(side, "Talking")
+    phones.press("left", "End")
+    phones.says("right", "Ended: hangup")
+
+
+def test_focus_keeps_a_phone_silent_and_the_caller_does_not_notice(phones):
+    phones.press("right", "Focus")
+    phones.page.wait_for_selector("#right [data-fault=focus][aria-pressed=true]")
+    phones.press("left", "Call")
+    phones.shows("do not disturb")
+    phones.says("left", "Calling…")
+    phones.says("right", "Ready")
+
+
+def test_a_phone_that_had_no_network_rings_when_it_is_back(phones):
+    phones.press("right", "No network")
+    phones.is_on("right", "no network")
+    phones.press("left", "Call")
+    phones.shows("push")
+    phones.says("right", "Ready")
+    phones.press("right", "No network")
+    phones.says("right", "Taro calls")
+
+
+def test_an_expired_token_is_replaced_by_a_new_one(phones):
+    phones.press("right", "Expire token")
+    phones.page.wait_for_function("() => document.querySelector('#right .net').textContent !== 'connected'")
+    phones.is_on("right", "connected")
+    phones.talk()
+
+
+def test_the_page_works_by_keyboard(phones):
+    phones.page.keyboard.press("1")
+    phones.says("right", "Taro calls")
+    phones.page.keyboard.press("2")
+    phones.says("left", "Talking")
+    phones.page.keyboard.press("w")
+    phones.says("left", "Ended: hangup")
+
+
+def test_the_page_fits_a_phone(make_phones):
+    phones = make_phones(viewport={"width": 360, "height": 740})
+    phones.talk()
+    assert phones.page.evaluate("() => document.documentElement.scrollWidth") <= 360
+
+
+def test_turn_only_is_offered_with_a_turn_server_and_relays(make_phones, phones, coturn, secret_file):  # noqa: F811
+    assert phones.page.locator("#turn-option").is_hidden()
+    relayed = make_phones("--turn-url", f"turn:127.0.0.1:{coturn}?transport=udp", "--turn-secret-file", secret_file)
+    relayed.page.get_by_label("TURN only").check()
+    relayed.talk()
+    relayed.hears("left", 990)
+
+
+# The server
+
+
+def refusal(*options) -> str:
+    result = subprocess.run(
+        [str(binary()), "demo", *map(str, options)], capture_output=True, text=True, timeout=15, env=clean_environment()
+    )
+    assert result.returncode == 1 and result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    return result.stderr
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "[::]", "127.0.0.1.example.com"])
+def test_another_host_is_refused(host):
+    assert "--listen: must be 127.0.0.1" in refusal("--listen", f"{host}:0", "--pages", browsers.PACKAGE)
+
+
+def test_missing_files_of_the_page_are_named(tmp_path):
+    assert "--pages:" in refusal("--pages", tmp_path) and "Sources/RinglineJS/build" in refusal("--pages", tmp_path)
+
+
+PATHS = ["/", "/demo/demo.js", "/demo/settings", "/demo/token", "/demo/pushes?token=aa", "/ringline.js", "/ringline.wasm"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_serve_has_no_pages(world, path):
+    assert httpx.get(world.server.url + path, trust_env=False).status_code == 404
+
+
+def test_the_files_have_their_types_and_a_policy(make_demo):
+    demo = make_demo()
+    with httpx.Client(base_url=demo.url, trust_env=False) as client:
+        for path, kind in (
+            ("/", "text/html; charset=utf-8"),
+            ("/demo/demo.css", "text/css; charset=utf-8"),
+            ("/demo/phone.js", "text/javascript; charset=utf-8"),
+            ("/ringline.wasm", "application/wasm"),
+        ):
+            response = client.get(path)
+            assert (response.status_code, response.headers["content-type"]) == (200, kind)
+            assert "script-src 'self' 'wasm-unsafe-eval'" in response.headers["content-security-policy"]
+            assert "unsafe-inline" not in response.headers["content-security-policy"]
+            assert response.headers["x-content-type-options"] == "nosniff"
+        for path in ("/demo/../../etc/passwd", "/package.json", "/ringline.d.ts", "/demo/", "/demo/token?user=12"):
+            assert client.get(path).status_code in (400, 404), path
+        assert client.post("/demo/token").status_code == 404
+
+
+def test_a_page_of_another_name_gets_no_token(make_demo):
+    demo = make_demo()
+    port = demo.url.rsplit(":", 1)[1]
+    for host, status in (("evil.example", 404), (f"evil.example:{port}", 404), (f"localhost:{port}", 200)):
+        response = httpx.get(f"{demo.url}/demo/token", headers={"Host": host}, trust_env=False)
+        assert response.status_code == status, host
+
+
+def test_the_tokens_are_of_a_key_of_this_run(make_demo):
+    first, second = make_demo(), make_demo()
+    token = httpx.get(f"{first.url}/demo/token?user=11", trust_env=False).text
+    assert jwt.decode(token, options={"verify_signature": False})["sub"] == "11"
+    bearer = {"Authorization": f"Bearer {token}"}
+    assert httpx.get(f"{first.url}/api/me/devices", headers=bearer, trust_env=False).status_code == 200
+    assert httpx.get(f"{second.url}/api/me/devices", headers=bearer, trust_env=False).status_code == 401
+
+
+def test_the_list_of_files_is_that_of_the_folder():
+    """A module that the page imports and the server does not know would be missing in a browser only."""
+    kit = {path.name for path in (ROOT / "Sources/RinglineJS").glob("*.js")}
+    page = {f"demo/{path.name}" for path in (ROOT / "Sources/RinglineJS/demo").iterdir()}
+    source = (ROOT / "Sources/ringline/Demo/DemoFiles.swift").read_text()
+    for name in kit | page:
+        assert f'"{name.removeprefix("demo/").removesuffix(".js")}"' in source or name in source, name

@@ -64,7 +64,8 @@ def test_the_image_is_labelled_with_the_servers_version():
 
 def test_the_sources_that_the_image_copies_are_a_package_without_the_tests(tmp_path):
     copied = re.findall(r"^COPY (Package\.swift|Sources) \S+$", DOCKERFILE, re.M)
-    assert copied == ["Package.swift", "Sources"]
+    # The stage that builds the package for JavaScript copies the sources too.
+    assert set(copied) == {"Package.swift", "Sources"}
     shutil.copy(ROOT / "Package.swift", tmp_path)
     shutil.copytree(ROOT / "Sources", tmp_path / "Sources")
     describe = ["swift", "package", "describe", "--type", "json"]

@@ -264,7 +264,7 @@ PLACES = {
         "anew": talking,
         "renegotiate": talking,
     },
-    "clientRinging": {"ringing": called},
+    "clientRinging": {"ringing": called, "silenced": called},
     "clientAnswer": {"answer": called},
     "clientIce": {"candidate": calling, "end": calling},
     "clientConnected": {"connected": talking},
@@ -298,7 +298,9 @@ def replay(stage: Stage, key: str, name: str, payload: dict):
         assert reply["type"] == "ack", reply
     sender.fence()
     assert not [each for each in sender.inbox if each["type"] == "error"], sender.inbox
-    if frame["type"] in SIGNALS | {"message"}:
+    if frame.get("shown") is False:
+        assert not [each for each in other.inbox if each["type"] == "ringing"], "nobody is told"
+    elif frame["type"] in SIGNALS | {"message"}:
         relayed = other.expect(type=frame["type"])
         # The server leaves out or replaces these members. The relayed `message` has no `id`.
         left = {"room", "begin", "reason"} | ({"id"} if frame["type"] == "message" else set())

@@ -249,8 +249,7 @@ class Newcomer:
         commands = self.blocks("")
         options = shlex.split(commands[0].removeprefix("Deploy/run "))
         self.server = make_server("--listen", f"127.0.0.1:{self.ports['8080']}", *options)
-        for file in browsers.PACKAGE.iterdir():
-            shutil.copy(file, folder)
+        shutil.copytree(browsers.PACKAGE, folder, dirs_exist_ok=True)
         (folder / "phone.html").write_text(self.blocks("html")[0])
         assert commands[1] == "Sources/RinglineJS/build\n"
         serving = shlex.split(commands[2].replace(".build/javascript", str(folder)))

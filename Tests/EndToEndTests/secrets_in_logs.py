@@ -37,11 +37,13 @@ SETTINGS = re.compile(r'\b(?:jwks\.url|data|tls\.cert|tls\.key|node\.address)(?:
 DATABASE = re.compile(r'\bpostgres://[^\s@"\\]+|\bconnection to server at \\?"[^"\\]*\\?"(?: \([0-9A-Fa-f.:]+\))?')
 # A warning at the start is about the operator's settings.
 WARNING = re.compile(r"^\S+ warning (?:the secret of |--)")
+# A frame of the backtrace that Swift's runtime writes after a crash: names of C++ may look like the address `::`.
+BACKTRACE_FRAME = re.compile(r"^\s*\d+ (?:\[\w+\])?\s+0x[0-9a-f]{16} ")
 
 
 def findings(line: str) -> list[str]:
     """Returns the kinds of secrets that a line contains."""
-    if WARNING.match(line):
+    if WARNING.match(line) or BACKTRACE_FRAME.match(line):
         return []
     text = DATABASE.sub("", SETTINGS.sub("", line)).replace(SENTENCE, "")
     found = [name for name, pattern in PATTERNS.items() if pattern.search(text)]

@@ -203,7 +203,7 @@ let documentation: [Package.Dependency] =
 
 let package = Package(
     name: "ringline",
-    // What the kits for apps need; the server is built for Linux only.
+    // The platforms of the kits for apps; the server is built for Linux only.
     platforms: [.iOS(.v15), .macOS(.v12), .macCatalyst(.v15)],
     products: [
         .executable(name: "ringline", targets: ["ringline"]),

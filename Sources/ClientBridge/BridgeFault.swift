@@ -4,7 +4,7 @@
 public struct BridgeFault: Error, Equatable, Sendable {
     /// The member, such as `uuid`; `nil` when the text as a whole is wrong.
     public let member: String?
-    /// What is wrong, in English.
+    /// The reason for the refusal, in English.
     public let message: String
 
     init(_ member: String, _ message: String) {

@@ -74,7 +74,7 @@ final class SimulatedDevice {
     /// Its token for alert pushes; `nil` if it has none.
     var alertToken: String? { index % 2 == 0 ? Self.alertPrefix + token : nil }
 
-    /// What an alert token has in front of the VoIP token of the same device.
+    /// The prefix that makes a device's alert token of its VoIP token.
     static let alertPrefix = "aa"
 
     /// Returns one push token of a device, in hexadecimal digits.

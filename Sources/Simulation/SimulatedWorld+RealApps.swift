@@ -37,7 +37,7 @@ extension SimulatedWorld {
 
     /// Drops the socket that the app has given up.
     ///
-    /// What the app's close does at the server's end is open: it may arrive, or get lost.
+    /// The app's close may reach the server, or get lost.
     func giveUpSocket(of device: SimulatedDevice, attempt: UInt64) {
         device.linkEndedAt = now
         guard let link = device.link, links[link].attempt == attempt else { return }

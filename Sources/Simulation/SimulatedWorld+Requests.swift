@@ -45,7 +45,7 @@ extension SimulatedWorld {
         requests.append(request)
         let index = requests.count - 1
         if device.isRealApp { after(10_000, .timeout(index)) }
-        // What an earlier run of a real app registered is on the server before this run registers something else.
+        // The registration of an earlier run of a real app reaches the server before that of this run.
         let isEarlier = if case .other(.register) = kind { device.isRealApp } else { false }
         guard !isEarlier else { return after(latency(), .request(index)) }
         if !(isLossy && networkDraws.percent(8)) { after(latency() + requestDelay(), .request(index)) }

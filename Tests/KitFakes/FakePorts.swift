@@ -69,7 +69,7 @@ package final class FakeTokens: TokenSource {
 @MainActor
 package final class FakeMedia: MediaEngine {
     package var events: (@MainActor @Sendable (MediaEvent) -> Void)?
-    /// What the engine was told, in order.
+    /// The outputs that the engine was handed, in order.
     package var did: [String] = []
     package var servers: [ICEServer] = []
     /// Whether descriptions are made when they are asked for, and media flows when both are there.

@@ -27,7 +27,7 @@ struct StubbedDevice {
     /// Launches the app in the background, as a push does it.
     func launch() { device.launch(inForeground: false) }
 
-    /// What was seen of a push before its delegate method returned.
+    /// The reports and completions of a push before its delegate method returned.
     struct Delivery {
         /// The reports that were made meanwhile.
         var reports: [CXSystem.Report]

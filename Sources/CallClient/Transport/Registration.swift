@@ -99,7 +99,7 @@ public struct Registration: Equatable, Sendable {
     public mutating func handle(_ input: Input, at now: Moment) -> [Output] {
         switch input {
         case .loggedIn:
-            // What the server has for this user is unknown. If the same user logs in again before their row was removed,
+            // It is unknown which tokens the server has. If the same user logs in again before their row was removed,
             // the row may hold a token that was taken back since. If it is another user, there is no row to remove, and
             // the upload takes the tokens away from the earlier user.
             isLoggedIn = true

@@ -88,7 +88,7 @@ extension Ringline {
         return text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 
-    /// Of the characters that ids may have, a plus sign means a blank in a query.
+    /// An id may contain a plus sign, which would mean a blank in a query.
     static func escaped(_ id: String) -> String {
         id.split(separator: "+", omittingEmptySubsequences: false).joined(separator: "%2B")
     }

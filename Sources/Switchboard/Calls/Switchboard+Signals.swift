@@ -85,7 +85,7 @@ struct Receipt {
     /// The epoch of the log that contains the entry.
     var epoch: UInt32 { earlier?.epoch ?? call.epoch }
 
-    /// What a receipt says of the first arrival of a signal that was sent again.
+    /// The result of the first arrival of a signal that was sent again.
     struct FirstArrival {
         let epoch: UInt32
         /// The reason why the call was over for the device, if the signal was an end.

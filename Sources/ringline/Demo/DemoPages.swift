@@ -52,7 +52,7 @@ struct DemoPages: Sendable {
         return DemoCommand.isLoopback(address.host)
     }
 
-    /// What the page may load, and from where; `'wasm-unsafe-eval'` lets it compile the client core.
+    /// The content security policy; `'wasm-unsafe-eval'` lets the page compile the client core.
     private static func policy(_ host: String) -> String {
         """
         default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; \

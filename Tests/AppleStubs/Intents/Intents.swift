@@ -45,7 +45,7 @@ open class INPerson: NSObject {
     public init(personHandle: INPersonHandle) { self.personHandle = personHandle }
 }
 
-/// What a call has.
+/// The media of a call.
 public enum INCallCapability: Int, Sendable {
     /// As the names say.
     case unknown = 0, audioCall, videoCall

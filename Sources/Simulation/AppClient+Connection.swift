@@ -15,7 +15,12 @@ extension AppClient {
         case .inUse(let isInUse):
             isAwake = isInUse
             forgetAttempts()
-            if !isInUse { reconnect(.unwanted, at: now, into: &outputs) }
+            // The core has told its wish while the app could not follow it, and does not tell it again.
+            if !isInUse {
+                reconnect(.unwanted, at: now, into: &outputs)
+            } else if client.wantsConnection {
+                reconnect(.wanted(isUrgent: false), at: now, into: &outputs)
+            }
         case .wantsConnection: if isAwake { reconnect(.wanted(isUrgent: false), at: now, into: &outputs) }
         case .attemptOpened(let number):
             reconnect(.opened(ConnectionNumber(rawValue: number)), at: now, into: &outputs)

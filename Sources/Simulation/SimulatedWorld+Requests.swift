@@ -65,12 +65,23 @@ extension SimulatedWorld {
     }
 
     func requestArrives(_ index: Int) {
+        guard !isRegistrationOfEarlierRun(requests[index]) else { return }
         guard !hasNodes else { return requestArrivesAtNode(index) }
         guard switchboard != nil else {
             after(latency(), .response(index, status: 0, body: []))
             return
         }
         requestReaches(index, as: RequestID(rawValue: UInt64(index)))
+    }
+
+    /// Returns whether a request is the registration of an app that was killed, and now runs again.
+    ///
+    /// Such a request has arrived before that of the new run, or never arrives: the system closed its connection, and
+    /// no server can tell it from a newer one.
+    private func isRegistrationOfEarlierRun(_ request: Request) -> Bool {
+        guard case .device = request.kind else { return false }
+        let device = devices[request.device]
+        return request.instance != device.instance && device.power != .killed
     }
 
     /// Handles a request that reaches the server that decides.

@@ -127,6 +127,23 @@ struct StalledStoreTests {
         #expect(talk.world.takeFrames(of: talk.callee).states == ["ended hangup"])
     }
 
+    @Test("That a device is not registered is said only once its removal is durable")
+    func removals() throws {
+        let talk = try Talk.answered()
+        let bob = try principal("10")
+        try talk.world.register(bob, "b9", voip: "b9")
+        talk.world.holdsCommits = true
+        let first = talk.world.request(bob, .removeDevice(try device("b9")))
+        let early = talk.world.request(bob, .removeDevice(try device("b9")))
+        #expect(talk.world.replies[early] == nil, "a crash could bring the device back")
+        talk.world.give(.stored(.stalled(StoreFailure("disk full"))))
+        #expect(talk.world.replies[first]?.status == 503)
+        let late = talk.world.request(bob, .removeDevice(try device("b9")))
+        #expect(talk.world.replies[late]?.status == 503)
+        talk.world.commit()
+        #expect(try talk.world.reply(bob, .removeDevice(try device("b9"))).status == 404)
+    }
+
     @Test("A signal that was relayed before the stall is acknowledged once the store can write again")
     func recovery() throws {
         let talk = try stalled()

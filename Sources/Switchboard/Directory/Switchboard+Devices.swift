@@ -128,7 +128,10 @@ extension Switchboard {
 
     mutating func removeDevice(_ device: DeviceID, by principal: Principal, as id: RequestID) {
         guard directory.remove(device, of: principal.user) else {
-            refuse(id, WireError(.notFound, "no such device"))
+            // The removal of an earlier request may not be durable yet: after a crash the device would be back.
+            let error = WireError(.notFound, "no such device")
+            countRefusal(error, .refusedRequest(id, error))
+            sendWhenDurable(.reply(id, Reply(error)))
             return
         }
         commits.append(.deviceRemoved(principal.user, device))

@@ -168,8 +168,8 @@ let hasAppleStubs = ProcessInfo.processInfo.environment["RINGLINE_APPLE_STUBS"] 
 /// The modules that stand in for Apple's: their public API as Apple documents it, and what tests need to play the system.
 let appleStubs: [Target.Dependency] = hasAppleStubs ? ["AVFAudio", "CallKit", "Intents", "PushKit"] : []
 
-func stub(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, path: "Tests/AppleStubs/\(name)", swiftSettings: house)
+func stub(_ name: String, _ dependencies: [Target.Dependency] = [], _ settings: [SwiftSetting] = house) -> Target {
+    .target(name: name, dependencies: dependencies, path: "Tests/AppleStubs/\(name)", swiftSettings: settings)
 }
 
 /// The kits for apps, the modules that they consist of, and their tests with the stand-ins.
@@ -181,6 +181,13 @@ let withAppleStubs: [Target] = [
     stub("CallKit", ["AVFAudio"]),
     stub("Intents"),
     stub("PushKit"),
+    // For the code on the pages of the kits, which `Tests/apple` compiles.
+    stub("AVFoundation", ["AVFAudio"]),
+    stub("Combine"),
+    stub("SwiftUI", ["Combine", "Intents", "UIKit"]),
+    stub("UIKit"),
+    // In Swift 5 mode: the library is Objective-C, and says of none of its types whether it is `Sendable`.
+    stub("WebRTC", ["AVFoundation"], house + [.swiftLanguageMode(.v5)]),
     tests(
         "RinglineCallKitTests",
         ["KitFakes", "RinglineCallKit", "RinglineKit", "CallClient", "CallCore"] + appleStubs

@@ -24,7 +24,7 @@ export class PeerEngine {
   #peers = new Map();
 
   /**
-   * `host` has `take(input)`, `failed(uuid, error)`, `changed(uuid, {local, remote})`, `media(wish)`,
+   * `host` has `take(input)`, `failed(uuid, error)`, `changed(uuid, {local, remote})`, `media(request)`,
    * `configuration()` (the promise of an RTCConfiguration), and `sendsVideo(uuid)`.
    */
   constructor(host) {
@@ -165,9 +165,9 @@ class Peer {
   /** Asks the app for the media that is not sent yet. */
   async #addMedia(wantsVideo) {
     const sends = (kind) => this.connection.getSenders().some(({ track }) => track?.kind === kind);
-    const wish = { audio: !sends("audio"), video: wantsVideo && !sends("video") };
-    if (!wish.audio && !wish.video) return;
-    const stream = await this.#host.media({ uuid: this.#uuid, ...wish });
+    const request = { audio: !sends("audio"), video: wantsVideo && !sends("video") };
+    if (!request.audio && !request.video) return;
+    const stream = await this.#host.media({ uuid: this.#uuid, ...request });
     if (this.#isClosed) {
       for (const track of stream.getTracks()) track.stop();
       return;

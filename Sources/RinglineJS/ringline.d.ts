@@ -1,6 +1,6 @@
 /** Calls over a Ringline server, for browsers and Node. */
 
-/** Why a call ended, as the protocol names it. */
+/** Why a call ended: the end reasons of the protocol, section 4. */
 export type EndReason =
   | "hangup"
   | "cancelled"
@@ -14,16 +14,28 @@ export type EndReason =
   | "disconnected"
   | "replaced";
 
-/** Why an action on a call is not possible. */
+/**
+ * Why an action on a call is not possible.
+ *
+ * - `unknownCall`: there is no such call, or it has ended.
+ * - `tooManyCalls`: there are `maximumCalls` calls already.
+ * - `inUse`: the id of the call is in use.
+ * - `answeredInstead`: the peer was calling already, and that call was answered.
+ * - `callsOneself`: the peer is the user of this device.
+ * - `notPossible`: the state of the call does not allow it, or a value is malformed or too large.
+ */
 export type Refusal = "unknownCall" | "tooManyCalls" | "inUse" | "answeredInstead" | "callsOneself" | "notPossible";
 
 /** A value that JSON can hold. */
 export type JSONValue = null | boolean | number | string | JSONValue[] | { [name: string]: JSONValue };
 
-/** Media that a call needs: which tracks the stream must have. */
-export interface MediaWish {
+/** The local media that a call still needs. The stream must have exactly these tracks. */
+export interface MediaRequest {
+  /** `Call.uuid` of the call. */
   readonly uuid: string;
+  /** Whether the stream must have an audio track. */
   readonly audio: boolean;
+  /** Whether the stream must have a video track. */
   readonly video: boolean;
 }
 
@@ -38,7 +50,7 @@ export type EngineOutput = { readonly uuid: string } & (
   | { readonly out: "muteMedia"; readonly audio?: boolean; readonly video?: boolean }
 );
 
-/** What a media engine hands in. */
+/** An input of the core from the media engine; see the page BridgeLanguage of the Swift module ClientBridge. */
 export type EngineInput = { readonly uuid: string } & (
   | { readonly in: "localDescription"; readonly round: number; readonly kind: "offer" | "answer"; readonly sdp: string }
   | { readonly in: "localCandidate"; readonly round: number; readonly candidate: string | null }
@@ -46,32 +58,33 @@ export type EngineInput = { readonly uuid: string } & (
   | { readonly in: "renegotiate"; readonly hasVideo?: boolean; readonly restartsICE?: boolean }
 );
 
-/** What an engine may ask of its `Ringline`. */
+/** The functions of a `Ringline` for its media engine. */
 export interface EngineHost {
-  /** Hands in a result or an event. */
+  /** Hands in a result or an event. May be called at any time. */
   take(input: EngineInput): void;
-  /** Reports an error to the app. */
+  /** Reports an error of a call to the app, as an `error` event of the `Ringline`. The call goes on. */
   failed(uuid: string, error: unknown): void;
-  /** Tells the app about the streams of a call. */
+  /** Sets the streams of a call, which gets a `media` event. */
   changed(uuid: string, streams: { local: MediaStream | null; remote: MediaStream | null }): void;
-  /** Asks the app for local media. */
-  media(wish: MediaWish): Promise<MediaStream>;
+  /** Gets local media from the app (`Options.media`). Rejects if the app does. */
+  media(request: MediaRequest): Promise<MediaStream>;
   /** Returns the configuration for a new connection, with ICE servers that are valid now. */
   configuration(): Promise<RTCConfiguration>;
-  /** Whether the user wants to send video in this call. */
+  /** Returns whether the user wants to send video in this call. */
   sendsVideo(uuid: string): boolean;
 }
 
-/** A media engine: carries out the core's outputs, in order. */
+/** A media engine: it carries out the core's outputs for media. */
 export interface Engine {
+  /** Carries out an output. The outputs of one call must be carried out in the order in which they come. */
   perform(output: EngineOutput): void;
   /** Releases the media of all calls. */
   close(): void;
-  /** The connection of a call, for `getStats`. */
+  /** Returns the connection of a call, for `getStats`; `null` while there is none. */
   connection?(uuid: string): RTCPeerConnection | null;
 }
 
-/** The part of the `WebSocket` class that is used. */
+/** The part of the `WebSocket` class that this module uses. */
 export interface WebSocketClass {
   new (url: string, protocols: string[]): {
     onmessage: ((event: any) => void) | null;
@@ -82,142 +95,190 @@ export interface WebSocketClass {
   };
 }
 
-/** The part of `fetch` that is used. */
+/** The part of `fetch` that this module uses. It rejects if no response comes. */
 export type Fetch = (
   url: URL,
   init: { method: string; headers: Record<string, string>; body?: string },
 ) => Promise<{ status: number; text(): Promise<string> }>;
 
+/** The options of `Ringline.create`. */
 export interface Options {
-  /** The server's address, such as `https://calls.example.com`. */
+  /** The server's address, `http` or `https`, such as `https://calls.example.com`; it may have a path. */
   readonly url: string;
-  /** The user that the tokens name. */
+  /** The id of the user whom the tokens name. */
   readonly user: string;
-  /** The id of this installation. Keep it, for example in `localStorage`; two open pages need two ids. */
+  /** The id of this installation. Keep it, for example in `localStorage`; two pages that are open need two ids. */
   readonly device: string;
-  /** Returns a fresh token of the user, from your backend. */
+  /**
+   * Returns a fresh token (JWT) of the user, from your backend. Called at the start, a minute before the token expires, and
+   * when the server refuses it. If it rejects, there is an `error` event, and it is called again after a pause.
+   */
   readonly token: () => Promise<string> | string;
   /** The user's name as callees see it; by default the name in the token. */
   readonly displayName?: string;
-  /** How long callees are rung: 5000 to 120000 milliseconds. */
+  /** How long callees are rung, in milliseconds: 5000 to 120000; 45000 by default. */
   readonly ringTimeout?: number;
-  /** How many calls there may be at a time; 2 by default. */
+  /** The largest number of calls at a time, one active and the others on hold: 1 to 16; 2 by default. */
   readonly maximumCalls?: number;
-  /** `Ringline.clockSkew` of an earlier launch. */
-  readonly clockSkew?: number;
-  /** Where the core is; by default `ringline.wasm` beside the module. */
+  /** `Ringline.clockSkew` of an earlier launch, in milliseconds; by default it is measured again. */
+  readonly clockSkew?: number | null;
+  /** The core, or its address; by default `ringline.wasm` beside the module. */
   readonly wasm?: string | URL | Response | BufferSource | WebAssembly.Module;
-  /** Returns local media; by default from `getUserMedia`. */
-  readonly media?: (wish: MediaWish) => Promise<MediaStream>;
-  /** Further settings of the media connections, such as `iceTransportPolicy`. `iceServers` replace the server's. */
+  /** Returns local media; by default from `getUserMedia`. If it rejects, the call ends as `failed`. */
+  readonly media?: (request: MediaRequest) => Promise<MediaStream>;
+  /** Further settings of the media connections, such as `iceTransportPolicy`. `iceServers` replaces the server's. */
   readonly rtcConfiguration?: RTCConfiguration;
-  /** Makes the media engine; by default one of `RTCPeerConnection`s. */
+  /** Makes the media engine; by default it uses an `RTCPeerConnection` for each call. */
   readonly engine?: (host: EngineHost) => Engine;
-  /** The class of the connection; Node has one from version 22 on. */
+  /** The class of the connection; by default the platform's, which Node has from version 22 on. */
   readonly WebSocket?: WebSocketClass;
+  /** Sends requests; by default the platform's `fetch`. */
   readonly fetch?: Fetch;
 }
 
-/** An event, with the values that belong to it as members. */
+/** An event of a call or of a `Ringline`; its values are members. */
 export class RinglineEvent extends Event {}
 
+/** The events of a call. */
 export interface CallEvents {
-  /** A device of the callee alerts its user: play the ringback tone. */
+  /** A device of the callee rings: play the ringback tone. */
   ringing: RinglineEvent;
   /** The call was answered, and the media connection is being set up. */
   connecting: RinglineEvent;
   /** Media flows. */
   connected: RinglineEvent;
+  /** The call has ended; the event comes once. `reason` is a `Refusal` if the call could not be made. */
   ended: RinglineEvent & { readonly reason: EndReason | Refusal | null };
   /** The name or the video of the call changed. */
   update: RinglineEvent;
   /** The streams of the call changed. */
   media: RinglineEvent;
-  /** The peer holds or mutes, or no longer does. */
+  /** `peerMedia` changed: the peer has put the call on hold or muted it, or no longer does. */
   peermedia: RinglineEvent;
+  /** The peer entered DTMF digits. */
   dtmf: RinglineEvent & { readonly digits: string };
   /** The peer's app sent a value. */
   info: RinglineEvent & { readonly value: JSONValue };
-  /** The last action is not possible. */
+  /** The last action on the call is not possible. */
   refused: RinglineEvent & { readonly why: Refusal };
 }
 
+/** A call of this device, made by `Ringline.call` or by an `incoming` event. */
 export class Call {
   private constructor();
+  /** The id of the call on this device. The peer does not know it. */
   readonly uuid: string;
-  /** The other user. */
+  /** The id of the other user. */
   readonly peer: string;
+  /** Who began the call: the peer (`incoming`) or this device's user (`outgoing`). */
   readonly direction: "incoming" | "outgoing";
+  /** `calling` until the callee answers, or `ringing` until this user does; `connected` when media flows. */
   readonly state: "calling" | "ringing" | "connecting" | "connected" | "ended";
   /** The peer's name, if the peer or the server gave one. */
   readonly name: string | null;
+  /** Whether the call has video. */
   readonly hasVideo: boolean;
+  /** Whether this side has put the call on hold. */
   readonly isHeld: boolean;
+  /** Whether this side has switched its microphone or its camera off. */
   readonly isMuted: { readonly audio: boolean; readonly video: boolean };
+  /** Whether the peer has put the call on hold, or muted its microphone or camera; `true` = held or muted. */
   readonly peerMedia: { readonly held: boolean; readonly audio: boolean; readonly video: boolean };
+  /** The media of this device; `null` until there is any. */
   readonly localStream: MediaStream | null;
+  /** The media of the peer; `null` until there is any. */
   readonly remoteStream: MediaStream | null;
   /** Why the call ended; `null` while it has not. */
   readonly reason: EndReason | Refusal | null;
-  /** Answers an incoming call, with video by default if the caller offered it. */
+  /** Answers an incoming call; `video`: whether to send video, by default if the call has video. */
   answer(options?: { video?: boolean }): void;
-  /** Hangs up, declines or cancels. */
+  /** Hangs up, declines or cancels; by default with the reason that fits the state of the call. */
   end(reason?: EndReason): void;
+  /** Puts the call on hold (`true`, the default), so that neither side hears the other, or resumes it. */
   hold(isHeld?: boolean): void;
-  /** Switches the microphone or the camera off (`true`) or on. */
+  /** Switches the microphone or the camera off (`true`) or on; what is absent stays as it is. */
   mute(media: { audio?: boolean; video?: boolean }): void;
   /** Adds the camera to an answered call. */
   addVideo(): void;
-  /** Looks for a new way for the media, as happens by itself after a failure. */
+  /** Makes ICE look for another network path. A media connection that fails is restarted without this call. */
   restartICE(): void;
+  /** Sends DTMF digits to the peer's app: at most 128 of `0` to `9`, `*`, `#`, `A` to `D`, and `,` for a pause. */
   sendDTMF(digits: string): void;
+  /** Sends a value to the peer's app: at most 16 KiB as JSON, else `refused`. Throws a `TypeError` if JSON cannot hold it. */
   sendInfo(value: JSONValue): void;
+  /** As of `EventTarget`. */
   addEventListener<Type extends keyof CallEvents>(
     type: Type,
     listener: (event: CallEvents[Type]) => void,
     options?: AddEventListenerOptions | boolean,
   ): void;
+  /** As of `EventTarget`. */
   removeEventListener<Type extends keyof CallEvents>(type: Type, listener: (event: CallEvents[Type]) => void): void;
 }
 
+/** The events of a `Ringline`. */
 export interface RinglineEvents {
+  /** Somebody calls: show the call, and ring. */
   incoming: RinglineEvent & { readonly call: Call };
+  /** `connectionState` changed. Calls go on without a connection. */
   connection: RinglineEvent & { readonly state: "connecting" | "open" | "closed" };
-  /** An error that no call of a function reports. It is logged as a warning unless the listener prevents the default. */
+  /** An error that no function throws. It is logged as a warning unless a listener calls `preventDefault`. */
   error: RinglineEvent & { readonly error: unknown };
 }
 
+/**
+ * The calls of one device of one user.
+ *
+ * ```js
+ * const ringline = await Ringline.create({ url, user: "11", device, token: async () => fetchToken() });
+ * ringline.addEventListener("incoming", ({ call }) => ring(call));
+ * const call = ringline.call("10", { video: true });
+ * call.addEventListener("connected", () => show(call.remoteStream));
+ * ```
+ */
 export class Ringline {
   private constructor();
-  /** Loads the core and begins to connect. */
+  /**
+   * Loads the core and begins to connect. Rejects with a `TypeError` or a `BridgeError` that names a malformed option, or with
+   * an `Error` if the core cannot be loaded.
+   */
   static create(options: Options): Promise<Ringline>;
+  /** The live calls, and those that have ended since the last new call, by their `uuid`. */
   readonly calls: ReadonlyMap<string, Call>;
+  /** The state of the connection to the server. */
   readonly connectionState: "connecting" | "open" | "closed";
-  /** How far this device's clock is ahead of the server's, in milliseconds; keep it for the next launch. */
+  /** How far this device's clock is ahead of the server's, in milliseconds; `null` = unknown. Keep it for the next launch. */
   readonly clockSkew: number | null;
-  /** Calls a user. Returns the call of that user that was answered instead, if they are calling this device already. */
+  /**
+   * Calls a user, by default without video. If that user is calling this device already, answers and returns that call.
+   *
+   * Throws a `BridgeError` if `peer` is no user id, and an `Error` after `close`. If the call is not possible for another
+   * reason, it ends with a `Refusal` as its `reason`, as a rule before this function returns.
+   */
   call(peer: string, options?: { video?: boolean }): Call;
-  /** Hands in the payload of a push. */
+  /** Hands in the payload of a push, whatever it contains. Throws an `Error` after `close`. */
   pushed(payload: Record<string, JSONValue>): void;
-  /** The connection of a call's media, for `getStats`. */
+  /** Returns the connection of a call's media, for `getStats`; `null` while there is none. */
   mediaConnection(call: Call): RTCPeerConnection | null;
-  /** Connects at once, or checks the connection; `online` events do this by themselves. */
+  /** Connects at once, or checks that the connection still works. The browser's `online` events do the same. */
   networkChanged(): void;
-  /** Ends all calls and the connection. */
+  /** Ends all calls and closes the connection, for good. */
   close(): void;
+  /** As of `EventTarget`. */
   addEventListener<Type extends keyof RinglineEvents>(
     type: Type,
     listener: (event: RinglineEvents[Type]) => void,
     options?: AddEventListenerOptions | boolean,
   ): void;
+  /** As of `EventTarget`. */
   removeEventListener<Type extends keyof RinglineEvents>(
     type: Type,
     listener: (event: RinglineEvents[Type]) => void,
   ): void;
 }
 
-/** Thrown when an argument is malformed; the message names it. */
+/** Thrown by the core when a value is malformed, such as `to: must be a user id` for the peer of a call. */
 export class BridgeError extends Error {}
 
-/** Compiles the core once, for several `Ringline`s. */
+/** Compiles the core once, for several `Ringline`s: hand the result in as `Options.wasm`. */
 export function compileCore(source?: Options["wasm"]): Promise<WebAssembly.Module>;

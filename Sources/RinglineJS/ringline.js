@@ -223,7 +223,7 @@ export class Ringline extends EventTarget {
         call.remoteStream = remote;
         call.dispatchEvent(new RinglineEvent("media"));
       },
-      media: (wish) => this.#options.media(wish),
+      media: (request) => this.#options.media(request),
       configuration: async () => ({
         ...this.#options.rtcConfiguration,
         iceServers: this.#options.rtcConfiguration?.iceServers ?? (await this.#server.iceServers()),

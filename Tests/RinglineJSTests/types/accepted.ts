@@ -44,6 +44,8 @@ async function use(): Promise<void> {
   const skew: number | null = ringline.clockSkew;
   console.log(stream, skew, ringline.mediaConnection(call)?.connectionState);
   ringline.close();
+  // The next launch.
+  await Ringline.create({ ...options, clockSkew: skew });
 }
 
 void use;

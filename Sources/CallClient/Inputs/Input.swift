@@ -6,9 +6,9 @@ extension CallClient {
         // From the app and the system (CallKit's actions).
         /// The user starts a call.
         case startCall(StartCall)
-        /// The system did not show the call of an ``Output/reportIncoming(_:_:)``: `reportNewIncomingCall` gave an error.
+        /// The system does not show the call of an ``Output/reportIncoming(_:_:)``: `reportNewIncomingCall` returned an error.
         ///
-        /// A call that rings ends on this device only: the user's other devices ring on, and the caller learns nothing.
+        /// If the call rings, it ends on this device only: the user's other devices go on ringing, and the caller is not told.
         case reportFailed(CallUUID, Silence)
         /// The system shows the call of an ``Output/reportIncoming(_:_:)``.
         ///
@@ -18,7 +18,7 @@ extension CallClient {
         case answer(CallUUID)
         /// The system has given up waiting for the answer of this call (`provider(_:timedOutPerforming:)`).
         ///
-        /// It has taken its screen away, so the call ends as `failed`, however far the answer has got.
+        /// The system has removed its screen of the call, so the call ends as `failed`, also if it is already connected.
         case answerTimedOut(CallUUID)
         /// The user ends, declines or cancels a call.
         ///

@@ -2,10 +2,11 @@ public import CallCore
 
 /// Decides when a device opens its connection, and when it gives up on one.
 ///
-/// The client core says that it wants a connection (``CallClient/Output/connect``), but not when. A device that
-/// connected again at once would knock some 25 times a second on a server that is down, and all devices of a server that
-/// crashed would come back together. So a pause precedes each attempt after a failure. Its longest value doubles from
-/// 0.25 s to 8 s; the pause itself is drawn anew from 0 to that value (full jitter), by a number that the app hands in.
+/// The client core says that it wants a connection (``CallClient/Output/connect``), but not when to open it. A device that
+/// connected again at once would try some 25 times a second while the server is down, and all devices of a server that
+/// crashed would come back together. So there is a pause before each attempt that follows a failure: a random time from 0 to
+/// a longest value, which doubles from 0.25 s to 8 s (exponential back-off with full jitter). The app hands in the random
+/// number.
 ///
 /// ```swift
 /// func reconnect(_ input: Reconnection.Input) {
@@ -21,15 +22,15 @@ public import CallCore
 /// }
 /// ```
 ///
-/// - At once, without the rest of a pause: after a change of the network's path, and when the user makes or answers a
-///   call or a push arrives (``CallClient/Input/isUrgent``). The pauses then begin again with the shortest.
-/// - Never before ``reconnectAt``, which a server that shuts down names. Until then the core sends by request.
-/// - A socket that is given up is not waited for, because its close may never come. Each attempt has a number, and what a
-///   socket of an earlier attempt still reports is ignored.
+/// - It connects at once, without the rest of a pause, after a change of the network's path, and when the user makes or
+///   answers a call or a push arrives (``CallClient/Input/isUrgent``). The next pause is then a short one again.
+/// - It never connects before ``reconnectAt``, which a server that shuts down names. Until then the core sends by REST.
+/// - It does not wait for the close of a socket that was given up, because the close may never come. Each attempt has a
+///   number, and the reports of a socket of an earlier attempt are ignored.
 public struct Reconnection: Equatable, Sendable {
     /// An event that concerns the connection.
     public enum Input: Equatable, Sendable {
-        /// A connection is wanted from now on: the user has the app before them, or the core asks for a connection.
+        /// A connection is wanted from now on: the app is in the foreground, or the core asks for a connection.
         ///
         /// For the core's ``CallClient/Output/connect``, hand in ``CallClient/Input/isUrgent`` of the input that caused
         /// it. A fresh token, after the server refused the earlier one, is urgent as well.
@@ -43,7 +44,7 @@ public struct Reconnection: Equatable, Sendable {
         case pathChanged
         /// The server has sent `welcome` on the socket of this attempt.
         case opened(ConnectionNumber)
-        /// The socket of this attempt failed or was closed, or the app gave it up, because nothing arrives on it.
+        /// The socket of this attempt failed or was closed, or the app gave it up because nothing arrived on it.
         ///
         /// `reconnectAfter`: the pause that the reason of a close with code 1001 names
         /// (``Reconnection/pause(inCloseReason:)``).
@@ -56,7 +57,7 @@ public struct Reconnection: Equatable, Sendable {
 
     /// An action for the app to carry out; the outputs of one input must be carried out in order.
     public enum Output: Equatable, Sendable {
-        /// Open a socket, and report what becomes of it under this number.
+        /// Open a socket, and hand in ``Input/opened(_:)`` and ``Input/closed(_:reconnectAfter:)`` with this number.
         case open(ConnectionNumber)
         /// Close the socket of this attempt if that is possible, and hand in nothing more that arrives on it.
         case giveUp(ConnectionNumber)
@@ -81,10 +82,10 @@ public struct Reconnection: Equatable, Sendable {
     private var failures = 0
     /// When the pause after the last attempt ends.
     private var retryAt: Moment?
-    /// The moment before which a server that shuts down wants no connection of this device; `nil` = there is none.
+    /// The moment before which this device must not connect, because a server that shuts down named it; `nil` = at any time.
     public private(set) var reconnectAt: Moment?
 
-    /// Creates a machine without a connection, which wants none yet.
+    /// Creates a state machine without a connection, which wants none yet.
     public init() {}
 
     /// The attempt whose socket is open or being opened; what other sockets report is ignored.
@@ -138,7 +139,7 @@ public struct Reconnection: Equatable, Sendable {
             if let pause { wait(pause, at: now) }
             if case .open(_, let since) = state {
                 outputs.append(.connectionClosed)
-                // A server that accepts connections and drops them at once must not be knocked at without end.
+                // A server that accepts connections and drops them at once must not get attempts without a pause.
                 if now - since >= ClientLimits.steadyConnection { failures = 0 }
             }
             failed(at: now, chance)
@@ -181,7 +182,7 @@ public struct Reconnection: Equatable, Sendable {
         failures = min(failures + 1, 16)
         let doubled = ClientLimits.firstReconnectPause.milliseconds << Int64(failures - 1)
         let longest = min(doubled, ClientLimits.longestReconnectPause.milliseconds)
-        // A number out of the range, or none, must not lead to a wrong pause.
+        // A number out of the range, or not a number, must not lead to a wrong pause.
         let share = chance >= 0 && chance < 1 ? chance : 1
         retryAt = now + .milliseconds(Int64(Double(longest) * share))
     }
@@ -200,7 +201,8 @@ public struct Reconnection: Equatable, Sendable {
         }
     }
 
-    /// Returns the pause that the reason of a close names; `nil` if it names none (protocol, section 3.1).
+    /// Returns the pause that the reason of a close frame names, such as `reconnectAfterMs=1500`; `nil` if it names none
+    /// (protocol, section 3.1).
     public static func pause(inCloseReason reason: String) -> Moment.Duration? {
         let name = Array("reconnectAfterMs=".utf8)
         let bytes = Array(reason.utf8)

@@ -7,12 +7,13 @@ extension Registration {
     public enum Input: Equatable, Sendable {
         /// A user is logged in: at launch, and after a login.
         case loggedIn
-        /// The user logs out. The request to remove the row needs the user's bearer token, so the app keeps it until
-        /// ``Registration/isSettled``.
+        /// The user logs out.
+        ///
+        /// The request to remove the row needs the user's bearer token, so keep the token until ``Registration/isSettled``.
         case loggedOut
-        /// The system gave a token out, or took it back (`nil`).
+        /// The system issued a token, or invalidated it (`nil`).
         case token(Kind, String?)
-        /// A request was answered: it succeeded (`nil`), or failed.
+        /// A request succeeded (`nil`) or failed; see ``RequestFailure/init(status:body:)``.
         case answered(RegistrationNumber, RequestFailure?)
         /// The moment of ``Registration/deadline`` has come.
         case deadlineReached

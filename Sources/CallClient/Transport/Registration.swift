@@ -2,10 +2,10 @@ public import CallCore
 
 /// Keeps the registration of a device on the server in step with the push tokens that the device has.
 ///
-/// The tokens that the system gives out are what the app wants on the server; a response confirms what the server has. The
-/// tokens are uploaded at launch, at login, at each change, and once a day, because the server removes a token that the
-/// push service refuses, and does not tell the device. One request is under way at a time, so that no earlier one can
-/// overwrite a later one. After a failure comes a pause of 2, 4, 8 … 300 s.
+/// The app wants the server to have the tokens that the system has issued; a response confirms which tokens the server has.
+/// The tokens are uploaded at launch, at login, at each change, and once a day, because the server removes a token that the
+/// push service refuses, and does not tell the device. Only one request is under way at a time, so that an earlier one cannot
+/// overwrite a later one. After a failure there is a pause of 2, 4, 8 … 300 s.
 ///
 /// ```swift
 /// func register(_ input: Registration.Input) {
@@ -25,19 +25,19 @@ public import CallCore
 /// }
 ///
 /// register(.loggedIn)                                  // At launch, if a user is logged in, and at login.
-/// register(.token(.voip, credentials.token.hex))       // PushKit gave a token out.
-/// register(.token(.voip, nil))                         // PushKit took the token back.
+/// register(.token(.voip, credentials.token.hex))       // PushKit issued a token.
+/// register(.token(.voip, nil))                         // PushKit invalidated the token.
 /// register(.loggedOut)                                 // Keep the bearer token until `isSettled`.
 /// ```
 ///
-/// - A token that the system has taken back is withdrawn: absent members of an upload keep their values on the server, so
-///   the device's row is removed, and the tokens that are left are uploaded again.
-/// - At logout the row is removed, so that the device rings no more for this user.
-/// - All kinds of tokens go the same way, and into one upload.
+/// - A token that the system has invalidated must leave the server. An upload without the token would not remove it, because
+///   absent members keep their values on the server. So the device's row is removed, and the other tokens are uploaded again.
+/// - At logout the row is removed, so that the device no longer rings for this user.
+/// - All kinds of tokens are handled in the same way, and are in one upload.
 public struct Registration: Equatable, Sendable {
     /// The id of the device.
     public let device: DeviceID
-    /// The platform, such as `ios`, `android` or `web`.
+    /// The platform, such as `ios`, `android` or `web` (protocol, section 5.5).
     public let platform: String
     /// The app's bundle id.
     public let bundleID: String
@@ -70,7 +70,7 @@ public struct Registration: Equatable, Sendable {
 
     private enum Content: Equatable { case upload(Tokens), remove }
 
-    /// Creates a machine for one installation, which has no tokens yet and no user.
+    /// Creates a state machine for one installation, without tokens and without a user.
     public init(device: DeviceID, platform: String, bundleID: String, environment: Environment? = nil) {
         self.device = device
         self.platform = platform
@@ -78,8 +78,8 @@ public struct Registration: Equatable, Sendable {
         self.environment = environment
     }
 
-    /// Whether the server has what the app wants, as far as the app knows, and no request is under way or planned but
-    /// that of tomorrow.
+    /// Whether the server has the wanted tokens, as far as the app knows, and no request is under way or planned except the
+    /// daily upload.
     public var isSettled: Bool { next(at: nil) == nil && request == .none }
 
     /// The moment at which ``Input/deadlineReached`` is due; `nil` while nothing is waited for.

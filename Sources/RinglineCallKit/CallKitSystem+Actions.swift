@@ -6,10 +6,10 @@ public import CallKit
 import Foundation
 import RinglineKit
 
-/// The user's actions, as CallKit hands them over.
+/// The user's actions, which CallKit has this adapter perform.
 ///
-/// An action is fulfilled when the core has taken it, except an answer (``CallKitSystem/AnswerFulfilment``). While nobody is
-/// logged in there are no calls, and every action fails.
+/// An action is fulfilled when the core has taken it; an answer, when ``CallKitSystem/AnswerFulfilment`` says. While nobody is
+/// logged in there are no calls: every action fails, except the end of a call.
 extension CallKitSystem: @MainActor CXProviderDelegate {
     /// CallKit has forgotten all calls: they end.
     public func providerDidReset(_ provider: CXProvider) {
@@ -36,7 +36,7 @@ extension CallKitSystem: @MainActor CXProviderDelegate {
         prepareAudio(hasVideo: nil)
         answering[call] = action
         events(.input(.answer(call)))
-        if configuration.answers == .atOnce { answering.removeValue(forKey: call)?.fulfill() }
+        if configuration.answerFulfilment == .atOnce { answering.removeValue(forKey: call)?.fulfill() }
     }
 
     /// The user ends, declines or cancels a call.
@@ -58,18 +58,17 @@ extension CallKitSystem: @MainActor CXProviderDelegate {
         perform(action, .setMuted(CallUUID(action.callUUID), audio: action.isMuted))
     }
 
-    /// The user enters digits.
+    /// The user enters DTMF digits.
     public func provider(_ provider: CXProvider, perform action: CXPlayDTMFCallAction) {
         perform(action, .playDTMF(CallUUID(action.callUUID), action.digits))
     }
 
-    /// The user groups calls, which fails.
+    /// The user groups calls: the action fails, because there are no conferences.
     public func provider(_ provider: CXProvider, perform action: CXSetGroupCallAction) {
-        // There are no conferences: the core has no such input.
         action.fail()
     }
 
-    /// CallKit has given up waiting for an action.
+    /// CallKit has given up waiting for an action: a call that is being answered or started ends as `failed`.
     public func provider(_ provider: CXProvider, timedOutPerforming action: CXAction) {
         switch action {
         case let action as CXAnswerCallAction:
@@ -96,16 +95,18 @@ extension CallKitSystem: @MainActor CXProviderDelegate {
 
     private func perform(_ action: CXCallAction, _ input: CallClient.Input) {
         guard let events else { return action.fail() }
-        // If the core refuses, the action is failed within the call, and what is complete stays as it is.
+        // If the core refuses, `refuse` fails the action within this call, and there is nothing left to fulfil.
         pending[CallUUID(action.callUUID)] = action
         events(.input(input))
         pending.removeValue(forKey: CallUUID(action.callUUID))?.fulfill()
     }
 
-    /// Chooses the category and the mode of the audio session, which CallKit then activates; the app must not.
+    /// Sets the category and the mode of the audio session.
+    ///
+    /// CallKit then activates the session; the app must not.
     private func prepareAudio(hasVideo: Bool?) {
         let session = AVAudioSession.sharedInstance()
-        // A wrong mode is a matter of sound quality, and the call goes on with the one before.
+        // If this fails, the call goes on with the earlier mode, and only the sound may be worse.
         try? session.setCategory(.playAndRecord, mode: hasVideo == true ? .videoChat : .voiceChat, options: [])
     }
 }

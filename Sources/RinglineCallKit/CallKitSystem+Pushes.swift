@@ -6,9 +6,9 @@ import Foundation
 public import PushKit
 import RinglineKit
 
-/// The pushes.
+/// The pushes and the token of PushKit.
 extension CallKitSystem: @MainActor PKPushRegistryDelegate {
-    /// PushKit gave out a token, which goes to the server.
+    /// PushKit has issued a token: the kit uploads it to the server.
     public func pushRegistry(
         _ registry: PKPushRegistry,
         didUpdate pushCredentials: PKPushCredentials,
@@ -17,12 +17,12 @@ extension CallKitSystem: @MainActor PKPushRegistryDelegate {
         if type == .voIP { events?(.voipToken(Self.hex(pushCredentials.token))) }
     }
 
-    /// PushKit took the token back, which is withdrawn from the server.
+    /// PushKit has invalidated the token: the kit removes it from the server.
     public func pushRegistry(_ registry: PKPushRegistry, didInvalidatePushTokenFor type: PKPushType) {
         if type == .voIP { events?(.voipToken(nil)) }
     }
 
-    /// A push arrived: it is reported before this method returns.
+    /// A push has arrived: it is reported before this method returns.
     public func pushRegistry(
         _ registry: PKPushRegistry,
         didReceiveIncomingPushWith payload: PKPushPayload,
@@ -33,7 +33,7 @@ extension CallKitSystem: @MainActor PKPushRegistryDelegate {
     }
 
     #if compiler(>=6.3)
-    /// A push arrived, by iOS 26.4's method: it is reported before this method returns, whatever the metadata say.
+    /// A push has arrived, on iOS 26.4 or later: it is reported before this method returns, whatever the metadata say.
     @available(iOS 26.4, macCatalyst 26.4, visionOS 26.4, watchOS 26.4, *)
     public func pushRegistry(
         _ registry: PKPushRegistry,
@@ -41,13 +41,13 @@ extension CallKitSystem: @MainActor PKPushRegistryDelegate {
         metadata: PKVoIPPushMetadata,
         withCompletionHandler completion: @escaping @Sendable () -> Void
     ) {
-        // Also if `mustReport` is false, as it is in the foreground: the push may be the first news of the call, and the
-        // system does not ring again for a call that it knows.
+        // Also if `mustReport` is false, as it is in the foreground: the app may not know the call yet, and the system does
+        // not ring again for a call that it knows.
         take(payload.dictionaryPayload, completion)
     }
     #endif
 
-    /// Takes a push: everything up to the report happens before this function returns.
+    /// Takes a push, and reports it before this function returns.
     func take(_ dictionary: [AnyHashable: Any], _ completion: @escaping () -> Void) {
         let turn = PushTurn(completion)
         currentPush = turn
@@ -57,7 +57,7 @@ extension CallKitSystem: @MainActor PKPushRegistryDelegate {
         turn.close()
     }
 
-    /// Reports a push that nobody handles, because nobody is logged in, and ends the call at once.
+    /// Reports a push that came while nobody is logged in, and ends the call at once.
     private func reportUnwanted(_ dictionary: [AnyHashable: Any]) {
         let call = CallUUID(UUID())
         let name = dictionary["fromDisplayName"] as? String ?? dictionary["callerName"] as? String
@@ -66,17 +66,22 @@ extension CallKitSystem: @MainActor PKPushRegistryDelegate {
         reportEnded(call, .failed)
     }
 
-    /// Rings as a push of the server would, for developers who have no push key yet.
+    /// Rings as for a push from the server, for developers who have no key for APNs yet.
     ///
-    /// The push is made here, and takes the real way from then on: it is reported in its turn, the call is fetched from the
-    /// server, which knows no such call, and the call ends after some seconds as `failed`.
+    /// The adapter makes the push itself, and handles it like one from PushKit: it reports the call before this function
+    /// returns, and the kit fetches the call from the server. The server knows no such call, so the call ends as `failed`
+    /// within a minute, also if the user answers it.
+    ///
+    /// ```swift
+    /// system.simulateIncomingCall(from: "11", name: "Taro", to: "10")
+    /// ```
     ///
     /// - Parameters:
-    ///   - from: the user who seems to call.
-    ///   - name: the name that is shown; `nil` = the user's id.
+    ///   - from: the id of the user who seems to call.
+    ///   - name: the name that CallKit shows; `nil` = the id of the user who seems to call.
     ///   - hasVideo: whether the call has video.
-    ///   - user: the user who is called, who is logged in on this device.
-    ///   - completion: called as PushKit's completion handler would be.
+    ///   - user: the id of the user who is logged in on this device.
+    ///   - completion: called like PushKit's completion handler, when CallKit has answered the report.
     public func simulateIncomingCall(
         from: String,
         name: String? = nil,
@@ -96,7 +101,7 @@ extension CallKitSystem: @MainActor PKPushRegistryDelegate {
     }
 }
 
-/// One push: counts its reports, and calls PushKit's completion handler when the last of them is answered.
+/// The handling of one push: counts its reports, and calls PushKit's completion handler when CallKit has answered the last.
 @MainActor
 final class PushTurn {
     private(set) var reports = 0
@@ -116,7 +121,7 @@ final class PushTurn {
         finish()
     }
 
-    /// The turn is over: no further report belongs to the push.
+    /// The push has been handled: no further report belongs to it.
     func close() {
         isOpen = false
         finish()

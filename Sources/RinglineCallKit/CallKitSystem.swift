@@ -7,27 +7,29 @@ public import Foundation
 import PushKit
 public import RinglineKit
 
-/// CallKit and PushKit for a `Ringline`.
+/// The call system of iOS: CallKit and PushKit for a `Ringline`.
 ///
-/// Make one in `application(_:didFinishLaunchingWithOptions:)`, before anything else, and keep it as long as the app runs,
-/// also while nobody is logged in: PushKit hands over its pushes as soon as that function has returned, and iOS ends an app
-/// that does not report one.
+/// Make one in `application(_:didFinishLaunchingWithOptions:)` before anything else, and keep it as long as the app runs, also
+/// while nobody is logged in: PushKit delivers its pushes as soon as that function has returned, and iOS ends an app that does
+/// not report each of them.
 ///
 /// ```swift
 /// let system = CallKitSystem()
+/// let ports = Ringline.Ports(media: engine, system: system, tokens: tokens, store: try FileStore())
+/// let ringline = Ringline(configuration, ports)
 /// ```
 ///
 /// - Every push is reported before PushKit's method returns, whatever it contains, and PushKit's completion handler is
 ///   called when CallKit has answered the last report of that push, also with an error.
-/// - CallKit and PushKit work on the main queue, so that nothing stands between a push and its report.
+/// - CallKit and PushKit call the adapter on the main queue, so that it can report a push at once.
 /// - The sources are Apple's pages
 ///   [PKPushRegistryDelegate](https://developer.apple.com/documentation/pushkit/pkpushregistrydelegate) and
 ///   [CXProvider](https://developer.apple.com/documentation/callkit/cxprovider).
 @MainActor
 public final class CallKitSystem: NSObject, CallSystem {
-    /// When the user's answer is fulfilled, which makes CallKit count the seconds of the call.
+    /// When the action of the user's answer is fulfilled: from then on CallKit counts the seconds of the call.
     public enum AnswerFulfilment: Sendable {
-        /// When media flows: until then, CallKit's screen says that the call is being connected.
+        /// When media flows; until then, CallKit's screen shows that the call is being connected.
         case whenConnected
         /// At once.
         case atOnce
@@ -38,12 +40,12 @@ public final class CallKitSystem: NSObject, CallSystem {
     public struct Configuration {
         /// The settings of CallKit's provider.
         ///
-        /// The kit's `maximumCalls` must be the product of the two maxima.
+        /// `Ringline.Configuration.maximumCalls` must be the product of `maximumCallGroups` and `maximumCallsPerCallGroup`.
         public var provider: CXProviderConfiguration
-        /// When an answer is fulfilled.
-        public var answers = AnswerFulfilment.whenConnected
+        /// When an answer is fulfilled; ``AnswerFulfilment/whenConnected`` by default.
+        public var answerFulfilment = AnswerFulfilment.whenConnected
 
-        /// Creates a configuration for calls with and without video, two at a time, which are in the list of recent calls.
+        /// Creates a configuration for calls with and without video, two at a time, which the list of recent calls includes.
         public init() {
             provider = CXProviderConfiguration()
             provider.supportsVideo = true
@@ -54,15 +56,15 @@ public final class CallKitSystem: NSObject, CallSystem {
         }
     }
 
-    /// The kit that handles the events, which sets it itself.
+    /// Takes the events; a `Ringline` sets it when it is created, and `nil` means that nobody is logged in.
     public var events: (@MainActor @Sendable (CallSystemEvent) -> Void)? {
         didSet { if let token = registry.pushToken(for: .voIP) { events?(.voipToken(Self.hex(token))) } }
     }
 
-    /// CallKit answers each report of an incoming call.
+    /// `true`: CallKit answers each report of an incoming call.
     public let confirmsReports = true
 
-    /// CallKit's provider, for what this adapter does not do.
+    /// CallKit's provider, for functions that this adapter does not use.
     public let provider: CXProvider
     let configuration: Configuration
     let controller: CXCallController
@@ -72,10 +74,12 @@ public final class CallKitSystem: NSObject, CallSystem {
     var starting: [CallUUID: CXStartCallAction] = [:]
     /// The actions on calls that the core is taking.
     var pending: [CallUUID: CXCallAction] = [:]
-    /// The push in whose turn the app is.
+    /// The push that is being handled.
     var currentPush: PushTurn?
 
     /// Creates the adapter, and asks PushKit for a token.
+    ///
+    /// - Parameter configuration: the settings; `nil` = ``Configuration/init()``.
     public init(_ configuration: Configuration? = nil) {
         let configuration = configuration ?? Configuration()
         self.configuration = configuration
@@ -91,7 +95,7 @@ public final class CallKitSystem: NSObject, CallSystem {
 
     // MARK: Reports
 
-    /// Reports an incoming call to CallKit, and its answer to the core.
+    /// Reports an incoming call to CallKit, and CallKit's answer to the kit.
     public func reportIncoming(_ call: CallUUID, _ peer: CallClient.DisplayedPeer) {
         let turn = currentPush
         turn?.reported()
@@ -104,18 +108,18 @@ public final class CallKitSystem: NSObject, CallSystem {
         }
     }
 
-    /// Reports that a call of this user is being connected.
+    /// Reports that an outgoing call is being connected.
     public func reportConnecting(_ call: CallUUID, isOutgoing: Bool) {
         if isOutgoing { provider.reportOutgoingCall(with: call.uuid, startedConnectingAt: nil) }
     }
 
-    /// Fulfils the answer, or reports that a call of this user is connected.
+    /// Fulfils the answer of an incoming call, or reports that an outgoing call is connected.
     public func reportConnected(_ call: CallUUID, isOutgoing: Bool) {
         answering.removeValue(forKey: call)?.fulfill()
         if isOutgoing { provider.reportOutgoingCall(with: call.uuid, connectedAt: nil) }
     }
 
-    /// Reports the end of a call, and fails its answer.
+    /// Reports the end of a call, and fails its answer if it is not fulfilled yet.
     public func reportEnded(_ call: CallUUID, _ end: ReportedEnd) {
         answering.removeValue(forKey: call)?.fail()
         provider.reportCall(with: call.uuid, endedAt: nil, reason: end.reason)
@@ -135,7 +139,7 @@ public final class CallKitSystem: NSObject, CallSystem {
 
     // MARK: Requests
 
-    /// Asks CallKit for an action, which it then has the app perform.
+    /// Asks CallKit for an action, which CallKit then has this adapter perform.
     public func request(_ action: CallAction) {
         switch action {
         case .start(let call, let peer, let hasVideo):
@@ -155,8 +159,8 @@ public final class CallKitSystem: NSObject, CallSystem {
         let isEnd = action is CXEndCallAction
         controller.request(CXTransaction(action: action)) { [weak self] error in
             guard error != nil else { return }
-            // CallKit knows no such call (an end), or takes no further one (a start). The user's wish to end a call counts
-            // in any case; an action that was refused changes nothing.
+            // CallKit knows no such call (an end), or takes no further one (a start). The call ends in any case if the user
+            // wants that; any other action that CallKit refuses changes nothing.
             Self.onMain { if isEnd { self?.events?(.input(.end(call))) } }
         }
     }
@@ -165,7 +169,7 @@ public final class CallKitSystem: NSObject, CallSystem {
 
     /// Marks the main queue.
     ///
-    /// The main thread would be no sign: off Apple's platforms, other threads serve that queue too.
+    /// `Thread.isMainThread` is not enough: off Apple's platforms, other threads run work of the main queue too.
     private nonisolated static let mainQueue = DispatchSpecificKey<Bool>()
 
     /// Runs a function on the main actor: at once on the main queue, else in a later turn of it.
@@ -179,12 +183,12 @@ public final class CallKitSystem: NSObject, CallSystem {
         }
     }
 
-    /// Why the system does not show a call; `nil` = it shows it.
+    /// Returns why the system does not show a call; `nil` = it shows the call.
     nonisolated static func silence(_ error: (any Error)?) -> Silence? {
         guard let error else { return nil }
         guard let error = error as? CXErrorCodeIncomingCallError else { return .system }
         switch error.code {
-        // It is shown: the push came again, or the call came by the connection before.
+        // The call is shown already: the push came again, or the call came over the connection before.
         case .callUUIDAlreadyExists: return nil
         case .filteredByDoNotDisturb: return .focus
         case .filteredByBlockList: return .blockList

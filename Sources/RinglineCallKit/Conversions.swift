@@ -31,7 +31,7 @@ extension CallClient.DisplayedPeer {
 }
 
 extension ReportedEnd {
-    /// The same reason of CallKit.
+    /// The reason that CallKit has for the same end.
     var reason: CXCallEndedReason {
         switch self {
         case .failed: .failed
@@ -44,7 +44,7 @@ extension ReportedEnd {
 }
 
 extension PushValue {
-    /// The values of PushKit's dictionary; a key that is no text is left out.
+    /// Converts PushKit's dictionary; a key that is no text is left out.
     static func values(of dictionary: [AnyHashable: Any]) -> [String: PushValue] {
         var values: [String: PushValue] = [:]
         for (name, value) in dictionary {
@@ -53,7 +53,7 @@ extension PushValue {
         return values
     }
 
-    /// A value of PushKit's dictionary.
+    /// Converts a value of PushKit's dictionary.
     ///
     /// On Apple's platforms a boolean is a number there, and the core takes 1 for true.
     init(_ value: Any) {

@@ -9,11 +9,12 @@ import Foundation
 #endif
 
 extension DialRequest {
-    /// Reads what Siri, the list of recent calls or a contact's card asks for; `nil` = it is no call to one of the app's
-    /// users.
+    /// Reads the call that Siri, the list of recent calls or a contact's card asks for; `nil` = the activity is for something
+    /// else, or names no user id.
     ///
-    /// Hand in the activity of `scene(_:continue:)` or of a scene's connection options, and the request to
-    /// `Ringline.startCall(_:)`. `Info.plist` needs `INStartCallIntent` in `NSUserActivityTypes`. The source is
+    /// Take the activity from SwiftUI's `onContinueUserActivity`, from `scene(_:continue:)` or from a scene's connection
+    /// options, and hand the request to `Ringline.startCall(_:)`. `Info.plist` needs `INStartCallIntent` in
+    /// `NSUserActivityTypes`. The source is
     /// [INStartCallIntent](https://developer.apple.com/documentation/intents/instartcallintent). For a link on a web page,
     /// see `init(url:)`.
     public init?(_ activity: NSUserActivity) {

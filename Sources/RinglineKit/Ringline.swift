@@ -2,31 +2,31 @@ public import CallClient
 public import CallCore
 import Foundation
 
-/// Calls for an app: a `CallClient` with sockets, requests, a token, a media engine and the system around it.
+/// The calls of one device of one user: a `CallClient` with its sockets, requests, token, media engine and call system.
 ///
-/// Make one when a user is logged in, at launch before PushKit can deliver a push, and keep it until the user logs out.
-/// Everything happens on the main actor; an event of the system is handled, and reported back, before the function that
-/// brought it returns.
+/// Make one at launch if a user is logged in, before PushKit can deliver a push, or at login. Keep it until the user logs out.
+/// Everything happens on the main actor. The kit handles an event of the system, and makes its reports to it, before the
+/// function that brought the event returns.
 ///
 /// ```swift
 /// let ringline = Ringline(configuration, ports)
 /// ringline.onEvent = { event in screens.show(event) }
-/// ringline.startCall(to: UserID("10")!, hasVideo: false)
+/// if let user = UserID("10") { ringline.startCall(to: user, hasVideo: false) }
 /// ```
 ///
-/// The page <doc:TenMinutes> begins with nothing and ends with a call that rings.
+/// The page <doc:TenMinutes> goes from an empty project to a call that rings.
 @MainActor
 public final class Ringline {
-    /// The settings.
+    /// The settings with which this kit was created.
     public let configuration: Configuration
-    /// This installation's id, which the server knows; made at the first launch and kept in the store.
+    /// This installation's id on the server: made at the first launch, and kept in the store.
     public let device: DeviceID
 
     let ports: Ports
     var core: CallClient
     var reconnection = Reconnection()
     var registration: Registration
-    let tokens: TokenKeeper
+    let tokens: TokenCache
 
     // The connection.
     var socket: (number: ConnectionNumber, socket: any SignalingSocket)?
@@ -34,30 +34,32 @@ public final class Ringline {
     /// The newest STUN and TURN servers that the server named.
     var iceServers: [ICEServer] = []
 
-    // Inputs wait here while the outputs of an earlier one are carried out.
-    private var waiting: [CallClient.Input] = []
+    /// The inputs that came while the outputs of an earlier one were being carried out.
+    private var pendingInputs: [CallClient.Input] = []
     private var isTaking = false
-    /// The calls that wait for the ICE servers, each until a moment.
+    /// The calls that wait for the addresses of the STUN and TURN servers.
     var delayedStarts: [DelayedStart] = []
-    /// Whether the user has logged out, and whether the app was told that the logout is complete.
+    /// Whether the user has logged out.
     var isLoggedOut = false
-    var isToldLoggedOut = false
+    /// Whether the app got the event that the logout is complete.
+    var hasEmittedLogout = false
 
-    // The events.
-    var told: [CallUUID: CallClient.Call] = [:]
-    var kept: [RinglineEvent] = []
+    /// The calls as the last events showed them.
+    var emittedCalls: [CallUUID: CallClient.Call] = [:]
+    /// The events that wait for ``onEvent``.
+    var pendingEvents: [RinglineEvent] = []
 
-    /// Takes the events for the app's screens, in order, on the main actor.
+    /// Takes the events for the app's screens, in order.
     ///
-    /// Those that came before this was set come at once, the oldest first; at most 512 are kept.
+    /// The events that came before this is set, up to the newest 512, are delivered when it is set, the oldest first.
     public var onEvent: (@MainActor (RinglineEvent) -> Void)? {
-        didSet { deliverKept() }
+        didSet { deliverPending() }
     }
 
-    /// Whether the app is in the foreground, where it keeps a connection even without a call.
+    /// Whether the app is in the foreground, where the kit keeps a connection even without a call; `true` at first.
     ///
-    /// Set it to `false` when the app goes into the background, and to `true` when it comes back. In the background, the
-    /// connection is closed after the last call, and pushes ring.
+    /// Set it to `false` when the app goes into the background, and to `true` when it comes back. In the background, the kit
+    /// closes the connection after the last call, and the device rings by pushes.
     public var isInForeground = true {
         didSet {
             guard isInForeground != oldValue else { return }
@@ -72,18 +74,23 @@ public final class Ringline {
     /// Whether a connection to the server is open.
     public private(set) var isConnected = false
 
-    /// Creates the kit for a user who is logged in.
+    /// Creates the kit for a user who is logged in, registers the device, and begins to connect.
+    ///
+    /// - Parameters:
+    ///   - configuration: the settings.
+    ///   - ports: the sockets, requests, media engine, call system, token source, store and clock. The kit sets the `events`
+    ///     of the media engine and of the call system.
     public init(_ configuration: Configuration, _ ports: Ports) {
         self.configuration = configuration
         self.ports = ports
         device = Self.device(in: ports.store)
-        tokens = TokenKeeper(ports.tokens, ports.clock)
+        tokens = TokenCache(ports.tokens, ports.clock)
         var core = CallClient.Configuration(user: configuration.user, device: device, signalIDPrefix: UUID().uuidString)
         core.displayName = configuration.displayName
         core.ringTimeout = configuration.ringTimeout
         core.maximumCallGroups = configuration.maximumCalls
         core.awaitsReports = ports.system.confirmsReports
-        core.clockSkew = ports.store[Self.skewName].flatMap { Int64($0) }.map { .milliseconds($0) }
+        core.clockSkew = ports.store[Self.clockSkewName].flatMap { Int64($0) }.map { .milliseconds($0) }
         self.core = CallClient(core)
         registration = Registration(
             device: device,
@@ -92,7 +99,7 @@ public final class Ringline {
             environment: configuration.environment
         )
         tokens.missing = { [weak self] text in
-            self?.tell(.tokenMissing(text))
+            self?.emit(.tokenMissing(text))
             self?.settle()
         }
         tokens.renewed = { [weak self] in self?.tokenRenewed() }
@@ -104,7 +111,7 @@ public final class Ringline {
     }
 
     private static let deviceName = "device"
-    private static let skewName = "clockSkew"
+    private static let clockSkewName = "clockSkew"
 
     private static func device(in store: any ValueStore) -> DeviceID {
         if let known = store[deviceName].flatMap({ DeviceID($0) }) { return known }
@@ -116,16 +123,18 @@ public final class Ringline {
 
     // MARK: Inputs
 
-    /// Hands an input to the core, and carries out what follows; an input that comes meanwhile waits for its turn.
+    /// Hands an input to the core, and carries out the outputs.
+    ///
+    /// An input that comes in the meantime waits until they are done.
     func take(_ input: CallClient.Input) {
-        waiting.append(input)
+        pendingInputs.append(input)
         guard !isTaking else { return }
         isTaking = true
-        while !waiting.isEmpty {
-            let next = waiting.removeFirst()
+        while !pendingInputs.isEmpty {
+            let next = pendingInputs.removeFirst()
             for output in core.handle(next, at: ports.clock.now) { perform(output, isUrgent: next.isUrgent) }
-            keepSkew()
-            tellChanges()
+            storeClockSkew()
+            emitChanges()
         }
         isTaking = false
         settle()
@@ -134,7 +143,7 @@ public final class Ringline {
     private func take(_ event: CallSystemEvent) {
         switch event {
         case .start(let call, let peer, let hasVideo): start(call, to: peer, hasVideo: hasVideo)
-        case .input(.end(let call, _)) where withdrawStart(call): break
+        case .input(.end(let call, _)) where cancelDelayedStart(call): break
         case .input(let input): take(input)
         case .voipToken(let token): register(.token(.voip, token))
         }
@@ -151,18 +160,18 @@ public final class Ringline {
         }
     }
 
-    private func keepSkew() {
+    private func storeClockSkew() {
         guard let skew = core.clockSkew else { return }
         // Small changes are not worth a write to the disk.
-        let known = ports.store[Self.skewName].flatMap { Int64($0) }
+        let known = ports.store[Self.clockSkewName].flatMap { Int64($0) }
         if let known, abs(known - skew.milliseconds) < 500 { return }
-        ports.store[Self.skewName] = String(skew.milliseconds)
+        ports.store[Self.clockSkewName] = String(skew.milliseconds)
     }
 
     func connectionChanged(_ isOpen: Bool) {
         isConnected = isOpen
         take(isOpen ? .connectionOpened : .connectionClosed)
-        tell(.connection(isOpen))
+        emit(.connection(isOpen))
     }
 
     // MARK: Time
@@ -171,7 +180,7 @@ public final class Ringline {
     func settle() {
         guard !isTaking else { return }
         if !wantsConnection, reconnection.current != nil || reconnection.deadline != nil { reconnect(.unwanted) }
-        if isLoggedOut { tellLoggedOut() }
+        if isLoggedOut { emitLogout() }
         let dues = [
             core.deadline, reconnection.deadline, registration.deadline, liveness.deadline, tokens.retryAt,
             delayedStarts.map(\.until).min(),

@@ -5,23 +5,23 @@ public import Foundation
 extension Ringline {
     /// The settings of a kit, fixed when it is created.
     public struct Configuration: Sendable {
-        /// The server's address, such as `https://calls.example.com`; the WebSocket is at `/ws` below it.
+        /// The server's address, `http` or `https`, such as `https://calls.example.com`; it may have a path.
         public var server: URL
-        /// The user who is logged in.
+        /// The user who is logged in, and whom the tokens name.
         public var user: UserID
-        /// The app's bundle id, to which the server addresses pushes.
+        /// The app's bundle id, such as `com.example.chat`, to which the server addresses pushes.
         public var bundleID: String
         /// The user's name as callees see it; `nil` = the name in the bearer token.
         public var displayName: String?
         /// The service of Apple to which the app's push tokens belong; `nil` = the server finds out.
         public var environment: Registration.Environment?
-        /// The platform under which the device registers.
+        /// The platform under which the device registers for pushes (protocol, section 5.5).
         public var platform = "ios"
-        /// How long callees are rung: 5 to 120 s.
+        /// How long callees are rung: 5 to 120 s; 45 s by default.
         public var ringTimeout = Moment.Duration.seconds(45)
-        /// The largest number of calls at a time: one active call and the calls on hold; 1 to 16.
+        /// The largest number of calls at a time, one active and the others on hold: 1 to 16; 2 by default.
         ///
-        /// `CallKitSystem` sets `CXProviderConfiguration.maximumCallGroups`; both must say the same.
+        /// With `CallKitSystem`, it must be the product of its provider's `maximumCallGroups` and `maximumCallsPerCallGroup`.
         public var maximumCalls = 2
 
         /// Creates a configuration with default values for everything else.
@@ -32,25 +32,25 @@ extension Ringline {
         }
     }
 
-    /// What the kit needs from outside.
+    /// The ports of a kit: the objects through which it reaches the network, the system and the app.
     @MainActor
     public struct Ports {
         /// Opens WebSockets.
         public var socket: any SocketOpener
         /// Sends requests.
         public var requests: any RequestSender
-        /// Makes media.
+        /// Makes descriptions, and sends and plays audio and video.
         public var media: any MediaEngine
-        /// Shows calls.
+        /// Shows calls, and reports the user's actions and pushes.
         public var system: any CallSystem
-        /// Gets tokens.
+        /// Gets the user's bearer tokens.
         public var tokens: any TokenSource
-        /// Keeps values.
+        /// Keeps the device's id and the clock skew over launches.
         public var store: any ValueStore
-        /// Tells the time.
+        /// Has the time and a timer.
         public var clock: any KitClock
 
-        /// Creates the ports, with `URLSession` and the device's clock unless others are given.
+        /// Creates the ports; sockets and requests use `URLSession` unless others are given, and the clock is the device's.
         public init(
             media: any MediaEngine,
             system: any CallSystem,

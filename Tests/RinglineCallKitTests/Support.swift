@@ -18,7 +18,7 @@ struct StubbedDevice {
 
     init(_ name: String, on server: FakeServer, answers: CallKitSystem.AnswerFulfilment = .whenConnected) {
         var configuration = CallKitSystem.Configuration()
-        configuration.answers = answers
+        configuration.answerFulfilment = answers
         adapter = CallKitSystem(configuration)
         system = adapter.provider.system
         device = server.add("10", name, adapter)

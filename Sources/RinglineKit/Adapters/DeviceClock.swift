@@ -16,7 +16,7 @@ public final class DeviceClock: KitClock {
     /// A random number from the system.
     public var chance: Double { Double.random(in: 0..<1) }
 
-    /// Sets the timer, by the wall clock.
+    /// Sets the timer; see ``KitClock/wake(at:_:)``.
     public func wake(at moment: Moment?, _ work: @escaping @MainActor @Sendable () -> Void) {
         timer?.cancel()
         timer = nil

@@ -2,19 +2,21 @@ public import Foundation
 
 /// A store in one small file, which can be read before the device is first unlocked after a restart.
 ///
-/// A VoIP push may arrive in that time, and `UserDefaults` is empty then: a device that read its id from there would take a
-/// new one. So the file has no data protection. Keep no secret in it: the kit keeps the device's id and the clock skew.
+/// A VoIP push may arrive before that unlock, when `UserDefaults` is still empty: a device that kept its id there would make a
+/// new one. So the file has no data protection, and no secret may be in it. The kit keeps the device's id and the clock skew.
+///
+/// [Data protection](https://developer.apple.com/documentation/uikit/encrypting-your-app-s-files) is the source.
 @MainActor
 public final class FileStore: ValueStore {
     private let file: URL
     private var values: [String: String]
 
-    /// Creates a store in a file, which is made when the first value is kept.
+    /// Creates a store in a file, which is made at the first change of a value.
     public init(file: URL) {
         self.file = file
-        // Without the file, or with a damaged one, the device begins anew, as after an installation.
+        // At the first launch there is no file.
         let data = (try? Data(contentsOf: file)) ?? Data()
-        // The same.
+        // With a damaged file, the device begins anew, as after an installation.
         values = (try? JSONDecoder().decode([String: String].self, from: data)) ?? [:]
     }
 
@@ -31,7 +33,9 @@ public final class FileStore: ValueStore {
         self.init(file: folder.appendingPathComponent("ringline.json"))
     }
 
-    /// The text kept under a name; a change is written to the file at once.
+    /// The text kept under a name; `nil` = none.
+    ///
+    /// A change is written to the file at once.
     public subscript(name: String) -> String? {
         get { values[name] }
         set {
@@ -46,8 +50,8 @@ public final class FileStore: ValueStore {
         #if os(iOS)
         options.insert(.noFileProtection)
         #endif
-        // If the disk is full, the values last until the app ends, and then the device gets a new id: a missed call at
-        // worst, and no reason to fail now.
+        // If the disk is full, the values last until the app ends, and then the device gets a new id. At worst the user
+        // misses a call, so this is no reason to fail now.
         try? JSONEncoder().encode(values).write(to: file, options: options)
     }
 }

@@ -1,17 +1,17 @@
 public import CallClient
 
-/// A system that shows nothing: the app's own screens ring, and the user acts on them.
+/// A call system for apps that show calls on their own screens only.
 ///
-/// It is for macOS, where there is no CallKit, and for tests. Each request of the app takes effect at once, and the audio
-/// session counts as active all the time.
+/// It is for macOS, where there is no CallKit, and for tests. Each request takes effect at once, and the audio session counts
+/// as active all the time. Use `CallKitSystem` of RinglineCallKit on iOS.
 @MainActor
 public final class InAppCallSystem: CallSystem {
-    /// Where the requests become events.
+    /// Takes the system's events; the kit sets it.
     public var events: (@MainActor @Sendable (CallSystemEvent) -> Void)? {
         didSet { events?(.input(.audioActivated)) }
     }
 
-    /// The app's own screens show every call.
+    /// `false`: the app's own screens show every call.
     public let confirmsReports = false
 
     /// Creates a system.

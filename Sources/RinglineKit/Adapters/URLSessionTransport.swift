@@ -5,19 +5,21 @@ public import FoundationNetworking
 public import Foundation
 #endif
 
-/// The sockets and the requests of the kit, by `URLSession`.
+/// Sends the kit's requests and opens its sockets with `URLSession`.
 ///
-/// On Linux this compiles, but every socket fails: Debian's libcurl has no WebSockets (`NSURLErrorDomain` -1002).
+/// On Linux this compiles, but every socket fails, because Debian's libcurl has no WebSockets (`NSURLErrorDomain` -1002).
 /// [URLSessionWebSocketTask](https://developer.apple.com/documentation/foundation/urlsessionwebsockettask) is the source.
 @MainActor
 public final class URLSessionTransport: SocketOpener, RequestSender {
     private let session: URLSession
 
-    /// Creates a transport with a session of its own, or with yours (for certificates of your own, say).
+    /// Creates a transport with a session of its own, or with yours, which may trust certificates of your own, for example.
     public init(session: URLSession? = nil) { self.session = session ?? URLSession(configuration: Self.configuration) }
 
-    /// The configuration of the kit's own session: nothing is cached, and no request waits for a network to appear,
-    /// because the core itself tries again.
+    /// The configuration of the kit's own session.
+    ///
+    /// It caches nothing, and a request fails after 10 s without data. No request waits for a network, because the core itself
+    /// tries again.
     public static var configuration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = 10
@@ -61,8 +63,7 @@ public final class URLSessionTransport: SocketOpener, RequestSender {
     }
 }
 
-/// Runs a function on the main queue, after those that were handed over before: frames must stay in order, which tasks do
-/// not promise.
+/// Runs a function on the main queue, which keeps the order: frames must stay in order, and tasks do not promise that.
 private func onMain(_ work: @escaping @MainActor @Sendable () -> Void) {
     DispatchQueue.main.async { MainActor.assumeIsolated(work) }
 }
@@ -88,7 +89,7 @@ private final class URLSessionSocket: SignalingSocket {
     }
 
     func send(_ text: String) {
-        // A frame that was not sent needs no report: the socket's end follows, and the core sends the signal again.
+        // The error needs no report: the end of the socket follows, and the core sends the signal again.
         task.send(.string(text)) { _ in }
     }
 

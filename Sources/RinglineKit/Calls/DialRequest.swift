@@ -14,7 +14,7 @@ public struct DialRequest: Equatable, Sendable {
         self.hasVideo = hasVideo
     }
 
-    /// Reads a handle, as the system keeps it for a call in its list of recent calls; `nil` = it is no user's id.
+    /// Reads a handle, such as the one that the system keeps in its list of recent calls; `nil` = it is no user id.
     public init?(handle: String, hasVideo: Bool = false) {
         guard let user = UserID(handle.trimmingCharacters(in: .whitespaces)) else { return nil }
         self.init(to: user, hasVideo: hasVideo)
@@ -22,9 +22,11 @@ public struct DialRequest: Equatable, Sendable {
 
     /// Reads a link of your app's own scheme; `nil` = it names no user.
     ///
-    /// The forms are `myapp:10`, `myapp:10?video=1`, `myapp://call/10` and `https://example.com/call/10?video=1`: the user is
-    /// the last part of the path. Check first that a link is for a call at all. A user must confirm a call that a web page
-    /// began, which iOS does not ask for: show who will be called, and call at the user's tap.
+    /// The forms are `myapp:10`, `myapp:10?video=1`, `myapp://call/10` and `https://example.com/call/10?video=1`: the user id
+    /// is the last part of the path. Check first that the link is for a call at all.
+    ///
+    /// iOS may open the app for a link on a web page without asking the user. So show whom the link will call, and call only
+    /// when the user taps.
     public init?(url: URL) {
         guard let parts = URLComponents(url: url, resolvingAgainstBaseURL: false) else { return nil }
         let path = parts.path.split(separator: "/").last.map(String.init) ?? parts.host ?? ""

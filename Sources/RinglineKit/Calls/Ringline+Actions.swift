@@ -2,22 +2,29 @@ public import CallClient
 public import CallCore
 import Foundation
 
-/// What the user does on the app's screens.
+/// The user's actions on the app's own screens.
 ///
-/// The actions that the system shows as well go through the system, which hands them back as its own: CallKit must know of
-/// each call, or the app gets no audio session.
+/// An action that the system shows too goes to the system first, which then reports it as its own: CallKit must know of each
+/// call, or the app gets no audio session.
 extension Ringline {
-    /// A call that waits until the STUN and TURN servers are known.
+    /// A call that waits for the addresses of the STUN and TURN servers.
     struct DelayedStart {
         var call: CallClient.StartCall
         var until: Moment
     }
 
-    /// For how long a call waits for the STUN and TURN servers.
+    /// The longest time for which a call waits for the addresses of the STUN and TURN servers.
     static let iceServersTimeout = Moment.Duration.seconds(2)
 
     /// Calls a user.
     ///
+    /// ```swift
+    /// if let user = UserID("10") { ringline.startCall(to: user, hasVideo: false) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - peer: the user to call.
+    ///   - hasVideo: whether the call has video from the beginning.
     /// - Returns: the UUID of the call. If the call is not possible, ``RinglineEvent/refused(_:_:)`` says why.
     @discardableResult
     public func startCall(to peer: UserID, hasVideo: Bool) -> CallUUID? {
@@ -26,7 +33,7 @@ extension Ringline {
         return call
     }
 
-    /// Makes a call that a link, Siri or the list of recent calls asks for.
+    /// Makes a call that a link, Siri or the list of recent calls asks for; see ``startCall(to:hasVideo:)``.
     @discardableResult
     public func startCall(_ request: DialRequest) -> CallUUID? {
         startCall(to: request.to, hasVideo: request.hasVideo)
@@ -38,7 +45,7 @@ extension Ringline {
     /// Ends, declines or cancels a call; the core finds the reason that fits.
     public func end(_ call: CallUUID) { ports.system.request(.end(call)) }
 
-    /// Puts a call on hold on this side, or resumes it.
+    /// Puts a call on hold on this side (`true`), or resumes it.
     public func setHeld(_ call: CallUUID, _ isHeld: Bool) { ports.system.request(.setHeld(call, isHeld)) }
 
     /// Switches the microphone off (`true`) or on.
@@ -46,30 +53,36 @@ extension Ringline {
 
     /// Switches the camera off (`true`) or on.
     ///
-    /// ``addVideo(_:)`` adds pictures to a call without them.
+    /// To add video to a call without it, use ``addVideo(_:)``.
     public func setVideoMuted(_ call: CallUUID, _ isMuted: Bool) { take(.setMuted(call, video: isMuted)) }
 
-    /// Enters digits: `0–9 * # A–D` and `,` for a pause; at most 128.
+    /// Sends DTMF digits to the peer's app: at most 128 of `0` to `9`, `*`, `#`, `A` to `D`, and `,` for a pause.
+    ///
+    /// Other texts are refused as `notPossible` (``RinglineEvent/refused(_:_:)``).
     public func playDTMF(_ call: CallUUID, _ digits: String) { ports.system.request(.playDTMF(call, digits)) }
 
     /// Sends data of your own to the peer's app: one JSON value as text, at most 16 KiB.
+    ///
+    /// A malformed or longer text is refused as `notPossible` (``RinglineEvent/refused(_:_:)``).
     public func sendInfo(_ call: CallUUID, _ json: String) { take(.sendInfo(call, json)) }
 
-    /// Adds pictures to a call.
+    /// Adds video to an answered call.
     public func addVideo(_ call: CallUUID) { take(.renegotiate(call, hasVideo: true)) }
 
-    /// The network's path changed (`NWPathMonitor`): the connection is made anew, and so are the paths of media.
+    /// Opens a new connection and restarts ICE, because the device's path to the network changed.
+    ///
+    /// Call it when `NWPathMonitor` reports another interface, or a network after none.
     public func pathChanged() {
         reconnect(.pathChanged)
         for call in calls where call.isAnswered { take(.renegotiate(call.uuid, restartsICE: true)) }
     }
 
-    /// APNs gave the app a token for notifications, in hexadecimal digits, or there is none any more (`nil`).
+    /// Hands in APNs' token for notifications, in hexadecimal digits; `nil` = the app has none any more.
     ///
-    /// The server tells of missed calls by these notifications. The token for calls goes another way, through the system.
+    /// The server sends these notifications for missed calls. PushKit's token for calls comes from the ``CallSystem``.
     public func setAlertToken(_ token: String?) { register(.token(.alert, token)) }
 
-    /// Ends all calls, and has the server forget this device, so that it rings no more for this user.
+    /// Ends all calls and removes this device from the server, so that it no longer rings for this user.
     ///
     /// Keep this object, and the user's token, until ``RinglineEvent/loggedOut`` comes.
     public func logOut() {
@@ -80,23 +93,25 @@ extension Ringline {
             take(.end(call))
             ports.system.reportEnded(call, .remoteEnded)
         }
-        // From now on the system itself reports the pushes that are still on their way, and ends those calls at once.
+        // Pushes may still be on their way. From now on the system itself reports them, and ends those calls at once.
         ports.system.events = nil
         isLoggedOut = true
         register(.loggedOut)
         settle()
     }
 
-    func tellLoggedOut() {
-        guard !isToldLoggedOut, registration.isSettled, !core.wantsConnection else { return }
-        isToldLoggedOut = true
-        tell(.loggedOut)
+    func emitLogout() {
+        guard !hasEmittedLogout, registration.isSettled, !core.wantsConnection else { return }
+        hasEmittedLogout = true
+        emit(.loggedOut)
     }
 
     // MARK: The start of a call
 
-    /// Starts a call, as soon as the STUN and TURN servers are known: an app that was opened by the list of recent calls has
-    /// no connection yet, and a peer connection that is made without them gathers no candidates of a TURN server.
+    /// Starts a call as soon as the addresses of the STUN and TURN servers are known.
+    ///
+    /// An app that was opened by the list of recent calls has no connection yet. A peer connection that is made without those
+    /// addresses gathers no candidates of a TURN server.
     func start(_ call: CallUUID, to peer: UserID, hasVideo: Bool) {
         // The callId is random, so that nobody can guess it.
         guard let callID = CallID(UUID().uuidString.lowercased()) else { return }
@@ -113,14 +128,14 @@ extension Ringline {
         delayedStarts = []
         for start in waited {
             take(.startCall(start.call))
-            // The system has been told that the call has begun, so that it is too late to fail the user's action.
+            // The system already shows the call as begun: it is too late to fail the user's action.
             let isLive = calls.contains { $0.uuid == start.call.uuid }
             if !isLive { ports.system.reportEnded(start.call.uuid, .failed) }
         }
     }
 
-    /// Forgets a call that has not begun yet; returns whether there was one.
-    func withdrawStart(_ call: CallUUID) -> Bool {
+    /// Drops a call that waits to begin; returns whether there was one.
+    func cancelDelayedStart(_ call: CallUUID) -> Bool {
         let count = delayedStarts.count
         delayedStarts.removeAll { $0.call.uuid == call }
         guard delayedStarts.count < count else { return false }

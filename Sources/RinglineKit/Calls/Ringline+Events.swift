@@ -2,45 +2,45 @@ import CallClient
 
 /// The events for the app's screens.
 extension Ringline {
-    /// The largest number of events that are kept until somebody reads them; the oldest go first.
-    static let keptEvents = 512
+    /// The largest number of events that are kept until ``onEvent`` is set; the oldest are dropped first.
+    static let maximumPendingEvents = 512
 
-    func tell(_ event: RinglineEvent) {
+    func emit(_ event: RinglineEvent) {
         if let onEvent { return onEvent(event) }
-        kept.append(event)
-        if kept.count > Self.keptEvents { kept.removeFirst(kept.count - Self.keptEvents) }
+        pendingEvents.append(event)
+        if pendingEvents.count > Self.maximumPendingEvents { pendingEvents.removeFirst() }
     }
 
-    func deliverKept() {
-        // A reader may set another reader.
-        while let onEvent, !kept.isEmpty { onEvent(kept.removeFirst()) }
+    func deliverPending() {
+        // The handler may set another handler.
+        while let onEvent, !pendingEvents.isEmpty { onEvent(pendingEvents.removeFirst()) }
     }
 
-    /// Tells of each call that looks different than before.
+    /// Emits an event for each call that looks different from before.
     ///
-    /// A screen knows a call by its UUID. When a call takes over the UUID of one that lost a glare, the user goes on seeing
-    /// one call.
-    func tellChanges() {
+    /// A screen identifies a call by its UUID. A call may take over the UUID of one that lost a glare; the user then goes on
+    /// seeing one call.
+    func emitChanges() {
         var shown: [CallUUID: CallClient.Call] = [:]
         var order: [CallUUID] = []
         for call in core.calls where call.phase.name != .hiddenByOutgoingCall {
-            // An ended call that the system never showed, and that no screen showed, is none for the user.
-            guard call.isLive || call.isReported || told[call.uuid] != nil else { continue }
+            // The user never saw an ended call that neither the system nor a screen has shown.
+            guard call.isLive || call.isReported || emittedCalls[call.uuid] != nil else { continue }
             if shown[call.uuid] == nil { order.append(call.uuid) }
             if shown[call.uuid]?.isLive != true { shown[call.uuid] = call }
         }
-        let before = told
-        told = shown
+        let before = emittedCalls
+        emittedCalls = shown
         for uuid in order {
             guard let call = shown[uuid] else { continue }
             if let known = before[uuid], known.looks(like: call) { continue }
-            tell(.changed(call))
+            emit(.changed(call))
         }
     }
 }
 
 extension CallClient.Call {
-    /// Whether a screen shows both values in the same way.
+    /// Returns whether a screen shows both values in the same way.
     fileprivate func looks(like other: CallClient.Call) -> Bool {
         phase.name == other.phase.name && reason == other.reason && callID == other.callID && peer == other.peer
             && displayedPeer == other.displayedPeer && media == other.media && peerMedia == other.peerMedia

@@ -7,13 +7,13 @@ extension Ringline {
         switch output {
         case .reportIncoming, .reportRepeated, .reportConnecting, .reportConnected, .reportEnded, .update, .refused:
             report(output)
-        case .peerRinging(let call): tell(.peerRinging(call))
-        case .peerMedia: break  // Part of the call's value, of which `changed` tells.
-        case .receivedDTMF(let call, let digits): tell(.digits(call, digits))
-        case .receivedInfo(let call, let json): tell(.info(call, json))
+        case .peerRinging(let call): emit(.peerRinging(call))
+        case .peerMedia: break  // `changed` reports it, as a part of the call's value.
+        case .receivedDTMF(let call, let digits): emit(.digits(call, digits))
+        case .receivedInfo(let call, let json): emit(.info(call, json))
         case .makeOffer, .makeAnswer, .setRemoteDescription, .addRemoteCandidate, .rollback, .startAudio, .stopAudio,
             .holdMedia, .muteMedia, .closeMedia:
-            direct(output)
+            performMedia(output)
         case .send(let signal): socket?.socket.send(String(decoding: signal.frame, as: UTF8.self))
         case .post(let signal, let authorization): post(signal, authorization)
         case .fetch(let number, let callID, let peer, let since, let authorization):
@@ -23,7 +23,7 @@ extension Ringline {
         }
     }
 
-    /// Carries out a report, in the turn of the event that caused it.
+    /// Carries out a report before the function that handed in the event returns.
     private func report(_ output: CallClient.Output) {
         let system = ports.system
         switch output {
@@ -35,17 +35,19 @@ extension Ringline {
         case .update(let call, let peer): system.update(call, peer)
         case .refused(let call, let refusal):
             system.refuse(call, refusal)
-            tell(.refused(call, refusal))
+            emit(.refused(call, refusal))
         default: break
         }
     }
 
-    /// Whether this device's user made the call; the system knows a call that lost a glare by the same UUID, as outgoing.
+    /// Returns whether this device's user made the call.
+    ///
+    /// A call that took over the UUID of one that lost a glare counts as outgoing, because the system shows it so.
     private func isOutgoing(_ call: CallUUID) -> Bool {
         core.calls.first { $0.uuid == call }?.side == .caller
     }
 
-    private func direct(_ output: CallClient.Output) {
+    private func performMedia(_ output: CallClient.Output) {
         let media = ports.media
         switch output {
         case .makeOffer(let call, let round, let hasVideo, let restartsICE):

@@ -2,25 +2,25 @@ public import CallClient
 
 /// An event for the app's screens.
 ///
-/// The system's own screens (CallKit) need none of them. Events are kept until ``Ringline/onEvent`` is set: an app that a
-/// push woke may answer a call before it has a screen.
+/// The system's own screens (CallKit) do not need them. The kit keeps the events until ``Ringline/onEvent`` is set, because
+/// the user may answer a call before an app that a push woke has a screen.
 public enum RinglineEvent: Equatable, Sendable {
-    /// A call began, changed or ended; all that a screen shows of it is in the value.
+    /// A call began, changed or ended; the value contains everything that a screen shows of it.
     ///
-    /// A call whose phase is `ended` comes once, with the reason.
+    /// For the end of a call there is one event, whose value has the phase `ended` and a reason.
     case changed(CallClient.Call)
-    /// Play the ringback tone: a device of the callee alerts its user.
+    /// A device of the callee rings: play the ringback tone.
     case peerRinging(CallUUID)
-    /// The peer entered digits.
+    /// The peer entered DTMF digits.
     case digits(CallUUID, String)
     /// The peer's app sent data: one JSON value as text.
     case info(CallUUID, String)
-    /// An action of the user was not possible.
+    /// The user's action on this call was not possible.
     case refused(CallUUID, CallClient.Refusal)
     /// The connection to the server opened (`true`) or closed. Calls go on without it.
     case connection(Bool)
-    /// The token source failed; the text is its error's.
+    /// The ``TokenSource`` failed, with this description of its error; the kit asks it again after a pause.
     case tokenMissing(String)
-    /// The logout is complete: the server has forgotten this device, and the token is needed no longer.
+    /// The logout is complete: the server has removed this device, and the kit no longer needs the token.
     case loggedOut
 }

@@ -1,13 +1,13 @@
 public import CallClient
 
-/// A port: makes and takes descriptions and candidates, and sends and plays sound and pictures; WebRTC, for example.
+/// A port: makes and takes descriptions and candidates, and sends and plays audio and video, with WebRTC for example.
 ///
-/// The engine has one peer connection for each call, which it makes when it is first told about the call, and releases
-/// at ``close(_:)``. The page <doc:AWebRTCEngine> is a whole engine. Every result is an event, and may come at any time
-/// after the function that asked for it has returned.
+/// The engine has one peer connection for each call. It makes the connection when a function first names the call, and
+/// releases it at ``close(_:)``. The page <doc:AWebRTCEngine> has a whole engine. Every result is an event, and may come at any
+/// time after the function that asked for it has returned. A round is the number of a description that the kit has asked for.
 @MainActor
 public protocol MediaEngine: AnyObject {
-    /// Where the engine reports its events; the kit sets it once, before anything else.
+    /// Takes the engine's events; the kit sets it once, before it calls any function.
     var events: (@MainActor @Sendable (MediaEvent) -> Void)? { get set }
 
     /// Use these STUN and TURN servers from now on, also for calls that exist.
@@ -16,13 +16,13 @@ public protocol MediaEngine: AnyObject {
     func makeOffer(_ call: CallUUID, round: UInt32, hasVideo: Bool, restartsICE: Bool)
     /// Make an answer to the offer that was set last, set it as the local description, and report it with this round.
     func makeAnswer(_ call: CallUUID, round: UInt32)
-    /// Set the peer's description; an offer replaces an earlier offer that is not answered yet.
+    /// Set the peer's description, SDP as text; an offer replaces an earlier offer that is not answered yet.
     func setRemoteDescription(_ call: CallUUID, _ kind: CallClient.DescriptionKind, sdp: String)
     /// Add a candidate of the peer, one JSON object as text; `nil` = the end of candidates.
     func addRemoteCandidate(_ call: CallUUID, _ candidate: String?)
     /// Withdraw the offer that was made or is being made.
     func rollback(_ call: CallUUID)
-    /// Let sound flow (`true`), or stop it; the audio session is active whenever it is `true`.
+    /// Let audio flow (`true`), or stop it. It is `true` only while the audio session is active.
     func setAudio(_ call: CallUUID, isOn: Bool)
     /// Send and play nothing while held (`true`), or resume.
     func setHeld(_ call: CallUUID, _ isHeld: Bool)

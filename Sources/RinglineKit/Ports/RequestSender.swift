@@ -7,17 +7,17 @@ public protocol RequestSender: AnyObject {
     ///
     /// - Parameters:
     ///   - request: the request.
-    ///   - reply: takes the response; it is called once, also if no response comes.
+    ///   - reply: takes the response. It is called once; if no response comes, with ``SignalingResponse/none``.
     func send(_ request: SignalingRequest, reply: @escaping @MainActor @Sendable (SignalingResponse) -> Void)
 }
 
-/// A request to the server; a body is JSON.
+/// A request to the server, whose body is JSON.
 public struct SignalingRequest: Equatable, Sendable {
     /// The method, such as `POST`.
     public var method: String
     /// The address, `http://` or `https://`.
     public var url: String
-    /// The body, as UTF-8; empty = none.
+    /// The body in UTF-8; empty = none.
     public var body: [UInt8]
     /// The value of the header `Authorization`.
     public var authorization: String

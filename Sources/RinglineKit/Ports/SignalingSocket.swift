@@ -3,11 +3,11 @@
 /// ``URLSessionTransport`` implements it. `Tests/KitDevice` implements it with libwebsockets.
 @MainActor
 public protocol SocketOpener: AnyObject {
-    /// Opens a socket, and returns it at once; whether it opens, the events tell.
+    /// Begins to open a socket, and returns at once; the events say whether it opens.
     ///
     /// - Parameters:
     ///   - request: the address and the credentials.
-    ///   - events: takes what happens on the socket, in order. After ``SocketEvent/closed(_:)`` comes nothing more.
+    ///   - events: takes the events of the socket, in order. ``SocketEvent/closed(_:)`` is the last one.
     /// - Returns: the socket, which may not be open yet.
     func open(
         _ request: SocketRequest,
@@ -18,11 +18,11 @@ public protocol SocketOpener: AnyObject {
 /// A WebSocket that is open or being opened.
 @MainActor
 public protocol SignalingSocket: AnyObject {
-    /// Sends a text frame; a frame that cannot be sent is lost, and the core sends it again by request.
+    /// Sends a text frame. A frame that cannot be sent is dropped: the core sends the signal again by REST.
     func send(_ text: String)
-    /// Sends a ping, whose pong is ``SocketEvent/pong``.
+    /// Sends a ping; ``SocketEvent/pong`` reports the answer.
     func ping()
-    /// Closes the socket without waiting for the server's close; no event need come afterwards.
+    /// Closes the socket without waiting for the server's close. No event is needed afterwards.
     func close()
 }
 
@@ -52,11 +52,11 @@ public enum SocketEvent: Equatable, Sendable {
 
 /// Why a socket was closed, as far as that is known.
 public struct SocketClosure: Equatable, Sendable {
-    /// The close code (protocol, section 3.10); `nil` = there was no close frame.
+    /// The close code, such as 4401 (protocol, section 3.10); `nil` = there was no close frame.
     public var code: Int?
     /// The reason in the close frame.
     public var reason: String
-    /// The HTTP status with which the server refused the upgrade; `nil` = it did not.
+    /// The HTTP status with which the server refused to open the WebSocket; `nil` = it did not refuse, or is unreachable.
     public var status: Int?
 
     /// Creates a closure from its parts.

@@ -5,10 +5,11 @@ public import CallCore
 public protocol TokenSource: AnyObject {
     /// Returns a token that is valid now.
     ///
-    /// The kit asks for one when it needs the first one, and when the server has refused the one that it had. If this
-    /// throws, the kit asks again after a pause, and the app gets ``RinglineEvent/tokenMissing(_:)``.
+    /// The kit calls this when it needs the first token, and when the server has refused the last one. If this throws, the
+    /// app gets ``RinglineEvent/tokenMissing(_:)``, and the kit calls it again after a pause of 2 s, doubling to 300 s.
     ///
-    /// - Parameter refused: the token that the server no longer takes; `nil` = none was refused.
+    /// - Parameter refused: the token that the server has refused; `nil` = it has refused none. Returning it counts as a
+    ///   failure.
     /// - Returns: the JWT, without `Bearer`.
     /// - Throws: any error; the kit only passes its text on.
     func token(refused: String?) async throws -> String
@@ -16,8 +17,8 @@ public protocol TokenSource: AnyObject {
 
 /// A port: keeps a few short texts over launches.
 ///
-/// It must be readable before the user unlocks the device for the first time after a restart, because a push may arrive
-/// then. `UserDefaults` and most files are not; ``FileStore`` is.
+/// It must be readable before the device is first unlocked after a restart, because a push may arrive in that time.
+/// `UserDefaults` and most files are not readable then; ``FileStore`` is.
 @MainActor
 public protocol ValueStore: AnyObject {
     /// The text kept under a name; `nil` = none.
@@ -26,13 +27,19 @@ public protocol ValueStore: AnyObject {
 
 /// A port: the device's clock and one timer.
 ///
-/// ``DeviceClock`` is the real one; tests have one that they set.
+/// ``DeviceClock`` is the real one; tests use a clock that they set themselves.
 @MainActor
 public protocol KitClock: AnyObject {
     /// The time of the device's wall clock.
     var now: Moment { get }
-    /// A random number, from 0 up to but not including 1.
+    /// A random number from 0 up to but not including 1, a new one at each access.
+    ///
+    /// It is the jitter of the pauses between two attempts to connect.
     var chance: Double { get }
-    /// Calls a function at a moment, once, in place of what an earlier call of this function asked for; `nil` = nothing.
+    /// Sets the timer, in place of an earlier setting: calls a function once, at a moment of ``now``.
+    ///
+    /// - Parameters:
+    ///   - moment: when to call; at once if it has passed, and never if it is `nil`.
+    ///   - work: the function, which is called after this one has returned.
     func wake(at moment: Moment?, _ work: @escaping @MainActor @Sendable () -> Void)
 }

@@ -15,7 +15,7 @@ extension Ringline {
                 socket?.socket.close()
                 socket = nil
             case .connectionOpened:
-                liveness.heard(at: ports.clock.now)
+                liveness.received(at: ports.clock.now)
                 connectionChanged(true)
             case .connectionClosed:
                 liveness.stop()
@@ -27,23 +27,23 @@ extension Ringline {
 
     private func open(_ number: ConnectionNumber) {
         tokens.use { [weak self] token in
-            // A token may take its time, and the attempt may have been given up by now.
+            // Getting a token may take long, and the attempt may have been given up by now.
             guard let self, reconnection.current == number else { return }
             guard let token else { return reconnect(.closed(number)) }
             let request = SocketRequest(url: webSocketURL, authorization: "Bearer \(token)")
-            let opened = ports.socket.open(request) { [weak self] event in self?.took(event, of: number) }
+            let opened = ports.socket.open(request) { [weak self] event in self?.handle(event, of: number) }
             // The socket may have failed at once.
             if reconnection.current == number { socket = (number, opened) } else { opened.close() }
         }
     }
 
-    private func took(_ event: SocketEvent, of number: ConnectionNumber) {
+    private func handle(_ event: SocketEvent, of number: ConnectionNumber) {
         guard reconnection.current == number else { return }
         switch event {
         case .text(let text):
-            if isConnected { liveness.heard(at: ports.clock.now) }
+            if isConnected { liveness.received(at: ports.clock.now) }
             received([UInt8](text.utf8), of: number)
-        case .pong: if isConnected { liveness.heard(at: ports.clock.now) }
+        case .pong: if isConnected { liveness.received(at: ports.clock.now) }
         case .closed(let closure):
             socket = nil
             if closure.isUnauthenticated { tokenRefused() }
@@ -66,11 +66,10 @@ extension Ringline {
         }
     }
 
-    /// Reads the STUN and TURN servers of a `welcome`, a fetched call or a response with TURN credentials, and hands them to
-    /// the engine.
+    /// Hands the STUN and TURN servers that a `welcome` or a fetched call names to the engine.
     func use(_ json: [UInt8]) {
         struct Holder: Decodable { var iceServers: [ICEServer]? }
-        // A server that names them in a form that this version does not know is as one that names none.
+        // Servers in a form that this version does not know are ignored.
         guard let servers = try? JSONDecoder().decode(Holder.self, from: Data(json)).iceServers, !servers.isEmpty,
             servers != iceServers
         else { return }

@@ -71,12 +71,12 @@ extension Ringline {
 
     // MARK: The token
 
-    /// The server refuses the token: the core goes on with capabilities, and asks for a fresh one.
+    /// The server has refused the token: the core uses the capabilities of pushes, and asks for a fresh token.
     func tokenRefused() { take(.tokenExpired) }
 
     func tokenRenewed() {
         take(.tokenRenewed)
-        // Not urgently: a server that refuses every token of the source would be asked without a pause.
+        // Not urgently: otherwise a server that refuses every token would get attempts without a pause.
         if wantsConnection { connect(isUrgent: false) }
     }
 

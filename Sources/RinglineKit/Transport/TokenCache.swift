@@ -1,9 +1,11 @@
 import CallCore
 
-/// Keeps the user's bearer token, and asks for a new one once, however many requests need it.
+/// Keeps the user's bearer token.
+///
+/// However many requests need a new one, it asks the token source once.
 @MainActor
-final class TokenKeeper {
-    /// The shortest time between two renewals: a backend whose tokens the server refuses must not be asked without end.
+final class TokenCache {
+    /// The shortest time between two renewals, so that a backend whose tokens the server refuses is not asked without a pause.
     static let renewalPause = Moment.Duration.seconds(5)
     /// The longest pause before the source is asked again after a failure.
     static let longestPause = Moment.Duration.seconds(300)
@@ -16,11 +18,11 @@ final class TokenKeeper {
     private var isRenewing = false
     private var renewedAt: Moment?
     private var failures = 0
-    private var waiting: [(String?) -> Void] = []
+    private var pendingUses: [(String?) -> Void] = []
 
-    /// When the source should be asked again; `nil` = there is no reason to.
+    /// When to ask the source again; `nil` = there is no need.
     private(set) var retryAt: Moment?
-    /// Takes the error's text when the source failed; ``retryAt`` has changed.
+    /// Called with the error's text when the source has failed and ``retryAt`` has changed.
     var missing: (String) -> Void = { _ in }
     /// Called with each fresh token that was asked for after a refusal.
     var renewed: () -> Void = {}
@@ -30,13 +32,13 @@ final class TokenKeeper {
         self.clock = clock
     }
 
-    /// Hands over the token, at once if it is known; `nil` if the source failed.
+    /// Calls a function with the token, at once if it is known; with `nil` if the source failed.
     func use(_ work: @escaping (String?) -> Void) {
         if let token { return work(token) }
         // After a failure, each request would ask again; until the pause is over they fail at once, and the core sends
         // them again later.
         if retryAt != nil, !isAsking { return work(nil) }
-        waiting.append(work)
+        pendingUses.append(work)
         fetch()
     }
 
@@ -59,11 +61,11 @@ final class TokenKeeper {
         retryAt = nil
         let refused = refused
         Task {
-            do { took(try await source.token(refused: refused)) } catch { failed(String(describing: error)) }
+            do { received(try await source.token(refused: refused)) } catch { failed(String(describing: error)) }
         }
     }
 
-    private func took(_ fresh: String) {
+    private func received(_ fresh: String) {
         guard fresh != refused else { return failed("the token source returned the token that the server refused") }
         isAsking = false
         failures = 0
@@ -84,8 +86,8 @@ final class TokenKeeper {
     }
 
     private func release(_ token: String?) {
-        let released = waiting
-        waiting = []
+        let released = pendingUses
+        pendingUses = []
         for work in released { work(token) }
     }
 }

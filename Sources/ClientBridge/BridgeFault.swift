@@ -1,6 +1,6 @@
 /// Why the bridge refuses a text: the member that is wrong, and what it must be.
 ///
-/// A caller of the bridge is a part of an app, so a fault is a bug of that part. The client core has not changed.
+/// A fault is a bug of the caller. The client core has not changed.
 public struct BridgeFault: Error, Equatable, Sendable {
     /// The member, such as `uuid`; `nil` when the text as a whole is wrong.
     public let member: String?

@@ -2,7 +2,7 @@ public import CallClient
 public import CallCore
 import JSON
 
-/// The client core behind a language of JSON texts, for callers that are not written in Swift.
+/// The client core with inputs and outputs as JSON texts, for callers that are not written in Swift.
 ///
 /// The page <doc:BridgeLanguage> describes the texts. This code is compiled twice: as a module of the package, and to
 /// WebAssembly, where the functions of `WebAssembly.swift` call it.
@@ -17,7 +17,8 @@ public struct BridgedClient: Sendable {
 
     /// Creates a client core from the JSON form of its configuration.
     ///
-    /// - Throws: ``BridgeFault`` if the text is no configuration.
+    /// - Parameter text: a JSON object, in UTF-8.
+    /// - Throws: ``BridgeFault`` if a member is missing, unknown, malformed or out of range.
     public init(configuration text: [UInt8]) throws(BridgeFault) {
         var members = try MemberReader(text)
         var configuration = CallClient.Configuration(
@@ -46,13 +47,18 @@ public struct BridgedClient: Sendable {
 
     /// Takes the JSON form of one input and returns the outputs as a JSON array.
     ///
-    /// - Throws: ``BridgeFault`` if the text is no input; the core has then not changed.
+    /// - Parameters:
+    ///   - input: a JSON object, in UTF-8.
+    ///   - now: the moment at which it happened, by this device's clock.
+    /// - Returns: the outputs in UTF-8, in the order in which they must be carried out. Afterwards the core's `deadline` may
+    ///   have changed.
+    /// - Throws: ``BridgeFault`` if a member is missing, unknown, malformed or out of range; the core has then not changed.
     public mutating func handle(_ input: [UInt8], at now: Moment) throws(BridgeFault) -> [UInt8] {
         let input = try InputReader.input(input)
         return OutputWriter.text(of: client.handle(input, at: now))
     }
 
-    /// The JSON form of the core's state: its moments, and its calls.
+    /// The JSON form of the core's state, in UTF-8: its moments, its clock skew and its calls.
     public var state: [UInt8] {
         var json = JSONWriter()
         json.beginObject()

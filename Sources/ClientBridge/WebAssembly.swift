@@ -3,25 +3,25 @@ import CallClient
 import CallCore
 
 // The functions of the WebAssembly module `ringline.wasm`. An instance of the module holds one client core, because
-// an instance is the unit that JavaScript can throw away.
+// JavaScript frees the memory of a whole instance, and of nothing smaller.
 //
-// A text is handed in as an address from `core_allocate` and a size. A result is read from
-// `core_result_address` and `core_result_size`, and is valid until the next call.
+// A caller writes a text to an address from `core_allocate`, and hands in the address and the size. It reads a result where
+// `core_result_address` and `core_result_size` say; the result is valid until the next call of another function.
 
 nonisolated(unsafe) private var client: BridgedClient?
 nonisolated(unsafe) private var result: [UInt8] = []
 
-/// Returns the address of this many bytes, for a text.
+/// Returns the address of new memory for a text of this many bytes.
 @_expose(wasm, "core_allocate") @_cdecl("core_allocate")
 public func coreAllocate(_ size: Int) -> UnsafeMutableRawPointer {
     UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 1)
 }
 
-/// Gives back the bytes of a text.
+/// Frees memory of `core_allocate`.
 @_expose(wasm, "core_free") @_cdecl("core_free")
 public func coreFree(_ text: UnsafeMutableRawPointer) { text.deallocate() }
 
-/// Creates the core from its configuration; returns 1, or 0 if the result is the text of a fault.
+/// Creates the core from its configuration; returns 1, or 0 if the result is the message of a fault.
 @_expose(wasm, "core_create") @_cdecl("core_create")
 public func coreCreate(_ text: UnsafePointer<UInt8>, _ size: Int) -> Int32 {
     do throws(BridgeFault) {
@@ -34,7 +34,7 @@ public func coreCreate(_ text: UnsafePointer<UInt8>, _ size: Int) -> Int32 {
 }
 
 /// Takes an input at a moment, in milliseconds since 1970; returns 1 if the result is the outputs, or 0 if it is the
-/// text of a fault.
+/// message of a fault.
 @_expose(wasm, "core_handle") @_cdecl("core_handle")
 public func coreHandle(_ text: UnsafePointer<UInt8>, _ size: Int, _ now: Double) -> Int32 {
     // A moment that is no number, or far from the present, would trap.
@@ -56,7 +56,7 @@ private func fail(_ message: String) -> Int32 {
     return 0
 }
 
-/// Returns the core's deadline in milliseconds since 1970; not a number while it waits for nothing.
+/// Returns the core's deadline in milliseconds since 1970; NaN while the core waits for nothing.
 @_expose(wasm, "core_deadline") @_cdecl("core_deadline")
 public func coreDeadline() -> Double { client?.client.deadline.map { Double($0.milliseconds) } ?? .nan }
 

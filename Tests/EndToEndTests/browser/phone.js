@@ -1,4 +1,4 @@
-// One phone of the browser tests. `test_browser.py` calls `boot` and the functions of `phone`.
+// One phone of the browser tests. `chromium.py` calls `boot` and the functions of `phone`.
 import { Ringline } from "/ringline/ringline.js";
 
 const video = document.getElementById("remote");
@@ -112,6 +112,11 @@ window.boot = async ({ colour, hertz, autoAnswer, tokens, ...options }) => {
       return [localDescription, remoteDescription].map(({ sdp }) => /ice-ufrag:(\S+)/.exec(sdp)[1]);
     },
     connection: () => ringline.mediaConnection(phone.call),
+    /** The addresses of the peer's candidates that the connection uses. */
+    async remoteAddresses() {
+      const stats = await phone.connection().getStats();
+      return [...stats.values()].filter(({ type }) => type === "remote-candidate").map(({ address }) => address);
+    },
     /** The types of the candidates that carry the media, such as `relay/relay`. */
     async path() {
       const stats = await phone.connection().getStats();

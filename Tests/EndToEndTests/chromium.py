@@ -2,11 +2,13 @@
 
 import contextlib
 import http.server
+import os
 import pathlib
 import shutil
+import signal
 import threading
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserType, Page, sync_playwright
 from ringline_server import ROOT, free_port
 
 PACKAGE = ROOT / ".build/javascript"
@@ -68,13 +70,42 @@ def pages():
 @contextlib.contextmanager
 def chromium():
     """Yields a headless browser."""
+    with sync_playwright() as playwright, launched(playwright.chromium) as browser:
+        yield browser
+
+
+@contextlib.contextmanager
+def launched(chromium: BrowserType):
+    """Yields one more browser with processes of its own, since a thread can have only one Playwright."""
     path = shutil.which("chromium")
     if path is None:
         raise FileNotFoundError("chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
+    browser = chromium.launch(executable_path=path, headless=True, args=FLAGS)
+    try:
         yield browser
+    finally:
         browser.close()
+
+
+@contextlib.contextmanager
+def suspended(browser: Browser):
+    """Stops all processes of a browser: those of its pages, of its network and of its sound."""
+    session = browser.new_browser_cdp_session()
+    known = session.send("SystemInfo.getProcessInfo")["processInfo"]
+    session.detach()
+    processes = [next(process["id"] for process in known if process["type"] == "browser")]
+    for process in processes:
+        # A process that ends meanwhile has nothing to stop.
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGSTOP)
+            for thread in pathlib.Path(f"/proc/{process}/task").iterdir():
+                processes += map(int, (thread / "children").read_text().split())
+    try:
+        yield
+    finally:
+        for process in processes:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGCONT)
 
 
 class Phone:
@@ -123,7 +154,8 @@ class Phone:
 
     @property
     def problems(self) -> list[str]:
-        return self.errors + self.page.evaluate("() => window.phone?.errors ?? []")
+        own = [] if self.page.is_closed() else self.page.evaluate("() => window.phone?.errors ?? []")
+        return self.errors + own
 
     def hears(self, user: str):
         """Waits until the tone of this user is heard."""

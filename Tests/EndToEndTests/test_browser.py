@@ -40,8 +40,8 @@ def make_phone_of(browser, pages, make_server, make_world):
     """
     phones = []
 
-    def make(server, user: str, **options) -> browsers.Phone:
-        phone = browsers.Phone(browser, pages, user, f"web-{user}-{len(phones)}")
+    def make(server, user: str, *, device=None, browser=browser, **options) -> browsers.Phone:
+        phone = browsers.Phone(browser, pages, user, device or f"web-{user}-{len(phones)}")
         phones.append(phone)
         return phone.boot(url=server.url, tokens=[make_world(server).token(user)], **options).wait_online()
 

@@ -130,7 +130,13 @@ public final class Gateway: @unchecked Sendable {
     func use(_ server: Server) {
         startFigures.ownDescriptors = ProcessFigures.countDescriptors()
         self.server = server
-        ownLoop = WorkerLoop(server, router: router, sessions: socketIO.index, sink: .gateway(.passUnretained(self)))
+        ownLoop = WorkerLoop(
+            server,
+            router: router,
+            sessions: socketIO.index,
+            sink: .gateway(.passUnretained(self)),
+            isSilent: configuration.isSilent
+        )
     }
 
     /// Begins to decide, with the data of an open store.

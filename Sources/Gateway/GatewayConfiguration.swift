@@ -1,3 +1,4 @@
+public import CallCore
 public import LibWebSockets
 public import Switchboard
 package import Threads
@@ -47,6 +48,11 @@ public struct GatewayConfiguration: Sendable {
     ///
     /// Only `ringline demo` has pages. The function runs on the thread of every loop.
     public var page: (@Sendable (RequestHead) -> HTTPResponse?)?
+    /// Returns whether a device is silent: the server does not hear what its WebSockets send, not even pongs.
+    ///
+    /// Only `ringline demo` has silent devices: they stand for apps that are suspended, and a browser cannot stop
+    /// answering pings by itself. The function runs on the thread of every loop.
+    public var isSilent: (@Sendable (DeviceID) -> Bool)?
     /// The version that `/healthz` reports.
     public var version = "dev"
 

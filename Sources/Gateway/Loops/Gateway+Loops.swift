@@ -20,7 +20,13 @@ extension Gateway {
                 }
             }
             let server = try Server(beside: first, loop: number)
-            let loop = WorkerLoop(server, router: router, sessions: socketIO.index, sink: .batches(batches))
+            let loop = WorkerLoop(
+                server,
+                router: router,
+                sessions: socketIO.index,
+                sink: .batches(batches),
+                isSilent: configuration.isSilent
+            )
             workers.append(WorkerLoopHandle(loop))
         }
     }

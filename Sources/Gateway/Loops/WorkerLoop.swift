@@ -28,16 +28,27 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     var log: ServerLog { router.log }
     private let sessions: SessionIndex
     private let sink: LoopEventSink
+    /// Returns whether a device is silent; see ``GatewayConfiguration/isSilent``.
+    private let isSilent: (@Sendable (DeviceID) -> Bool)?
+    /// The devices of the open connections; empty if no device can be silent.
+    private var devices: [SocketID: DeviceID] = [:]
     /// The connections that were admitted and are not open yet.
     private var admitted: [SocketID: Admitted] = [:]
     /// The buffer for the current message, reused where the gateway takes events as they happen.
     private var buffer: [UInt8] = []
 
-    init(_ server: Server, router: RequestRouter, sessions: SessionIndex, sink: LoopEventSink) {
+    init(
+        _ server: Server,
+        router: RequestRouter,
+        sessions: SessionIndex,
+        sink: LoopEventSink,
+        isSilent: (@Sendable (DeviceID) -> Bool)?
+    ) {
         self.server = server
         self.router = router
         self.sessions = sessions
         self.sink = sink
+        self.isSilent = isSilent
     }
 
     /// Serves on the calling thread, which becomes the loop's thread, until ``stop()``.
@@ -110,14 +121,24 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
 
     func opened(_ socket: SocketID) {
         switch admitted.removeValue(forKey: socket) {
-        case .connection(let admission)?: sendToOwner(.opened(socket, admission))
+        case .connection(let admission)?:
+            if isSilent != nil { devices[socket] = admission.device }
+            sendToOwner(.opened(socket, admission))
         case .socketIO(let handshake)?: sendToOwner(.openedSocketIO(socket, handshake))
         case .forwardedSocketIO(let head)?: sendToOwner(.forwardedSocketIO(socket, head))
         case nil: break
         }
     }
 
+    /// Returns whether a socket's device is silent.
+    @inline(__always)
+    private func isSilent(_ socket: SocketID) -> Bool {
+        guard let isSilent, let device = devices[socket] else { return false }
+        return isSilent(device)
+    }
+
     func received(_ message: RawSpan, on socket: SocketID) {
+        if isSilent(socket) { return }
         switch sink {
         case .gateway(let gateway):
             // The gateway keeps the array after this call only if the message has to wait in `pendingInputs`.
@@ -134,6 +155,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     }
 
     func receivedPong(_ payload: RawSpan, on socket: SocketID) {
+        if isSilent(socket) { return }
         if let number = PingPayload.number(in: payload) {
             sendToOwner(.ponged(socket, number))
         } else {
@@ -141,10 +163,13 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         }
     }
 
-    func receivedPing(on socket: SocketID) { sendToOwner(.signOfLife(socket)) }
+    func receivedPing(on socket: SocketID) {
+        if !isSilent(socket) { sendToOwner(.signOfLife(socket)) }
+    }
 
     func closed(_ socket: SocketID, code: UInt16?) {
         admitted[socket] = nil
+        if isSilent != nil { devices[socket] = nil }
         sendToOwner(.closed(socket, code: code))
     }
 

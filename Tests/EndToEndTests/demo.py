@@ -41,7 +41,7 @@ class Demo:
 
 
 class Phones:
-    """The page with its two phones; `left` is Taro's, `right` Hanako's."""
+    """The page with its two phones: `left` is Taro's, `right` Hanako's. `left-second` and `right-second` are their tablets."""
 
     def __init__(self, browser: Browser, url: str, **options):
         self.errors: list[str] = []
@@ -58,6 +58,10 @@ class Phones:
 
     def press(self, side: str, name: str):
         self.page.locator(f"#{side}").get_by_role("button", name=name, exact=True).click()
+
+    def press_second(self, side: str):
+        """Gives this side's user a second device, or takes it away."""
+        self.page.locator(f"#{side}-more").click()
 
     def says(self, side: str, state: str):
         """Waits until a phone's screen says this."""
@@ -85,6 +89,11 @@ class Phones:
     def rows(self) -> list[str]:
         """The rows of the newest ladder."""
         return self.page.locator(".call:first-child .row span").all_text_contents()
+
+    def second_of(self, text: str) -> float:
+        """Returns when the first row with this text happened, in seconds after the beginning of the call."""
+        row = self.page.locator(".call:first-child .row").filter(has=self.page.get_by_text(text, exact=True)).first
+        return float(row.locator("time").inner_text().removesuffix(" s"))
 
     def verdict(self) -> str:
         verdict = self.page.locator(".call:first-child .verdict")
@@ -117,6 +126,23 @@ def killed_app(phones: Phones):
     phones.says("right", "App killed")
     phones.press("left", "Call")
     phones.says("right", "Taro calls")
+
+
+def suspended_app(phones: Phones):
+    """Lets Taro call Hanako, whose app is suspended: it does not answer the probe, and is woken by a push."""
+    phones.press("right", "Suspend app")
+    phones.says("right", "App suspended")
+    phones.press("left", "Call")
+    phones.says("right", "Taro calls")
+
+
+def second_device(phones: Phones):
+    """Lets Taro call Hanako, who has a phone and a tablet."""
+    phones.press_second("right")
+    phones.is_on("right-second", "connected")
+    phones.press("left", "Call")
+    for device in ("right", "right-second"):
+        phones.says(device, "Taro calls")
 
 
 def refused_push(phones: Phones):
@@ -161,6 +187,15 @@ def main():
             phones.verdict()
 
         scene("demo-refused-push", unanswered)
+        scene("demo-suspended-app", suspended_app)
+
+        def answered_elsewhere(phones):
+            second_device(phones)
+            phones.press("right-second", "Answer")
+            phones.says("right", "Ended: answered elsewhere")
+            phones.hears("left", 1240)
+
+        scene("demo-second-device", answered_elsewhere, viewport={"width": 1120, "height": 1000})
         small = {"viewport": {"width": 390, "height": 780}}
         scene("demo-narrow", Phones.talk, **small)
 

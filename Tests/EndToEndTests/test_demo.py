@@ -6,7 +6,7 @@ import chromium as browsers
 import httpx
 import jwt
 import pytest
-from demo import Demo, Phones, killed_app, refused_push
+from demo import Demo, Phones, killed_app, refused_push, second_device, suspended_app
 from postgres_server import one_process
 from ringline_server import ROOT, binary, clean_environment
 from test_turn import coturn, secret_file  # noqa: F401 - fixtures
@@ -90,6 +90,89 @@ def test_a_killed_app_is_woken_by_a_push_and_answers(phones):
     in_order(phones.rows, "offer", "push", "200", "wakes the app", "ringing", "answer")
 
 
+def test_a_suspended_app_does_not_answer_the_probe_and_is_woken_by_a_push(phones):
+    suspended_app(phones)
+    phones.shows("ringing")
+    in_order(phones.rows, "offer", "offer", "ping", "no answer", "push", "200", "wakes the app", "ringing")
+    assert 2 <= phones.second_of("no answer") <= phones.second_of("push") < 4
+    phones.is_on("right", "connected")
+    phones.press("right", "Answer")
+    for side, hertz in (("left", 990), ("right", 440)):
+        phones.says(side, "Talking")
+        phones.hears(side, hertz)
+    phones.press("right", "End")
+    phones.says("left", "Ended: hangup")
+    assert "a connection that did not answer its ping was closed first" in phones.verdict()
+
+
+def test_an_app_that_is_suspended_for_a_moment_keeps_its_connection(phones):
+    phones.press("right", "Suspend app")
+    phones.is_on("right", "suspended")
+    phones.press("right", "Suspend app")
+    phones.is_on("right", "connected")
+    phones.talk()
+    assert "no answer" not in phones.rows and "push" not in phones.rows
+
+
+def test_a_user_who_calls_with_a_suspended_app_has_opened_it(phones):
+    phones.press("left", "Suspend app")
+    phones.says("left", "App suspended")
+    phones.press("left", "Call")
+    phones.says("right", "Taro calls")
+    phones.says("left", "Ringing…")
+
+
+def test_an_app_that_is_killed_while_it_is_suspended_starts_anew(phones):
+    phones.press("right", "Suspend app")
+    phones.says("right", "App suspended")
+    killed_app(phones)
+    phones.press("right", "Answer")
+    phones.says("left", "Talking")
+
+
+def test_both_devices_of_a_user_ring_and_the_first_that_answers_has_the_call(phones):
+    second_device(phones)
+    phones.shows("ringing (tablet)")
+    in_order(phones.rows, "offer", "offer (tablet)", "ringing (tablet)")
+    phones.press("right-second", "Answer")
+    phones.says("right", "Ended: answered elsewhere")
+    phones.says("left", "Talking")
+    phones.hears("left", 1240)
+    phones.hears("right-second", 440)
+    phones.shows("connected")
+    in_order(phones.rows, "answer (tablet)", "connected")
+    phones.press("left", "End")
+    phones.says("right-second", "Ended: hangup")
+
+
+def test_a_device_that_declines_declines_for_the_other(phones):
+    second_device(phones)
+    phones.press("right", "Decline")
+    phones.says("right-second", "Ended: declined elsewhere")
+    phones.says("left", "Ended: declined")
+
+
+def test_a_tablet_answers_for_a_phone_that_is_suspended(phones):
+    phones.press("right", "Suspend app")
+    phones.says("right", "App suspended")
+    phones.press_second("right")
+    phones.is_on("right-second", "connected")
+    phones.press("left", "Call")
+    phones.says("right-second", "Taro calls")
+    phones.press("right-second", "Answer")
+    phones.says("left", "Talking")
+
+
+def test_a_second_device_that_was_taken_away_does_not_ring(phones):
+    phones.press_second("right")
+    phones.is_on("right-second", "connected")
+    phones.press_second("right")
+    phones.page.locator("#right-second").wait_for(state="detached")
+    phones.waits("#right-more[aria-pressed=false]", "Second device")
+    phones.talk()
+    assert not [row for row in phones.rows if "tablet" in row]
+
+
 def test_a_push_that_apple_refuses_wakes_nobody(phones):
     refused_push(phones)
     assert "Unregistered" in phones.verdict()
@@ -159,8 +242,37 @@ def test_the_page_works_by_keyboard(phones):
     phones.says("left", "Ended: hangup")
 
 
+def test_suspended_apps_and_second_devices_work_by_keyboard(phones):
+    keyboard = phones.page.keyboard
+    keyboard.press("x")
+    phones.is_on("right-second", "connected")
+    keyboard.press("s")
+    phones.says("right", "App suspended")
+    keyboard.press("f")
+    phones.says("right-second", "App suspended")
+    keyboard.press("f")
+    phones.is_on("right-second", "connected")
+    keyboard.press("1")
+    phones.says("right-second", "Taro calls")
+    keyboard.press("4")
+    phones.says("left", "Talking")
+    keyboard.press("r")
+    phones.says("left", "Ended: hangup")
+    keyboard.press("x")
+    phones.page.locator("#right-second").wait_for(state="detached")
+    # Without the shortcuts, the buttons have the focus and the keys of every button.
+    phones.page.locator("#left-more").focus()
+    keyboard.press("Enter")
+    phones.is_on("left-second", "connected")
+    phones.page.locator("#left-second").get_by_role("button", name="Suspend app").focus()
+    keyboard.press("Space")
+    phones.says("left-second", "App suspended")
+
+
 def test_the_page_fits_a_phone(make_phones):
     phones = make_phones(viewport={"width": 360, "height": 740})
+    phones.press_second("left")
+    phones.press_second("right")
     phones.talk()
     assert phones.page.evaluate("() => document.documentElement.scrollWidth") <= 360
 
@@ -194,7 +306,7 @@ def test_missing_files_of_the_page_are_named(tmp_path):
     assert "--pages:" in refusal("--pages", tmp_path) and "Sources/RinglineJS/build" in refusal("--pages", tmp_path)
 
 
-PATHS = ["/", "/demo/demo.js", "/demo/settings", "/demo/token", "/demo/pushes?token=aa", "/ringline.js", "/ringline.wasm"]
+PATHS = ["/", "/demo/demo.js", "/demo/settings", "/demo/token", "/demo/pushes?token=aa", "/demo/silence?device=a", "/ringline.js", "/ringline.wasm"]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -219,6 +331,7 @@ def test_the_files_have_their_types_and_a_policy(make_demo):
         for path in ("/demo/../../etc/passwd", "/package.json", "/ringline.d.ts", "/demo/", "/demo/token?user=12"):
             assert client.get(path).status_code in (400, 404), path
         assert client.post("/demo/token").status_code == 404
+        assert client.get("/demo/silence?on=true").status_code == 404
 
 
 def test_a_page_of_another_name_gets_no_token(make_demo):

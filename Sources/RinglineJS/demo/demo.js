@@ -1,54 +1,99 @@
-// The page of `ringline demo`: two phones, and the ladder of their calls.
+// The page of `ringline demo`: two phones, a second device of each user, and the ladder of their calls.
 import { Ladders } from "./ladder.js";
 import { Phone } from "./phone.js";
 import * as server from "./server.js";
 
-const LOOKS = [
-  { colour: "#b3382c", hertz: 440 },
-  { colour: "#1f5fae", hertz: 990 },
+// The devices of the page, the phones first. A column of the keyboard belongs to each.
+const DEVICES = [
+  { side: "left", kind: "phone", colour: "#b3382c", hertz: 440, keys: { main: "1", end: "q", suspend: "a" } },
+  { side: "right", kind: "phone", colour: "#1f5fae", hertz: 990, keys: { main: "2", end: "w", suspend: "s" } },
+  { side: "left", kind: "tablet", colour: "#8a5a12", hertz: 550, keys: { main: "3", end: "e", suspend: "d" } },
+  { side: "right", kind: "tablet", colour: "#2f6f4f", hertz: 1240, keys: { main: "4", end: "r", suspend: "f" } },
 ];
+const SIDES = ["left", "right"];
+const SECOND_KEYS = { z: "left", x: "right" };
 // A push is with the page's server before its event is here; one more look is for a slow machine.
 const PUSH_RETRY = 200;
 
 const option = (id) => document.getElementById(id);
 const { users, hasTURN } = await server.settings();
-const people = users.map((user, index) => ({
-  ...user,
-  ...LOOKS[index],
-  device: `phone-${user.name.toLowerCase()}`,
-  pushToken: `a${index}`.repeat(32),
-}));
+const people = users.map((user) => ({ ...user, settings: { hasFocus: false } }));
+const devices = DEVICES.map((device, index) => {
+  const user = people[SIDES.indexOf(device.side)];
+  const title = device.kind === "phone" ? user.name : `${user.name}'s ${device.kind}`;
+  const name = `${device.kind}-${user.name.toLowerCase()}`;
+  return { ...user, ...device, title, device: name, pushToken: `a${index}`.repeat(32) };
+});
 
 const rtcConfiguration = {};
 option("turn-option").hidden = !hasTURN;
 option("turn").onchange = () => {
   rtcConfiguration.iceTransportPolicy = option("turn").checked ? "relay" : "all";
 };
+/** The phones and tablets that are on the page, by the name of the device. */
+const phones = new Map();
 const options = {
   usesReal: () => option("real").checked,
   wantsVideo: () => option("video").checked,
   rtcConfiguration,
+  showAll: () => {
+    for (const phone of phones.values()) phone.show();
+  },
 };
-const [taro, hanako] = people;
-const phones = new Map([
-  [taro.device, new Phone(option("left"), taro, hanako, options)],
-  [hanako.device, new Phone(option("right"), hanako, taro, options)],
-]);
-const both = [...phones.values()];
 
-option("sound").onchange = () => {
+function add(root, own) {
+  const peer = people[1 - SIDES.indexOf(own.side)];
+  const phone = new Phone(root, own, peer, options);
+  phones.set(own.device, phone);
+  setSound();
+  return phone;
+}
+
+/** Gives a user a second device, or takes it away. */
+async function toggleSecond(side) {
+  const own = devices.find((device) => device.side === side && device.kind !== "phone");
+  const button = option(`${side}-more`);
+  const phone = phones.get(own.device);
+  button.setAttribute("aria-pressed", phone === undefined);
+  if (phone !== undefined) {
+    phones.delete(own.device);
+    option(`${side}-second`).remove();
+    return phone.remove();
+  }
+  const root = document.createElement("section");
+  Object.assign(root, { id: `${side}-second`, className: "phone second" });
+  button.before(root);
+  return add(root, own).boot();
+}
+
+function setSound() {
   for (const video of document.querySelectorAll("video.remote")) video.muted = !option("sound").checked;
-};
+}
+
+function pressKey(key) {
+  if (key in SECOND_KEYS) return toggleSecond(SECOND_KEYS[key]);
+  for (const { device, keys } of devices) {
+    const phone = phones.get(device);
+    if (phone === undefined) continue;
+    if (key === keys.main) phone.pressMain();
+    if (key === keys.end) phone.press("end");
+    if (key === keys.suspend) phone.fail("suspend");
+  }
+}
+
+const both = SIDES.map((side, index) => add(option(side), devices[index]));
+for (const side of SIDES) option(`${side}-more`).onclick = () => toggleSecond(side);
+option("sound").onchange = setSound;
 option("glare").onclick = () => {
-  for (const phone of both) phone.dial();
+  for (const phone of both) phone.press("call");
 };
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input:not([type=checkbox])")) return;
-  if (event.key === "1" || event.key === "2") both[event.key - 1].pressMain();
-  if (event.key === "q" || event.key === "w") both["qw".indexOf(event.key)].press("end");
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.target.matches("input:not([type=checkbox])")) return;
+  pressKey(event.key);
 });
 
-const ladders = new Ladders(option("calls"), people);
+const ladders = new Ladders(option("calls"), people, devices);
 await server.watch(async (event) => {
   option("hint").hidden = true;
   ladders.add(event);
@@ -59,7 +104,7 @@ await server.watch(async (event) => {
     await new Promise((done) => setTimeout(done, PUSH_RETRY));
     hasWoken = await phone.fetchPushes();
   }
-  if (hasWoken) ladders.woken(event.callId, people.find((user) => user.device === event.device).id);
+  if (hasWoken) ladders.woken(event.callId, event.device);
 });
 for (const phone of both) await phone.boot();
 window.demo = { phones: both, isReady: true };

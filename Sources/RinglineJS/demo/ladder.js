@@ -16,15 +16,20 @@ const NOTES = {
   logged_out: "tokens revoked",
 };
 
-/** The ladders of all calls, the newest first. `people` are the two users, in the order of their lanes. */
+/**
+ * The ladders of all calls, the newest first. `people` are the two users, in the order of their lanes, and `devices` all
+ * their devices.
+ */
 export class Ladders {
   #root;
   #people;
+  #devices;
   #calls = new Map();
 
-  constructor(root, people) {
+  constructor(root, people, devices) {
     this.#root = root;
     this.#people = people;
+    this.#devices = devices;
   }
 
   /** Adds an event of a call. */
@@ -33,7 +38,7 @@ export class Ladders {
     let ladder = this.#calls.get(key);
     if (ladder === undefined) {
       for (const other of this.#calls.values()) if (other.isOver) other.fold();
-      ladder = new Ladder(event, this.#people);
+      ladder = new Ladder(event, this.#people, this.#devices);
       this.#calls.set(key, ladder);
       this.#root.prepend(ladder.element);
     }
@@ -41,8 +46,8 @@ export class Ladders {
   }
 
   /** Adds what the page itself sees: the push service has woken a device for the call. */
-  woken(callId, user) {
-    for (const [key, ladder] of this.#calls) if (key.startsWith(`${callId}/`)) ladder.woken(user);
+  woken(callId, device) {
+    for (const [key, ladder] of this.#calls) if (key.startsWith(`${callId}/`)) ladder.woken(device);
   }
 }
 
@@ -50,14 +55,16 @@ class Ladder {
   element = element("details", "call");
   isOver = false;
   #people;
+  #devices;
   #begin;
   #rows = element("ol", "rows");
   #verdict = element("div", "verdict");
   #last = null;
   #asked = 0;
 
-  constructor(event, people) {
+  constructor(event, people, devices) {
     this.#people = people;
+    this.#devices = devices;
     this.#begin = event;
     const [caller, callee] = [event.caller, event.callee].map((id) => people.find((user) => user.id === id)?.name ?? id);
     const lanes = element("div", "lanes");
@@ -74,38 +81,50 @@ class Ladder {
 
   add(event) {
     const mine = this.#laneOf(event.side === "caller" ? event.caller : event.callee);
-    const device = this.#laneOf(this.#people.find((user) => user.device === event.device)?.id);
+    const device = this.#laneOfDevice(event.device);
     const name = event.event.replace("signal.", "");
-    if (event.event === "offer") this.#arrow(event, name, mine, SERVER);
-    else if (event.event.startsWith("signal.")) this.#arrow(event, name, mine, LANES - 1 - mine);
-    else if (event.event === "delivered.socket") this.#arrow(event, "offer", SERVER, device);
-    else if (event.event === "fetched") this.#arrow(event, "fetch", device, SERVER);
-    else if (event.event === "probe") this.#arrow(event, "ping", SERVER, device, "faint");
-    else if (event.event === "probe.failed") this.#note(event, "no answer", device, "bad");
-    else if (event.event === "push.sent") this.#arrow(event, event.kind === "voip" ? "push" : `${event.kind} push`, SERVER, PUSH);
-    else if (event.event === "push.result") this.#result(event);
-    else if (event.event === "ended") this.#note(event, `ended: ${event.reason.replace("_", " ")}`, SERVER, "end");
-    else this.#note(event, NOTES[event.event] ?? event.event, SERVER, "bad");
+    const arrow = (text, from, to, look) => this.#arrow(event, this.#named(text, event.device), from, to, look);
+    const note = (text, lane, look) => this.#note(event, this.#named(text, event.device), lane, look);
+    if (event.event === "offer") arrow(name, mine, SERVER);
+    else if (event.event.startsWith("signal.")) arrow(name, mine, LANES - 1 - mine);
+    else if (event.event === "delivered.socket") arrow("offer", SERVER, device);
+    else if (event.event === "fetched") arrow("fetch", device, SERVER);
+    else if (event.event === "probe") arrow("ping", SERVER, device, "faint");
+    else if (event.event === "probe.failed") note("no answer", device, "bad");
+    else if (event.event === "push.sent") arrow(event.kind === "voip" ? "push" : `${event.kind} push`, SERVER, PUSH);
+    else if (event.event === "push.result") arrow(this.#result(event), PUSH, SERVER, event.status === 200 ? "good" : "bad");
+    else if (event.event === "ended") note(`ended: ${event.reason.replace("_", " ")}`, SERVER, "end");
+    else note(NOTES[event.event] ?? event.event, SERVER, "bad");
     if (event.event === "ended") this.isOver = true;
     if (this.isOver) this.#judge();
   }
 
-  woken(user) {
-    this.#arrow({ offset: Date.now() - this.#begin.at + this.#begin.offset }, "wakes the app", PUSH, this.#laneOf(user));
+  woken(device) {
+    const offset = Date.now() - this.#begin.at + this.#begin.offset;
+    this.#arrow({ offset }, this.#named("wakes the app", device), PUSH, this.#laneOfDevice(device));
+  }
+
+  /** Adds which device it is, unless it is the user's phone. */
+  #named(text, device) {
+    const kind = this.#devices.find((known) => known.device === device)?.kind ?? "phone";
+    return kind === "phone" ? text : `${text} (${kind})`;
+  }
+
+  #laneOfDevice(device) {
+    return this.#laneOf(this.#devices.find((known) => known.device === device)?.id);
   }
 
   #laneOf(user) {
     return user === this.#people[0].id ? 0 : LANES - 1;
   }
 
-  #result(event) {
-    const isGood = event.status === 200;
-    this.#arrow(event, `${event.status ?? ""} ${event.reason ?? ""}`.trim(), PUSH, SERVER, isGood ? "good" : "bad");
+  #result({ status, reason }) {
+    return `${status ?? ""} ${reason ?? ""}`.trim();
   }
 
   #arrow(event, text, from, to, look = "") {
     // Many candidates in a row are one row.
-    if (this.#last?.text === text && this.#last.from === from && text === "ice") {
+    if (this.#last?.text === text && this.#last.from === from && text.startsWith("ice")) {
       this.#last.count += 1;
       this.#last.label.textContent = `${text} ×${this.#last.count}`;
       return;

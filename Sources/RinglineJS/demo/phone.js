@@ -1,6 +1,7 @@
 // One phone: its app with the kit, its screen, and what can go wrong with it.
 import { Ringline } from "/ringline.js";
 import { Ear, drawnMedia, realMedia } from "./media.js";
+import { Network } from "./network.js";
 import * as server from "./server.js";
 
 const WORDS = {
@@ -12,54 +13,10 @@ const WORDS = {
 const DEAD_TOKEN = "dead".repeat(16);
 const BUNDLE = "com.example.demo";
 
-/** The network of an app: while it is down, sockets close and requests fail. */
-class Network {
-  isUp;
-  #sockets = new Set();
-
-  constructor(isUp) {
-    this.isUp = isUp;
-  }
-
-  WebSocket = this.#socketClass();
-  fetch = (...args) => (this.isUp ? fetch(...args) : Promise.reject(new TypeError("no network")));
-
-  cut() {
-    this.isUp = false;
-    for (const socket of this.#sockets) socket.close();
-    this.#sockets.clear();
-  }
-
-  /** Sends a frame on the open connection, beside the kit. */
-  send(frame) {
-    for (const socket of this.#sockets) if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame));
-  }
-
-  #socketClass() {
-    const network = this;
-    return function Socket(...args) {
-      if (!network.isUp) return new NoSocket();
-      const socket = new WebSocket(...args);
-      network.#sockets.add(socket);
-      socket.addEventListener("close", () => network.#sockets.delete(socket));
-      return socket;
-    };
-  }
-}
-
-/** The socket of a phone without a network: it never opens. */
-class NoSocket {
-  onclose = null;
-
-  constructor() {
-    setTimeout(() => this.onclose?.({ code: 1006 }), 100);
-  }
-
-  send() {}
-  close() {}
-}
-
-/** One phone of a user. `user` has `id`, `name`, `device`, `pushToken`, `colour` and `hertz`. */
+/**
+ * One phone of a user, or a further device. `user` has the user's `id`, `name` and `settings`, which all devices of the user
+ * share, and the device's own `device`, `title`, `pushToken`, `colour`, `hertz` and `keys`.
+ */
 export class Phone {
   /** The call on the screen; `null` before the first one. */
   call = null;
@@ -71,6 +28,8 @@ export class Phone {
   #root;
   #network = new Network(true);
   #isOnline = true;
+  #isRemoved = false;
+  #ticker;
   #starting = null;
   #ear = null;
   #connectedAt = null;
@@ -84,11 +43,19 @@ export class Phone {
     this.#peer = peer;
     this.#options = options;
     root.append(document.getElementById("phone").content.cloneNode(true));
-    root.setAttribute("aria-label", `${user.name}'s phone`);
-    this.#part(".name").textContent = user.name;
+    root.setAttribute("aria-label", user.title);
+    this.#part(".name").textContent = user.title;
+    this.#setShortcuts();
     for (const button of root.querySelectorAll("[data-key]")) button.onclick = () => this.press(button.dataset.key);
     for (const button of root.querySelectorAll("[data-fault]")) button.onclick = () => this.fail(button.dataset.fault);
-    setInterval(() => this.#tick(), 250);
+    this.#ticker = setInterval(() => this.#tick(), 250);
+  }
+
+  #setShortcuts() {
+    const { main, end, suspend } = this.#user.keys;
+    for (const name of ["call", "answer"]) this.#key(name).setAttribute("aria-keyshortcuts", main);
+    this.#key("end").setAttribute("aria-keyshortcuts", end);
+    this.#button("suspend").setAttribute("aria-keyshortcuts", suspend);
   }
 
   /** Starts the app. `payload`: the push that has woken it. */
@@ -103,6 +70,8 @@ export class Phone {
   async #start() {
     const network = (this.#network = new Network(this.#isOnline));
     const { id: user, device } = this.#user;
+    // An app that starts is not suspended, whatever an earlier one was.
+    await server.silence(device, false);
     const ringline = await Ringline.create({
       url: location.origin,
       user,
@@ -122,9 +91,13 @@ export class Phone {
     });
   }
 
-  /** Calls the other user; for both phones in one turn, that is glare. */
-  dial() {
-    if (this.ringline !== null) this.#follow(this.ringline.call(this.#peer.id, { video: this.#options.wantsVideo() }));
+  /** Takes the device away from its user: its app ends, and the server forgets the device. */
+  async remove() {
+    this.#isRemoved = true;
+    clearInterval(this.#ticker);
+    await this.#starting;
+    if (this.ringline !== null) this.#kill();
+    await server.remove(`/api/me/devices/${this.#user.device}`, await server.token(this.#user.id));
   }
 
   /** The main button of the phone: Call or Answer. */
@@ -132,10 +105,15 @@ export class Phone {
     this.press(this.call?.state === "ringing" ? "answer" : "call");
   }
 
-  press(key) {
-    const { call } = this;
+  /** Presses a button of the screen. For both phones in one turn, `call` is glare. */
+  async press(key) {
     if (this.ringline === null) return;
-    if (key === "call") return this.#isInCall ? undefined : this.dial();
+    // Whoever uses the app has opened it.
+    if (this.#isSuspended) await this.#resume();
+    const { call } = this;
+    if (key === "call" && !this.#isInCall) {
+      this.#follow(this.ringline.call(this.#peer.id, { video: this.#options.wantsVideo() }));
+    }
     if (!this.#isInCall) return;
     if (key === "answer" && call.state === "ringing") call.answer();
     if (key === "end") call.end();
@@ -146,8 +124,9 @@ export class Phone {
 
   async fail(fault) {
     if (fault === "kill") return this.ringline === null ? this.boot() : this.#kill();
+    if (fault === "suspend") return this.#isSuspended ? this.#resume() : this.#suspend();
     if (fault === "network") return this.#setNetwork(!this.#isOnline);
-    if (fault === "focus") await this.#setFocus(!this.#isPressed("focus"));
+    if (fault === "focus") return this.#setFocus(!this.#user.settings.hasFocus);
     if (fault === "refuse") {
       this.#isRefusing = !this.#isRefusing;
       await this.#register();
@@ -173,13 +152,36 @@ export class Phone {
       if (kind !== "voip") {
         this.banner(payload.aps?.alert?.body ?? payload.aps?.alert ?? "Notification");
       } else if (payload.ringUntil === undefined || payload.ringUntil > Date.now()) {
-        hasWoken ||= this.ringline === null;
-        this.banner("Woken by a push");
-        if (this.ringline === null) this.boot(payload);
-        else this.ringline.pushed(payload);
+        hasWoken ||= this.ringline === null || this.#isSuspended;
+        this.#wake(payload);
       }
     }
     return hasWoken;
+  }
+
+  async #wake(payload) {
+    this.banner("Woken by a push");
+    if (this.ringline === null) return this.boot(payload);
+    if (this.#isSuspended) await this.#resume();
+    this.ringline?.pushed(payload);
+  }
+
+  get #isSuspended() {
+    return this.ringline !== null && this.#network.isSuspended;
+  }
+
+  async #suspend() {
+    if (this.ringline === null) return;
+    // A browser answers pings by itself, also for a page that does nothing. So the server is told not to hear them.
+    await server.silence(this.#user.device, true);
+    this.#network.suspend();
+    this.show();
+  }
+
+  async #resume() {
+    await server.silence(this.#user.device, false);
+    this.#network.resume();
+    this.show();
   }
 
   #kill() {
@@ -208,11 +210,14 @@ export class Phone {
   async #setFocus(isOn) {
     const until = isOn ? Date.now() + 3_600_000 : null;
     await server.put("/api/me/dnd", await server.token(this.#user.id), { until });
-    this.#button("focus").setAttribute("aria-pressed", isOn);
+    this.#user.settings.hasFocus = isOn;
+    // Focus is a setting of the user, on all devices.
+    this.#options.showAll();
   }
 
   /** Registers the device for pushes. */
   async #register() {
+    if (this.#isRemoved) return;
     const token = this.#isRefusing ? DEAD_TOKEN : this.#user.pushToken;
     const body = { deviceId: this.#user.device, platform: "ios", bundleId: BUNDLE, voipDeviceToken: token };
     await server.put("/api/me/devices", await server.token(this.#user.id), body);
@@ -266,11 +271,12 @@ export class Phone {
     const { call, ringline } = this;
     const isInCall = this.#isInCall;
     if (!isInCall && (this.#part(".remote").srcObject ?? this.#part(".own").srcObject) !== null) this.#showMedia();
-    const look = ringline === null ? "dead" : isInCall ? call.state : "idle";
+    const isSuspended = this.#isSuspended;
+    const look = ringline === null || isSuspended ? "dead" : isInCall ? call.state : "idle";
     this.#part(".screen").dataset.look = look;
     this.#part(".state").textContent = this.#words();
     this.#part(".net").textContent = this.#netWords();
-    this.#part(".net").dataset.state = ringline === null ? "dead" : ringline.connectionState;
+    this.#part(".net").dataset.state = ringline === null || isSuspended ? "dead" : ringline.connectionState;
     const visible = {
       call: ringline !== null && !isInCall,
       answer: isInCall && call.state === "ringing",
@@ -283,15 +289,22 @@ export class Phone {
     this.#key("hold").setAttribute("aria-pressed", call?.isHeld ?? false);
     this.#key("mute").setAttribute("aria-pressed", call?.isMuted.audio ?? false);
     this.#button("kill").textContent = ringline === null ? "Open app" : "Kill app";
-    this.#button("network").setAttribute("aria-pressed", !this.#isOnline);
-    this.#button("refuse").setAttribute("aria-pressed", this.#isRefusing);
-    this.#button("expire").disabled = ringline === null || !this.#isOnline;
+    const pressed = {
+      suspend: isSuspended,
+      network: !this.#isOnline,
+      focus: this.#user.settings.hasFocus,
+      refuse: this.#isRefusing,
+    };
+    for (const [fault, isPressed] of Object.entries(pressed)) this.#button(fault).setAttribute("aria-pressed", isPressed);
+    this.#button("suspend").disabled = ringline === null;
+    this.#button("expire").disabled = ringline === null || isSuspended || !this.#isOnline;
     this.#tick();
   }
 
   #words() {
     const { call } = this;
     if (this.ringline === null) return "App killed";
+    if (this.#isSuspended) return "App suspended";
     if (call === null) return "Ready";
     if (call.state === "ended") return `Ended: ${(call.reason ?? "unknown").replaceAll("_", " ")}`;
     if (call.state === "ringing") return `${this.#peer.name} calls`;
@@ -303,6 +316,7 @@ export class Phone {
 
   #netWords() {
     if (this.ringline === null) return "no process";
+    if (this.#isSuspended) return "suspended";
     if (!this.#isOnline) return "no network";
     return { open: "connected", connecting: "connecting", closed: "disconnected" }[this.ringline.connectionState];
   }
@@ -317,10 +331,6 @@ export class Phone {
     if (this.#isInCall && this.#ear !== null) parts.push(hertz === 0 ? "silence" : `hears ${hertz} Hz`);
     if (this.#isInCall && this.call.peerMedia.audio) parts.push(`${this.#peer.name} is muted`);
     this.#part(".detail").textContent = parts.join(" · ");
-  }
-
-  #isPressed(fault) {
-    return this.#button(fault).getAttribute("aria-pressed") === "true";
   }
 
   #part = (selector) => this.#root.querySelector(selector);

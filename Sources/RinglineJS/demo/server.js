@@ -18,6 +18,16 @@ export async function pushes(pushToken) {
   return (await fetch(`/demo/pushes?token=${pushToken}`)).json();
 }
 
+/** Lets the server hear nothing of what a device sends, or hear it again. */
+export async function silence(device, isOn) {
+  await fetch(`/demo/silence?device=${device}&on=${isOn}`);
+}
+
+/** Removes something of the API as a user. */
+export async function remove(path, bearer) {
+  return fetch(path, { method: "DELETE", headers: { Authorization: `Bearer ${bearer}` } });
+}
+
 /** Sends a request of the API as a user, with a JSON body. */
 export async function put(path, bearer, body) {
   const headers = { Authorization: `Bearer ${bearer}`, "Content-Type": "application/json" };

@@ -32,7 +32,7 @@ struct DemoFiles {
     /// The paths that are served, and no other.
     private static let paths =
         ["/", "/ringline.wasm", "/demo/demo.css"]
-        + ["demo", "phone", "media", "ladder", "server"].map { "/demo/\($0).js" }
+        + ["demo", "phone", "media", "network", "ladder", "server"].map { "/demo/\($0).js" }
         + ["ringline", "call", "connection", "core", "engine", "reconnection", "server"].map { "/\($0).js" }
 
     private static func contentType(of name: String) -> String {

@@ -1,10 +1,11 @@
+import CallCore
 import CallPorts
 import Identity
 import JSON
 import LibWebSockets
 import Threads
 
-/// Responds to the requests of the demo's page: its files, its tokens, and the pushes to its phones.
+/// Responds to the requests of the demo's page: its files, its tokens, the pushes to its phones, and their silence.
 struct DemoPages: Sendable {
     /// A user of the demo.
     struct User {
@@ -21,12 +22,14 @@ struct DemoPages: Sendable {
     private let files: [String: DemoFiles.File]
     private let tokens: TokenIssuer
     private let pushes: DemoPushes
+    private let silence: DemoSilence
     private let hasTURN: Bool
 
-    init(_ files: DemoFiles, tokens: TokenIssuer, pushes: DemoPushes, hasTURN: Bool) {
+    init(_ files: DemoFiles, tokens: TokenIssuer, pushes: DemoPushes, silence: DemoSilence, hasTURN: Bool) {
         self.files = files.byPath
         self.tokens = tokens
         self.pushes = pushes
+        self.silence = silence
         self.hasTURN = hasTURN
     }
 
@@ -43,6 +46,7 @@ struct DemoPages: Sendable {
         case "/demo/settings": return response("application/json", settings)
         case "/demo/token": return token(head)
         case "/demo/pushes": return response("application/json", pushes(for: head.parameter("token") ?? ""))
+        case "/demo/silence": return silence(head)
         default: return nil
         }
     }
@@ -103,6 +107,13 @@ struct DemoPages: Sendable {
             now: SystemClock.wall() / 1_000
         )
         return response("text/plain", Array(token.utf8))
+    }
+
+    /// Silences the device that the request names, or hears it again; responds with whether it is silent now.
+    private func silence(_ head: RequestHead) -> HTTPResponse? {
+        guard let device = head.parameter("device").flatMap({ DeviceID($0) }) else { return nil }
+        let isSilent = silence.set(device, head.parameter("on") == "true")
+        return response("application/json", Array((isSilent ? "true" : "false").utf8))
     }
 
     private func pushes(for token: String) -> [UInt8] {

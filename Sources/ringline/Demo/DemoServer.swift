@@ -40,8 +40,10 @@ struct DemoServer {
         }
         let pushes = DemoPushes()
         let issuer = TokenIssuer(secret: secret)
-        let pages = DemoPages(files, tokens: issuer, pushes: pushes, hasTURN: settings.turn != nil)
-        let gateway = Gateway(configuration: configuration(pages, log), authenticator: authenticator, log: log)
+        let silence = DemoSilence()
+        let pages = DemoPages(files, tokens: issuer, pushes: pushes, silence: silence, hasTURN: settings.turn != nil)
+        let configuration = configuration(pages, silence, log)
+        let gateway = Gateway(configuration: configuration, authenticator: authenticator, log: log)
         do {
             try gateway.open(
                 store: MemoryCallStore { [weak gateway] report in gateway?.take(report) },
@@ -60,7 +62,7 @@ struct DemoServer {
         gateway.run()
     }
 
-    private func configuration(_ pages: DemoPages, _ log: ServerLog) -> GatewayConfiguration {
+    private func configuration(_ pages: DemoPages, _ silence: DemoSilence, _ log: ServerLog) -> GatewayConfiguration {
         var configuration = GatewayConfiguration()
         configuration.server.host = settings.listen.host
         configuration.server.port = settings.listen.port
@@ -76,6 +78,7 @@ struct DemoServer {
         configuration.version = Version.text
         configuration.clock = clock
         configuration.page = { pages.response(to: $0) }
+        configuration.isSilent = { silence.includes($0) }
         return configuration
     }
 }

@@ -28,7 +28,10 @@ WORDS = {
 }
 # Members with arbitrary content from the app.
 APPS_OWN = {"data", "extra", "metadata"}
-MODULES_OF_CHANCE = {"test_structured_fuzz", "test_openapi", "test_asyncapi", "test_raw_bytes", "test_raw_http"}
+# The input of these tests is random, or it comes from a browser.
+MODULES_OF_CHANCE = {
+    *("test_structured_fuzz", "test_openapi", "test_asyncapi", "test_raw_bytes", "test_raw_http", "test_browser_faults"),
+}
 
 _forms: set[str] = set()
 _silent = False
@@ -99,7 +102,7 @@ def template(path: str) -> str:
 
 
 def begins(module: str):
-    """Turns recording off if the test that begins belongs to a module with random input."""
+    """Turns recording off if the test that begins belongs to one of these modules."""
     global _silent
     _silent = module in MODULES_OF_CHANCE
 

@@ -20,6 +20,8 @@ SEED = int(os.environ.get("RINGLINE_SEED") or random.SystemRandom().randrange(1 
 # One connection may send a burst of 200 signals.
 FRAMES_A_CONNECTION = 180
 ROUNDS_AT_A_TIME = 8
+# The watches of a round's service, each of which replaces the one before.
+WATCHES = 60
 # The WebSocket layer closes with 1003 (binary), 1007 (not UTF-8) and 1009 (too large). The 44xx codes mean: bad frames,
 # a bad token, forbidden, too slow, replaced by the same device, too fast.
 KNOWN_CLOSES = {1003, 1007, 1009, 4400, 4401, 4403, 4408, 4409, 4429}
@@ -65,7 +67,7 @@ class Frames:
     def kind(self) -> str:
         kinds = {
             "offer": 10, "answer": 10, "ice": 30, "ringing": 6, "connected": 6, "end": 4, "update": 8, "dtmf": 5, "info": 10,
-            "sync": 2, "join": 2, "leave": 2, "message": 2, "presence": 2, "auth": 1, "offerr": 1,
+            "sync": 2, "join": 2, "leave": 2, "message": 2, "presence": 2, "auth": 1, "watch": 1, "offerr": 1,
         }  # fmt: skip
         return self.chance.choices(list(kinds), list(kinds.values()))[0]
 
@@ -96,6 +98,8 @@ class Frames:
                 return {"userId": peer}
             case "auth":
                 return {"token": "no.token.atall"}
+            case "watch":
+                return {"userId": peer} if chance.random() < 0.5 else {}
         return {}
 
     def damaged(self, text: str) -> str | bytes:
@@ -123,7 +127,7 @@ class Tally:
     """The numbers of frames that all connections together sent and received."""
 
     def __init__(self):
-        self.sent = self.answered = self.relayed = 0
+        self.sent = self.answered = self.relayed = self.watched = 0
         self.codes = collections.Counter()
         self.closes = collections.Counter()
 
@@ -144,6 +148,8 @@ async def talk(url: str, token: str, user: str, device: str, frames: Frames, tal
                 assert message["code"] != "internal_error", f"{where}: {message}"
             if "id" in message:
                 replies[message["id"]] += 1
+        elif kind == "timeline":
+            raise AssertionError(f"{where}: {user} is no service and was told of {message}")
         elif "seq" in message:
             tally.relayed += 1
             # A user receives only frames of calls that it takes part in, even if it knows other callIds.
@@ -178,6 +184,30 @@ async def talk(url: str, token: str, user: str, device: str, frames: Frames, tal
             assert code in KNOWN_CLOSES, f"{where}: closed with {code}"
 
 
+async def watch(url: str, token: str, frames: Frames, tally: Tally, where: str):
+    """Watches calls of all kinds, one watch after the other, while the users of this round send their frames."""
+    chance = frames.chance
+    async with connect(
+        f"{url}?device=watcher", additional_headers={"Authorization": f"Bearer {token}"}, compression=None, proxy=None,
+        max_size=None, max_queue=None, ping_interval=None,
+    ) as socket:  # fmt: skip
+        for number in range(WATCHES):
+            fields = {"callId": chance.choice(frames.call_ids)} if chance.random() < 0.4 else {}
+            fields |= {"userId": chance.choice(frames.users)} if chance.random() < 0.3 else {}
+            fields |= {chance.choice(["callId", "userId", "x"]): chance.choice(ODD_VALUES)} if chance.random() < 0.2 else {}
+            await socket.send(json.dumps({"type": "watch", "id": f"w{number}", **fields}))
+            reply = {}
+            while reply.get("id") != f"w{number}":
+                reply = json.loads(await asyncio.wait_for(socket.recv(), 30))
+                if reply["type"] == "error":
+                    assert reply["code"] != "internal_error", f"{where}: {reply}"
+                    tally.codes[reply["code"]] += 1
+                if reply["type"] == "timeline":
+                    tally.watched += 1
+                    assert reply["event"] and reply["callId"] and reply["epoch"] > 0, f"{where}: {reply}"
+                    assert not {"sdp", "candidate"} & reply.keys(), f"{where}: {reply}"
+
+
 @pytest.mark.timeout(120 + FRAMES // 1000)
 def test_frames_with_any_contents_get_replies_and_reach_no_other_user(make_server, make_world, capsys):
     server = make_server("--max-connections", 500)
@@ -189,8 +219,10 @@ def test_frames_with_any_contents_get_replies_and_reach_no_other_user(make_serve
         a, b, c = frames.users
         connections = [(a, "a-1"), (a, "a-2"), (b, "b-1"), (b, "b-2"), (c, "c-1")]
         where = f"RINGLINE_SEED={SEED} round {number}"
+        service = world.token(f"service-{number}", scope="server")
         await asyncio.gather(
-            *(talk(server.ws_url, world.token(user), user, device, frames, tally, where) for user, device in connections)
+            *(talk(server.ws_url, world.token(user), user, device, frames, tally, where) for user, device in connections),
+            watch(server.ws_url, service, frames, tally, where),
         )
 
     async def everything():
@@ -202,7 +234,7 @@ def test_frames_with_any_contents_get_replies_and_reach_no_other_user(make_serve
     asyncio.run(everything())
     with capsys.disabled():
         print(
-            f"\n{tally.sent} frames (seed {SEED}): {tally.answered} replies, {tally.relayed} relayed,"
+            f"\n{tally.sent} frames (seed {SEED}): {tally.answered} replies, {tally.relayed} relayed, {tally.watched} watched,"
             f" refused {dict(tally.codes.most_common())}, closed {dict(tally.closes)}"
         )
     assert httpx.get(server.admin_url + "/readyz", trust_env=False).status_code == 200
@@ -210,5 +242,6 @@ def test_frames_with_any_contents_get_replies_and_reach_no_other_user(make_serve
     taro.ask(type="end", callId="after-all-that")
     assert hanako.expect(type="call", state="ended")["reason"] == "hangup"
     assert tally.relayed > tally.sent / 20, "too few frames were relayed: the run proved nothing"
+    assert tally.watched > tally.sent / 20, "too few events were watched: the run proved nothing"
     # The server logs a line when a call begins or ends, but none for a refused frame.
     assert len(server.usual_log()) < 10 * max(FRAMES, 20_000), "refused frames flood the log"

@@ -98,7 +98,7 @@ export interface WebSocketClass {
 /** The part of `fetch` that this module uses. It rejects if no response comes. */
 export type Fetch = (
   url: URL,
-  init: { method: string; headers: Record<string, string>; body?: string },
+  init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal },
 ) => Promise<{ status: number; text(): Promise<string> }>;
 
 /** The options of `Ringline.create`. */

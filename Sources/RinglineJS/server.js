@@ -4,6 +4,12 @@
 const RENEWAL_LEAD = 60_000;
 // TURN credentials that expire sooner are not used for a new connection of media.
 const CREDENTIAL_LEAD = 60_000;
+// A request without a response is given up after this time: the core then sends the signal again.
+const REQUEST_TIMEOUT = 10_000;
+// An app's backend that has given no token by then is asked again.
+const TOKEN_TIMEOUT = 30_000;
+// A JWT. Any other text would be refused as a subprotocol, by an error that may show it.
+const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 /** The server's REST API as one user. */
 export class Server {
@@ -42,8 +48,9 @@ export class Server {
   /** Asks the app for a fresh token. Requests at the same time share one. */
   async renewToken() {
     this.#renewing ??= (async () => {
-      const token = await this.#makeToken();
-      if (typeof token !== "string" || token === "") throw new TypeError("token: must return a string");
+      const made = Promise.resolve(this.#makeToken());
+      const token = await within(TOKEN_TIMEOUT, made, () => new Error("token: did not come in time"));
+      if (typeof token !== "string" || !TOKEN.test(token)) throw new TypeError("token: must return a JWT");
       this.#token = token;
       return token;
     })().finally(() => {
@@ -74,23 +81,30 @@ export class Server {
   }
 
   async #request(method, path, capability, body) {
+    const abort = new AbortController();
     try {
       const authorization = capability === undefined ? `Bearer ${await this.token()}` : `Ring ${capability}`;
       const headers = { Authorization: authorization };
       if (body !== undefined) headers["Content-Type"] = "application/json";
-      const response = await this.#fetch(new URL(path, this.#url), { method, headers, body });
-      return { status: response.status, body: await response.text() };
+      const asked = (async () => {
+        const response = await this.#fetch(new URL(path, this.#url), { method, headers, body, signal: abort.signal });
+        return { status: response.status, body: await response.text() };
+      })();
+      const response = await within(REQUEST_TIMEOUT, asked, () => new Error("no response in time"));
+      if (!isResponse(response)) throw new TypeError("fetch: must return a response");
+      return response;
     } catch {
       // The core tries again.
+      abort.abort();
       return { status: 0, body: "" };
     }
   }
 
   /** Keeps the ICE servers of a `welcome`. */
-  welcomed({ iceServers = [] }) {
-    this.#iceServers = iceServers;
+  welcomed({ iceServers }) {
+    this.#iceServers = serversIn(iceServers) ?? [];
     // The user name of a TURN credential begins with the second in which the credential expires.
-    const expiries = iceServers.map(({ username }) => Number.parseInt(username ?? "", 10) * 1000);
+    const expiries = this.#iceServers.map(({ username }) => Number.parseInt(username ?? "", 10) * 1000);
     this.#iceServersExpire = Math.min(...expiries.map((moment) => (Number.isNaN(moment) ? Infinity : moment)));
   }
 
@@ -98,14 +112,43 @@ export class Server {
   async iceServers(now = Date.now()) {
     if (this.#iceServers !== null && now + CREDENTIAL_LEAD < this.#iceServersExpire) return this.#iceServers;
     const { status, body } = await this.#request("GET", "api/turn-cred");
-    if (status === 200) {
-      const credential = JSON.parse(body);
-      this.#iceServers = credential.iceServers;
-      this.#iceServersExpire = now + credential.ttl * 1000;
+    const credential = status === 200 ? objectIn(body) : null;
+    const iceServers = serversIn(credential?.iceServers);
+    if (iceServers !== null) {
+      this.#iceServers = iceServers;
+      this.#iceServersExpire = now + (Number.isFinite(credential.ttl) ? credential.ttl : 0) * 1000;
     }
     // A server without TURN answers 404.
     return this.#iceServers ?? [];
   }
+}
+
+/** Waits for a promise for some time only; `error` makes the error if it takes longer. */
+function within(milliseconds, promise, error) {
+  let timer;
+  const timeout = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(error()), milliseconds);
+    // It must not keep a process of Node running.
+    timer.unref?.();
+  });
+  return Promise.race([promise, timeout]).finally(() => clearTimeout(timer));
+}
+
+const isResponse = ({ status, body }) =>
+  Number.isInteger(status) && status >= 0 && status < 1000 && typeof body === "string";
+
+/** Returns the object that a text contains; `null` for another text, such as a page of a proxy. */
+function objectIn(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Returns a list of ICE servers; `null` if it is none. */
+function serversIn(list) {
+  return Array.isArray(list) ? list.filter((server) => typeof server === "object" && server !== null) : null;
 }
 
 /** Returns when a JWT expires, in milliseconds since 1970; `null` if it does not say so. */

@@ -56,14 +56,14 @@ test("without a welcome and without TURN there are no ICE servers", async () => 
 
 test("requests at the same time ask for one token", async () => {
   let count = 0;
-  const { server } = made(undefined, async () => `t${(count += 1)}`);
-  assert.deepEqual(await Promise.all([server.token(), server.token()]), ["t1", "t1"]);
+  const { server } = made(undefined, async () => `a.b.${(count += 1)}`);
+  assert.deepEqual(await Promise.all([server.token(), server.token()]), ["a.b.1", "a.b.1"]);
   server.tokenRefused();
-  assert.equal(await server.token(), "t2");
+  assert.equal(await server.token(), "a.b.2");
 });
 
 test("a token function that returns something else is named", async () => {
-  await assert.rejects(made(undefined, async () => undefined).server.token(), { message: "token: must return a string" });
+  await assert.rejects(made(undefined, async () => undefined).server.token(), { message: "token: must return a JWT" });
 });
 
 test("the expiry of a token is read from its claims", () => {

@@ -47,14 +47,11 @@ export class Call extends EventTarget {
 
   /** Puts the call on hold on this side, or resumes it. */
   hold(isHeld = true) {
-    this.isHeld = isHeld;
     this.#take({ in: "setHeld", held: isHeld });
   }
 
   /** Switches the microphone or the camera off (`true`) or on. */
   mute({ audio, video } = {}) {
-    if (audio !== undefined) this.isMuted.audio = audio;
-    if (video !== undefined) this.isMuted.video = video;
     this.#take({ in: "setMuted", audio, video });
   }
 
@@ -99,6 +96,13 @@ export function applyOutput(call, output) {
     case "update":
       call.name = rest.name ?? null;
       call.hasVideo = rest.hasVideo;
+      return call.dispatchEvent(new RinglineEvent("update"));
+    case "holdMedia":
+      // Also a call that the user did not hold: an answer holds the other calls.
+      call.isHeld = rest.held;
+      return call.dispatchEvent(new RinglineEvent("update"));
+    case "muteMedia":
+      Object.assign(call.isMuted, rest);
       return call.dispatchEvent(new RinglineEvent("update"));
     case "peerMedia":
       Object.assign(call.peerMedia, rest);

@@ -43,12 +43,12 @@ export class Core {
     const random = (address, size) =>
       crypto.getRandomValues(new Uint8Array(this.#exports.memory.buffer, address, size));
     this.#exports = new WebAssembly.Instance(module, { env: { random } }).exports;
-    this.#call(this.#exports.core_create, JSON.stringify(configuration));
+    this.#call(this.#exports.core_create, textOf(configuration));
   }
 
   /** Takes an input at a moment, in milliseconds since 1970, and returns the outputs, in order. */
   handle(input, now = Date.now()) {
-    return JSON.parse(this.handleText(JSON.stringify(input), now));
+    return JSON.parse(this.handleText(textOf(input), now));
   }
 
   /** The same with texts. */
@@ -88,5 +88,14 @@ export class Core {
     const address = this.#exports.core_result_address();
     const size = this.#exports.core_result_size();
     return decoder.decode(new Uint8Array(this.#exports.memory.buffer, address, size));
+  }
+}
+
+/** Returns the JSON of a value of the app. */
+function textOf(value) {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    throw new BridgeError(`the value must be JSON: ${error.message}`, { cause: error });
   }
 }

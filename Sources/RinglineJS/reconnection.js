@@ -18,10 +18,10 @@ export class Reconnection {
     this.#failures = 0;
   }
 
-  /** A connection was lost or an attempt has failed. Returns when to try again, in milliseconds since 1970. */
-  closed(now) {
+  /** A connection was lost or an attempt has failed. Returns the pause before the next one, in milliseconds. */
+  closed() {
     const longest = Math.min(LONGEST, FIRST * 2 ** this.#failures);
     this.#failures += 1;
-    return now + this.#random() * longest;
+    return this.#random() * longest;
   }
 }

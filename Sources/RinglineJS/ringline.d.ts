@@ -149,7 +149,7 @@ export interface CallEvents {
   connected: RinglineEvent;
   /** The call has ended; the event comes once. `reason` is a `Refusal` if the call could not be made. */
   ended: RinglineEvent & { readonly reason: EndReason | Refusal | null };
-  /** The name or the video of the call changed. */
+  /** The name, the video, the hold or the mute of the call changed. */
   update: RinglineEvent;
   /** The streams of the call changed. */
   media: RinglineEvent;

@@ -14,6 +14,8 @@ const UNAUTHENTICATED = 4401;
 const REPLACED = 4409;
 /** The inputs after which a connection does not wait for the end of a pause: a call or an answer of the user, a push. */
 const URGENT = new Set(["startCall", "answer", "pushed"]);
+/** The longest time for which a server that shuts down may keep a device away, as the core has it. */
+const LONGEST_RECONNECT_DELAY = 60_000;
 /** The largest time that a timer of JavaScript can wait. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
@@ -32,9 +34,11 @@ export class Ringline extends EventTarget {
   #reconnectTimer;
   #deadlineTimer;
   #renewalTimer;
+  #retryTimer;
   #inputs = [];
   #isBusy = false;
   #isUrgent = false;
+  #isClosing = false;
   #isClosed = false;
   #isConnecting = false;
   #networkChanged = () => this.networkChanged();
@@ -72,7 +76,7 @@ export class Ringline extends EventTarget {
     const uuid = crypto.randomUUID();
     // The callId is another random UUID: peers see it, and only this device knows the UUID.
     const start = { in: "startCall", uuid, callId: crypto.randomUUID(), to: peer, hasVideo: video };
-    for (const [key, call] of this.calls) if (call.state === "ended") this.calls.delete(key);
+    this.#forgetEndedCalls();
     const call = new Call({ uuid, peer, direction: "outgoing", hasVideo: video }, (input) => this.#take(input));
     this.calls.set(uuid, call);
     try {
@@ -104,17 +108,31 @@ export class Ringline extends EventTarget {
 
   /** Ends all calls and the connection. */
   close() {
-    if (this.#isClosed) return;
+    if (this.#isClosing) return;
+    this.#isClosing = true;
     for (const call of this.calls.values()) if (call.state !== "ended") this.#take({ in: "end", uuid: call.uuid });
+    // Within an event, the ends still have to be sent.
+    if (!this.#isBusy) this.#shutDown();
+  }
+
+  #shutDown() {
+    if (this.#isClosed) return;
+    this.#isClosing = true;
     this.#isClosed = true;
     globalThis.removeEventListener?.("online", this.#networkChanged);
-    for (const timer of [this.#reconnectTimer, this.#deadlineTimer, this.#renewalTimer]) clearTimeout(timer);
+    const timers = [this.#reconnectTimer, this.#deadlineTimer, this.#renewalTimer, this.#retryTimer];
+    for (const timer of timers) clearTimeout(timer);
     this.#connection?.giveUp();
     this.#engine.close();
+    this.#setConnectionState("closed");
   }
 
   #assertOpen() {
-    if (this.#isClosed) throw new Error("this Ringline is closed");
+    if (this.#isClosing) throw new Error("this Ringline is closed");
+  }
+
+  #forgetEndedCalls() {
+    for (const [uuid, call] of this.calls) if (call.state === "ended") this.calls.delete(uuid);
   }
 
   // The core.
@@ -129,7 +147,8 @@ export class Ringline extends EventTarget {
       for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) this.#handle(next, input);
     } finally {
       this.#isBusy = false;
-      this.#setDeadline();
+      if (this.#isClosing) this.#shutDown();
+      else this.#setDeadline();
     }
   }
 
@@ -142,25 +161,54 @@ export class Ringline extends EventTarget {
       // A mistake in an argument of the app is the caller's to hear; one in an event handler has no caller here.
       if (error instanceof BridgeError && input === own) throw error;
       this.#fail(error);
-      // After a trap, the core's memory cannot be trusted.
-      if (!(error instanceof BridgeError)) this.close();
+      if (!(error instanceof BridgeError)) this.#coreFailed();
+      else if (input.in === "startCall") this.#startFailed(input.uuid);
       return;
     }
-    for (const output of outputs) this.#perform(output);
+    for (const output of outputs) {
+      try {
+        this.#perform(output);
+      } catch (error) {
+        // A socket or an engine that fails must not keep the other outputs from being carried out.
+        this.#fail(error);
+      }
+    }
     const ended = input.in === "end" ? this.calls.get(input.uuid) : undefined;
     if (ended !== undefined) endCall(ended, this.#reasonOf(input.uuid));
+  }
+
+  /** Ends everything after a trap: the core's memory cannot be trusted any more. */
+  #coreFailed() {
+    this.#inputs.length = 0;
+    for (const call of this.calls.values()) endCall(call, "failed");
+    this.#shutDown();
+  }
+
+  /** Ends a call that was begun with a bad argument within an event, where nobody hears the error. */
+  #startFailed(uuid) {
+    const call = this.calls.get(uuid);
+    this.calls.delete(uuid);
+    if (call !== undefined) endCall(call, "notPossible");
   }
 
   #setDeadline() {
     clearTimeout(this.#deadlineTimer);
     const { deadline } = this.#core;
-    if (deadline === null || this.#isClosed) return;
+    if (deadline === null) return;
     const wait = Math.min(LONGEST_TIMER, Math.max(0, deadline - Date.now()));
     this.#deadlineTimer = setTimeout(() => this.#take({ in: "deadlineReached" }), wait);
   }
 
   #perform(output) {
-    if (ENGINE_OUTPUTS.has(output.out)) return this.#engine.perform(output);
+    if (ENGINE_OUTPUTS.has(output.out)) {
+      try {
+        this.#engine.perform(output);
+      } finally {
+        const call = this.calls.get(output.uuid);
+        if (call !== undefined) applyOutput(call, output);
+      }
+      return;
+    }
     switch (output.out) {
       case "connect":
         // This device always wants a connection, so an attempt is planned already.
@@ -190,6 +238,7 @@ export class Ringline extends EventTarget {
   }
 
   #reportIncoming({ uuid, handle, name, hasVideo }) {
+    this.#forgetEndedCalls();
     const peer = this.#stateOf(uuid)?.peer ?? handle;
     const call = new Call({ uuid, peer, direction: "incoming", name, hasVideo }, (input) => this.#take(input));
     this.calls.set(uuid, call);
@@ -205,6 +254,7 @@ export class Ringline extends EventTarget {
   }
 
   #fail(error) {
+    if (this.#isClosed) return;
     const event = new RinglineEvent("error", { error }, { cancelable: true });
     // An error that nobody handles must not pass unseen.
     if (this.dispatchEvent(event)) console.warn("Ringline:", error);
@@ -236,8 +286,10 @@ export class Ringline extends EventTarget {
 
   async #connect() {
     if (this.#isClosed || this.#isConnecting || this.#connection !== null) return;
-    const earliest = this.#core.state.reconnectAt ?? 0;
-    if (earliest > Date.now()) return this.#connectAt(earliest);
+    const { reconnectAt = 0 } = this.#core.state;
+    const pause = reconnectAt - Date.now();
+    // The moment is further away only if the clock was set back meanwhile.
+    if (pause > 0 && pause <= LONGEST_RECONNECT_DELAY) return this.#connectAfter(pause);
     this.#isConnecting = true;
     clearTimeout(this.#reconnectTimer);
     this.#setConnectionState("connecting");
@@ -250,6 +302,7 @@ export class Ringline extends EventTarget {
         closed: (code) => this.#closed(code),
       });
     } catch (error) {
+      if (this.#isClosed) return;
       this.#fail(error);
       this.#reconnectLater();
     } finally {
@@ -284,12 +337,12 @@ export class Ringline extends EventTarget {
 
   #reconnectLater() {
     this.#setConnectionState("closed");
-    this.#connectAt(this.#reconnection.closed(Date.now()));
+    this.#connectAfter(this.#reconnection.closed());
   }
 
-  #connectAt(moment) {
+  #connectAfter(pause) {
     clearTimeout(this.#reconnectTimer);
-    this.#reconnectTimer = setTimeout(() => this.#connect(), Math.max(0, moment - Date.now()));
+    this.#reconnectTimer = setTimeout(() => this.#connect(), pause);
   }
 
   #setConnectionState(state) {
@@ -303,8 +356,10 @@ export class Ringline extends EventTarget {
       await this.#server.renewToken();
       this.#take({ in: "tokenRenewed" });
     } catch (error) {
+      if (this.#isClosed) return;
       this.#fail(error);
-      setTimeout(() => this.#isClosed || this.#renewToken(), this.#reconnection.closed(0));
+      clearTimeout(this.#retryTimer);
+      this.#retryTimer = setTimeout(() => this.#renewToken(), this.#reconnection.closed());
     }
   }
 
@@ -316,6 +371,7 @@ export class Ringline extends EventTarget {
     this.#renewalTimer = setTimeout(async () => {
       try {
         const token = await this.#server.renewToken();
+        if (this.#isClosed) return;
         this.#connection?.send(JSON.stringify({ type: "auth", token }));
         this.#renewInTime();
       } catch (error) {

@@ -4,7 +4,7 @@ import { webcrypto } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import { Core, compileCore } from "../../Sources/RinglineJS/core.js";
+import { BridgeError, Core, compileCore } from "../../Sources/RinglineJS/core.js";
 
 // Debian's Node 18 has it under this name only.
 globalThis.crypto ??= webcrypto;
@@ -22,9 +22,19 @@ function compare(expected, actual) {
   process.exit(1);
 }
 
+/** Returns the line of the outputs, or of the fault if the core refuses the input. */
+function take(text, now) {
+  try {
+    return `{"outputs":${core.handleText(text, now)},"deadline":${core.deadline}}`;
+  } catch (error) {
+    if (!(error instanceof BridgeError)) throw error;
+    return JSON.stringify({ fault: error.message });
+  }
+}
+
 for await (const line of lines) {
   number += 1;
-  if (line.startsWith('{"outputs":')) {
+  if (line.startsWith('{"outputs":') || line.startsWith('{"fault":')) {
     compare(line, outputs);
   } else if (line.startsWith('{"state":')) {
     compare(line, `{"state":${core.stateText}}`);
@@ -35,7 +45,7 @@ for await (const line of lines) {
     // The text itself is handed in: JavaScript would write some numbers and escapes differently.
     const [start, now] = /^\{"now":(-?\d+),"input":/.exec(line);
     input = line;
-    outputs = `{"outputs":${core.handleText(line.slice(start.length, -1), Number(now))},"deadline":${core.deadline}}`;
+    outputs = take(line.slice(start.length, -1), Number(now));
     steps += 1;
   }
 }

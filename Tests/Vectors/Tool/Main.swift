@@ -10,6 +10,7 @@ enum Main {
     private static let usage = """
         client-vectors trace SEED CALLS     writes the vectors of the real cores of a simulation of SEED
         client-vectors random SEED STEPS    writes vectors of random inputs
+        client-vectors malformed SEED STEPS writes those of random inputs of which every other one was spoilt
         client-vectors select KIND SEED COUNT  writes those of COUNT calls (KIND trace) or cores (random) that show the
                                             most kinds of steps in 190 kB
         client-vectors replay               replays the vectors of standard input on this core
@@ -33,6 +34,15 @@ enum Main {
             var inputs = RandomInputs(seed: seed)
             while left > 0 {
                 inputs.vector(steps: min(left, 250)).write()
+                left -= 250
+            }
+        case ("malformed", 3):
+            guard let (seed, steps) = numbers(arguments) else { return fail(usage) }
+            var left = steps
+            var inputs = RandomInputs(seed: seed)
+            var spoiler = Spoiler(seed: seed)
+            while left > 0 {
+                Vector(inputs: inputs.vector(steps: min(left, 250)).inputs.map { spoiler.spoil($0) }).write()
                 left -= 250
             }
         case ("replay", 1): replay()

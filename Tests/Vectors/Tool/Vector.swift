@@ -11,6 +11,11 @@ struct Vector {
     /// The kinds of steps that happened: an input's name with the names of its outputs.
     private(set) var features: Set<String> = []
 
+    /// The lines that are handed in.
+    var inputs: [[UInt8]] {
+        lines.filter { $0.starts(with: Array("{\"new\":".utf8)) || $0.starts(with: Array("{\"now\":".utf8)) }
+    }
+
     /// The number of bytes of the lines.
     var bytes: Int { lines.reduce(0) { $0 + $1.count + 1 } }
 
@@ -19,11 +24,9 @@ struct Vector {
         var step = Step()
         for line in inputs {
             lines.append(line)
-            do throws(BridgeFault) {
-                guard let outputs = try step.take(line) else { continue }
-                lines.append(outputs)
-                features.insert(Self.feature(line, outputs))
-            } catch { fatalError("\(error.line) in \(String(decoding: line, as: UTF8.self))") }
+            guard let outputs = step.result(of: line) else { continue }
+            lines.append(outputs)
+            features.insert(Self.feature(line, outputs))
         }
         lines.append(step.state)
     }
@@ -50,16 +53,28 @@ struct Step {
 
     /// Makes a core, or takes an input and returns the line with its outputs.
     mutating func take(_ line: [UInt8]) throws(BridgeFault) -> [UInt8]? {
-        guard let object = try? JSONObject(line, names: .none), let member = object.members.last else {
-            fatalError("not a line of a vector: \(String(decoding: line, as: UTF8.self))")
-        }
-        let value = Array(line[member.value])
-        if object.member(named: "new") != nil {
-            core = try BridgedClient(configuration: value)
+        // Not parsed as JSON: a malformed input is a part of its line as it is.
+        let text = String(decoding: line, as: UTF8.self)
+        if let configuration = text.wholeMatch(of: /\{"new":(.*)\}/) {
+            core = try BridgedClient(configuration: Array(configuration.1.utf8))
             return nil
         }
-        let now = Moment(milliseconds: object.number("now") ?? 0)
-        return Self.outputs(try core?.handle(value, at: now) ?? [], core)
+        guard let parts = text.wholeMatch(of: /\{"now":(-?\d+),"input":(.*)\}/), let now = Int64(parts.1) else {
+            fatalError("not a line of a vector: \(text)")
+        }
+        return Self.outputs(try core?.handle(Array(parts.2.utf8), at: Moment(milliseconds: now)) ?? [], core)
+    }
+
+    /// The same, with the line of the fault if the input is refused.
+    mutating func result(of line: [UInt8]) -> [UInt8]? {
+        do throws(BridgeFault) { return try take(line) } catch {
+            var json = JSONWriter()
+            json.beginObject()
+            json.name("fault")
+            json.value(error.line)
+            json.endObject()
+            return json.bytes
+        }
     }
 
     /// Returns the line with the outputs of an input, and the core's deadline after it.
@@ -85,10 +100,10 @@ struct Replay {
     mutating func take(_ text: String) -> String? {
         line += 1
         let bytes = Array(text.utf8)
-        if text.hasPrefix("{\"outputs\":") { return difference(bytes, outputs) }
+        if text.hasPrefix("{\"outputs\":") || text.hasPrefix("{\"fault\":") { return difference(bytes, outputs) }
         if text.hasPrefix("{\"state\":") { return difference(bytes, step.state) }
         input = text
-        do throws(BridgeFault) { outputs = try step.take(bytes) ?? [] } catch { return "\(error.line) in \(text)" }
+        outputs = step.result(of: bytes) ?? []
         if outputs.isEmpty { cores += 1 } else { steps += 1 }
         return nil
     }

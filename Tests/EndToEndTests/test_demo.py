@@ -1,5 +1,6 @@
 """`ringline demo`: two phones on a page of this machine, whose calls can be watched while they happen."""
 
+import socket
 import subprocess
 
 import chromium as browsers
@@ -196,7 +197,9 @@ def test_hold_and_mute_silence_the_peer(phones):
     phones.press("left", "Hold")
     phones.hears("right", 440)
     phones.press("right", "Mute")
-    phones.page.wait_for_function("() => document.querySelector('#left .detail').textContent.includes('Hanako is muted')")
+    phones.page.wait_for_function(
+        "() => document.querySelector('#left .detail').textContent.includes('Hanako is muted')"
+    )
 
 
 def test_both_users_who_call_at_once_have_one_call(phones):
@@ -297,7 +300,7 @@ def refusal(*options) -> str:
     return result.stderr
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "[::]", "127.0.0.1.example.com"])
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "[::]", "127.0.0.1.example.com", "localhost", "127.0.0.+1"])
 def test_another_host_is_refused(host):
     assert "--listen: must be 127.0.0.1" in refusal("--listen", f"{host}:0", "--pages", browsers.PACKAGE)
 
@@ -306,7 +309,16 @@ def test_missing_files_of_the_page_are_named(tmp_path):
     assert "--pages:" in refusal("--pages", tmp_path) and "Sources/RinglineJS/build" in refusal("--pages", tmp_path)
 
 
-PATHS = ["/", "/demo/demo.js", "/demo/settings", "/demo/token", "/demo/pushes?token=aa", "/demo/silence?device=a", "/ringline.js", "/ringline.wasm"]
+PATHS = [
+    "/",
+    "/demo/demo.js",
+    "/demo/settings",
+    "/demo/token",
+    "/demo/pushes?token=aa",
+    "/demo/silence?device=a",
+    "/ringline.js",
+    "/ringline.wasm",
+]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -340,6 +352,44 @@ def test_a_page_of_another_name_gets_no_token(make_demo):
     for host, status in (("evil.example", 404), (f"evil.example:{port}", 404), (f"localhost:{port}", 200)):
         response = httpx.get(f"{demo.url}/demo/token", headers={"Host": host}, trust_env=False)
         assert response.status_code == status, host
+
+
+def test_odd_hosts_and_paths_get_neither_a_token_nor_another_file(make_demo):
+    demo = make_demo()
+    port = int(demo.url.rsplit(":", 1)[1])
+
+    def status(path: str, host: str) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=8) as client:
+            client.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            return client.recv(65_536)[9:12]
+
+    odd = [
+        "localhost.",
+        "127.1",
+        "127.0.0.+1",
+        "0.0.0.0",
+        "[::ffff:127.0.0.1]",
+        "localhost,evil.example",
+        "127.0.0.1@evil.example",
+    ]
+    for host in [
+        *odd,
+        "127.0.0.1.evil.example",
+        "evil.example@127.0.0.1",
+        "127.0.0.1:80:80",
+        "localhost:x",
+        "127.0.0.1 x",
+    ]:
+        assert status("/demo/token", host) in (b"400", b"404"), host
+    for path in [
+        "/..%2f..%2fetc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/demo/demo.js%00",
+        "/demo/token?user=11%00",
+        "http://x/demo/token",
+    ]:
+        assert status(path, "127.0.0.1") in (b"400", b"404"), path
+    assert status("/demo/token", "127.0.0.1") == b"200"
 
 
 def test_the_tokens_are_of_a_key_of_this_run(make_demo):

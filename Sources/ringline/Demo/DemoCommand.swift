@@ -33,9 +33,10 @@ struct DemoCommand: ParsableCommand {
             flags["turn-url"] = turnUrl
             flags["turn-secret-file"] = turnSecretFile.map { [$0] }
             let settings = try ServeSettings(SettingsSource(flags: flags))
-            guard Self.isLoopback(settings.listen.host) else {
+            // A name is no address to listen on.
+            guard Self.isLoopback(settings.listen.host), settings.listen.host != "localhost" else {
                 throw UsageError(
-                    "--listen: must be 127.0.0.1, [::1] or localhost, because the page gives its tokens to everybody, not "
+                    "--listen: must be 127.0.0.1 or [::1], because the page gives its tokens to everybody, not "
                         + "'\(settings.listen.host)'"
                 )
             }
@@ -46,7 +47,9 @@ struct DemoCommand: ParsableCommand {
     /// Whether a host names this machine for itself only.
     static func isLoopback(_ host: String) -> Bool {
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-        let isIPv4 = parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+        // `UInt8` alone would also read a number with a sign.
+        let isNumber = { (part: Substring) in part.first != "+" && UInt8(part) != nil }
+        let isIPv4 = parts.count == 4 && parts[0] == "127" && parts.allSatisfy(isNumber)
         return isIPv4 || host == "::1" || host == "localhost"
     }
 }

@@ -99,6 +99,21 @@ def test_the_list_of_an_images_parts_is_cyclonedx():
     assert text == sbom(*parts[::-1], "deb libssl3 1:3.0.17-1~deb12u2 arm64", "deb libstdc++6 12.2.0-14+deb12u1 amd64").stdout
 
 
+def test_the_list_names_the_c_library_that_is_linked_into_the_client_core():
+    """The library is not installed in an image, so no scanner finds it there."""
+    (archive,) = re.findall(r"^libc=(/\S+)$", (ROOT / "Sources/RinglineJS/build").read_text(), flags=re.M)
+    owner = subprocess.run(["dpkg-query", "-S", archive], capture_output=True, text=True, check=True, timeout=10).stdout
+    package = owner.split(":")[0]
+    (command,) = re.findall(r"^RUN (dpkg-query .*) >/out/parts$", DOCKERFILE, flags=re.M)
+    line = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True, timeout=10).stdout
+    (part,) = json.loads(sbom(line.rstrip("\n")).stdout)["components"]
+    assert part["name"] == package and part["purl"].startswith(f"pkg:deb/debian/{package}@")
+    # Both images get the parts of both stages.
+    copied = dict(re.findall(r"^COPY --from=(\S+) /out/parts (/parts/\S+)$", DOCKERFILE, flags=re.M))
+    assert set(copied) == {"build", "javascript"} and len(set(copied.values())) == 2
+    assert DOCKERFILE.count("cat /parts/* - | sbom") == 2
+
+
 @pytest.mark.parametrize("line", ["pip six 1.17", 'deb a"b 1 amd64', "deb a\\b 1 amd64"])
 def test_a_line_that_names_no_part_is_refused(line):
     done = sbom("deb libssl3 3.0 amd64", line)

@@ -77,9 +77,20 @@ struct StubbedDevice {
 
 /// A flag that completion handlers set.
 final class Flag: @unchecked Sendable {
-    // @unchecked: set and read by one test, never at the same time.
-    private(set) var isSet = false
-    func set() { isSet = true }
+    // @unchecked: the lock guards the value.
+    private let lock = NSLock()
+    private var value = false
+    private let (signals, signal) = AsyncStream<Void>.makeStream()
+
+    var isSet: Bool { lock.withLock { value } }
+
+    func set() {
+        lock.withLock { value = true }
+        signal.finish()
+    }
+
+    /// Waits until the flag is set.
+    func wait() async { for await _ in signals {} }
 }
 
 extension [CXSystem.Report] {

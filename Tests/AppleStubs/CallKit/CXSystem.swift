@@ -1,3 +1,4 @@
+import Dispatch
 public import Foundation
 
 /// The system behind a stubbed `CXProvider`, which tests play.
@@ -48,9 +49,12 @@ public final class CXSystem {
                 continue
             }
             nonisolated(unsafe) let moved = answer
-            let thread = Thread { moved() }
-            thread.start()
-            while !thread.isFinished { Thread.sleep(forTimeInterval: 0.001) }
+            let answered = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                moved()
+                answered.signal()
+            }
+            answered.wait()
         }
     }
 

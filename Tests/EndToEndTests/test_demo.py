@@ -404,7 +404,7 @@ def test_the_tokens_are_of_a_key_of_this_run(make_demo):
 def test_the_list_of_files_is_that_of_the_folder():
     """A module that the page imports and the server does not know would be missing in a browser only."""
     kit = {path.name for path in (ROOT / "Sources/RinglineJS").glob("*.js")}
-    page = {f"demo/{path.name}" for path in (ROOT / "Sources/RinglineJS/demo").iterdir()}
-    source = (ROOT / "Sources/ringline/Demo/DemoFiles.swift").read_text()
+    page = {f"{folder}/{path.name}" for folder in ("demo", "page") for path in (ROOT / "Sources/RinglineJS" / folder).iterdir()}
+    source = (ROOT / "Sources/ringline/Demo/DemoPages.swift").read_text()
     for name in kit | page:
         assert f'"{name.removeprefix("demo/").removesuffix(".js")}"' in source or name in source, name

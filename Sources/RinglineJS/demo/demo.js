@@ -1,5 +1,5 @@
 // The page of `ringline demo`: two phones, a second device of each user, and the ladder of their calls.
-import { Ladders } from "./ladder.js";
+import { Ladders } from "./ladders.js";
 import { Phone } from "./phone.js";
 import * as server from "./server.js";
 

@@ -34,22 +34,14 @@ struct DemoCommand: ParsableCommand {
             flags["turn-secret-file"] = turnSecretFile.map { [$0] }
             let settings = try ServeSettings(SettingsSource(flags: flags))
             // A name is no address to listen on.
-            guard Self.isLoopback(settings.listen.host), settings.listen.host != "localhost" else {
+            let host = settings.listen.host
+            guard ListenAddress.isLoopback(host), host != "localhost" else {
                 throw UsageError(
                     "--listen: must be 127.0.0.1 or [::1], because the page gives its tokens to everybody, not "
                         + "'\(settings.listen.host)'"
                 )
             }
-            try DemoServer(settings, files: DemoFiles(in: pages)).run()
+            try DemoServer(settings, files: PageFiles(DemoPages.page, in: pages)).run()
         } catch { throw error.shown() }
-    }
-
-    /// Whether a host names this machine for itself only.
-    static func isLoopback(_ host: String) -> Bool {
-        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-        // `UInt8` alone would also read a number with a sign.
-        let isNumber = { (part: Substring) in part.first != "+" && UInt8(part) != nil }
-        let isIPv4 = parts.count == 4 && parts[0] == "127" && parts.allSatisfy(isNumber)
-        return isIPv4 || host == "::1" || host == "localhost"
     }
 }

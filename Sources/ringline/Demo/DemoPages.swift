@@ -19,14 +19,23 @@ struct DemoPages: Sendable {
     private static let service = "demo"
     private static let tokenSeconds: Int64 = 12 * 3_600
 
-    private let files: [String: DemoFiles.File]
+    /// The page's files.
+    static let page = PageFiles.Page(
+        index: "/demo/index.html",
+        paths: ["/ringline.wasm", "/page/page.css", "/page/ladder.css", "/page/ladder.js", "/demo/demo.css"]
+            + ["demo", "ladders", "media", "network", "phone", "server"].map { "/demo/\($0).js" }
+            + ["ringline", "call", "connection", "core", "engine", "reconnection", "server"].map { "/\($0).js" },
+        setting: "pages"
+    )
+
+    private let files: PageFiles
     private let tokens: TokenIssuer
     private let pushes: DemoPushes
     private let silence: DemoSilence
     private let hasTURN: Bool
 
-    init(_ files: DemoFiles, tokens: TokenIssuer, pushes: DemoPushes, silence: DemoSilence, hasTURN: Bool) {
-        self.files = files.byPath
+    init(_ files: PageFiles, tokens: TokenIssuer, pushes: DemoPushes, silence: DemoSilence, hasTURN: Bool) {
+        self.files = files
         self.tokens = tokens
         self.pushes = pushes
         self.silence = silence
@@ -37,23 +46,16 @@ struct DemoPages: Sendable {
     ///
     /// A page of the internet whose name leads to this machine gets nothing: the name is not this machine's own.
     func response(to head: RequestHead) -> HTTPResponse? {
-        guard head.method == "GET" || head.method == "HEAD", let host = head.host, Self.isOwn(host) else { return nil }
-        if let file = files[head.path] {
-            let policy = HTTPResponse.Header("Content-Security-Policy", Self.policy(host))
-            return response(file.contentType, file.bytes, headers: [policy])
-        }
+        guard head.method == "GET" || head.method == "HEAD" else { return nil }
+        guard let host = head.host, ListenAddress.isOwn(host) else { return nil }
+        if let file = files.response(at: head.path, policy: Self.policy(host)) { return file }
         switch head.path {
-        case "/demo/settings": return response("application/json", settings)
+        case "/demo/settings": return PageFiles.response("application/json", settings)
         case "/demo/token": return token(head)
-        case "/demo/pushes": return response("application/json", pushes(for: head.parameter("token") ?? ""))
+        case "/demo/pushes": return PageFiles.response("application/json", pushes(for: head.parameter("token") ?? ""))
         case "/demo/silence": return silence(head)
         default: return nil
         }
-    }
-
-    private static func isOwn(_ host: String) -> Bool {
-        guard let address = ListenAddress(host) ?? ListenAddress("\(host):80") else { return false }
-        return DemoCommand.isLoopback(address.host)
     }
 
     /// The content security policy; `'wasm-unsafe-eval'` lets the page compile the client core.
@@ -63,14 +65,6 @@ struct DemoPages: Sendable {
         media-src 'self' blob:; connect-src 'self' ws://\(host); base-uri 'none'; form-action 'none'; \
         frame-ancestors 'none'
         """
-    }
-
-    private func response(_ type: String, _ body: [UInt8], headers: [HTTPResponse.Header] = []) -> HTTPResponse {
-        let common = [
-            HTTPResponse.Header("Cache-Control", "no-store"), .init("X-Content-Type-Options", "nosniff"),
-            .init("Referrer-Policy", "no-referrer"),
-        ]
-        return HTTPResponse(status: 200, contentType: type, headers: common + headers, body: body)
     }
 
     private var settings: [UInt8] {
@@ -106,14 +100,14 @@ struct DemoPages: Sendable {
             ttlSeconds: min(max(seconds, 1), Self.tokenSeconds),
             now: SystemClock.wall() / 1_000
         )
-        return response("text/plain", Array(token.utf8))
+        return PageFiles.response("text/plain", Array(token.utf8))
     }
 
     /// Silences the device that the request names, or hears it again; responds with whether it is silent now.
     private func silence(_ head: RequestHead) -> HTTPResponse? {
         guard let device = head.parameter("device").flatMap({ DeviceID($0) }) else { return nil }
         let isSilent = silence.set(device, head.parameter("on") == "true")
-        return response("application/json", Array((isSilent ? "true" : "false").utf8))
+        return PageFiles.response("application/json", Array((isSilent ? "true" : "false").utf8))
     }
 
     private func pushes(for token: String) -> [UInt8] {

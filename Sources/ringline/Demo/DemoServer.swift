@@ -13,10 +13,10 @@ import Threads
 /// The server of `ringline demo`: the same decisions as those of `serve`, kept in memory, with a page of two phones.
 struct DemoServer {
     private let settings: ServeSettings
-    private let files: DemoFiles
+    private let files: PageFiles
     private let clock = ServerClock()
 
-    init(_ settings: ServeSettings, files: DemoFiles) {
+    init(_ settings: ServeSettings, files: PageFiles) {
         self.settings = settings
         self.files = files
     }

@@ -16,6 +16,19 @@ public enum TimelineView {
         for principal: Principal,
         at now: Moment
     ) -> [UInt8] {
+        let verdict: [String]? =
+            principal.isService
+            ? Explanation(record: record, events: events, log: [], devices: devices, at: now).sentences : nil
+        return body(record, events.filter { isShown($0.event, of: record, to: principal) }, verdict: verdict)
+    }
+
+    /// Returns the timeline of an explained call with its verdict, as a service and an operator see it.
+    public static func body(_ explanation: Explanation) -> [UInt8] {
+        let events = explanation.events.map { TimelineRecord(at: $0.at, event: $0.event) }
+        return body(explanation.record, events, verdict: explanation.sentences)
+    }
+
+    private static func body(_ record: CallRecord, _ events: [TimelineRecord], verdict: [String]?) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.beginObject()
         json.name("callId")
@@ -26,19 +39,13 @@ public enum TimelineView {
         json.value(record.startedAt.milliseconds)
         json.name("events")
         json.beginArray()
-        for entry in events where isShown(entry.event, of: record, to: principal) {
+        for entry in events {
             json.beginObject()
             json.members(of: entry, begunAt: record.startedAt)
             json.endObject()
         }
         json.endArray()
-        if principal.isService {
-            let explanation = Explanation(record: record, events: events, log: [], devices: devices, at: now)
-            json.name("verdict")
-            json.beginArray()
-            for sentence in explanation.sentences { json.value(sentence) }
-            json.endArray()
-        }
+        if let verdict { json.verdict(verdict) }
         json.endObject()
         return json.bytes
     }
@@ -61,6 +68,12 @@ public enum TimelineView {
 }
 
 extension JSONWriter {
+    /// Writes the sentences of a verdict as a member.
+    mutating func verdict(_ sentences: [String]) {
+        name("verdict")
+        array(sentences) { sentence, json in json.value(sentence) }
+    }
+
     /// Writes an event of a call that began at a moment as members.
     fileprivate mutating func members(of entry: TimelineRecord, begunAt start: Moment) {
         name("event")

@@ -7,7 +7,7 @@ package import Threads
 public struct GatewayConfiguration: Sendable {
     /// Host, port, TLS and limits of the listener for clients.
     public var server = ServerConfiguration()
-    /// The address of the operators' listener for health and metrics.
+    /// The address of the operators' listener for health, metrics and the operators' page.
     ///
     /// `nil`: there is no such listener.
     public var admin: (host: String, port: Int)?
@@ -53,6 +53,8 @@ public struct GatewayConfiguration: Sendable {
     /// Only `ringline demo` has silent devices: they stand for apps that are suspended, and a browser cannot stop
     /// answering pings by itself. The function runs on the thread of every loop.
     public var isSilent: (@Sendable (DeviceID) -> Bool)?
+    /// The operators' page; `nil` = the admin listener has health and metrics only.
+    public var operatorPage: (any OperatorPage)?
     /// The version that `/healthz` reports.
     public var version = "dev"
 

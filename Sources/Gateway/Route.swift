@@ -115,7 +115,7 @@ enum Route: Equatable {
         }
     }
 
-    private static func callID(_ text: String) throws(WireError) -> CallID {
+    static func callID(_ text: String) throws(WireError) -> CallID {
         guard let id = CallID(text) else {
             throw .invalid(.callId, "must be 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ : -")
         }
@@ -133,7 +133,7 @@ extension RequestHead {
         }
     }
 
-    fileprivate func number(_ name: String, in range: ClosedRange<Int64>) throws(WireError) -> Int64? {
+    func number(_ name: String, in range: ClosedRange<Int64>) throws(WireError) -> Int64? {
         guard let text = parameter(name) else { return nil }
         guard let number = Int64(text), range.contains(number) else {
             let upper = range.upperBound == Int64.max ? "" : " to \(range.upperBound)"
@@ -147,15 +147,18 @@ extension RequestHead {
     }
 
     /// Returns the peer that the query parameter `peer` names.
-    fileprivate func peer() throws(WireError) -> UserID? {
-        guard let text = parameter("peer") else { return nil }
-        guard let peer = UserID(text) else {
-            throw WireError(.invalidField, "peer: must be a user id", field: "peer")
+    func peer() throws(WireError) -> UserID? { try user("peer") }
+
+    /// Returns the user that a query parameter names.
+    func user(_ name: String) throws(WireError) -> UserID? {
+        guard let text = parameter(name) else { return nil }
+        guard let user = UserID(text) else {
+            throw WireError(.invalidField, "\(name): must be a user id", field: name)
         }
-        return peer
+        return user
     }
 
-    fileprivate func epoch() throws(WireError) -> UInt32? {
+    func epoch() throws(WireError) -> UInt32? {
         try number("epoch", in: 1...Int64(UInt32.max)).map { UInt32($0) }
     }
 

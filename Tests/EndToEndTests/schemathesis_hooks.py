@@ -1,7 +1,7 @@
 """Hooks that tell schemathesis about this server: users, existing calls, and rules that no schema can express.
 
 Loaded by `st run` (test_openapi.py), not by pytest. `ST_URL` is the server's URL, `ST_SECRET_FILE` the file with its
-key.
+key, `ST_SCOPE` the scope of all tokens, if they have one.
 """
 
 import itertools
@@ -19,6 +19,7 @@ from schemathesis.generation.meta import TestPhase
 
 URL = os.environ["ST_URL"]
 SECRET = pathlib.Path(os.environ["ST_SECRET_FILE"]).read_bytes().removesuffix(b"\n")
+SCOPE = {"scope": os.environ["ST_SCOPE"]} if os.environ.get("ST_SCOPE") else {}
 SDP = "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
 # Enough users that none of them exceeds a rate limit: the limits are per user, and test_limits.py tests them.
 USERS = [f"user-{number}" for number in range(24)]
@@ -44,7 +45,7 @@ for _bytes in (32, 64, 4096):
 
 def token(user: str) -> str:
     if user not in _tokens:
-        claims = {"sub": user, "exp": 4102444800, "jti": uuid.uuid5(uuid.NAMESPACE_URL, user).hex}
+        claims = {"sub": user, "exp": 4102444800, "jti": uuid.uuid5(uuid.NAMESPACE_URL, user).hex} | SCOPE
         _tokens[user] = jwt.encode(claims, SECRET, algorithm="HS256")
     return _tokens[user]
 

@@ -130,7 +130,11 @@ def test_the_document_has_every_route_of_the_server_and_no_other():
 def test_the_admin_document_has_every_page_of_the_admin_listener():
     text = (ROOT / "Sources/Gateway/Gateway+Admin.swift").read_text()
     described = {path for _, path, _ in operations(document("openapi-admin.yaml"))}
-    assert described == set(re.findall(r'case "(/\w+)"', text))
+    # The operators' page asks for calls at these paths of the clients' listener.
+    shared = {"history": "/api/calls", "call": "/api/calls/{callId}", "timeline": "/api/calls/{callId}/timeline"}
+    cases = re.findall(r"^        case \.(\w+)(?:\(let id\))?: \.\1", (ROOT / "Sources/Gateway/OperatorPage.swift").read_text(), re.M)
+    assert described == set(re.findall(r'case "(/\w+)"', text)) | {shared[case] for case in cases}
+    assert set(cases) == set(shared) and set(shared.values()) <= {path for _, path, _ in operations(document())}
 
 
 def codes_in_sources() -> dict[str, int]:
@@ -190,16 +194,18 @@ def turn_options(folder) -> list[str]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_schemathesis_finds_no_failure_over_the_whole_document(make_server, tmp_path, name):
-    server = make_server(*turn_options(tmp_path))
+    is_admin = "admin" in name
+    server = make_server(*turn_options(tmp_path), *(["--operator-pages", ROOT / ".build/javascript"] if is_admin else []))
     here = os.path.dirname(__file__)
     environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")} | {
         "ST_URL": server.url,
         "ST_SECRET_FILE": str(server.data / "development-jwt-secret"),
+        "ST_SCOPE": "server" if is_admin else "",
         "SCHEMATHESIS_HOOKS": "schemathesis_hooks",
         "PYTHONPATH": here,
         "NO_COLOR": "1",
     }
-    url = server.admin_url if "admin" in name else server.url
+    url = server.admin_url if is_admin else server.url
     command = [os.path.join(os.path.dirname(sys.executable), "st"), "--config-file", f"{here}/schemathesis.toml", "run"]
     run = subprocess.run(
         [*command, str(FOLDER / name), "--url", url],
@@ -213,7 +219,7 @@ def test_schemathesis_finds_no_failure_over_the_whole_document(make_server, tmp_
     count = len(list(operations(document(name))))
     assert f"Selected: {count}/{count}" in run.stdout and f"Tested: {count}" in run.stdout, run.stdout[-3000:]
     cases = int(re.search(r"(\d+) generated, \1 passed", run.stdout).group(1))
-    assert cases > (5 if "admin" in name else 100) * count, "too few cases to prove anything"
+    assert cases > (5 if is_admin else 100) * count, "too few cases to prove anything"
 
 
 def test_the_examples_have_the_members_that_the_server_sends(make_server, make_world, tmp_path):

@@ -32,7 +32,7 @@ extension Gateway {
         case .requested(let exchange, let request): take(request, exchange)
         case .forwarded(let exchange, let head, let body): takeForwarded(exchange, head, body)
         case .forwardedSocketIO(let socket, let head): openedForwarded(socket, head)
-        case .requestedByOperator(let exchange, let head): respond(exchange, with: administer(head))
+        case .requestedByOperator(let exchange, let head): respondToOperator(head, exchange)
         case .abandoned(let exchange): abandoned(exchange)
         case .counted(let count, let loop): counted(count, loop: loop)
         }

@@ -9,6 +9,7 @@ struct ServeOptions: ParsableArguments {
 
     @Option(help: Self.help("listen")) var listen: String?
     @Option(help: Self.help("admin-listen")) var adminListen: String?
+    @Option(help: Self.help("operator-pages")) var operatorPages: String?
     @Option(help: Self.help("data")) var data: String?
     @Option(help: Self.help("store")) var store: String?
     @Option(help: Self.help("store-password-file")) var storePasswordFile: String?
@@ -67,7 +68,8 @@ struct ServeOptions: ParsableArguments {
     /// The flags given on the command line, by the name of their setting.
     var flags: [String: [String]] {
         let single: [String: String?] = [
-            "listen": listen, "admin-listen": adminListen, "data": data, "store": store,
+            "listen": listen, "admin-listen": adminListen, "operator-pages": operatorPages,
+            "data": data, "store": store,
             "store-password-file": storePasswordFile, "wait-for-data": waitForData,
             "node-listen": nodeListen, "node-address": nodeAddress, "lease": lease,
             "jwt-secret-file": jwtSecretFile,

@@ -54,6 +54,7 @@ struct ServerApplication {
         configuration.droppedLogLines = { writer.dropped }
         let keySetFetcher = keys.tokens.keySetFetcher
         configuration.keySet = { keySetFetcher.map { ($0.figures.ageSeconds, $0.figures.failures, $0.figures.keys) } }
+        configuration.operatorPage = try CallsPage(settings, audit: audit, log)
         configuration.audit = { audit.record($0) }
         configuration.droppedAuditLines = { audit.dropped }
         configuration.refusedTokens = { audit.refused }

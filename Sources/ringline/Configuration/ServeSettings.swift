@@ -11,6 +11,8 @@ import Switchboard
 struct ServeSettings {
     let listen: ListenAddress
     let admin: ListenAddress?
+    /// The folder with the operators' page; `nil` = the page is not served.
+    let operatorPages: String?
     let data: String
     /// The PostgreSQL database; `nil` = the SQLite database in the data folder.
     let store: ConnectionSettings?
@@ -80,6 +82,11 @@ struct ServeSettings {
         storeURL = store == nil ? nil : try source.value("store")
         guard store == nil || data != ":memory:" else {
             throw UsageError("\(source.origin(of: "store")): cannot be used with --data :memory:, which keeps nothing")
+        }
+        operatorPages = try source.value("operator-pages")
+        if operatorPages != nil, admin == nil || data == ":memory:" {
+            let reason = admin == nil ? "--admin-listen none" : "--data :memory:, whose calls no search can read"
+            throw UsageError("\(source.origin(of: "operator-pages")): cannot be used with \(reason)")
         }
         leaseMilliseconds = try NodeSettings.lease(source, store: store)
         nodes = try NodeSettings(source, store: store, leaseMilliseconds: leaseMilliseconds)

@@ -37,6 +37,13 @@ struct Setting: Sendable {
             meaning: "Where /healthz, /readyz and /metrics are served; 'none' = nowhere. Keep it private."
         ),
         Setting(
+            name: "operator-pages",
+            placeholder: "DIR",
+            fallback: nil,
+            meaning:
+                "The folder with the operators' page, which --admin-listen then serves; its searches need a service's token."
+        ),
+        Setting(
             name: "data",
             placeholder: "DIR",
             fallback: "./data",

@@ -10,8 +10,8 @@ struct SharedSetting: Equatable {
 
     /// The settings that may differ: addresses, files and limits of the machine itself.
     private static let own: Set<String> = [
-        "listen", "admin-listen", "data", "store", "store-password-file", "wait-for-data", "node-listen",
-        "node-address",
+        "listen", "admin-listen", "operator-pages", "data", "store", "store-password-file", "wait-for-data",
+        "node-listen", "node-address",
         "jwks-ca-file", "apns-ca-file", "tls-cert", "tls-key", "max-connections", "trusted-proxy", "loops", "log-level",
         "log-format", "audit-log",
     ]

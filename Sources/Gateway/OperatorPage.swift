@@ -1,0 +1,98 @@
+public import CallCore
+public import CallPorts
+import CallWire
+public import LibWebSockets
+public import Switchboard
+
+/// The operators' page on the admin listener: its files, and the calls that it shows.
+///
+/// The page itself holds no data, so anybody may have its files. A request for calls needs a service's token. All
+/// methods are called on the gateway's thread.
+public protocol OperatorPage: Sendable {
+    /// Whether the page exists for a request with this `Host`.
+    func admits(host: String?) -> Bool
+    /// Returns the response to a request for one of the page's files; `nil` = the path names none.
+    func file(for head: RequestHead) -> HTTPResponse?
+    /// Reads calls for a service, and then calls `respond`, on any thread.
+    func read(
+        _ request: OperatorRequest,
+        for service: UserID,
+        _ respond: @escaping @Sendable (Reply) -> Void
+    )
+}
+
+/// A request for calls at the admin listener, after its path and query were parsed.
+public enum OperatorRequest: Equatable, Sendable {
+    /// A user's calls, newest first, with numbers below `before`.
+    case calls(UserID, limit: Int, before: CallNumber?)
+    /// The calls under one callId, newest first.
+    case namesakes(CallID, limit: Int)
+    /// The newest call that fits, with its timeline.
+    case timeline(CallSelector)
+
+    /// The range of the number of calls that one request may ask for.
+    ///
+    /// The verdict of each call needs its timeline and its log, so the number is smaller than that of a user's history.
+    private static let limits: ClosedRange<Int64> = 1...100
+    private static let usualLimit: Int64 = 50
+
+    /// Returns the operation that a path names; `nil` = none that the admin listener has.
+    static func route(of path: String) -> Route? {
+        // These paths mean the same at the clients' listener. For a path that has no GET there, the kind of the error does
+        // not matter.
+        switch try? Route(method: "GET", path: path) {
+        case .history: .history
+        case .call(let id): .call(id)
+        case .timeline(let id): .timeline(id)
+        default: nil
+        }
+    }
+
+    init(_ route: Route, _ head: RequestHead) throws(WireError) {
+        let limit = Int(try head.number("limit", in: Self.limits) ?? Self.usualLimit)
+        switch route {
+        case .call(let id): self = .namesakes(try Route.callID(id), limit: limit)
+        case .timeline(let id):
+            let users = [try head.user("user"), try head.peer()].compactMap { $0 }
+            self = .timeline(CallSelector(try Route.callID(id), of: users, epoch: try head.epoch()))
+        default:
+            guard let user = try head.user("user") else {
+                throw WireError(.invalidField, "user: missing", field: "user")
+            }
+            let before = try head.number("before", in: 0...Int64.max).map { CallNumber(rawValue: $0) }
+            self = .calls(user, limit: limit, before: before)
+        }
+    }
+}
+
+/// Responds to the requests of the operators' page.
+extension Gateway {
+    /// Responds to a request at the admin listener.
+    func respondToOperator(_ head: RequestHead, _ exchange: ExchangeID) {
+        guard Self.mayAdminister(head), let page = configuration.operatorPage, page.admits(host: head.host) else {
+            respond(exchange, with: administer(head))
+            return
+        }
+        if let route = OperatorRequest.route(of: head.path) {
+            read(route, head, exchange, from: page)
+        } else {
+            respond(exchange, with: page.file(for: head) ?? administer(head))
+        }
+    }
+
+    /// Reads calls for a service; a user may not read all calls, and neither may the holder of a push's capability.
+    private func read(_ route: Route, _ head: RequestHead, _ exchange: ExchangeID, from page: any OperatorPage) {
+        do throws(WireError) {
+            let service = try router.admit(authorization: head.authorization)
+            guard service.isService else { throw WireError(.forbidden, "only a service may read all calls") }
+            markAuthenticated(for: exchange)
+            let request = try OperatorRequest(route, head)
+            page.read(request, for: service.user) { [weak self] reply in
+                self?.post { gateway in gateway.respond(reply, to: exchange) }
+            }
+        } catch {
+            router.logRefused(head, as: exchange, .wire(error))
+            respond(exchange, with: router.response(to: error, for: nil))
+        }
+    }
+}

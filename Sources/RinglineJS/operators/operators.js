@@ -1,0 +1,154 @@
+// The operators' page: a search, the calls that it finds, and the ladder of one of them.
+//
+// Names and ids come from strangers. Every text is inserted as a text, and the policy of the page allows nothing else.
+import { Ladder, element } from "/page/ladder.js";
+import * as calls from "./calls.js";
+
+const part = (id) => document.getElementById(id);
+const heads = [...document.querySelectorAll("th")].map((head) => head.textContent);
+const [form, kind, wanted, token] = ["search", "kind", "wanted", "token"].map(part);
+// The search under way, and the request for a ladder under way; a newer one ends them.
+let search = new AbortController();
+let opening = new AbortController();
+
+form.onsubmit = (event) => {
+  event.preventDefault();
+  const hash = `#${new URLSearchParams({ [kind.value]: wanted.value.trim() })}`;
+  // A new address searches by itself, so that the browser's Back button works.
+  if (location.hash === hash) begin();
+  else location.hash = hash;
+};
+window.onhashchange = begin;
+part("calls").onkeydown = (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step === undefined) return;
+  const buttons = [...part("calls").querySelectorAll("button")];
+  const next = buttons[buttons.indexOf(document.activeElement) + step];
+  if (next === undefined) return;
+  event.preventDefault();
+  next.focus();
+};
+begin();
+
+/** Begins the search that the address names, once there is a token for it. */
+async function begin() {
+  search.abort();
+  opening.abort();
+  search = new AbortController();
+  const query = new URLSearchParams(location.hash.slice(1));
+  const name = ["user", "callId"].find((each) => query.has(each));
+  part("found").hidden = part("call").hidden = true;
+  if (name === undefined) return wanted.focus();
+  kind.value = name;
+  wanted.value = query.get(name);
+  if (token.value === "") return token.focus();
+  part("calls").replaceChildren();
+  part("found-title").textContent = name === "user" ? `Calls of ${wanted.value}` : `Calls with the callId ${wanted.value}`;
+  await list(name, wanted.value);
+}
+
+/** Lists the calls of a user, or under a callId; `before` is the number of the oldest call that is shown. */
+async function list(name, text, before) {
+  const { signal } = search;
+  part("more").hidden = true;
+  say(before === undefined ? "Searching…" : "Searching older calls…");
+  const found = await answer(signal, (options) =>
+    name === "user" ? calls.ofUser(text, before, options) : calls.underCallId(text, options),
+  );
+  if (found === undefined) return;
+  part("calls").append(...found.map(row));
+  const isEmpty = part("calls").childElementCount === 0;
+  part("found").hidden = isEmpty;
+  const none = name === "user" ? "The user has no calls: there is none, or they are older than 30 days." : "There is no such call.";
+  say(isEmpty ? none : null);
+  part("more").hidden = name !== "user" || found.length < calls.MOST;
+  part("more").onclick = () => list(name, text, found.at(-1).id);
+}
+
+function row(call) {
+  const line = element("tr");
+  const pick = element("button", "id", call.callId);
+  pick.type = "button";
+  const caller = element("span", "id", call.caller);
+  const name = call.displayName === undefined ? [] : [element("span", "name", call.displayName)];
+  const began = element("time", "", moment(call.startedAt));
+  began.dateTime = new Date(call.startedAt).toISOString();
+  const cells = [
+    [pick],
+    [call.epoch],
+    [caller, ...name],
+    [element("span", "id", call.callee)],
+    [began],
+    [call.state],
+    [words(call.reason ?? "–")],
+    [call.verdict.join(" ")],
+  ];
+  for (const [index, contents] of cells.entries()) {
+    const cell = element("td");
+    cell.dataset.head = heads[index];
+    const box = element("div");
+    box.append(...contents);
+    cell.append(box);
+    line.append(cell);
+  }
+  line.onclick = () => open(call, line);
+  return line;
+}
+
+/** Shows the ladder and the verdict of a call. */
+async function open(call, line) {
+  opening.abort();
+  opening = new AbortController();
+  for (const other of part("calls").children) other.removeAttribute("aria-current");
+  line.setAttribute("aria-current", "true");
+  const shown = await answer(opening.signal, (options) => calls.timeline(call, options));
+  if (shown === undefined) return;
+  say(null);
+  const ladder = new Ladder(lanesOf(call, shown.events));
+  for (const event of shown.events) ladder.add(event);
+  ladder.judge(shown.verdict);
+  const caller = call.displayName === undefined ? call.caller : `${call.caller} (${call.displayName})`;
+  const media = call.hasVideo ? "video" : "audio";
+  part("call").replaceChildren(
+    element("h2", "", `Call ${call.callId}, epoch ${call.epoch}`),
+    element("p", "", `${caller} calls ${call.callee}, ${media}, ${moment(call.startedAt)}`),
+    ladder.element,
+  );
+  part("call").hidden = false;
+  part("call").scrollIntoView({ block: "nearest" });
+}
+
+/** Returns the lanes of a call: the caller, the server, the push service, and each device of the callee. */
+function lanesOf({ caller, callee }, events) {
+  const devices = new Set(events.filter(({ side, device }) => device !== undefined && side !== "caller").map(({ device }) => device));
+  const names = devices.size === 0 ? [callee] : [...devices];
+  const first = 3;
+  const laneOf = ({ side, device }) => (side === "caller" ? 0 : first + Math.max(0, names.indexOf(device)));
+  return { lanes: [`Caller ${caller}`, "Server", "Push service", ...names], laneOf };
+}
+
+/** Returns the result of a request, or `undefined` if a newer one has ended it or it was refused. */
+async function answer(signal, request) {
+  try {
+    return await request({ token: token.value, signal });
+  } catch (error) {
+    if (!signal.aborted) say(error.message, "bad");
+    return undefined;
+  }
+}
+
+/** Shows a message; `null` = none. */
+function say(text, look = "") {
+  part("message").textContent = text ?? "";
+  part("message").dataset.look = look;
+  part("message").hidden = text === null;
+}
+
+/** Returns a moment as `ringline explain` shows it, in UTC and without milliseconds. */
+function moment(milliseconds) {
+  return new Date(milliseconds).toISOString().replace("T", " ").replace(/\.\d+/, "");
+}
+
+function words(text) {
+  return text.replaceAll("_", " ");
+}

@@ -1,0 +1,89 @@
+import CallCore
+import CallPorts
+import CallTrace
+import CallWire
+import Gateway
+import ServerLog
+import Switchboard
+import Threads
+
+/// Reads calls for the operators' page, as `ringline calls` and `ringline explain` do.
+///
+/// It has a thread and a connection of its own, so that no search delays a signal or a commit. It sees what was
+/// committed, on each of several nodes.
+final class CallsReader: Sendable {
+    /// The number of requests that may wait.
+    private static let mostWaiting = 16
+
+    private struct Work: Sendable {
+        let request: OperatorRequest
+        let respond: @Sendable (Reply) -> Void
+    }
+
+    private let inbox: Inbox<Work>
+    private let thread: WorkThread
+
+    init(_ place: RecordsPlace, _ log: ServerLog) throws(UsageError) {
+        let inbox = Inbox<Work>(limit: Self.mostWaiting)
+        self.inbox = inbox
+        do throws(WorkThread.Refused) {
+            thread = try WorkThread(named: "operators") {
+                while let next = inbox.takeAll() {
+                    for work in next.elements { work.respond(Self.reply(to: work.request, from: place, log)) }
+                }
+            }
+        } catch {
+            throw UsageError("the system cannot start a thread for --operator-pages: \(error.reason)")
+        }
+    }
+
+    deinit { inbox.close() }
+
+    /// Reads the calls of a request, and then calls `respond` on another thread; at once if too many requests wait.
+    func read(_ request: OperatorRequest, _ respond: @escaping @Sendable (Reply) -> Void) {
+        guard !inbox.put(Work(request: request, respond: respond)) else { return }
+        respond(Reply(WireError(.rateLimited, "at most \(Self.mostWaiting) searches at a time")))
+    }
+
+    private static func reply(to request: OperatorRequest, from place: RecordsPlace, _ log: ServerLog) -> Reply {
+        do {
+            guard let body = try body(of: request, from: place.open()) else {
+                return Reply(WireError(.notFound, "no such call"))
+            }
+            return Reply(body: body)
+        } catch {
+            let reason = (error as? StoreFailure)?.message ?? "\(error)"
+            log.warning("the calls cannot be read for the operators' page", [.error(UntrustedText(reason))])
+            return Reply(WireError(.storeUnavailable, "the calls cannot be read"))
+        }
+    }
+
+    /// Returns the body of the response; `nil` = there is no such call.
+    private static func body(of request: OperatorRequest, from records: Records) throws -> [UInt8]? {
+        let reader = records.reader
+        let calls: [CallRecord] =
+            switch request {
+            case .calls(let user, let limit, let before): try reader.history(of: user, limit: limit, before: before)
+            case .namesakes(let id, let limit): try reader.calls(CallSelector(id), limit: limit)
+            case .timeline(let choice): try reader.calls(choice, limit: 1)
+            }
+        let source = try records.origin().source
+        let now = Moment(milliseconds: SystemClock.wall())
+        // Many calls of a list have the same callee.
+        var devices: [UserID: [DeviceRecord]] = [:]
+        let explanations = try calls.map { call in
+            let known = try devices[call.callee] ?? reader.devices(of: call.callee)
+            devices[call.callee] = known
+            return Explanation(
+                record: call,
+                events: try reader.timeline(of: call.number),
+                log: try reader.log(of: call.number),
+                devices: known,
+                recordsFrom: source,
+                at: now
+            )
+        }
+        guard case .timeline = request else { return CallList.body(explanations) }
+        return explanations.first.map { TimelineView.body($0) }
+    }
+}

@@ -1,0 +1,392 @@
+"""The operators' page on the admin listener: off by default, read-only, and only for services."""
+
+import json
+
+import chromium as browsers
+import httpx
+import pytest
+import samples
+from operators_page import OPTIONS, OperatorsPage, calls_of_a_day, has_ended, register, service
+from postgres_server import one_process
+from ringline_server import ROOT
+from test_command_line import one_clear_line, run, serve
+from waiting import eventually
+
+pytestmark = one_process("each node has an admin listener of its own")
+
+MARKUP = """<img src=x onerror="window.isHacked = true"><b>Taro</b>"""
+FILES = [
+    "/", "/operators/operators.js", "/operators/operators.css", "/operators/calls.js", "/page/ladder.js", "/page/ladder.css",
+    "/page/page.css",
+]  # fmt: skip
+CALLS = ["/api/calls?user=10", "/api/calls/c-1", "/api/calls/c-1/timeline"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browsers.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def world(make_server, make_world):
+    """The users of a server that serves the page, and whose calls ring for one second."""
+    return make_world(make_server(*OPTIONS, "--ring-timeout", "1"))
+
+
+@pytest.fixture
+def make_page(browser, world):
+    """Returns a function that opens the page; fails if the page had an error."""
+    opened = []
+
+    def make(**options) -> OperatorsPage:
+        opened.append(OperatorsPage(browser, world.server.admin_url, **options))
+        return opened[-1]
+
+    yield make
+    problems = [problem for page in opened for problem in page.errors]
+    for page in opened:
+        page.close()
+    assert not problems
+
+
+@pytest.fixture
+def page(make_page):
+    return make_page()
+
+
+def ask(world, path: str, *, method="GET", token=None, **headers) -> httpx.Response:
+    bearer = {} if token == "none" else {"Authorization": f"Bearer {token or service(world)}"}
+    return httpx.request(method, world.server.admin_url + path, headers=bearer | headers, trust_env=False, timeout=5)
+
+
+def unanswered(world, call_id="c-1", **fields):
+    """Rings 10, who has neither a connection nor a device, until nobody has answered."""
+    response = world.rest("11").signal("offer", call_id, sdp=samples.OFFER, to="10", **fields)
+    assert response.status_code == 200, response.text
+    has_ended(world, call_id)
+
+
+# The page
+
+
+def test_a_search_by_user_lists_the_calls_with_their_verdicts(world, page):
+    calls_of_a_day(world)
+    page.search("user", "10", service(world))
+    rows = page.rows(3)
+    assert [row[0] for row in rows] == ["evening", "noon", "morning"]
+    assert rows[0][1:4] == ["1", "11\nTaro", "10"] and rows[0][5:7] == ["ended", "hangup"]
+    assert "10 answered on phone-10" in rows[0][7]
+    assert rows[1][5:7] == ["ended", "unanswered"] and "iphone-h" in rows[1][7]
+    assert "no device registered for pushes" in rows[2][7]
+    assert page.page.locator("#found-title").inner_text() == "Calls of 10"
+
+
+def test_an_unanswered_call_without_a_push_is_explained_as_by_the_command(world, page):
+    unanswered(world)
+    page.search("callId", "c-1", service(world))
+    ((name, *_, verdict),) = page.rows(1)
+    assert name == "c-1" and verdict.startswith("Nobody answered within 1.00 s. 10 had no connection, and no device")
+    page.page.get_by_role("button", name="c-1").click()
+    assert page.ladder() == ["offer", "no device to ring", "ended: unanswered"]
+    assert page.lanes == ["Caller 11", "Server", "Push service", "10"]
+    explained = run("explain", "c-1", *world.server.store_options).stdout
+    assert page.verdict and " ".join(page.verdict) in " ".join(explained.split())
+    assert page.page.locator("#call h2").inner_text() == "Call c-1, epoch 1"
+
+
+def test_the_ladder_has_a_lane_for_each_device_and_the_rows_of_the_command(world, page):
+    register(world, "10", "iphone-h")
+    hanako, taro = world.connect("10", "tablet-h"), world.connect("11", "phone-11")
+    taro.ring(hanako, "c-1")
+    hanako.expect(type="offer", callId="c-1")
+    hanako.ask(type="ringing", callId="c-1")
+    hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+    for number in range(3):
+        taro.ask(type="ice", callId="c-1", candidate=samples.candidate(number))
+    taro.ask(type="end", callId="c-1")
+    has_ended(world, "c-1")
+    page.search("user", "11", service(world))
+    page.rows(1)
+    page.page.get_by_role("button", name="c-1").click()
+    rows = page.ladder()
+    assert set(page.lanes[3:]) == {"iphone-h", "tablet-h"}
+    for row in ("offer", "ping", "push", "ringing", "answer", "ice ×3", "end", "ended: hangup"):
+        assert row in rows, rows
+    lines = run("explain", "c-1", *world.server.store_options).stdout.split("Verdict:")[0].strip().splitlines()
+    assert len(rows) == len(lines) - 3, "the command prints a title, an empty line and a heading more"
+
+
+def test_names_and_searches_of_strangers_are_shown_as_text(world, make_page):
+    unanswered(world, displayName=MARKUP)
+    page = make_page()
+    page.search("user", "10", service(world))
+    ((_, _, caller, *_),) = page.rows(1)
+    assert caller == f"11\n{MARKUP}"
+    page.page.get_by_role("button", name="c-1").click()
+    page.ladder()
+    assert MARKUP in page.page.locator("#call p").first.inner_text()
+    assert page.page.locator("main img, main td b").count() == 0
+    for wanted, answer in (("<b>", "callId: must be 1 to 128 characters"), (MARKUP, "There is no such call.")):
+        page.page.evaluate("markup => (location.hash = new URLSearchParams({ callId: markup }))", wanted)
+        page.says(answer)
+        assert page.page.locator("#found-title").text_content() == f"Calls with the callId {wanted}"
+    assert page.page.locator("main img").count() == 0 and not page.page.evaluate("() => 'isHacked' in window")
+    # Chromium reports the two refused requests, and must have nothing else to report.
+    assert [error.split("status of ")[-1][:3] for error in page.errors] == ["400", "404"]
+    page.errors.clear()
+
+
+def test_markup_cannot_become_an_element_even_by_mistake(page):
+    refused = "() => { try { document.body.innerHTML = '<b>'; } catch (error) { return error.name; } }"
+    assert page.page.evaluate(refused) == "TypeError"
+    page.errors.clear()
+
+
+def test_older_calls_follow(world, page):
+    for number in range(51):
+        # Each call has a caller of its own: the number of calls that a caller may begin is limited.
+        caller = world.rest(f"caller-{number}")
+        caller.signal("offer", f"c-{number}", sdp=samples.OFFER, to="10")
+        caller.signal("end", f"c-{number}")
+    has_ended(world, "c-50")
+    page.search("user", "10", service(world))
+    assert page.rows(50)[0][0] == "c-50"
+    page.page.get_by_role("button", name="Older calls").click()
+    assert page.rows(51)[-1][0] == "c-0"
+    page.page.locator("#more").wait_for(state="hidden")
+
+
+def test_the_page_works_by_keyboard(world, page):
+    unanswered(world, "c-1")
+    unanswered(world, "c-2")
+    page.page.get_by_label("Token of a service").fill(service(world))
+    page.page.get_by_label("User or callId").fill("10")
+    page.page.get_by_label("User or callId").press("Enter")
+    page.rows(2)
+    page.page.get_by_role("button", name="c-2").focus()
+    page.page.keyboard.press("ArrowDown")
+    page.page.keyboard.press("Enter")
+    page.ladder()
+    assert page.page.locator("#call h2").inner_text() == "Call c-1, epoch 1"
+    assert page.page.locator("tr[aria-current=true] button").inner_text() == "c-1"
+
+
+def test_the_browsers_back_button_returns_to_the_search_before(world, page):
+    unanswered(world, "c-1")
+    unanswered(world, "c-2")
+    page.search("user", "10", service(world))
+    page.rows(2)
+    page.search("callId", "c-1")
+    page.rows(1)
+    page.page.go_back()
+    page.rows(2)
+    assert page.page.get_by_label("User or callId").input_value() == "10"
+
+
+def test_a_search_that_finds_nothing_says_so(page, world):
+    page.search("user", "nobody", service(world))
+    page.says("The user has no calls")
+    page.search("callId", "c-9")
+    page.says("There is no such call")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_a_phone_in_light_and_dark(world, make_page, scheme):
+    unanswered(world, "a-long-callId-" * 8, displayName="Taro " * 20)
+    page = make_page(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    page.search("user", "10", service(world))
+    page.rows(1)
+    page.page.locator("#calls button").click()
+    page.ladder()
+    assert page.page.evaluate("() => document.documentElement.scrollWidth") <= 360
+    ground = page.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(15, 20, 27)") == (scheme == "dark")
+
+
+# The admin listener
+
+
+@pytest.mark.parametrize("path", FILES + CALLS)
+def test_without_the_setting_the_admin_listener_has_no_page(server, make_world, path):
+    assert ask(make_world(server), path).status_code == 404
+
+
+def test_the_clients_listener_has_no_page(world):
+    for path in FILES:
+        assert httpx.get(world.server.url + path, trust_env=False).status_code == 404, path
+
+
+def test_the_files_need_no_token_and_have_a_strict_policy(world):
+    kinds = {"": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
+    for path in FILES:
+        response = ask(world, path, token="none")
+        assert (response.status_code, response.headers["content-type"]) == (200, kinds[path.rpartition(".")[2].strip("/")])
+        policy = response.headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy
+        assert response.headers["x-content-type-options"] == "nosniff"
+    assert "<script>" not in ask(world, "/").text and "style=" not in ask(world, "/").text
+    for path in ("/operators/../../etc/passwd", "/operators/", "/operators/index.html", "/ringline.js", "/demo/demo.js"):
+        assert ask(world, path).status_code in (400, 404), path
+
+
+def test_the_listener_still_has_health_and_metrics(world):
+    for path in ("/healthz", "/readyz", "/metrics"):
+        assert ask(world, path, token="none").status_code == 200
+        assert ask(world, path, token="none", Host="anything").status_code == 200
+
+
+def test_calls_need_the_token_of_a_service(world):
+    unanswered(world)
+    for path in CALLS:
+        for token, status in (("none", 401), ("x.y.z", 401), (world.token("10"), 403)):
+            assert ask(world, path, token=token).status_code == status, path
+        expired = ask(world, path, token=world.token("operator", scope="server", ttl=-3600))
+        assert (expired.status_code, expired.json()["code"]) == (401, "token_expired")
+        assert ask(world, f"{path}{'&' if '?' in path else '?'}token={service(world)}", token="none").status_code == 401
+        assert ask(world, path).status_code == 200, path
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_writes_are_refused(world, method):
+    unanswered(world)
+    for path in [*CALLS, "/", "/api/logout-all", "/api/calls/signal"]:
+        response = ask(world, path, method=method)
+        assert response.status_code in (404, 405, 411), path
+    assert ask(world, "/api/calls/c-1").json()[0]["state"] == "ended"
+
+
+@pytest.mark.parametrize("path", ["/api/me/devices", "/api/blocks", "/api/turn-cred", "/api/calls/signal/c-1", "/ws"])
+def test_the_rest_of_the_api_is_not_there(world, path):
+    assert ask(world, path).status_code == 404
+
+
+def test_a_page_of_another_name_gets_nothing(world):
+    port = world.server.admin_url.rsplit(":", 1)[1]
+    for host, status in (("evil.example", 404), (f"evil.example:{port}", 404), (f"localhost:{port}", 200), ("[::1]", 200)):
+        for path in ("/", "/operators/operators.js", "/api/calls?user=10"):
+            assert ask(world, path, Host=host).status_code == status, (host, path)
+
+
+def test_on_another_address_any_name_is_admitted(make_server, make_world):
+    """Only loopback has names that are known; elsewhere the token alone protects the calls."""
+    world = make_world(make_server(*OPTIONS, "--admin-listen", "0.0.0.0:0"))
+    world.server.admin_url = world.server.admin_url.replace("0.0.0.0", "127.0.0.1")
+    assert ask(world, "/", Host="ringline.internal:9090").status_code == 200
+    assert ask(world, "/api/calls?user=10", Host="ringline.internal:9090", token="none").status_code == 401
+
+
+# The calls
+
+
+def test_a_users_calls_are_listed_in_pages(world):
+    for number in range(5):
+        unanswered(world, f"c-{number}")
+    found = ask(world, "/api/calls?user=10&limit=2").json()
+    assert [call["callId"] for call in found] == ["c-4", "c-3"]
+    found = ask(world, f"/api/calls?user=10&limit=100&before={found[-1]['id']}").json()
+    assert [call["callId"] for call in found] == ["c-2", "c-1", "c-0"]
+    assert ask(world, "/api/calls?user=12").json() == []
+    assert found[0].keys() == {
+        "id", "callId", "epoch", "caller", "callee", "hasVideo", "startedAt", "state", "reason", "verdict",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "path, field",
+    [
+        ("/api/calls", "user"),
+        ("/api/calls?user=%3Cb%3E", "user"),
+        ("/api/calls?user=10&limit=101", "limit"),
+        ("/api/calls?user=10&limit=0", "limit"),
+        ("/api/calls?user=10&before=x", "before"),
+        ("/api/calls/%3Cb%3E", "callId"),
+        ("/api/calls/c-1/timeline?epoch=0", "epoch"),
+        ("/api/calls/c-1/timeline?peer=%20", "peer"),
+    ],
+)
+def test_an_invalid_value_is_refused(world, path, field):
+    response = ask(world, path)
+    assert (response.status_code, response.json()["code"], response.json()["field"]) == (400, "invalid_field", field)
+
+
+def test_users_and_epoch_choose_among_calls_under_one_call_id(world):
+    unanswered(world, "same")
+    unanswered(world, "same")
+    world.rest("12").signal("offer", "same", sdp=samples.OFFER, to="13")
+    eventually(lambda: len(ask(world, "/api/calls/same").json()) == 3)
+    assert [(call["caller"], call["epoch"]) for call in ask(world, "/api/calls/same").json()] == [
+        ("12", 1),
+        ("11", 2),
+        ("11", 1),
+    ]
+    first, second = (
+        ask(world, f"/api/calls/same/timeline?user=11&peer=10&epoch={epoch}").json() for epoch in (1, 2)
+    )
+    assert (first["epoch"], second["epoch"]) == (1, 2) and first["startedAt"] < second["startedAt"]
+    assert ask(world, "/api/calls/same/timeline?user=14").status_code == 404
+    assert ask(world, "/api/calls/other/timeline").status_code == 404
+
+
+def test_a_call_that_its_callee_may_not_see_is_shown(world):
+    """The page answers why it did not ring, and a block is such a reason."""
+    assert world.rest("10").post("/api/blocks", {"userId": "11"}).status_code == 200
+    unanswered(world)
+    ((call,), timeline) = (ask(world, "/api/calls?user=10").json(), ask(world, "/api/calls/c-1/timeline").json())
+    assert "10 has blocked 11" in call["verdict"][0] and timeline["verdict"] == call["verdict"]
+    assert [event["event"] for event in timeline["events"]] == ["offer", "blocked", "ended"]
+
+
+def test_no_description_and_no_address_is_shown(world):
+    unanswered(world)
+    for path in CALLS:
+        text = ask(world, path).text
+        assert "v=0" not in text and "127.0.0.1" not in text and "candidate" not in text
+
+
+def test_each_search_is_in_the_audit_log(make_server, make_world, tmp_path):
+    path = tmp_path / "audit.jsonl"
+    world = make_world(make_server(*OPTIONS, "--audit-log", path))
+    for asked in CALLS:
+        ask(world, asked)
+    assert ask(world, CALLS[0], token=world.token("10")).status_code == 403
+
+    def found():
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        return [{**line, "time": ""} for line in lines if line["event"] == "calls_read"]
+
+    eventually(lambda: len(found()) == 3)
+    usual = {"time": "", "event": "calls_read", "service": "operator"}
+    assert found() == [usual | {"user": "10"}, usual | {"callId": "c-1"}, usual | {"callId": "c-1"}]
+
+
+def test_each_of_several_nodes_shows_all_calls(make_cluster, make_world):
+    worlds = [make_world(node) for node in make_cluster(*OPTIONS).nodes]
+    worlds[0].rest("11").signal("offer", "c-1", sdp=samples.OFFER, to="10")
+    for world in worlds:
+        (call,) = ask(world, "/api/calls?user=10").json()
+        assert (call["callId"], call["state"]) == ("c-1", "ringing") and "The call is ringing." in call["verdict"]
+        assert ask(world, "/api/calls?user=10", token="none").status_code == 401
+
+
+# The settings
+
+
+@pytest.mark.parametrize(
+    "options, why",
+    [
+        ([*OPTIONS, "--admin-listen", "none"], "--admin-listen none"),
+        ([*OPTIONS, "--data", ":memory:"], "--data :memory:"),
+        (["--operator-pages", "/nowhere"], "/nowhere/operators/index.html cannot be read: run Sources/RinglineJS/build"),
+    ],
+)
+def test_settings_that_leave_nothing_to_serve_are_refused(tmp_path, options, why):
+    one_clear_line(serve(tmp_path, *options), "--operator-pages", why)
+
+
+def test_the_list_of_files_is_that_of_the_folders():
+    """A module that the page imports and the server does not know would be missing in a browser only."""
+    source = (ROOT / "Sources/ringline/Operators/CallsPage.swift").read_text()
+    for folder in ("page", "operators"):
+        for path in (ROOT / "Sources/RinglineJS" / folder).iterdir():
+            assert f'"/{folder}/{path.name}"' in source, path

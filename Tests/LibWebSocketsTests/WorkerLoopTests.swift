@@ -160,7 +160,8 @@ private final class LoopWorld {
             try Server(beside: first, loop: 1),
             router: RequestRouter(configuration, authenticator: AcceptingAuthenticator()),
             sessions: SessionIndex(),
-            sink: .batches(batches)
+            sink: .batches(batches),
+            isSilent: nil
         )
         handle = WorkerLoopHandle(loop)
         // Now every connection comes to the loop that runs.

@@ -93,7 +93,7 @@ let testing: [Target] = [
         ]
     ),
     tests("CallClientTests", ["CallClient", "CallCore", "CallWire", "JSON", "SeededRandom"]),
-    tests("SimulationTests", ["Simulation", "CallCore", "CallWire", "SeededRandom"]),
+    tests("SimulationTests", ["Simulation", "CallCore", "CallPorts", "CallWire", "SeededRandom"]),
     tests(
         "ConfigurationTests",
         [

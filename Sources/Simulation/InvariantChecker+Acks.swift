@@ -37,6 +37,16 @@ struct AckOrder {
     var acknowledged: Set<Signal> = []
 }
 
+/// One signal of a device.
+struct DeviceSignal {
+    let kind: SignalKind
+    let device: DeviceID
+    let id: String
+
+    /// The device and the id, which identify the signal in the checker's tables.
+    var key: String { "\(device.text) \(id)" }
+}
+
 /// Checks that an ack waits for its commit.
 extension InvariantChecker {
     struct Transition {

@@ -175,7 +175,7 @@ extension InvariantChecker {
         at now: Int64
     ) {
         guard seq > 0, name.epoch > 0 else { return }
-        let name = callWithoutPeer(id, from: device, as: seq, in: name)
+        let name = callWithoutPeer(DeviceSignal(kind: kind, device: device.id, id: id), as: seq, in: name)
         acknowledgements[name, default: []].append(
             Acknowledged(seq: seq, id: id, kind: kind, device: device.id, user: device.user, at: now)
         )
@@ -184,19 +184,19 @@ extension InvariantChecker {
     /// Returns the call whose log holds an acknowledged signal that named no peer.
     ///
     /// It may be another call than the device meant, if the device has offered a call to another user under that callId
-    /// while the signal was on its way.
-    private func callWithoutPeer(
-        _ id: String,
-        from device: SimulatedDevice,
-        as seq: UInt64,
-        in name: CallName
-    ) -> CallName {
-        let signal = "\(device.id.text) \(id)"
-        guard intendedCall[signal] != nil else { return name }
-        let holder = calls.values.first {
-            $0.record.id == name.id && $0.record.epoch == name.epoch && $0.held[seq] == signal
+    /// while the signal was on its way, or if the device rings for two calls under that callId. The server acknowledges
+    /// a `ringing` with the `seq` of the device's first one in the call, and the log holds that one's id.
+    private func callWithoutPeer(_ signal: DeviceSignal, as seq: UInt64, in name: CallName) -> CallName {
+        guard intendedCall[signal.key] != nil else { return name }
+        let holders = calls.values.filter { call in
+            guard call.record.id == name.id, call.record.epoch == name.epoch, let held = call.held[seq] else {
+                return false
+            }
+            return held.device == signal.device && held.kind == signal.kind
         }
-        return holder?.name ?? name
+        if let holder = holders.first(where: { $0.held[seq]?.id == signal.id }) { return holder.name }
+        if holders.contains(where: { $0.name == name }) { return name }
+        return holders.map(\.name).min() ?? name
     }
 
     mutating func rang(_ name: CallName, on device: SimulatedDevice, at now: Int64) {

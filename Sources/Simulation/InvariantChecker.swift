@@ -23,10 +23,10 @@ struct InvariantChecker {
         var wasAnswered = false
         /// The ids of the accepted signals, each with its device.
         var accepted: Set<String> = []
-        /// The id of the signal that the log holds under each `seq`.
+        /// The signal that the log holds under each `seq`.
         ///
         /// A device may send the same signal again under another id.
-        var held: [UInt64: String] = [:]
+        var held: [UInt64: DeviceSignal] = [:]
         var changedAt: Int64
         /// The callee's devices that could be pushed when the call began.
         var targets: [(device: DeviceID, token: String)] = []
@@ -249,7 +249,7 @@ struct InvariantChecker {
         if case .signal(let kind, _, let sender, let signalID?, _) = content {
             let id = signalID.text
             let name = "\(sender.id.text) \(id)"
-            committed.held[entry.seq] = name
+            committed.held[entry.seq] = DeviceSignal(kind: kind, device: sender.id, id: id)
             if kind == .end { checkEnd(name, of: committed.name) }
             if kind == .end { checkSilenced(id, of: sender.id, in: committed) }
             if !committed.accepted.insert(name).inserted {
@@ -357,7 +357,7 @@ struct InvariantChecker {
                 if kind != .end { committed.signals += 1 }
                 guard let id else { continue }
                 committed.accepted.insert("\(sender.id.text) \(id.text)")
-                committed.held[entry.seq] = "\(sender.id.text) \(id.text)"
+                committed.held[entry.seq] = DeviceSignal(kind: kind, device: sender.id, id: id.text)
             }
             committed.bytes = call.entries.reduce(0) { $0 + $1.object.count }
             committed.targets = (devices[call.record.callee] ?? []).compactMap { device in

@@ -112,7 +112,7 @@ extension SimulatedWorld {
             if isReplayed(to: device) { continue }
             // The same description, or the same `ringing`, under another id is the same signal. It is recognised by its
             // `seq`, or, if a crash has given it another `seq`, by the id under which the log holds it.
-            if let first = call.held[one.seq], log?.signalKeys.contains(first) == true { continue }
+            if let first = call.held[one.seq]?.key, log?.signalKeys.contains(first) == true { continue }
             if log?.seqs.contains(one.seq) == true || log?.arrivedSeqs.contains(one.seq) == true { continue }
             fail(
                 "I4",

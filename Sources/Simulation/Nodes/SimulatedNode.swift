@@ -178,6 +178,8 @@ final class NodeLink {
     }
 
     let id: Int
+    /// Whether the network has cut the connection: nothing more passes, and each side notices it soon.
+    var isCut = false
     /// The end that connected, and the end that accepted.
     var ends: [End]
 

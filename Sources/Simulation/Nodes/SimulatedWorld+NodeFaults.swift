@@ -118,6 +118,7 @@ extension SimulatedWorld {
         for link in between {
             if fault == .silent { watch(link) }
             guard fault == nil || fault == .refusing else { continue }
+            link.isCut = true
             for end in link.ends.indices {
                 link.ends[end].arriving = []
                 after(

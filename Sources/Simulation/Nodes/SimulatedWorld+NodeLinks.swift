@@ -89,7 +89,7 @@ extension SimulatedWorld {
 
     private func post(_ message: NodeLink.Message, over link: NodeLink, from end: Int) {
         let other = 1 - end
-        guard !link.ends[end].isClosed, !simulatedNodes[link.ends[end].node].isOff else { return }
+        guard !link.isCut, !link.ends[end].isClosed, !simulatedNodes[link.ends[end].node].isOff else { return }
         link.ends[other].arriving.append(message)
         let isSlow = fault(between: link.ends[0].node, link.ends[1].node) == .slow
         let delay = isSlow ? nodeDraws.within(50...400) : nodeDraws.within(1...4)

@@ -107,14 +107,16 @@ struct EndTests {
         #expect(try bench.send(.end(nil), .callee, b1) == [.refuse(.callEnded)])
     }
 
-    @Test("An end by a device that lost the call is stored, and no further notice to the device is due")
-    func lateDeclineIsKept() throws {
+    @Test("A notice to a device that sent an end itself is due until the device's connection knows of the end")
+    func ownEnd() throws {
         let (b1, b2) = (try device("b1"), try device("b2"))
-        var bench = try CallBench.answered(by: b1, others: [b2])
-        #expect(bench.session.hasUndeliveredEnd(to: b2, side: .callee))
-        #expect(try bench.send(.end(nil), .callee, b2).contains(.changed))
-        #expect(!bench.session.hasUndeliveredEnd(to: b2, side: .callee))
-        #expect(try bench.send(.end(nil), .callee, b2).isOnlyRepeat)
+        for isLate in [false, true] {
+            var bench = try isLate ? CallBench.answered(by: b1, others: [b2]) : CallBench(callees: [b1, b2])
+            try bench.send(.end(nil), .callee, b2)
+            #expect(bench.session.hasUndeliveredEnd(to: b2, side: .callee))
+            #expect(bench.give(.endDelivered(b2, .callee)) == [.changed])
+            #expect(!bench.session.hasUndeliveredEnd(to: b2, side: .callee))
+        }
     }
 
     @Test("An end by another device of the caller does not end an answered call")

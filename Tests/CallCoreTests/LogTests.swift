@@ -58,7 +58,7 @@ struct LogTests {
         try bench.send(.answer(digest: 2), .callee, answeringDevice)
         try bench.send(.end(nil), .callee, theirs)
         #expect(bench.session.legs[0].phase == .answered)
-        #expect(bench.session.legs[1].phase == .left)
+        #expect(bench.session.legs[1].phase == .endNotDelivered)
         bench.give(.gone(mine, .caller))
         #expect(bench.session.deadline == bench.now + .seconds(30))
     }

@@ -79,6 +79,39 @@ struct AdoptionTests {
         #expect(try Self.next(next).adoptedFrames("10", "b1").isEmpty)
     }
 
+    @Test("An adopted connection is told of the end that its device has sent by a request to the new owner")
+    func endByRequest() throws {
+        let end = Switchboard.Request.end(try call("c-1"), device: try device("b1"))
+        let declined = Self.next(try Talk(Self.world()).world)
+        #expect(try declined.reply(try principal("10"), end)["reason"] == "declined")
+        #expect(try declined.adoptedFrames("10", "b1", seen: [Self.first: 99]).states == ["ended declined"])
+
+        let late = Self.next(try Talk(Self.world()).world)
+        let answering = try late.open("10", "b2")
+        late.send(answering, SwitchboardWorld.answer("c-1"))
+        #expect(try late.reply(try principal("10"), end)["reason"] == "answered_elsewhere")
+        late.send(answering, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        let callee = try late.adopt("10", "b1", seen: [Self.first: 99])
+        #expect(late.takeFrames(of: callee).states == ["ended answered_elsewhere"])
+        late.wait(30)
+        late.pong(callee)
+        #expect(try Self.next(late).adoptedFrames("10", "b1").isEmpty, "the device knows of the end by now")
+    }
+
+    @Test("An adopted connection is not told of the end that its device has sent on a connection")
+    func endByConnection() throws {
+        let declined = try Talk(Self.world())
+        declined.world.send(declined.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        #expect(try Self.next(declined.world).adoptedFrames("10", "b1", seen: [Self.first: 99]).isEmpty)
+
+        let late = try Talk(Self.world())
+        let answering = try late.world.open("10", "b2")
+        late.world.send(answering, SwitchboardWorld.answer("c-1"))
+        late.world.send(late.callee, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        late.world.send(answering, SwitchboardWorld.plain("end", "c-1", id: "f"))
+        #expect(try Self.next(late.world).adoptedFrames("10", "b1", seen: [Self.first: 99]).isEmpty)
+    }
+
     @Test("An adopted callee is probed and not pushed; without a sign of life it is closed and pushed")
     func ringing() throws {
         let world = Self.world()

@@ -1,5 +1,8 @@
 extension CallSession {
     /// Handles an `end`: a side ends the call, or a device that is not in the answered call confirms that it is out.
+    ///
+    /// An `end` by a request does not show that the device's connection knows of the end: another process of the app may
+    /// have made the request. So the sender is not taken for notified here (``Input/endDelivered(_:_:)``).
     mutating func takeEnd(
         _ wish: EndReason?,
         _ signal: Signal,
@@ -12,13 +15,12 @@ extension CallSession {
         case .ringing:
             let reason = EndReason.fitting(wish, by: side, answered: false)
             append(signal, from: side, device, at: now, into: &outputs)
-            if side == .callee, let index = legIndex(of: device, joining: .callee) { legs[index].phase = .left }
+            if side == .callee { _ = legIndex(of: device, joining: .callee) }
             end(reason, by: side == .callee ? device : nil, at: now, into: &outputs)
         case .answered(let answeringDevice), .active(let answeringDevice):
             guard side == .caller ? isCaller(device) : answeringDevice.isSame(as: device) else {
                 // The `end` of a device that is not in the answered call only confirms that the device is out. A late
                 // decline never ends an answered call.
-                leave(device, side, into: &outputs)
                 outputs.append(.acknowledge(seq: 0, isNew: false))
                 return
             }

@@ -125,17 +125,6 @@ extension CallSession {
         legs.contains { $0.phase == .silenced && $0.device.id == device }
     }
 
-    /// Records that a callee's device has sent its own `end` after another device answered: it knows that it is out of
-    /// the call.
-    mutating func leave(_ device: DeviceIdentity, _ side: Side, into outputs: inout [Output]) {
-        guard side == .callee,
-            let index = legs.firstIndex(where: { $0.side == side && $0.device.isSame(as: device) }),
-            legs[index].phase != .left
-        else { return }
-        legs[index].phase = .left
-        outputs.append(.changed)
-    }
-
     /// Records that a device has received the notice that it is out of the call.
     mutating func endDelivered(_ device: DeviceIdentity, _ side: Side, into outputs: inout [Output]) {
         for index in legs.indices where isLeg(index, of: device, side) {

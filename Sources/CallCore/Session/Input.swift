@@ -15,7 +15,7 @@ extension CallSession {
         case seen(DeviceIdentity, Side)
         /// A device continues under another token, or a device that was known by its token alone now has a device id.
         case renewed(DeviceIdentity, as: DeviceIdentity, Side)
-        /// A device received the notice that it is out of the call.
+        /// A device received the notice that it is out of the call, or sent its own `end` on its connection.
         case endDelivered(DeviceIdentity, Side)
         /// The callee is in another call, and the policy of this server is to report busy; or too many callers ring the
         /// callee.

@@ -14,25 +14,25 @@ public enum Side: String, Sendable, CaseIterable {
 ///     notified ──▶ ringing ──▶ answered ──▶ endNotDelivered ──▶ left
 ///          └─▶ silenced ⇄ ┘
 ///
-/// `notified`, `ringing` and `silenced` can also lead directly to any later phase.
+/// `notified`, `ringing` and `silenced` can also lead directly to `answered` and `endNotDelivered`.
 public struct Leg: Equatable, Sendable {
     /// The state of a device in a call.
     public enum Phase: String, Sendable {
         /// The device was notified of the call, on its connection or by a push, and has not reacted yet. Leads to
-        /// `ringing`, `silenced`, `answered`, `endNotDelivered` and `left`.
+        /// `ringing`, `silenced`, `answered` and `endNotDelivered`.
         case notified
-        /// The device alerts its user. Leads to `silenced`, `answered`, `endNotDelivered` and `left`.
+        /// The device alerts its user. Leads to `silenced`, `answered` and `endNotDelivered`.
         case ringing
-        /// The device knows of the call, but its system does not show it. Leads to `ringing`, `answered`,
-        /// `endNotDelivered` and `left`.
+        /// The device knows of the call, but its system does not show it. Leads to `ringing`, `answered`
+        /// and `endNotDelivered`.
         case silenced
         /// The device is in the call: the caller's from the start, the callee's once it has answered. Leads to
         /// `endNotDelivered` when the call ends.
         case answered
         /// The device is out of the call and knows it: it was notified, or it is a device of the callee that sent its
-        /// own `end`.
+        /// own `end` on its connection.
         case left
-        /// The device is out of the call and does not know it yet. Leads to `left` once the device has been notified.
+        /// The device is out of the call and may not know it yet. Leads to `left` once the device has been notified.
         case endNotDelivered = "untold"
     }
 

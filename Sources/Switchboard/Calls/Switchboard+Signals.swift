@@ -207,7 +207,14 @@ extension Switchboard {
             }
             if isNew { metrics.signals[signal.kind] += 1 }
             if isNew, case .silenced(let why) = signal.content { silenced(device.id, why, in: call) }
-            if case .end = message.content { remember(message, seq, by: device, on: side, in: call) }
+            if case .end = message.content {
+                remember(message, seq, by: device, on: side, in: call)
+                // A device that declines on its connection knows of the end. A request may come from another process of
+                // the app, while the app's connection may be with an earlier owner of the calls.
+                if source.transport == .connection, !CallResolution.isIn(call, source.user, device) {
+                    process(call, .endDelivered(device, side))
+                }
+            }
             return .success(Receipt(call: call, seq: seq))
         case .refused(let refusal): return .failure(WireError(refusal))
         case .nothing: return .success(Receipt(call: call, seq: 0))

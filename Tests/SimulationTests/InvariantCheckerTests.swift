@@ -55,7 +55,7 @@ struct InvariantCheckerTests {
             kind,
             from: .callee,
             device: identity,
-            id: try #require(SignalID(signalID)),
+            id: SignalID(signalID),
             digest: 0
         )
         let entry = EntryRecord(

@@ -33,6 +33,7 @@ public final class Ringline {
     var liveness = Liveness()
     /// The newest STUN and TURN servers that the server named.
     var iceServers: [ICEServer] = []
+    var turnRenewal = TURNRenewal()
 
     /// The inputs that came while the outputs of an earlier one were being carried out.
     private var pendingInputs: [CallClient.Input] = []
@@ -183,7 +184,7 @@ public final class Ringline {
         if isLoggedOut { emitLogout() }
         let dues = [
             core.deadline, reconnection.deadline, registration.deadline, liveness.deadline, tokens.retryAt,
-            delayedStarts.map(\.until).min(),
+            delayedStarts.map(\.until).min(), turnDeadline,
         ]
         ports.clock.wake(at: dues.compactMap(\.self).min()) { [weak self] in self?.wake() }
     }
@@ -196,6 +197,7 @@ public final class Ringline {
         if isDue(registration.deadline) { register(.deadlineReached) }
         if isDue(liveness.deadline) { checkLiveness(at: now) }
         if isDue(tokens.retryAt) { tokens.fetch() }
+        if isDue(turnDeadline) { renewTURNCredentials(at: now) }
         if isDue(delayedStarts.map(\.until).min()) { startDelayed() }
         settle()
     }

@@ -16,6 +16,7 @@ import samples
 from ringline_server import ROOT, clean_environment
 from test_devices import devices
 from test_push import pushed
+from test_turn import secret_file  # noqa: F401 - a fixture
 from waiting import eventually
 
 PROGRAM = pathlib.Path(os.environ.get("RINGLINE_KIT_DEVICE") or ROOT / ".build/release/ringline-kit-device")
@@ -173,3 +174,12 @@ def test_a_kit_that_logs_out_is_forgotten_by_the_server(kit, world):
     hanako.does("logout")
     hanako.says("logged-out")
     assert devices(rest) == []
+
+
+def test_a_connection_that_stays_open_gets_fresh_turn_credentials(kit, make_server, make_world, secret_file):  # noqa: F811
+    options = ("--turn-secret-file", secret_file, "--turn-url", "turn:127.0.0.1:3478", "--turn-ttl", "6")
+    hanako = kit(make_world(make_server(*options)), "10")
+    hanako.says("servers 1")
+    hanako.says("connected")
+    hanako.says("servers 1")
+    assert "disconnected" not in hanako.said

@@ -20,6 +20,10 @@ package final class FakeDevice: SocketOpener, RequestSender {
     package var isOnline = true
     /// The status of the next responses instead of the server's own; `nil` = the server's own.
     package var forcedStatus: Int?
+    /// How far the device's clock is ahead of the server's.
+    package var clockSkew = Moment.Duration.seconds(0)
+    /// The user name of its TURN credentials instead of the server's own; `nil` = the server's own.
+    package var turnUsername: String?
     /// The events for the screens.
     package var heard: [RinglineEvent] = []
     package private(set) var kit: Ringline?
@@ -66,6 +70,9 @@ package final class FakeDevice: SocketOpener, RequestSender {
         return kit
     }
 
+    /// The time of the server's clock.
+    var serverTime: Moment { Moment(milliseconds: clock.now.milliseconds - clockSkew.milliseconds) }
+
     /// The newest open socket; `nil` = there is none.
     package var socket: FakeSocket? { sockets.last { $0.isOpen } }
 
@@ -80,10 +87,7 @@ package final class FakeDevice: SocketOpener, RequestSender {
             guard isOnline else { return socket.end(SocketClosure(reason: "no network")) }
             if let status = forcedStatus { return socket.end(SocketClosure(status: status)) }
             socket.isOpen = true
-            socket.arrives([
-                "type": "welcome",
-                "iceServers": [["urls": ["turn:turn.example.com"], "username": "u", "credential": "c"]],
-            ])
+            socket.arrives(["type": "welcome", "iceServers": server.iceServers(for: self)])
             for entry in server.log(for: self) { socket.arrives(entry) }
         }
         return socket

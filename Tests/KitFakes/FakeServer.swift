@@ -14,6 +14,8 @@ package final class FakeServer {
     package private(set) var log: [[String: Any]] = []
     /// Why the call ended; `nil` = it has not.
     package private(set) var reason: String?
+    /// How long a TURN credential is valid; `nil` = the credentials do not say it.
+    package var turnLifetime: Moment.Duration?
     /// What waits to happen, in order.
     var turns: [@MainActor () -> Void] = []
     private var devices: [FakeDevice] = []
@@ -133,7 +135,21 @@ package final class FakeServer {
 
     // MARK: Requests
 
+    /// The STUN and TURN servers that a device is told.
+    func iceServers(for device: FakeDevice) -> [[String: Any]] {
+        let expiry = turnLifetime.map { device.serverTime + $0 }
+        let username = device.turnUsername ?? expiry.map { "\($0.milliseconds / 1_000):\(device.user.text)" } ?? "u"
+        return [["urls": ["turn:turn.example.com"], "username": username, "credential": "c"]]
+    }
+
     func response(to request: SignalingRequest, from device: FakeDevice) -> SignalingResponse {
+        if request.url.hasSuffix("/api/turn-cred") {
+            guard let turnLifetime else { return SignalingResponse(status: 404) }
+            let body: [String: Any] = [
+                "ttl": turnLifetime.milliseconds / 1_000, "iceServers": iceServers(for: device),
+            ]
+            return SignalingResponse(status: 200, body: Self.bytes(body))
+        }
         guard request.url.contains("/api/calls/signal") else {
             return SignalingResponse(status: 200, body: Self.bytes([:]))
         }

@@ -11,6 +11,8 @@ public protocol MediaEngine: AnyObject {
     var events: (@MainActor @Sendable (MediaEvent) -> Void)? { get set }
 
     /// Use these STUN and TURN servers from now on, also for calls that exist.
+    ///
+    /// This comes with each new connection, and on a connection that stays open each time before the TURN credentials expire.
     func use(_ servers: [ICEServer])
     /// Make an offer, set it as the local description, and report it with this round.
     func makeOffer(_ call: CallUUID, round: UInt32, hasVideo: Bool, restartsICE: Bool)

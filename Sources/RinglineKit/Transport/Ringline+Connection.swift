@@ -66,16 +66,33 @@ extension Ringline {
         }
     }
 
-    /// Hands the STUN and TURN servers that a `welcome` or a fetched call names to the engine.
-    func use(_ json: [UInt8]) {
-        struct Holder: Decodable { var iceServers: [ICEServer]? }
+    /// Hands the STUN and TURN servers that a `welcome`, a fetched call or a response with TURN credentials names to the
+    /// engine; returns whether there are any.
+    @discardableResult
+    func use(_ json: [UInt8]) -> Bool {
+        /// Only TURN credentials that were asked for say how many seconds they are valid.
+        struct Holder: Decodable {
+            var iceServers: [ICEServer]?
+            var ttl: Int64?
+        }
         // Servers in a form that this version does not know are ignored.
-        guard let servers = try? JSONDecoder().decode(Holder.self, from: Data(json)).iceServers, !servers.isEmpty,
-            servers != iceServers
-        else { return }
+        guard let holder = try? JSONDecoder().decode(Holder.self, from: Data(json)), let servers = holder.iceServers,
+            !servers.isEmpty
+        else { return false }
+        let now = ports.clock.now
+        let named = servers.expirySecond.map {
+            Moment(milliseconds: 0) + .seconds($0) + (core.clockSkew ?? .seconds(0))
+        }
+        // Its own clock may be wrong, and then the lifetime says more than the moment.
+        turnRenewal.received(validUntil: holder.ttl.map { now + .seconds($0) } ?? named, at: now)
+        guard servers != iceServers else { return true }
         iceServers = servers
         ports.media.use(servers)
+        return true
     }
+
+    /// When to renew the TURN credentials; without a connection the next `welcome` brings them.
+    var turnDeadline: Moment? { isConnected ? turnRenewal.deadline : nil }
 
     func checkLiveness(at now: Moment) {
         guard let (number, socket) = socket else { return liveness.stop() }

@@ -47,6 +47,22 @@ extension Ringline {
         register(.answered(number, RequestFailure(status: response.status, body: response.body)))
     }
 
+    /// Requests fresh TURN credentials for the calls to come.
+    func renewTURNCredentials(at now: Moment) {
+        turnRenewal.requested(at: now)
+        request("GET", "/api/turn-cred", [], .token) { [weak self] response in
+            guard let self, !isLoggedOut else { return }
+            switch response.status {
+            case 200 where use(response.body): break
+            case 404: turnRenewal.stop()
+            default:
+                if response.status == 401 { tokenRefused() }
+                turnRenewal.failed(at: ports.clock.now)
+            }
+            settle()
+        }
+    }
+
     private func request(
         _ method: String,
         _ path: String,

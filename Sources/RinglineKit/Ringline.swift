@@ -31,6 +31,8 @@ public final class Ringline {
     // The connection.
     var socket: (number: ConnectionNumber, socket: any SignalingSocket)?
     var liveness = Liveness()
+    /// Whether another connection with this device's id has replaced the last one, and the user has not acted since.
+    var isReplaced = false
     /// The newest STUN and TURN servers that the server named.
     var iceServers: [ICEServer] = []
     var turnRenewal = TURNRenewal()
@@ -64,7 +66,10 @@ public final class Ringline {
     public var isInForeground = true {
         didSet {
             guard isInForeground != oldValue else { return }
-            if isInForeground { connect(isUrgent: false) }
+            if isInForeground {
+                isReplaced = false
+                connect(isUrgent: false)
+            }
             settle()
         }
     }
@@ -133,7 +138,11 @@ public final class Ringline {
         isTaking = true
         while !pendingInputs.isEmpty {
             let next = pendingInputs.removeFirst()
+            let resumes = isReplaced && next.isUrgent
+            if resumes { isReplaced = false }
             for output in core.handle(next, at: ports.clock.now) { perform(output, isUrgent: next.isUrgent) }
+            // The core itself asks for a connection only if a call needs one.
+            if resumes, wantsConnection { connect(isUrgent: true) }
             storeClockSkew()
             emitChanges()
         }
@@ -203,5 +212,9 @@ public final class Ringline {
     }
 
     /// Whether a connection is useful now.
-    var wantsConnection: Bool { isInForeground && !isLoggedOut || core.wantsConnection || !delayedStarts.isEmpty }
+    var wantsConnection: Bool {
+        // Two devices with one id that both reconnect would replace each other for ever.
+        guard !isReplaced else { return false }
+        return isInForeground && !isLoggedOut || core.wantsConnection || !delayedStarts.isEmpty
+    }
 }

@@ -176,6 +176,28 @@ def test_a_kit_that_logs_out_is_forgotten_by_the_server(kit, world):
     assert devices(rest) == []
 
 
+def test_a_kit_whose_connection_another_one_replaced_stays_away_until_its_user_acts(kit, world):
+    first = kit(world, "10")
+    first.says("connected")
+    second = kit(world, "10")
+    second.says("connected")
+    first.says("disconnected")
+    first.says("replaced")
+    # A kit without a connection would ring by a push only.
+    taro = kit(world, "11")
+    taro.says("connected")
+    taro.does("call 10")
+    second.says("ringing 11")
+    taro.does("end")
+    second.says("ended")
+    assert "connected" not in list(first.lines.queue)
+    assert "replaced" not in second.said
+    first.does("background")
+    first.does("foreground")
+    first.says("connected")
+    second.says("replaced")
+
+
 def test_a_connection_that_stays_open_gets_fresh_turn_credentials(kit, make_server, make_world, secret_file):  # noqa: F811
     options = ("--turn-secret-file", secret_file, "--turn-url", "turn:127.0.0.1:3478", "--turn-ttl", "6")
     hanako = kit(make_world(make_server(*options)), "10")

@@ -74,6 +74,7 @@ final class KitDevice {
         case .info(_, let json): Self.say("info \(json)")
         case .refused(_, let refusal): Self.say("refused \(refusal)")
         case .connection(let isOpen): Self.say(isOpen ? "connected" : "disconnected")
+        case .connectionReplaced: Self.say("replaced")
         case .tokenMissing(let text): Self.say("token-missing \(text)")
         case .loggedOut: Self.say("logged-out")
         }

@@ -76,6 +76,9 @@ package final class FakeDevice: SocketOpener, RequestSender {
     /// The newest open socket; `nil` = there is none.
     package var socket: FakeSocket? { sockets.last { $0.isOpen } }
 
+    /// Another connection of the same device replaces the open one.
+    package func replace() { socket?.end(SocketClosure(code: 4409, reason: "replaced")) }
+
     package func open(
         _ request: SocketRequest,
         events: @escaping @MainActor @Sendable (SocketEvent) -> Void

@@ -14,6 +14,8 @@ package final class FakeServer {
     package private(set) var log: [[String: Any]] = []
     /// Why the call ended; `nil` = it has not.
     package private(set) var reason: String?
+    /// Whether it names STUN and TURN servers to devices.
+    package var namesICEServers = true
     /// How long a TURN credential is valid; `nil` = the credentials do not say it.
     package var turnLifetime: Moment.Duration?
     /// What waits to happen, in order.
@@ -137,6 +139,7 @@ package final class FakeServer {
 
     /// The STUN and TURN servers that a device is told.
     func iceServers(for device: FakeDevice) -> [[String: Any]] {
+        guard namesICEServers else { return [] }
         let expiry = turnLifetime.map { device.serverTime + $0 }
         let username = device.turnUsername ?? expiry.map { "\($0.milliseconds / 1_000):\(device.user.text)" } ?? "u"
         return [["urls": ["turn:turn.example.com"], "username": username, "credential": "c"]]

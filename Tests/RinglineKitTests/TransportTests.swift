@@ -72,6 +72,70 @@ struct TransportTests {
         #expect(device.sockets.count == 2 && kit.isConnected)
     }
 
+    @Test("A kit whose connection was replaced stays without one, and says so once")
+    func replaced() async throws {
+        let kit = device.launch()
+        await server.settle()
+        // Without a pause, an attempt would follow at once.
+        device.clock.chance = 0
+        device.replace()
+        #expect(device.heard.suffix(2) == [.connection(false), .connectionReplaced])
+        kit.pathChanged()
+        kit.setAlertToken("abab")
+        for _ in 0..<20 {
+            device.clock.advance(by: .seconds(10))
+            await server.settle()
+        }
+        #expect(device.sockets.count == 1 && !kit.isConnected)
+        #expect(device.heard.count { $0 == .connectionReplaced } == 1)
+    }
+
+    @Test("In a call, too, a replaced connection stays closed, and the call goes on")
+    func replacedInCall() async throws {
+        let taro = server.add("11", "Taro", FakeSystem())
+        let kit = device.launch()
+        taro.launch().startCall(to: device.user, hasVideo: false)
+        await server.settle()
+        kit.answer(try system.call)
+        await server.settle()
+        device.replace()
+        for _ in 0..<6 {
+            device.clock.advance(by: .seconds(5))
+            await server.settle()
+        }
+        #expect(device.sockets.count == 1 && kit.calls.count == 1)
+        kit.end(try system.call)
+        await server.settle()
+        #expect(server.reason == "hangup", "a request takes the end to the server")
+    }
+
+    @Test("An action of the user, or a push, ends the state of a replaced connection", arguments: Resumption.allCases)
+    func resumed(_ resumption: Resumption) async throws {
+        server.namesICEServers = resumption != .callWithoutICEServers
+        let taro = server.add("11", "Taro", FakeSystem())
+        let kit = device.launch()
+        await server.settle()
+        if [.answer, .lateAnswer].contains(resumption) {
+            let call = try #require(taro.launch().startCall(to: device.user, hasVideo: false))
+            await server.settle()
+            if resumption == .lateAnswer { taro.kit?.end(call) }
+            await server.settle()
+        }
+        device.replace()
+        switch resumption {
+        case .foreground: (kit.isInForeground, kit.isInForeground) = (false, true)
+        case .call, .callWithoutICEServers: kit.startCall(to: peer, hasVideo: false)
+        case .answer, .lateAnswer: kit.answer(try system.call)
+        case .push:
+            system.events?(.input(.pushed(["callId": .string("c-1"), "fromUserId": .string("11"), "epoch": .int(1)])))
+        }
+        await server.settle()
+        #expect(device.sockets.count == 2 && kit.isConnected)
+    }
+
+    /// The events after which a kit whose connection was replaced connects again.
+    enum Resumption: CaseIterable { case foreground, call, callWithoutICEServers, answer, lateAnswer, push }
+
     @Test("A refused token is replaced by a fresh one, and the kit then connects with that")
     func refusedToken() async throws {
         device.forcedStatus = 401

@@ -117,6 +117,7 @@ extension Ringline {
         guard let callID = CallID(UUID().uuidString.lowercased()) else { return }
         let wish = CallClient.StartCall(uuid: call, callID: callID, to: peer, hasVideo: hasVideo)
         guard iceServers.isEmpty, !isConnected else { return take(.startCall(wish)) }
+        isReplaced = false
         delayedStarts.append(DelayedStart(call: wish, until: ports.clock.now + Self.iceServersTimeout))
         connect(isUrgent: true)
         settle()

@@ -19,6 +19,12 @@ public enum RinglineEvent: Equatable, Sendable {
     case refused(CallUUID, CallClient.Refusal)
     /// The connection to the server opened (`true`) or closed. Calls go on without it.
     case connection(Bool)
+    /// Another connection with this device's id has replaced this one.
+    ///
+    /// Two installations have the same id, or the app runs twice. If both reconnected, they would replace each other for ever;
+    /// so this kit stays without a connection until the app comes to the foreground, the user calls or answers, or a push
+    /// arrives.
+    case connectionReplaced
     /// The ``TokenSource`` failed, with this description of its error; the kit asks it again after a pause.
     case tokenMissing(String)
     /// The logout is complete: the server has removed this device, and the kit no longer needs the token.

@@ -68,4 +68,7 @@ public struct SocketClosure: Equatable, Sendable {
 
     /// Whether the server refused the token: 401 for the upgrade, or close code 4401.
     public var isUnauthenticated: Bool { code == 4401 || status == 401 }
+
+    /// Whether another connection with the same device id has replaced this one: close code 4409.
+    public var isReplaced: Bool { code == 4409 }
 }

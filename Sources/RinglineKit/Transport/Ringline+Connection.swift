@@ -46,10 +46,18 @@ extension Ringline {
         case .pong: if isConnected { liveness.received(at: ports.clock.now) }
         case .closed(let closure):
             socket = nil
+            if closure.isReplaced { return replaced() }
             if closure.isUnauthenticated { tokenRefused() }
             reconnect(.closed(number, reconnectAfter: Reconnection.pause(inCloseReason: closure.reason)))
         }
         settle()
+    }
+
+    /// Stays without a connection until the user acts.
+    private func replaced() {
+        isReplaced = true
+        reconnect(.unwanted)
+        emit(.connectionReplaced)
     }
 
     private func received(_ frame: [UInt8], of number: ConnectionNumber) {

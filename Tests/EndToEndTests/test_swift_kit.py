@@ -71,8 +71,8 @@ class KitDevice:
 def kit():
     devices = []
 
-    def start(world, user: str, *options: str) -> KitDevice:
-        devices.append(KitDevice(world.server.url, world.token(user), user, f"kit-{user}", *options))
+    def start(world, user: str, *options: str, tokens="") -> KitDevice:
+        devices.append(KitDevice(world.server.url, tokens or world.token(user), user, f"kit-{user}", *options))
         return devices[-1]
 
     yield start
@@ -196,6 +196,21 @@ def test_a_kit_whose_connection_another_one_replaced_stays_away_until_its_user_a
     first.does("foreground")
     first.says("connected")
     second.says("replaced")
+
+
+def test_a_token_that_the_server_refuses_for_the_websocket_is_replaced_by_a_fresh_one(kit, world):
+    expired = world.token("10", exp=int(time.time()) - 3600)
+    hanako = kit(world, "10", tokens=f"{expired} {world.token('10')}")
+    hanako.says("connected")
+    assert not [line for line in hanako.said if line.startswith("token-missing")]
+
+
+def test_a_token_source_without_a_good_token_is_reported_and_asked_with_pauses(kit, world):
+    hanako = kit(world, "10", tokens=world.token("10", exp=int(time.time()) - 3600))
+    hanako.says("token-missing")
+    began = time.monotonic()
+    hanako.says("token-missing")
+    assert time.monotonic() - began > 1.5
 
 
 def test_a_connection_that_stays_open_gets_fresh_turn_credentials(kit, make_server, make_world, secret_file):  # noqa: F811

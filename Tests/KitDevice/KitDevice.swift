@@ -6,7 +6,7 @@ import RinglineKit
 
 /// A device for end-to-end tests: the Swift kit with real sockets and requests, and a media engine that plays no media.
 ///
-///     ringline-kit-device SERVER USER DEVICE [background]     the token is in RINGLINE_TOKEN
+///     ringline-kit-device SERVER USER DEVICE [background]     the tokens are in RINGLINE_TOKEN
 ///
 /// Each line of the standard input is a command: `call 10`, `call 10 video`, `answer`, `end`, `hold`, `resume`, `mute`,
 /// `info {…}`, `push {…}` (a VoIP push's payload), `token HEX` (a push token), `foreground`, `background`, `path`, `logout`.
@@ -47,7 +47,7 @@ final class KitDevice {
         let ports = Ringline.Ports(
             media: engine,
             system: system,
-            tokens: FixedToken(token),
+            tokens: GivenTokens(token),
             store: Values(["device": device]),
             socket: LibWebSocketsOpener(),
             requests: URLSessionTransport()
@@ -126,13 +126,16 @@ final class KitDevice {
     }
 }
 
-/// A token that the test made.
-final class FixedToken: TokenSource {
-    private let token: String
+/// The tokens that the test made, separated by blanks: the next one when the server has refused one, and at last the same again.
+final class GivenTokens: TokenSource {
+    private var tokens: [String]
 
-    init(_ token: String) { self.token = token }
+    init(_ tokens: String) { self.tokens = tokens.split(separator: " ").map(String.init) }
 
-    func token(refused: String?) async throws -> String { token }
+    func token(refused: String?) async throws -> String {
+        if refused == tokens.first, tokens.count > 1 { tokens.removeFirst() }
+        return tokens.first ?? ""
+    }
 }
 
 /// Values in memory.

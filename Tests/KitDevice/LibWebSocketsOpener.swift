@@ -39,8 +39,9 @@ extension SocketEvent {
         case .pong: self = .pong
         case .closed(let code, let reason): self = .closed(SocketClosure(code: code.map(Int.init), reason: reason))
         case .failed(let reason):
-            // The library says the status only in words.
-            self = .closed(SocketClosure(reason: reason, status: reason.contains("401") ? 401 : nil))
+            // The library says the status only in words, and these are its words for 401.
+            let isUnauthorized = reason.contains("ws upgrade unauthorized")
+            self = .closed(SocketClosure(reason: reason, status: isUnauthorized ? 401 : nil))
         }
     }
 }

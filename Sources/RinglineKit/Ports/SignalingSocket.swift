@@ -57,6 +57,9 @@ public struct SocketClosure: Equatable, Sendable {
     /// The reason in the close frame.
     public var reason: String
     /// The HTTP status with which the server refused to open the WebSocket; `nil` = it did not refuse, or is unreachable.
+    ///
+    /// An implementation of the port must report 401: otherwise the kit tries the refused token again and again, and does not
+    /// ask for a fresh one.
     public var status: Int?
 
     /// Creates a closure from its parts.

@@ -55,7 +55,7 @@ public struct BridgedClient: Sendable {
     /// - Throws: ``BridgeFault`` if a member is missing, unknown, malformed or out of range; the core has then not changed.
     public mutating func handle(_ input: [UInt8], at now: Moment) throws(BridgeFault) -> [UInt8] {
         let input = try InputReader.input(input)
-        return OutputWriter.text(of: client.handle(input, at: now))
+        return OutputWriter.text(of: client.handle(input, at: now), isUrgent: input.isUrgent)
     }
 
     /// The JSON form of the core's state, in UTF-8: its moments, its clock skew and its calls.

@@ -5,15 +5,19 @@ import JSON
 /// Writes outputs of the client core in their JSON form.
 struct OutputWriter {
     private var json = JSONWriter()
+    /// Whether the input that caused the outputs is one for which a connection must not wait.
+    private let isUrgent: Bool
 
     /// Returns the outputs as one JSON array.
-    static func text(of outputs: [CallClient.Output]) -> [UInt8] {
-        var writer = OutputWriter()
+    static func text(of outputs: [CallClient.Output], isUrgent: Bool) -> [UInt8] {
+        var writer = OutputWriter(isUrgent: isUrgent)
         writer.json.beginArray()
         for output in outputs { writer.write(output) }
         writer.json.endArray()
         return writer.json.bytes
     }
+
+    private init(isUrgent: Bool) { self.isUrgent = isUrgent }
 
     private mutating func write(_ output: CallClient.Output) {
         json.beginObject()
@@ -102,7 +106,9 @@ struct OutputWriter {
                 json.member("since", since.seq)
             }
             write(authorization)
-        case .connect: begin("connect")
+        case .connect:
+            begin("connect")
+            json.member("urgent", isUrgent)
         case .renewToken: begin("renewToken")
         default: break
         }

@@ -1,8 +1,9 @@
-// The client core: one instance of `ringline.wasm` holds the calls of one device. The core decides and performs no
-// I/O. `ClientBridge.docc` in the Swift sources describes its inputs and outputs.
+// The client core: one instance of `ringline.wasm` holds the calls of one device, and the state machine of its
+// connection. Both decide and perform no I/O. `ClientBridge.docc` in the Swift sources describes their inputs and
+// outputs.
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Thrown when the core refuses an input: the message names the member that is wrong. */
 export class BridgeError extends Error {
@@ -34,16 +35,15 @@ export async function compileCore(source = new URL("./ringline.wasm", import.met
   return WebAssembly.compile(await source.arrayBuffer());
 }
 
-/** The calls of one device. */
-export class Core {
+/** A state machine in an instance of the module. */
+class Machine {
   #exports;
+  #name;
 
-  /** Creates a core from a module of `compileCore` and the configuration in the bridge's language. */
-  constructor(module, configuration) {
-    const random = (address, size) =>
-      crypto.getRandomValues(new Uint8Array(this.#exports.memory.buffer, address, size));
-    this.#exports = new WebAssembly.Instance(module, { env: { random } }).exports;
-    this.#call(this.#exports.core_create, textOf(configuration));
+  /** `name` begins the names of the machine's functions. */
+  constructor(exports, name) {
+    this.#exports = exports;
+    this.#name = name;
   }
 
   /** Takes an input at a moment, in milliseconds since 1970, and returns the outputs, in order. */
@@ -53,33 +53,34 @@ export class Core {
 
   /** The same with texts. */
   handleText(input, now) {
-    this.#call(this.#exports.core_handle, input, Math.trunc(now));
+    this.call("handle", input, Math.trunc(now));
     return this.#result();
   }
 
   /** When the input `deadlineReached` is due, in milliseconds since 1970; `null` = never. Changes with each input. */
   get deadline() {
-    const deadline = this.#exports.core_deadline();
+    const deadline = this.#exports[`${this.#name}_deadline`]();
     return Number.isNaN(deadline) ? null : deadline;
   }
 
-  /** The moments that the core waits for, and its calls. */
+  /** The state, as the bridge's language describes it. */
   get state() {
     return JSON.parse(this.stateText);
   }
 
   /** The same as text. */
   get stateText() {
-    this.#exports.core_state();
+    this.#exports[`${this.#name}_state`]();
     return this.#result();
   }
 
-  #call(run, text, ...more) {
+  /** Calls a function of the machine with a text; throws if it returns a fault. */
+  call(name, text, ...more) {
     const bytes = encoder.encode(text);
     const address = this.#exports.core_allocate(bytes.length);
     // The memory may have grown, and its buffer with it.
     new Uint8Array(this.#exports.memory.buffer, address, bytes.length).set(bytes);
-    const isGood = run(address, bytes.length, ...more);
+    const isGood = this.#exports[`${this.#name}_${name}`](address, bytes.length, ...more);
     this.#exports.core_free(address);
     if (!isGood) throw new BridgeError(this.#result());
   }
@@ -97,5 +98,20 @@ function textOf(value) {
     return JSON.stringify(value);
   } catch (error) {
     throw new BridgeError(`the value must be JSON: ${error.message}`, { cause: error });
+  }
+}
+
+/** The calls of one device. */
+export class Core extends Machine {
+  /** When the device opens its connection, and when it gives up on one. */
+  reconnection;
+
+  /** Creates a core from a module of `compileCore` and the configuration in the bridge's language. */
+  constructor(module, configuration) {
+    const random = (address, size) => crypto.getRandomValues(new Uint8Array(exports.memory.buffer, address, size));
+    const { exports } = new WebAssembly.Instance(module, { env: { random } });
+    super(exports, "core");
+    this.call("create", textOf(configuration));
+    this.reconnection = new Machine(exports, "reconnection");
   }
 }

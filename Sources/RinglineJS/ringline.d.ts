@@ -245,7 +245,10 @@ export class Ringline {
   static create(options: Options): Promise<Ringline>;
   /** The live calls, and those that have ended since the last new call, by their `uuid`. */
   readonly calls: ReadonlyMap<string, Call>;
-  /** The state of the connection to the server. */
+  /**
+   * The state of the connection to the server. It is `closed` between two attempts, and while another connection with the
+   * same device id has replaced this one.
+   */
   readonly connectionState: "connecting" | "open" | "closed";
   /** How far this device's clock is ahead of the server's, in milliseconds; `null` = unknown. Keep it for the next launch. */
   readonly clockSkew: number | null;
@@ -260,7 +263,10 @@ export class Ringline {
   pushed(payload: Record<string, JSONValue>): void;
   /** Returns the connection of a call's media, for `getStats`; `null` while there is none. */
   mediaConnection(call: Call): RTCPeerConnection | null;
-  /** Connects at once, or checks that the connection still works. The browser's `online` events do the same. */
+  /**
+   * Gives up the connection and connects again at once, because the network has changed, but not before the moment that a
+   * server names when it shuts down. The browser's `online` and `offline` events do the same.
+   */
   networkChanged(): void;
   /** Ends all calls and closes the connection, for good. */
   close(): void;

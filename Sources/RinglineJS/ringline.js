@@ -2,9 +2,9 @@
 import { Call, RinglineEvent, applyOutput, endCall } from "./call.js";
 import { Connection } from "./connection.js";
 import { BridgeError, Core, compileCore } from "./core.js";
-import { ENGINE_OUTPUTS, PeerEngine } from "./engine.js";
-import { Reconnection } from "./reconnection.js";
-import { Server } from "./server.js";
+import { ENGINE_OUTPUTS } from "./engine.js";
+import { checked } from "./options.js";
+import { LONGEST_TIMER, Server, TokenRenewal } from "./server.js";
 
 export { BridgeError, Call, RinglineEvent, compileCore };
 
@@ -12,12 +12,8 @@ export { BridgeError, Call, RinglineEvent, compileCore };
 const UNAUTHENTICATED = 4401;
 /** The close code of a connection that another one of the same device has replaced. */
 const REPLACED = 4409;
-/** The inputs after which a connection does not wait for the end of a pause: a call or an answer of the user, a push. */
-const URGENT = new Set(["startCall", "answer", "pushed"]);
-/** The longest time for which a server that shuts down may keep a device away, as the core has it. */
-const LONGEST_RECONNECT_DELAY = 60_000;
-/** The largest time that a timer of JavaScript can wait. */
-const LONGEST_TIMER = 2 ** 31 - 1;
+/** The chance of an input of the connection's machine is a whole number below this one. */
+const CHANCES = 1_000_000;
 
 /** The calls of one device of one user. Make it with `Ringline.create`. */
 export class Ringline extends EventTarget {
@@ -28,20 +24,19 @@ export class Ringline extends EventTarget {
   #core;
   #options;
   #server;
+  #renewal;
   #engine;
   #connection = null;
-  #reconnection = new Reconnection();
   #reconnectTimer;
   #deadlineTimer;
-  #renewalTimer;
-  #retryTimer;
   #inputs = [];
   #isBusy = false;
-  #isUrgent = false;
   #isClosing = false;
   #isClosed = false;
-  #isConnecting = false;
+  /** Whether another connection of the same device has replaced this one. */
+  #isReplaced = false;
   #networkChanged = () => this.networkChanged();
+  #visibilityChanged = () => globalThis.document.visibilityState === "visible" && this.#becameVisible();
 
   /** Loads the core and begins to connect. */
   static async create(options) {
@@ -58,11 +53,17 @@ export class Ringline extends EventTarget {
       user, device, signalIDPrefix, displayName, ringTimeout, maximumCalls, clockSkew,
     });
     this.#server = new Server(options);
+    this.#renewal = new TokenRenewal(this.#server, {
+      replaced: () => this.#take({ in: "tokenRenewed" }),
+      fresh: (token) => this.#connection?.send(JSON.stringify({ type: "auth", token })),
+      failed: (error) => this.#fail(error),
+    });
     this.#engine = options.engine(this.#engineHost());
-    globalThis.addEventListener?.("online", this.#networkChanged);
+    for (const name of ["online", "offline"]) globalThis.addEventListener?.(name, this.#networkChanged);
+    globalThis.document?.addEventListener("visibilitychange", this.#visibilityChanged);
     // A browser has no audio session that another app may hold.
     this.#take({ in: "audioActivated" });
-    this.#connect();
+    this.#reconnect({ in: "wanted", urgent: false });
   }
 
   /** How far this device's clock is ahead of the server's, in milliseconds; keep it for the next launch. */
@@ -99,11 +100,12 @@ export class Ringline extends EventTarget {
     return this.#engine.connection?.(call.uuid) ?? null;
   }
 
-  /** Connects at once, or checks the connection: the network has changed. `online` events do this by themselves. */
+  /**
+   * Connects at once: the network has changed, and a connection on the earlier one may be dead without a sign. `online`
+   * and `offline` events do this by themselves.
+   */
   networkChanged() {
-    if (this.#isClosed) return;
-    if (this.#connection?.isOpen) this.#connection.check();
-    else this.#connect();
+    this.#reconnect({ in: "pathChanged" });
   }
 
   /** Ends all calls and the connection. */
@@ -119,9 +121,10 @@ export class Ringline extends EventTarget {
     if (this.#isClosed) return;
     this.#isClosing = true;
     this.#isClosed = true;
-    globalThis.removeEventListener?.("online", this.#networkChanged);
-    const timers = [this.#reconnectTimer, this.#deadlineTimer, this.#renewalTimer, this.#retryTimer];
-    for (const timer of timers) clearTimeout(timer);
+    for (const name of ["online", "offline"]) globalThis.removeEventListener?.(name, this.#networkChanged);
+    globalThis.document?.removeEventListener("visibilitychange", this.#visibilityChanged);
+    for (const timer of [this.#reconnectTimer, this.#deadlineTimer]) clearTimeout(timer);
+    this.#renewal.close();
     this.#connection?.giveUp();
     this.#engine.close();
     this.#setConnectionState("closed");
@@ -153,7 +156,6 @@ export class Ringline extends EventTarget {
   }
 
   #handle(input, own) {
-    this.#isUrgent = URGENT.has(input.in);
     let outputs;
     try {
       outputs = this.#core.handle(input);
@@ -193,10 +195,13 @@ export class Ringline extends EventTarget {
 
   #setDeadline() {
     clearTimeout(this.#deadlineTimer);
-    const { deadline } = this.#core;
-    if (deadline === null) return;
-    const wait = Math.min(LONGEST_TIMER, Math.max(0, deadline - Date.now()));
-    this.#deadlineTimer = setTimeout(() => this.#take({ in: "deadlineReached" }), wait);
+    this.#deadlineTimer = this.#timerFor(this.#core, () => this.#take({ in: "deadlineReached" }));
+  }
+
+  /** Starts a timer for the deadline of a machine, if there is one. */
+  #timerFor({ deadline }, work) {
+    if (deadline === null || this.#isClosed) return undefined;
+    return setTimeout(work, Math.min(LONGEST_TIMER, Math.max(0, deadline - Date.now())));
   }
 
   #perform(output) {
@@ -211,8 +216,10 @@ export class Ringline extends EventTarget {
     }
     switch (output.out) {
       case "connect":
-        // This device always wants a connection, so an attempt is planned already.
-        return this.#isUrgent ? void this.#connect() : undefined;
+        // Two pages with the same device id that connect by themselves would replace each other for ever.
+        if (this.#isReplaced && !output.urgent) return undefined;
+        this.#isReplaced = false;
+        return this.#reconnect({ in: "wanted", urgent: output.urgent });
       case "send":
         return this.#connection?.send(output.frame);
       case "post":
@@ -222,7 +229,7 @@ export class Ringline extends EventTarget {
         return void this.#server.fetchCall(output, this.#options.device).then((response) =>
           this.#take({ in: "fetched", number: output.number, ...response }));
       case "renewToken":
-        return void this.#renewToken();
+        return void this.#renewal.replaceToken();
       case "reportIncoming":
         return this.#reportIncoming(output);
       case "reportRepeated":
@@ -284,65 +291,102 @@ export class Ringline extends EventTarget {
 
   // The connection and the token.
 
-  async #connect() {
-    if (this.#isClosed || this.#isConnecting || this.#connection !== null) return;
-    const { reconnectAt = 0 } = this.#core.state;
-    const pause = reconnectAt - Date.now();
-    // The moment is further away only if the clock was set back meanwhile.
-    if (pause > 0 && pause <= LONGEST_RECONNECT_DELAY) return this.#connectAfter(pause);
-    this.#isConnecting = true;
-    clearTimeout(this.#reconnectTimer);
-    this.#setConnectionState("connecting");
+  /** Hands an input to the connection's machine and carries out the outputs. */
+  #reconnect(input) {
+    if (this.#isClosed) return;
+    const { reconnection } = this.#core;
+    const chance = Math.floor(Math.random() * CHANCES);
+    let outputs;
     try {
-      const token = await this.#server.token();
-      if (this.#isClosed) return;
-      this.#connection = new Connection(this.#options.WebSocket, this.#server.socketURL(this.#options.device), token, {
-        opened: (welcome) => this.#opened(welcome),
-        received: (text) => this.#take({ in: "received", frame: text }),
-        closed: (code) => this.#closed(code),
-      });
+      outputs = reconnection.handle({ ...input, chance });
     } catch (error) {
-      if (this.#isClosed) return;
       this.#fail(error);
-      this.#reconnectLater();
-    } finally {
-      this.#isConnecting = false;
+      return error instanceof BridgeError ? undefined : this.#coreFailed();
+    }
+    for (const output of outputs) this.#performConnection(output);
+    if (this.#isClosed) return;
+    if (reconnection.state.current === undefined) this.#setConnectionState("closed");
+    clearTimeout(this.#reconnectTimer);
+    this.#reconnectTimer = this.#timerFor(reconnection, () => this.#reconnect({ in: "deadlineReached" }));
+  }
+
+  #performConnection({ out, number }) {
+    // An app may close the device within the event of an output before.
+    if (this.#isClosed) return;
+    switch (out) {
+      case "open":
+        return void this.#open(number);
+      case "giveUp":
+        return this.#connection?.number === number ? this.#connection.giveUp() : undefined;
+      case "connectionOpened":
+        this.#setConnectionState("open");
+        return this.#take({ in: out });
+      case "connectionClosed":
+        this.#renewal.disconnected();
+        this.#take({ in: out });
+        return this.#setConnectionState("closed");
     }
   }
 
-  #opened(welcome) {
-    this.#reconnection.opened();
-    this.#server.welcomed(welcome);
-    this.#renewInTime();
-    this.#setConnectionState("open");
-    this.#take({ in: "connectionOpened" });
+  async #open(number) {
+    this.#setConnectionState("connecting");
+    try {
+      const token = await this.#server.token();
+      // A token may take its time, and the attempt may have been given up by now.
+      if (this.#isClosed || !this.#isCurrent(number)) return;
+      const url = this.#server.socketURL(this.#options.device);
+      this.#connection = new Connection(number, this.#options.WebSocket, url, token, {
+        opened: (welcome) => this.#opened(number, welcome),
+        received: (text) => this.#take({ in: "received", frame: text }),
+        draining: (milliseconds) => this.#draining(milliseconds),
+        closed: (code, reason) => this.#closed(number, code, reason),
+      });
+    } catch (error) {
+      if (this.#isClosed) return;
+      // A later attempt waits for the same token, and reports the error.
+      const { current = number } = this.#core.reconnection.state;
+      if (current !== number) return;
+      this.#fail(error);
+      this.#reconnect({ in: "closed", number });
+    }
   }
 
-  #closed(code) {
-    this.#connection = null;
-    clearTimeout(this.#renewalTimer);
-    if (this.#isClosed) return;
-    this.#take({ in: "connectionClosed" });
+  #isCurrent(number) {
+    return this.#core.reconnection.state.current === number;
+  }
+
+  #opened(number, welcome) {
+    this.#server.welcomed(welcome);
+    this.#renewal.connected();
+    this.#reconnect({ in: "opened", number });
+  }
+
+  /** The server shuts down and wants no connection of this device for a while. */
+  #draining(reconnectAfterMs) {
+    const isPause = Number.isSafeInteger(reconnectAfterMs) && reconnectAfterMs >= 0;
+    if (isPause) this.#reconnect({ in: "draining", reconnectAfterMs });
+  }
+
+  #closed(number, code, reason) {
+    // The machine does not wait for the close of a connection that it has given up.
+    if (this.#isClosed || !this.#isCurrent(number)) return;
+    if (code === REPLACED) {
+      // Another page has the same device id. Two pages that reconnect would replace each other for ever.
+      this.#isReplaced = true;
+      this.#reconnect({ in: "unwanted" });
+      return this.#fail(new Error("device: another connection has the same device id"));
+    }
     if (code === UNAUTHENTICATED) {
       this.#server.tokenRefused();
       this.#take({ in: "tokenExpired" });
     }
-    if (code === REPLACED) {
-      // Another page has the same device id. Two pages that reconnect would replace each other for ever.
-      this.#setConnectionState("closed");
-      return this.#fail(new Error("device: another connection has the same device id"));
-    }
-    this.#reconnectLater();
+    this.#reconnect({ in: "closed", number, reason });
   }
 
-  #reconnectLater() {
-    this.#setConnectionState("closed");
-    this.#connectAfter(this.#reconnection.closed());
-  }
-
-  #connectAfter(pause) {
-    clearTimeout(this.#reconnectTimer);
-    this.#reconnectTimer = setTimeout(() => this.#connect(), pause);
+  /** The user looks at the page again. It may have been suspended, and its connection may be dead without a sign. */
+  #becameVisible() {
+    if (this.#connection?.isOpen) this.#connection.check();
+    else if (!this.#isReplaced) this.#reconnect({ in: "wanted", urgent: true });
   }
 
   #setConnectionState(state) {
@@ -350,60 +394,4 @@ export class Ringline extends EventTarget {
     this.connectionState = state;
     this.dispatchEvent(new RinglineEvent("connection", { state }));
   }
-
-  async #renewToken() {
-    try {
-      await this.#server.renewToken();
-      this.#take({ in: "tokenRenewed" });
-    } catch (error) {
-      if (this.#isClosed) return;
-      this.#fail(error);
-      clearTimeout(this.#retryTimer);
-      this.#retryTimer = setTimeout(() => this.#renewToken(), this.#reconnection.closed());
-    }
-  }
-
-  /** Renews the token before it expires, so that the connection stays open. */
-  #renewInTime() {
-    clearTimeout(this.#renewalTimer);
-    const at = this.#server.renewalMoment;
-    if (at === null || at <= Date.now()) return;
-    this.#renewalTimer = setTimeout(async () => {
-      try {
-        const token = await this.#server.renewToken();
-        if (this.#isClosed) return;
-        this.#connection?.send(JSON.stringify({ type: "auth", token }));
-        this.#renewInTime();
-      } catch (error) {
-        // When the token has expired, the server closes the connection, and the next attempt asks again.
-        this.#fail(error);
-      }
-    }, Math.min(LONGEST_TIMER, at - Date.now()));
-  }
-}
-
-/** Returns the options with their defaults; throws a TypeError that names the option that is wrong. */
-function checked(options) {
-  const need = (name, isGood, what) => {
-    if (!isGood(options?.[name])) throw new TypeError(`${name}: must be ${what}`);
-  };
-  const isText = (value) => typeof value === "string" && value !== "";
-  const isFunction = (value) => typeof value === "function";
-  const optional = (isGood) => (value) => value === undefined || isGood(value);
-  need("url", (url) => URL.canParse(url) && /^https?:/.test(url), "an http or https address");
-  need("user", isText, "a user id");
-  need("device", isText, "a device id that this installation keeps");
-  need("token", isFunction, "a function that returns a token");
-  for (const name of ["media", "engine", "WebSocket", "fetch"]) need(name, optional(isFunction), "a function");
-  const { url, WebSocket = globalThis.WebSocket, fetch = (...args) => globalThis.fetch(...args) } = options;
-  if (!isFunction(WebSocket)) throw new TypeError("WebSocket: must be a class, because this platform has none");
-  return {
-    media: ({ audio, video }) => navigator.mediaDevices.getUserMedia({ audio, video }),
-    engine: (host) => new PeerEngine(host),
-    ...options,
-    // A path without a final slash would lose its last part.
-    url: url.endsWith("/") ? url : `${url}/`,
-    WebSocket,
-    fetch,
-  };
 }

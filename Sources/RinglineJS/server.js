@@ -2,6 +2,11 @@
 
 // A token is renewed this long before it expires, so that the connection stays open.
 const RENEWAL_LEAD = 60_000;
+// The shortest time between two replacements of a refused token: neither a backend without tokens nor a server that
+// refuses them must be asked without end.
+const REPLACEMENT_PAUSE = 5_000;
+// The largest time that a timer of JavaScript can wait.
+export const LONGEST_TIMER = 2 ** 31 - 1;
 // TURN credentials that expire sooner are not used for a new connection of media.
 const CREDENTIAL_LEAD = 60_000;
 // A request without a response is given up after this time: the core then sends the signal again.
@@ -120,6 +125,76 @@ export class Server {
     }
     // A server without TURN answers 404.
     return this.#iceServers ?? [];
+  }
+}
+
+/** Asks the app for fresh tokens: when the server has refused one, and before the token of a connection expires. */
+export class TokenRenewal {
+  #server;
+  #handlers;
+  #replacementTimer;
+  #renewalTimer;
+  /** When the app was last asked to replace a token. */
+  #askedAt = -Infinity;
+  #isClosed = false;
+
+  /**
+   * `handlers` has `replaced()`, which says that the refused token has been replaced, `fresh(token)`, which sends a token
+   * over the connection, and `failed(error)`.
+   */
+  constructor(server, handlers) {
+    this.#server = server;
+    this.#handlers = handlers;
+  }
+
+  /** Replaces a token that the server has refused; asks again after a pause if there is none. */
+  async replaceToken() {
+    const since = Date.now() - this.#askedAt;
+    // Below zero, the clock was set back meanwhile.
+    if (since >= 0 && since < REPLACEMENT_PAUSE) return this.#replaceAfter(REPLACEMENT_PAUSE - since);
+    this.#askedAt = Date.now();
+    try {
+      await this.#server.renewToken();
+      if (!this.#isClosed) this.#handlers.replaced();
+    } catch (error) {
+      if (this.#isClosed) return;
+      this.#handlers.failed(error);
+      this.#replaceAfter(REPLACEMENT_PAUSE);
+    }
+  }
+
+  #replaceAfter(milliseconds) {
+    if (this.#isClosed) return;
+    clearTimeout(this.#replacementTimer);
+    this.#replacementTimer = setTimeout(() => this.replaceToken(), milliseconds);
+  }
+
+  /** A connection is open: its token is renewed before it expires, so that the connection stays open. */
+  connected() {
+    clearTimeout(this.#renewalTimer);
+    const at = this.#server.renewalMoment;
+    if (this.#isClosed || at === null || at <= Date.now()) return;
+    this.#renewalTimer = setTimeout(async () => {
+      try {
+        const token = await this.#server.renewToken();
+        if (this.#isClosed) return;
+        this.#handlers.fresh(token);
+        this.connected();
+      } catch (error) {
+        // When the token has expired, the server closes the connection, and the next attempt asks again.
+        this.#handlers.failed(error);
+      }
+    }, Math.min(LONGEST_TIMER, at - Date.now()));
+  }
+
+  disconnected() {
+    clearTimeout(this.#renewalTimer);
+  }
+
+  /** Asks for no further token. */
+  close() {
+    this.#isClosed = true;
+    for (const timer of [this.#replacementTimer, this.#renewalTimer]) clearTimeout(timer);
   }
 }
 

@@ -57,8 +57,9 @@ extension AppClient {
     }
 
     func reconnect(_ input: Reconnection.Input, at now: Moment, into outputs: inout [CoreOutput]) {
-        let chance = Double(generator.below(1_000_000)) / 1_000_000
-        for output in reconnection.handle(input, at: now, chance: chance) {
+        let chance = generator.below(1_000_000)
+        trace?.write(input, chance: chance, at: now)
+        for output in reconnection.handle(input, at: now, chance: Double(chance) / 1_000_000) {
             switch output {
             case .open(let number):
                 checkPace(at: now, into: &outputs)

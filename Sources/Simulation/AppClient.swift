@@ -57,8 +57,8 @@ final class AppClient: DeviceCore {
     /// Whether anything arrived or was set since the candidates were last checked.
     var hasUncheckedArrivals = false
 
-    /// Receives each input of the core as a line.
-    private var trace: CoreTrace.App?
+    /// Receives each input of the core and of the connection's machine as a line.
+    private(set) var trace: CoreTrace.App?
 
     /// The origin of the remote description in the engine.
     struct Remote {

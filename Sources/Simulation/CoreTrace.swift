@@ -3,19 +3,21 @@ import CallCore
 import JSON
 import SeededRandom
 
-/// The inputs of the client cores of a run, as lines of JSON in the language of the bridge (`ClientBridge`).
+/// The inputs of the client cores of a run and of the machines of their connections, as lines of JSON in the language of
+/// the bridge (`ClientBridge`).
 ///
 /// Whoever ports the client core to another language tests the port with such a trace: it makes each core, hands in the
-/// inputs, and compares the outputs. The first line of a core makes it, `{"new":{…}}`. Every other line hands in an
-/// input, `{"now":1700000000000,"input":{…}}`.
+/// inputs, and compares the outputs. The first line of a core makes it, `{"new":{…}}`, and so does `{"reconnection":{}}`
+/// for the machine of a connection. Every other line hands in an input, `{"now":1700000000000,"input":{…}}`.
 public final class CoreTrace {
-    /// The lines of each core, without newlines, in the order in which the cores were made.
+    /// The lines of each core and of each machine of a connection, without newlines, in the order in which they were made.
     public private(set) var cores: [[[UInt8]]] = []
 
     /// Begins the trace of a new core.
     func app(_ configuration: CallClient.Configuration) -> App {
         let app = App(number: cores.count, trace: self)
-        cores.append([])
+        cores += [[], []]
+        app.connectionLine("reconnection") { _ in }
         app.line("new") { json in
             json.member("user", configuration.user.text)
             json.member("device", configuration.device.text)
@@ -29,12 +31,29 @@ public final class CoreTrace {
         return app
     }
 
-    /// The trace of one core.
+    /// The trace of one core and of its connection.
     struct App {
         fileprivate let number: Int
         fileprivate let trace: CoreTrace
 
         fileprivate func line(_ name: String, at now: Moment? = nil, _ members: (inout JSONWriter) -> Void) {
+            append(name, to: number, at: now, members)
+        }
+
+        fileprivate func connectionLine(
+            _ name: String,
+            at now: Moment? = nil,
+            _ members: (inout JSONWriter) -> Void
+        ) {
+            append(name, to: number + 1, at: now, members)
+        }
+
+        private func append(
+            _ name: String,
+            to number: Int,
+            at now: Moment?,
+            _ members: (inout JSONWriter) -> Void
+        ) {
             var json = JSONWriter()
             json.beginObject()
             if let now {
@@ -47,6 +66,31 @@ public final class CoreTrace {
             json.endObject()
             json.endObject()
             trace.cores[number].append(json.bytes)
+        }
+
+        /// Writes an input of the connection's machine; `chance` is in millionths.
+        func write(_ input: Reconnection.Input, chance: Int, at now: Moment) {
+            connectionLine("input", at: now) { json in
+                switch input {
+                case .wanted(let isUrgent):
+                    json.member("in", "wanted")
+                    json.member("urgent", isUrgent)
+                case .unwanted: json.member("in", "unwanted")
+                case .pathChanged: json.member("in", "pathChanged")
+                case .opened(let number):
+                    json.member("in", "opened")
+                    json.member("number", number.rawValue)
+                case .closed(let number, let pause):
+                    json.member("in", "closed")
+                    json.member("number", number.rawValue)
+                    if let pause { json.member("reason", "reconnectAfterMs=\(pause.milliseconds)") }
+                case .draining(let pause):
+                    json.member("in", "draining")
+                    json.member("reconnectAfterMs", pause.milliseconds)
+                case .deadlineReached: json.member("in", "deadlineReached")
+                }
+                json.member("chance", chance)
+            }
         }
 
         /// Writes an input of the core.
@@ -86,6 +130,11 @@ extension JSONWriter {
     fileprivate mutating func member(_ name: String, _ text: String) {
         self.name(name)
         value(text)
+    }
+
+    fileprivate mutating func member(_ name: String, _ number: some FixedWidthInteger) {
+        self.name(name)
+        value(number)
     }
 
     fileprivate mutating func member(_ name: String, _ flag: Bool?) {

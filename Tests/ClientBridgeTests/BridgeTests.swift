@@ -32,7 +32,7 @@ struct BridgeTests {
         let start = #"{"in":"startCall","uuid":"\#(Self.uuid)","callId":"c-1","to":"10","hasVideo":true}"#
         #expect(
             text(try client.handle(Array(start.utf8), at: now))
-                == #"[{"out":"makeOffer","uuid":"\#(Self.uuid)","round":1,"hasVideo":true,"restartsICE":false},{"out":"connect"}]"#
+                == #"[{"out":"makeOffer","uuid":"\#(Self.uuid)","round":1,"hasVideo":true,"restartsICE":false},{"out":"connect","urgent":true}]"#
         )
         #expect(client.client.calls.first?.peer == UserID("10"))
         let state = text(client.state)

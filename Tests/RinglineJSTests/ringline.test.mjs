@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BridgeError, Ringline } from "../../Sources/RinglineJS/ringline.js";
-import { device, offer, settled, token } from "./support.mjs";
+import { device, offer, settled, stopClock, token, withPage } from "./support.mjs";
 
 /** Begins a test with an open connection. */
 async function online(context, options) {
@@ -132,33 +132,47 @@ test("a call of oneself is refused and ends", async (context) => {
 });
 
 test("a lost connection is opened again after a pause, and not twice", async (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
-  context.mock.method(Math, "random", () => 1);
+  stopClock(context);
+  context.mock.method(Math, "random", () => 0.999_999_9);
   const { ringline, sockets, socket } = await online(context);
   socket.drop();
   assert.equal(ringline.connectionState, "closed");
-  for (const [attempt, pause] of [250, 500, 1000, 2000, 4000, 8000, 8000].entries()) {
+  for (const [attempt, pause] of [249, 499, 999, 1999, 3999, 7999, 7999].entries()) {
     context.mock.timers.tick(pause - 1);
     await settled();
     assert.equal(sockets.length, 1 + attempt);
-    context.mock.timers.tick(2);
+    context.mock.timers.tick(1);
     await settled();
     assert.equal(sockets.length, 2 + attempt, `attempt ${attempt} after ${pause} ms`);
     sockets.at(-1).drop();
   }
 });
 
-test("a call of the user does not wait for the pause", async (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
-  const { ringline, sockets, socket } = await online(context);
-  socket.drop();
-  ringline.call("10");
-  await settled();
-  assert.equal(sockets.length, 2);
-});
+for (const [name, act] of [
+  ["a call of the user", (ringline) => ringline.call("10")],
+  ["an answer", (ringline) => [...ringline.calls.values()][0].answer()],
+  ["a push", (ringline) => ringline.pushed({ type: "call.incoming", callId: "c", fromUserId: "10" })],
+  ["a change of the network", (ringline) => ringline.networkChanged()],
+  ["an online event", () => globalThis.dispatchEvent(new Event("online"))],
+  ["a page that becomes visible", () => globalThis.document.dispatchEvent(new Event("visibilitychange"))],
+]) {
+  test(`${name} does not wait for the pause`, async (context) => {
+    stopClock(context);
+    withPage(context);
+    context.mock.method(Math, "random", () => 0.5);
+    const { ringline, sockets, socket } = await online(context);
+    socket.receive(offer());
+    socket.drop();
+    await settled();
+    assert.equal(sockets.length, 1);
+    act(ringline);
+    await settled();
+    assert.equal(sockets.length, 2);
+  });
+}
 
 test("a connection that does not open is given up, and its late events are ignored", async (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
+  stopClock(context);
   context.mock.method(Math, "random", () => 0);
   const { ringline, sockets } = await device();
   context.after(() => ringline.close());
@@ -174,38 +188,116 @@ test("a connection that does not open is given up, and its late events are ignor
   assert.equal(ringline.connectionState, "open");
 });
 
-test("a silent connection is given up after a change of the network", async (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
-  const { ringline, socket } = await online(context);
-  ringline.networkChanged();
+for (const name of ["online", "offline"]) {
+  test(`the event ${name} gives the connection up, and its close is not waited for`, async (context) => {
+    stopClock(context);
+    withPage(context);
+    const { ringline, sockets, socket, performed, take } = await online(context);
+    const states = [];
+    ringline.addEventListener("connection", ({ state }) => states.push(state));
+    globalThis.dispatchEvent(new Event(name));
+    await settled();
+    assert.equal(socket.isClosed, true);
+    assert.equal(sockets.length, 2);
+    sockets[1].welcome();
+    // The close of the earlier one comes at last.
+    socket.drop();
+    assert.deepEqual(states, ["closed", "connecting", "open"]);
+    const { uuid } = ringline.call("10");
+    take({ in: "localDescription", uuid, round: performed.at(-1).round, kind: "offer", sdp: "v=0\r\n" });
+    assert.equal(sockets[1].sent.at(-1).type, "offer");
+  });
+}
+
+test("a page that becomes visible checks its connection, which is given up if it is silent", async (context) => {
+  stopClock(context);
+  const { document } = withPage(context);
+  const { ringline, sockets, socket } = await online(context);
+  const show = () => document.dispatchEvent(new Event("visibilitychange"));
+  document.visibilityState = "hidden";
+  show();
+  assert.deepEqual(socket.sent, []);
+  document.visibilityState = "visible";
+  show();
   assert.equal(socket.sent.at(-1).type, "sync");
   socket.receive({ type: "ack", id: "check" });
   context.mock.timers.tick(5_000);
   assert.equal(ringline.connectionState, "open");
-  ringline.networkChanged();
-  context.mock.timers.tick(5_000);
-  assert.notEqual(ringline.connectionState, "open");
-});
-
-test("a server that shuts down is left alone until its moment", async (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout", "Date"] });
-  context.mock.method(Math, "random", () => 0);
-  context.mock.timers.setTime(1_700_000_000_000);
-  const { ringline, sockets, socket } = await online(context);
-  socket.receive({ type: "draining", reconnectAfterMs: 3000 });
-  socket.drop(1001);
-  // Not even for a call: the core makes it by REST.
-  ringline.call("10");
-  context.mock.timers.tick(2_900);
-  await settled();
-  assert.equal(sockets.length, 1);
-  context.mock.timers.tick(200);
+  show();
+  context.mock.timers.tick(4_000);
+  assert.equal(socket.isClosed, true);
+  context.mock.timers.tick(250);
   await settled();
   assert.equal(sockets.length, 2);
 });
 
+for (const [name, shutDown] of [
+  ["frame", (socket) => (socket.receive({ type: "draining", reconnectAfterMs: 3000 }), socket.drop(1001))],
+  ["close", (socket) => socket.drop(1001, "shutting down; reconnectAfterMs=3000")],
+]) {
+  test(`a server that shuts down is left alone until the moment that its ${name} names`, async (context) => {
+    stopClock(context);
+    context.mock.method(Math, "random", () => 0);
+    const { ringline, sockets, socket } = await online(context);
+    shutDown(socket);
+    // Not even for a call or on another network: the core makes the call by REST.
+    ringline.call("10");
+    ringline.networkChanged();
+    context.mock.timers.tick(2_999);
+    await settled();
+    assert.equal(sockets.length, 1);
+    context.mock.timers.tick(1);
+    await settled();
+    assert.equal(sockets.length, 2);
+  });
+}
+
+test("a pause of the server that is no number of milliseconds is ignored", async (context) => {
+  stopClock(context);
+  context.mock.method(Math, "random", () => 0);
+  for (const reconnectAfterMs of [undefined, -1, 1.5, "3000", 1e300]) {
+    const { sockets, socket, errors } = await online(context);
+    socket.receive({ type: "draining", reconnectAfterMs });
+    socket.drop(1001);
+    await settled();
+    assert.equal(sockets.length, 2);
+    assert.deepEqual(errors, []);
+  }
+});
+
+test("a socket whose close has no text as its reason, or that cannot send when it is checked, is replaced", async (context) => {
+  stopClock(context);
+  const { document } = withPage(context);
+  context.mock.method(Math, "random", () => 0);
+  const { sockets, socket, errors } = await online(context);
+  socket.drop(1006, new Uint8Array(2));
+  await settled();
+  assert.equal(sockets.length, 2);
+  sockets[1].welcome();
+  sockets[1].send = () => {
+    throw new Error("send");
+  };
+  document.dispatchEvent(new Event("visibilitychange"));
+  context.mock.timers.tick(4_000);
+  await settled();
+  assert.equal(sockets.length, 3);
+  assert.deepEqual(errors, []);
+});
+
+test("an attempt that was given up opens no socket when its token comes at last", async (context) => {
+  stopClock(context);
+  const tokens = [];
+  const { ringline, sockets } = await device({ token: () => new Promise((resolve) => tokens.push(resolve)) });
+  context.after(() => ringline.close());
+  ringline.networkChanged();
+  tokens[0](token());
+  await settled();
+  assert.equal(sockets.length, 1);
+  assert.equal(tokens.length, 1);
+});
+
 test("a refused token is replaced before the next attempt", async (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
+  stopClock(context);
   context.mock.method(Math, "random", () => 0);
   let count = 0;
   const { sockets, socket } = await online(context, { token: async () => `e30.e30.${(count += 1)}` });
@@ -218,7 +310,7 @@ test("a refused token is replaced before the next attempt", async (context) => {
 });
 
 test("a token is renewed over the connection before it expires", async (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
+  stopClock(context);
   let count = 0;
   const fresh = async () => ((count += 1), token(Math.floor(Date.now() / 1000) + 600));
   const { socket } = await online(context, { token: fresh });
@@ -229,8 +321,8 @@ test("a token is renewed over the connection before it expires", async (context)
 });
 
 test("a backend that gives no token is asked again, and the app hears of it", async (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
-  context.mock.method(Math, "random", () => 0);
+  stopClock(context);
+  context.mock.method(Math, "random", () => 0.5);
   let isDown = true;
   const { ringline, sockets, errors } = await device({
     token: async () => {
@@ -242,19 +334,55 @@ test("a backend that gives no token is asked again, and the app hears of it", as
   assert.deepEqual(errors.map(({ message }) => message), ["backend is down"]);
   assert.equal(sockets.length, 0);
   isDown = false;
-  context.mock.timers.tick(1);
+  context.mock.timers.tick(125);
   await settled();
   assert.equal(sockets.length, 1);
 });
 
+test("a server that refuses each token, and a backend that gives none, are asked again after a pause", async (context) => {
+  stopClock(context);
+  let count = 0;
+  const { ringline, take } = await online(context, {
+    token: async () => {
+      count += 1;
+      if (count === 2) throw new Error("backend is down");
+      return token();
+    },
+    fetch: async () => ({ status: 401, text: async () => '{"code":"token_expired"}' }),
+  });
+  // Without a connection, the call is made by REST.
+  ringline.networkChanged();
+  const { uuid } = ringline.call("10");
+  take({ in: "localDescription", uuid, round: 1, kind: "offer", sdp: "v=0\r\n" });
+  await settled();
+  for (const asked of [2, 3, 4]) {
+    assert.equal(count, asked);
+    context.mock.timers.tick(4_999);
+    await settled();
+    assert.equal(count, asked);
+    context.mock.timers.tick(1);
+    await settled();
+  }
+});
+
 test("a device whose id is used twice does not fight for the connection", async (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
-  const { sockets, socket, errors } = await online(context);
+  stopClock(context);
+  withPage(context);
+  const { ringline, sockets, socket, errors } = await online(context);
+  // A live call makes the core ask for a connection.
+  const call = ringline.call("10");
   socket.drop(4409);
   context.mock.timers.tick(60_000);
+  globalThis.dispatchEvent(new Event("online"));
+  globalThis.document.dispatchEvent(new Event("visibilitychange"));
   await settled();
   assert.equal(sockets.length, 1);
   assert.match(errors[0].message, /^device: another connection/);
+  // The user makes a call here, so this page takes the connection.
+  call.end();
+  ringline.call("12");
+  await settled();
+  assert.equal(sockets.length, 2);
 });
 
 test("closing ends the calls and performs nothing afterwards", async () => {

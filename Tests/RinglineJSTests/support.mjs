@@ -34,8 +34,8 @@ export async function device(options = {}) {
     welcome(more = {}) {
       this.receive({ type: "welcome", v: 1, user: "11", device: "web-a", iceServers: [], ...more });
     }
-    drop(code = 1006) {
-      this.onclose({ code });
+    drop(code = 1006, reason = "") {
+      this.onclose({ code, reason });
     }
   }
   const ringline = await Ringline.create({
@@ -84,3 +84,20 @@ export const offer = (more = {}) => ({
   ringUntil: Date.now() + 45_000,
   ...more,
 });
+
+/** Lets time pass only when the test says so. */
+export function stopClock(context) {
+  context.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+  context.mock.timers.setTime(1_700_000_000_000);
+}
+
+/** Gives Node the events of a page that is visible. */
+export function withPage(context) {
+  const target = new EventTarget();
+  const page = { document: Object.assign(new EventTarget(), { visibilityState: "visible" }) };
+  for (const name of ["addEventListener", "removeEventListener", "dispatchEvent"]) page[name] = target[name].bind(target);
+  const before = Object.keys(page).map((name) => [name, globalThis[name]]);
+  Object.assign(globalThis, page);
+  context.after(() => Object.assign(globalThis, Object.fromEntries(before)));
+  return page;
+}

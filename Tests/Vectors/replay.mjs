@@ -41,6 +41,9 @@ for await (const line of lines) {
   } else if (line.startsWith('{"new":')) {
     core = new Core(module, JSON.parse(line).new);
     cores += 1;
+  } else if (line.startsWith('{"reconnection":')) {
+    core = new Core(module, { user: "10", device: "d1", signalIDPrefix: "p" }).reconnection;
+    cores += 1;
   } else {
     // The text itself is handed in: JavaScript would write some numbers and escapes differently.
     const [start, now] = /^\{"now":(-?\d+),"input":/.exec(line);

@@ -32,7 +32,11 @@ enum Main {
             guard let (seed, steps) = numbers(arguments) else { return fail(usage) }
             var left = steps
             var inputs = RandomInputs(seed: seed)
+            var connections = RandomConnections(seed: seed)
             while left > 0 {
+                connections.vector(steps: min(left, 50)).write()
+                left -= 50
+                guard left > 0 else { break }
                 inputs.vector(steps: min(left, 250)).write()
                 left -= 250
             }
@@ -40,8 +44,12 @@ enum Main {
             guard let (seed, steps) = numbers(arguments) else { return fail(usage) }
             var left = steps
             var inputs = RandomInputs(seed: seed)
+            var connections = RandomConnections(seed: seed)
             var spoiler = Spoiler(seed: seed)
             while left > 0 {
+                Vector(inputs: connections.vector(steps: min(left, 50)).inputs.map { spoiler.spoil($0) }).write()
+                left -= 50
+                guard left > 0 else { break }
                 Vector(inputs: inputs.vector(steps: min(left, 250)).inputs.map { spoiler.spoil($0) }).write()
                 left -= 250
             }
@@ -63,7 +71,8 @@ enum Main {
             Simulation.trace(seed: seed, calls: count) { trace in vectors += trace.cores.map { Vector(inputs: $0) } }
         case "random":
             var inputs = RandomInputs(seed: seed)
-            for _ in 0..<count { vectors.append(inputs.vector(steps: 80)) }
+            var connections = RandomConnections(seed: seed)
+            for _ in 0..<count { vectors += [inputs.vector(steps: 80), connections.vector(steps: 40)] }
         default: return fail(usage)
         }
         var seen: Set<String> = []

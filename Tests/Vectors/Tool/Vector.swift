@@ -4,16 +4,17 @@ import ClientBridge
 import Foundation
 import JSON
 
-/// The inputs of one core and its outputs, as lines.
+/// The inputs of one core, or of the machine of a connection, and its outputs, as lines.
 struct Vector {
-    /// The lines: the core's configuration, then an input and its outputs by turns, then the core's last state.
+    /// The lines: what makes the core, then an input and its outputs by turns, then the core's last state.
     private(set) var lines: [[UInt8]] = []
     /// The kinds of steps that happened: an input's name with the names of its outputs.
     private(set) var features: Set<String> = []
 
     /// The lines that are handed in.
     var inputs: [[UInt8]] {
-        lines.filter { $0.starts(with: Array("{\"new\":".utf8)) || $0.starts(with: Array("{\"now\":".utf8)) }
+        let names = ["new", "reconnection", "now"].map { Array("{\"\($0)\":".utf8) }
+        return lines.filter { line in names.contains { line.starts(with: $0) } }
     }
 
     /// The number of bytes of the lines.
@@ -34,8 +35,8 @@ struct Vector {
     private static func feature(_ input: [UInt8], _ outputs: [UInt8]) -> String {
         let names = [input, outputs].flatMap { line in
             String(decoding: line, as: UTF8.self)
-                .matches(of: /"(?:in|out)":"(\w+)"|\\"(?:type|action|code)\\":\\"(\w+)\\"/)
-                .map { String($0.1 ?? $0.2 ?? "") }
+                .matches(of: /"(?:in|out)":"(\w+)"|\\"(?:type|action|code)\\":\\"(\w+)\\"|"(?:urgent|deadline)":(\w)/)
+                .map { String($0.1 ?? $0.2 ?? $0.3 ?? "") }
         }
         // A log may hold any number of entries, and all that follows from them.
         return names.prefix(5).joined(separator: " ")
@@ -47,22 +48,35 @@ struct Vector {
     }
 }
 
-/// One core that takes the lines of a vector.
+/// One core, or the machine of a connection, that takes the lines of a vector.
 struct Step {
     private(set) var core: BridgedClient?
+    private(set) var reconnection: BridgedReconnection?
 
-    /// Makes a core, or takes an input and returns the line with its outputs.
+    /// Makes a core or a machine, or takes an input and returns the line with its outputs.
     mutating func take(_ line: [UInt8]) throws(BridgeFault) -> [UInt8]? {
         // Not parsed as JSON: a malformed input is a part of its line as it is.
         let text = String(decoding: line, as: UTF8.self)
         if let configuration = text.wholeMatch(of: /\{"new":(.*)\}/) {
+            self = Step()
             core = try BridgedClient(configuration: Array(configuration.1.utf8))
             return nil
         }
-        guard let parts = text.wholeMatch(of: /\{"now":(-?\d+),"input":(.*)\}/), let now = Int64(parts.1) else {
+        if text.hasPrefix("{\"reconnection\":") {
+            self = Step()
+            reconnection = BridgedReconnection()
+            return nil
+        }
+        guard let parts = text.wholeMatch(of: /\{"now":(-?\d+),"input":(.*)\}/), let moment = Int64(parts.1) else {
             fatalError("not a line of a vector: \(text)")
         }
-        return Self.outputs(try core?.handle(Array(parts.2.utf8), at: Moment(milliseconds: now)) ?? [], core)
+        let (input, now) = (Array(parts.2.utf8), Moment(milliseconds: moment))
+        // `??` would lose the type of the error.
+        var outputs = try core?.handle(input, at: now)
+        if outputs == nil { outputs = try reconnection?.handle(input, at: now) }
+        let due = core?.client.deadline ?? reconnection?.reconnection.deadline
+        let deadline = due.map { String($0.milliseconds) } ?? "null"
+        return Array("{\"outputs\":".utf8) + (outputs ?? []) + Array(",\"deadline\":\(deadline)}".utf8)
     }
 
     /// The same, with the line of the fault if the input is refused.
@@ -77,14 +91,10 @@ struct Step {
         }
     }
 
-    /// Returns the line with the outputs of an input, and the core's deadline after it.
-    static func outputs(_ outputs: [UInt8], _ core: BridgedClient?) -> [UInt8] {
-        let deadline = core?.client.deadline.map { String($0.milliseconds) } ?? "null"
-        return Array("{\"outputs\":".utf8) + outputs + Array(",\"deadline\":\(deadline)}".utf8)
+    /// The line with the state.
+    var state: [UInt8] {
+        Array("{\"state\":".utf8) + (core?.state ?? reconnection?.state ?? []) + Array("}".utf8)
     }
-
-    /// The line with the core's state.
-    var state: [UInt8] { Array("{\"state\":".utf8) + (core?.state ?? []) + Array("}".utf8) }
 }
 
 /// Replays lines and compares the outputs.

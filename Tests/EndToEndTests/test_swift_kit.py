@@ -154,6 +154,8 @@ def test_a_kit_comes_back_to_a_server_that_was_killed_and_the_call_goes_on(kit, 
     hanako.does("answer")
     taro.says("active")
     hanako.says("active")
+    # The response comes when everything before it is durable, the answer too.
+    world.rest("12").post("/api/blocks", {"userId": "13"})
     address = world.server.url.rsplit("/", 1)[-1]
     world.server.kill()
     taro.says("disconnected")

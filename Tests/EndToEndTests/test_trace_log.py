@@ -296,6 +296,10 @@ def test_a_connection_shows_its_beginning_and_its_end(debugging):
 
 
 @pytest.mark.timeout(90)
+def has_answer(caller) -> bool:
+    return any(message["type"] == "answer" for message in caller.fence())
+
+
 def test_a_slow_reader_shows_how_much_waits_for_it(debugging):
     world = debugging("--probe-timeout", 600)
     stuck = RawSocket(world.server.port, world.token("10"), receive_buffer=4096)
@@ -309,8 +313,9 @@ def test_a_slow_reader_shows_how_much_waits_for_it(debugging):
         caller = world.connect(f"c{number}")
         caller.ring("10", f"c{number}")
         stuck.frame(TEXT, json.dumps({"type": "answer", "callId": f"c{number}", "sdp": samples.ANSWER}).encode())
-        caller.expect(type="answer")
-        for round in range(9):
+        # The server may close the connection before it reads the answer.
+        eventually(lambda caller=caller: has_answer(caller) or having(world.server, **too_slowly))
+        for round in range(9 if has_answer(caller) else 0):
             caller.ask(type="offer", callId=f"c{number}", sdp=samples.OFFER + f"a=x-{round}:{'x' * 44_000}\r\n")
         number += 1
     (first, last) = having(world.server, **slowly)[0], having(world.server, **too_slowly)[0]

@@ -68,6 +68,22 @@ def pages():
 
 
 @contextlib.contextmanager
+def opening(page):
+    """Yields a function that opens a page, made by `page`; closes the pages at the end, and fails if one had an error."""
+    opened = []
+
+    def make(*arguments, **options):
+        opened.append(page(*arguments, **options))
+        return opened[-1]
+
+    yield make
+    problems = [problem for each in opened for problem in each.errors]
+    for each in opened:
+        each.close()
+    assert not problems
+
+
+@contextlib.contextmanager
 def chromium():
     """Yields a headless browser."""
     with sync_playwright() as playwright, launched(playwright.chromium) as browser:

@@ -38,17 +38,8 @@ def make_demo():
 @pytest.fixture
 def make_phones(browser, make_demo):
     """Returns a function that opens the page of a new demo; fails if the page had an error."""
-    opened = []
-
-    def make(*options, **more) -> Phones:
-        opened.append(Phones(browser, make_demo(*options).url, **more))
-        return opened[-1]
-
-    yield make
-    problems = [problem for phones in opened for problem in phones.errors]
-    for phones in opened:
-        phones.close()
-    assert not problems
+    with browsers.opening(lambda *options, **more: Phones(browser, make_demo(*options).url, **more)) as make:
+        yield make
 
 
 @pytest.fixture

@@ -37,17 +37,8 @@ def world(make_server, make_world):
 @pytest.fixture
 def make_page(browser, world):
     """Returns a function that opens the page; fails if the page had an error."""
-    opened = []
-
-    def make(**options) -> OperatorsPage:
-        opened.append(OperatorsPage(browser, world.server.admin_url, **options))
-        return opened[-1]
-
-    yield make
-    problems = [problem for page in opened for problem in page.errors]
-    for page in opened:
-        page.close()
-    assert not problems
+    with browsers.opening(lambda **options: OperatorsPage(browser, world.server.admin_url, **options)) as make:
+        yield make
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ extension CallSession {
         case .ringing:
             let reason = EndReason.fitting(wish, by: side, answered: false)
             append(signal, from: side, device, at: now, into: &outputs)
+            // A device that was not notified of the call gets a leg here.
             if side == .callee { _ = legIndex(of: device, joining: .callee) }
             end(reason, by: side == .callee ? device : nil, at: now, into: &outputs)
         case .answered(let answeringDevice), .active(let answeringDevice):

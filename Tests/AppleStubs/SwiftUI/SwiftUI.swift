@@ -7,7 +7,7 @@ public import UIKit
 // check the types of what a page hands to the kits. Declarations as in https://developer.apple.com/documentation/swiftui;
 // nothing is drawn, so most views are of one type here.
 
-/// What is drawn.
+/// A part of an app's user interface.
 @MainActor @preconcurrency
 public protocol View {
     /// What the view consists of.

@@ -11,6 +11,8 @@ extension InvariantChecker {
         checkSilenced(frame, to: device)
         // A frame with a callId, an epoch and a room belongs to a call.
         guard let name = name(frame.place(for: device.user), for: device) else { return }
+        // A device that has answered a call shows it, whatever its system did before.
+        if frame.answeringDevice == device.id.text { silenced.remove(target(name, device.id)) }
         if let from = frame.from, from != device.user.text, let number = newest[name.key],
             let call = calls[number], call.name == name, call.isLive, call.wasAnswered,
             part(of: device, in: call) == .calleesOther

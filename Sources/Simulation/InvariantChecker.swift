@@ -28,6 +28,10 @@ struct InvariantChecker {
         /// A device may send the same signal again under another id.
         var held: [UInt64: DeviceSignal] = [:]
         var changedAt: Int64
+        /// When the server began it, or read it from the store.
+        ///
+        /// A call that a crash has lost may be followed by one with the same name and the same number.
+        let begunAt: Int64
         /// The callee's devices that could be pushed when the call began.
         var targets: [(device: DeviceID, token: String)] = []
 
@@ -35,6 +39,7 @@ struct InvariantChecker {
             self.record = record
             self.lastSeq = lastSeq
             self.changedAt = changedAt
+            begunAt = changedAt
             // The name of a call never changes.
             name = CallName(id: record.id, pair: Pair(record.caller, record.callee), epoch: record.epoch)
         }
@@ -382,6 +387,8 @@ struct InvariantChecker {
         }
         if recent.count > 16 { recent.removeFirst(recent.count - 16) }
         for call in before.values where !kept.contains(call.name) { lostCallees[call.name] = call.record.callee }
+        // A call that begins again under the name of a lost one is another call.
+        silenced = silenced.filter { kept.contains($0.name) }
         for name in acknowledgements.keys.sorted() where !kept.contains(name) && !forgotten.contains(name) {
             fail("I4", "\(name) was acknowledged and is lost")
         }

@@ -15,6 +15,8 @@ final class ParsedFrame {
     /// The user whose signal the frame relays.
     let from: String?
     let seq: UInt64?
+    /// The callee's device that answered, in a `call` frame.
+    let answeringDevice: String?
 
     /// The call that the frame belongs to, by the name that its receiver uses.
     enum Place {
@@ -39,6 +41,7 @@ final class ParsedFrame {
         type = object?.text(of: .type)
         from = object?.text(of: .from)
         seq = object?.number(of: .seq).map { UInt64($0) }
+        answeringDevice = type == "call" ? object?.inner(of: .answeredBy)?.text(of: .device) : nil
         let epoch = object?.number(of: .epoch)
         self.epoch = UInt32(truncatingIfNeeded: epoch ?? 0)
         callID = epoch == nil ? nil : object?.text(of: .callId).flatMap { CallID($0) }

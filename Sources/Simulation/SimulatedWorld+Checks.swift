@@ -11,8 +11,9 @@ extension SimulatedWorld {
     func checkDelivery(_ key: CallKey, _ epoch: UInt32, _ number: CallNumber) {
         guard switchboard != nil, ownerDecides, now >= checker.serverSince + deliveryTime,
             let call = checker.calls[number],
-            call.record.epoch == epoch, call.name.key == key, call.isRinging, call.record.hidden == nil, !isHealed,
-            !storeIsStalled, !faults.contains(.withholding) || storeRecoveredAt < now - deliveryTime,
+            call.record.epoch == epoch, call.name.key == key, now >= call.begunAt + deliveryTime, call.isRinging,
+            call.record.hidden == nil, !isHealed, !storeIsStalled,
+            !faults.contains(.withholding) || storeRecoveredAt < now - deliveryTime,
             checker.silencedAt[call.record.callee].map({ $0 < now - 32_000 - longestLeap }) ?? true
         else { return }
         for (device, token) in call.targets {

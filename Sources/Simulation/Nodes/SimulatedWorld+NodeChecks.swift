@@ -55,8 +55,8 @@ extension SimulatedWorld {
         guard let owner, owner.tenure.isServing, !owner.isStopped, !storeIsStalled,
             now >= checker.serverSince + offerTime, now >= storeRecoveredAt + offerTime
         else { return again() }
-        guard let call = checker.calls[number], call.record.epoch == epoch, call.name.key == key, call.isRinging,
-            call.record.hidden == nil, !isCared(call, device.id),
+        guard let call = checker.calls[number], call.record.epoch == epoch, call.name.key == key,
+            now >= call.begunAt + offerTime, call.isRinging, call.record.hidden == nil, !isCared(call, device.id),
             checker.silencedAt[call.record.callee].map({ $0 < now - 32_000 - longestLeap }) ?? true,
             !checker.wasRemoved(device.id, since: call),
             checker.devices[call.record.callee]?.contains(where: { $0.id == device.id && $0.voipToken == device.token })

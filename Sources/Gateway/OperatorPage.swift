@@ -36,32 +36,33 @@ public enum OperatorRequest: Equatable, Sendable {
     private static let limits: ClosedRange<Int64> = 1...100
     private static let usualLimit: Int64 = 50
 
-    /// Returns the operation that a path names; `nil` = none that the admin listener has.
-    static func route(of path: String) -> Route? {
-        // These paths mean the same at the clients' listener. For a path that has no GET there, the kind of the error does
-        // not matter.
-        switch try? Route(method: "GET", path: path) {
-        case .history: .history
-        case .call(let id): .call(id)
-        case .timeline(let id): .timeline(id)
-        default: nil
-        }
-    }
+    /// The paths of the requests.
+    ///
+    /// A callId is a query parameter: callers choose it, and in a path `..` would lead elsewhere.
+    enum Path: String { case calls = "/api/calls", namesakes = "/api/namesakes", timeline = "/api/timeline" }
 
-    init(_ route: Route, _ head: RequestHead) throws(WireError) {
-        let limit = Int(try head.number("limit", in: Self.limits) ?? Self.usualLimit)
-        switch route {
-        case .call(let id): self = .namesakes(try Route.callID(id), limit: limit)
-        case .timeline(let id):
-            let users = [try head.user("user"), try head.peer()].compactMap { $0 }
-            self = .timeline(CallSelector(try Route.callID(id), of: users, epoch: try head.epoch()))
-        default:
+    init(_ path: Path, _ head: RequestHead) throws(WireError) {
+        switch path {
+        case .calls:
             guard let user = try head.user("user") else {
                 throw WireError(.invalidField, "user: missing", field: "user")
             }
             let before = try head.number("before", in: 0...Int64.max).map { CallNumber(rawValue: $0) }
-            self = .calls(user, limit: limit, before: before)
+            self = .calls(user, limit: try Self.limit(head), before: before)
+        case .namesakes: self = .namesakes(try Self.callID(head), limit: try Self.limit(head))
+        case .timeline:
+            let users = [try head.user("user"), try head.peer()].compactMap { $0 }
+            self = .timeline(CallSelector(try Self.callID(head), of: users, epoch: try head.epoch()))
         }
+    }
+
+    private static func limit(_ head: RequestHead) throws(WireError) -> Int {
+        Int(try head.number("limit", in: limits) ?? usualLimit)
+    }
+
+    private static func callID(_ head: RequestHead) throws(WireError) -> CallID {
+        guard let text = head.parameter("callId") else { throw .invalid(.callId, "missing") }
+        return try Route.callID(text)
     }
 }
 
@@ -73,20 +74,25 @@ extension Gateway {
             respond(exchange, with: administer(head))
             return
         }
-        if let route = OperatorRequest.route(of: head.path) {
-            read(route, head, exchange, from: page)
+        if let path = OperatorRequest.Path(rawValue: head.path) {
+            read(path, head, exchange, from: page)
         } else {
             respond(exchange, with: page.file(for: head) ?? administer(head))
         }
     }
 
     /// Reads calls for a service; a user may not read all calls, and neither may the holder of a push's capability.
-    private func read(_ route: Route, _ head: RequestHead, _ exchange: ExchangeID, from page: any OperatorPage) {
+    private func read(
+        _ path: OperatorRequest.Path,
+        _ head: RequestHead,
+        _ exchange: ExchangeID,
+        from page: any OperatorPage
+    ) {
         do throws(WireError) {
             let service = try router.admit(authorization: head.authorization)
             guard service.isService else { throw WireError(.forbidden, "only a service may read all calls") }
             markAuthenticated(for: exchange)
-            let request = try OperatorRequest(route, head)
+            let request = try OperatorRequest(path, head)
             page.read(request, for: service.user) { [weak self] reply in
                 self?.post { gateway in gateway.respond(reply, to: exchange) }
             }

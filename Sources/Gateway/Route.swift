@@ -153,7 +153,11 @@ extension RequestHead {
     func user(_ name: String) throws(WireError) -> UserID? {
         guard let text = parameter(name) else { return nil }
         guard let user = UserID(text) else {
-            throw WireError(.invalidField, "\(name): must be a user id", field: name)
+            throw WireError(
+                .invalidField,
+                "\(name): must be a user id: 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ @ : + -",
+                field: name
+            )
         }
         return user
     }

@@ -82,8 +82,8 @@ def has_ended(world: World, call_id: str):
     eventually(is_over)
 
 
-def register(world: World, user: str, device: str):
-    body = {"deviceId": device, "platform": "ios", "bundleId": "com.example.chat", "voipDeviceToken": "ab" * 32}
+def register(world: World, user: str, device: str, token: str = "ab" * 32):
+    body = {"deviceId": device, "platform": "ios", "bundleId": "com.example.chat", "voipDeviceToken": token}
     assert world.rest(user).put("/api/me/devices", body).status_code == 200
 
 

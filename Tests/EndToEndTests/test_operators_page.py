@@ -19,7 +19,7 @@ FILES = [
     "/", "/operators/operators.js", "/operators/operators.css", "/operators/calls.js", "/page/ladder.js", "/page/ladder.css",
     "/page/page.css",
 ]  # fmt: skip
-CALLS = ["/api/calls?user=10", "/api/calls/c-1", "/api/calls/c-1/timeline"]
+CALLS = ["/api/calls?user=10", "/api/namesakes?callId=c-1", "/api/timeline?callId=c-1"]
 
 
 @pytest.fixture(scope="module")
@@ -118,13 +118,13 @@ def test_names_and_searches_of_strangers_are_shown_as_text(world, make_page):
     page.ladder()
     assert MARKUP in page.page.locator("#call p").first.inner_text()
     assert page.page.locator("main img, main td b").count() == 0
-    for wanted, answer in (("<b>", "callId: must be 1 to 128 characters"), (MARKUP, "There is no such call.")):
+    for wanted in ("<b>", MARKUP, "../../healthz", "c-1/timeline"):
         page.page.evaluate("markup => (location.hash = new URLSearchParams({ callId: markup }))", wanted)
-        page.says(answer)
+        page.says("callId: must be 1 to 128 characters")
         assert page.page.locator("#found-title").text_content() == f"Calls with the callId {wanted}"
     assert page.page.locator("main img").count() == 0 and not page.page.evaluate("() => 'isHacked' in window")
-    # Chromium reports the two refused requests, and must have nothing else to report.
-    assert [error.split("status of ")[-1][:3] for error in page.errors] == ["400", "404"]
+    # Chromium reports the refused requests, and must have nothing else to report.
+    assert [error.split("status of ")[-1][:3] for error in page.errors] == ["400"] * 4
     page.errors.clear()
 
 
@@ -146,6 +146,122 @@ def test_older_calls_follow(world, page):
     page.page.get_by_role("button", name="Older calls").click()
     assert page.rows(51)[-1][0] == "c-0"
     page.page.locator("#more").wait_for(state="hidden")
+    page.says("51 calls.")
+    assert page.page.evaluate("() => document.activeElement.textContent") == "c-0", "the keyboard goes on in the new rows"
+
+
+def test_older_calls_can_be_asked_for_again_after_a_failure(world, page):
+    for number in range(51):
+        caller = world.rest(f"caller-{number}")
+        caller.signal("offer", f"c-{number}", sdp=samples.OFFER, to="10")
+        caller.signal("end", f"c-{number}")
+    has_ended(world, "c-50")
+    page.search("user", "10", service(world))
+    page.rows(50)
+    page.page.route("**/api/calls?*", lambda route: route.abort())
+    page.page.get_by_role("button", name="Older calls").click()
+    page.says("The server cannot be reached.")
+    page.page.unroute("**/api/calls?*")
+    page.page.get_by_role("button", name="Older calls").click()
+    page.rows(51)
+    page.errors.clear()
+
+
+@pytest.mark.parametrize("call_id", [".", "..", "signal", "timeline"])
+def test_a_call_of_any_call_id_is_found_and_explained(world, page, call_id):
+    """Callers choose the callId: none may hide a call from the page."""
+    offer = {"action": "offer", "callId": call_id, "to": "10", "data": {"sdp": samples.OFFER}}
+    response = world.rest("11").post("/api/calls/signal", offer)
+    assert response.status_code == 200, response.text
+    has_ended(world, call_id)
+    for kind, text in (("user", "10"), ("callId", call_id)):
+        page.search(kind, text, service(world))
+        page.rows(1)
+        page.page.locator("#calls button").click()
+        assert page.ladder()[-1] == "ended: unanswered"
+
+
+def test_a_ladder_that_cannot_be_read_does_not_leave_that_of_another_call(world, page):
+    unanswered(world, "c-1")
+    unanswered(world, "c-2")
+    page.search("user", "10", service(world))
+    page.rows(2)
+    page.page.get_by_role("button", name="c-1").click()
+    page.ladder()
+    page.page.route("**/api/timeline?*", lambda route: route.abort())
+    page.page.get_by_role("button", name="c-2").click()
+    page.says("The server cannot be reached.")
+    assert page.page.locator("#call").is_hidden()
+    page.errors.clear()
+
+
+def test_the_row_of_a_call_that_has_ended_since_the_search_is_brought_up_to_date(world, page):
+    taro, hanako = world.connect("11"), world.connect("10")
+    taro.ring(hanako, "c-1")
+    hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+    page.search("user", "10", service(world))
+    ((*_, state, reason, _),) = page.rows(1)
+    assert (state, reason) == ("answered", "–")
+    taro.ask(type="end", callId="c-1")
+    has_ended(world, "c-1")
+    page.page.get_by_role("button", name="c-1").click()
+    assert page.ladder()[-1] == "ended: hangup"
+    ((*_, state, reason, verdict),) = page.rows(1)
+    assert (state, reason) == ("ended", "hangup") and " ".join(page.verdict) == verdict
+
+
+def test_a_name_from_right_to_left_does_not_turn_the_line_round(world, page):
+    unanswered(world, displayName="\u202eoraT")
+    page.search("user", "10", service(world))
+    page.rows(1)
+    page.page.get_by_role("button", name="c-1").click()
+    page.ladder()
+    places = """p => ["11", "calls", "audio"].map((word) => {
+      const node = [...p.childNodes].find((each) => each.nodeType === Node.TEXT_NODE && each.data.includes(word));
+      const range = document.createRange();
+      range.setStart(node, node.data.indexOf(word));
+      range.setEnd(node, node.data.indexOf(word) + word.length);
+      return range.getBoundingClientRect().left;
+    })"""
+    found = page.page.locator("#call p").first.evaluate(places)
+    assert found == sorted(found)
+
+
+def test_each_name_is_above_its_line(world, make_page):
+    for number in range(3):
+        register(world, "10", f"6ba7b810-9dad-11d1-80b4-00c04fd430c{number}", f"{number}b" * 32)
+    unanswered(world)
+    page = make_page(viewport={"width": 360, "height": 740})
+    page.search("user", "10", service(world))
+    page.rows(1)
+    page.page.get_by_role("button", name="c-1").click()
+    page.ladder()
+    widths = page.page.locator("#call .lanes span").evaluate_all("all => all.map((each) => each.getBoundingClientRect().width)")
+    assert max(widths) - min(widths) < 1, widths
+
+
+@pytest.mark.parametrize("width", [360, 1120])
+def test_the_longest_ids_do_not_make_the_page_wider(world, make_page, width):
+    call_id, user = "c" * 128, "u" * 128
+    world.rest("11").signal("offer", call_id, sdp=samples.OFFER, to=user)
+    has_ended(world, call_id)
+    page = make_page(viewport={"width": width, "height": 740})
+    page.search("user", user, service(world))
+    page.rows(1)
+    page.page.locator("#calls button").click()
+    page.ladder()
+    assert page.page.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+def test_a_token_is_taken_as_people_paste_it_and_refused_in_words(world, page):
+    unanswered(world)
+    for pasted in (f"  {service(world)} ", f"Bearer {service(world)}"):
+        page.search("callId", "c-1", pasted)
+        page.rows(1)
+        page.page.evaluate("() => { location.hash = ''; }")
+        page.says("Search for a user")
+    page.search("callId", "c-1", "ключ")
+    page.says("This is no token")
 
 
 def test_the_page_works_by_keyboard(world, page):
@@ -177,7 +293,7 @@ def test_the_browsers_back_button_returns_to_the_search_before(world, page):
 
 def test_a_search_that_finds_nothing_says_so(page, world):
     page.search("user", "nobody", service(world))
-    page.says("The user has no calls")
+    page.says("This user has had no call")
     page.search("callId", "c-9")
     page.says("There is no such call")
 
@@ -244,7 +360,7 @@ def test_writes_are_refused(world, method):
     for path in [*CALLS, "/", "/api/logout-all", "/api/calls/signal"]:
         response = ask(world, path, method=method)
         assert response.status_code in (404, 405, 411), path
-    assert ask(world, "/api/calls/c-1").json()[0]["state"] == "ended"
+    assert ask(world, "/api/namesakes?callId=c-1").json()[0]["state"] == "ended"
 
 
 @pytest.mark.parametrize("path", ["/api/me/devices", "/api/blocks", "/api/turn-cred", "/api/calls/signal/c-1", "/ws"])
@@ -254,7 +370,7 @@ def test_the_rest_of_the_api_is_not_there(world, path):
 
 def test_a_page_of_another_name_gets_nothing(world):
     port = world.server.admin_url.rsplit(":", 1)[1]
-    for host, status in (("evil.example", 404), (f"evil.example:{port}", 404), (f"localhost:{port}", 200), ("[::1]", 200)):
+    for host, status in (("evil.example", 404), (f"evil.example:{port}", 404), (f"localhost:{port}", 200), (f"LOCALHOST:{port}", 200), ("[::1]", 200)):
         for path in ("/", "/operators/operators.js", "/api/calls?user=10"):
             assert ask(world, path, Host=host).status_code == status, (host, path)
 
@@ -291,9 +407,12 @@ def test_a_users_calls_are_listed_in_pages(world):
         ("/api/calls?user=10&limit=101", "limit"),
         ("/api/calls?user=10&limit=0", "limit"),
         ("/api/calls?user=10&before=x", "before"),
-        ("/api/calls/%3Cb%3E", "callId"),
-        ("/api/calls/c-1/timeline?epoch=0", "epoch"),
-        ("/api/calls/c-1/timeline?peer=%20", "peer"),
+        ("/api/namesakes", "callId"),
+        ("/api/namesakes?callId=%3Cb%3E", "callId"),
+        ("/api/timeline", "callId"),
+        ("/api/timeline?callId=..%2F..%2Fhealthz", "callId"),
+        ("/api/timeline?callId=c-1&epoch=0", "epoch"),
+        ("/api/timeline?callId=c-1&peer=%20", "peer"),
     ],
 )
 def test_an_invalid_value_is_refused(world, path, field):
@@ -305,25 +424,25 @@ def test_users_and_epoch_choose_among_calls_under_one_call_id(world):
     unanswered(world, "same")
     unanswered(world, "same")
     world.rest("12").signal("offer", "same", sdp=samples.OFFER, to="13")
-    eventually(lambda: len(ask(world, "/api/calls/same").json()) == 3)
-    assert [(call["caller"], call["epoch"]) for call in ask(world, "/api/calls/same").json()] == [
+    eventually(lambda: len(ask(world, "/api/namesakes?callId=same").json()) == 3)
+    assert [(call["caller"], call["epoch"]) for call in ask(world, "/api/namesakes?callId=same").json()] == [
         ("12", 1),
         ("11", 2),
         ("11", 1),
     ]
     first, second = (
-        ask(world, f"/api/calls/same/timeline?user=11&peer=10&epoch={epoch}").json() for epoch in (1, 2)
+        ask(world, f"/api/timeline?callId=same&user=11&peer=10&epoch={epoch}").json() for epoch in (1, 2)
     )
     assert (first["epoch"], second["epoch"]) == (1, 2) and first["startedAt"] < second["startedAt"]
-    assert ask(world, "/api/calls/same/timeline?user=14").status_code == 404
-    assert ask(world, "/api/calls/other/timeline").status_code == 404
+    assert ask(world, "/api/timeline?callId=same&user=14").status_code == 404
+    assert ask(world, "/api/timeline?callId=other").status_code == 404
 
 
 def test_a_call_that_its_callee_may_not_see_is_shown(world):
     """The page answers why it did not ring, and a block is such a reason."""
     assert world.rest("10").post("/api/blocks", {"userId": "11"}).status_code == 200
     unanswered(world)
-    ((call,), timeline) = (ask(world, "/api/calls?user=10").json(), ask(world, "/api/calls/c-1/timeline").json())
+    ((call,), timeline) = (ask(world, "/api/calls?user=10").json(), ask(world, "/api/timeline?callId=c-1").json())
     assert "10 has blocked 11" in call["verdict"][0] and timeline["verdict"] == call["verdict"]
     assert [event["event"] for event in timeline["events"]] == ["offer", "blocked", "ended"]
 

@@ -5,26 +5,27 @@ export const MOST = 50;
 
 /** Returns a user's calls, newest first: those before the call with the number `before`, or the newest ones. */
 export function ofUser(user, before, options) {
-  const query = new URLSearchParams({ user, limit: MOST });
-  if (before !== undefined) query.set("before", before);
-  return get(`/api/calls?${query}`, options);
+  return get("/api/calls", before === undefined ? { user, limit: MOST } : { user, limit: MOST, before }, options);
 }
 
 /** Returns the newest calls under a callId. */
 export function underCallId(callId, options) {
-  return get(`/api/calls/${encodeURIComponent(callId)}?limit=${MOST}`, options);
+  return get("/api/namesakes", { callId, limit: MOST }, options);
 }
 
 /** Returns the timeline of a call, with its verdict. */
 export function timeline({ callId, caller, callee, epoch }, options) {
-  const query = new URLSearchParams({ user: caller, peer: callee, epoch });
-  return get(`/api/calls/${encodeURIComponent(callId)}/timeline?${query}`, options);
+  return get("/api/timeline", { callId, user: caller, peer: callee, epoch }, options);
 }
 
-async function get(path, { token, signal }) {
-  const response = await fetch(path, { headers: { Authorization: `Bearer ${token}` }, signal });
+async function get(path, query, { token, signal }) {
+  // A header takes no other characters, and no token has them.
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new Error("This is no token: it has blanks or letters that no token has.");
+  const request = fetch(`${path}?${new URLSearchParams(query)}`, { headers: { Authorization: `Bearer ${token}` }, signal });
+  const response = await request.catch((error) => {
+    throw signal.aborted ? error : new Error("The server cannot be reached.");
+  });
   if (response.ok) return response.json();
-  // A text with a slash, which no callId has, is another path.
   if (response.status === 404) throw new Error("There is no such call.");
   // A proxy's refusal may be no JSON.
   const problem = await response.json().catch(() => ({}));

@@ -7,6 +7,7 @@ import * as calls from "./calls.js";
 const part = (id) => document.getElementById(id);
 const heads = [...document.querySelectorAll("th")].map((head) => head.textContent);
 const [form, kind, wanted, token] = ["search", "kind", "wanted", "token"].map(part);
+const introduction = [...part("message").childNodes];
 // The search under way, and the request for a ladder under way; a newer one ends them.
 let search = new AbortController();
 let opening = new AbortController();
@@ -38,7 +39,11 @@ async function begin() {
   const query = new URLSearchParams(location.hash.slice(1));
   const name = ["user", "callId"].find((each) => query.has(each));
   part("found").hidden = part("call").hidden = true;
-  if (name === undefined) return wanted.focus();
+  if (name === undefined) {
+    say(...introduction);
+    wanted.value = "";
+    return wanted.focus();
+  }
   kind.value = name;
   wanted.value = query.get(name);
   if (token.value === "") return token.focus();
@@ -55,14 +60,22 @@ async function list(name, text, before) {
   const found = await answer(signal, (options) =>
     name === "user" ? calls.ofUser(text, before, options) : calls.underCallId(text, options),
   );
-  if (found === undefined) return;
-  part("calls").append(...found.map(row));
-  const isEmpty = part("calls").childElementCount === 0;
-  part("found").hidden = isEmpty;
-  const none = name === "user" ? "The user has no calls: there is none, or they are older than 30 days." : "There is no such call.";
-  say(isEmpty ? none : null);
-  part("more").hidden = name !== "user" || found.length < calls.MOST;
+  if (found === undefined) {
+    // The button that failed is there for another try.
+    part("more").hidden = before === undefined || signal.aborted;
+    return;
+  }
+  const rows = found.map(row);
+  part("calls").append(...rows);
+  const count = part("calls").childElementCount;
+  const isFull = found.length === calls.MOST;
+  part("found").hidden = count === 0;
+  if (count === 0) say(name === "user" ? "This user has had no call in the last 30 days." : "There is no such call.");
+  else if (name === "user") say(`${count} calls${isFull ? ", and older ones" : ""}.`);
+  else say(`${isFull ? "The newest " : ""}${count} calls.${isFull ? " Search for a user to see older ones." : ""}`);
+  part("more").hidden = name !== "user" || !isFull;
   part("more").onclick = () => list(name, text, found.at(-1).id);
+  if (before !== undefined) rows[0]?.querySelector("button").focus();
 }
 
 function row(call) {
@@ -91,8 +104,22 @@ function row(call) {
     cell.append(box);
     line.append(cell);
   }
-  line.onclick = () => open(call, line);
+  line.onclick = () => {
+    // Whoever drags over a verdict wants to copy it.
+    if (getSelection().isCollapsed) open(call, line);
+  };
   return line;
+}
+
+/** Brings the row of a call up to date: a live call may have ended since the search. */
+function update(line, { events, verdict }) {
+  const [state, reason, sentences] = [...line.cells].slice(5).map((cell) => cell.firstChild);
+  const end = events.find(({ event }) => event === "ended");
+  if (end !== undefined) {
+    state.textContent = "ended";
+    reason.textContent = words(end.reason);
+  }
+  sentences.textContent = verdict.join(" ");
 }
 
 /** Shows the ladder and the verdict of a call. */
@@ -101,19 +128,21 @@ async function open(call, line) {
   opening = new AbortController();
   for (const other of part("calls").children) other.removeAttribute("aria-current");
   line.setAttribute("aria-current", "true");
+  const before = [...part("message").childNodes];
+  part("call").hidden = true;
+  say("Reading the call…");
   const shown = await answer(opening.signal, (options) => calls.timeline(call, options));
   if (shown === undefined) return;
-  say(null);
+  say(...before);
+  update(line, shown);
   const ladder = new Ladder(lanesOf(call, shown.events));
   for (const event of shown.events) ladder.add(event);
   ladder.judge(shown.verdict);
-  const caller = call.displayName === undefined ? call.caller : `${call.caller} (${call.displayName})`;
-  const media = call.hasVideo ? "video" : "audio";
-  part("call").replaceChildren(
-    element("h2", "", `Call ${call.callId}, epoch ${call.epoch}`),
-    element("p", "", `${caller} calls ${call.callee}, ${media}, ${moment(call.startedAt)}`),
-    ladder.element,
-  );
+  // A name may be written from right to left, and must not turn round what follows it.
+  const name = call.displayName === undefined ? [] : [" (", element("bdi", "", call.displayName), ")"];
+  const who = element("p");
+  who.append(call.caller, ...name, ` calls ${call.callee}, ${call.hasVideo ? "video" : "audio"}, ${moment(call.startedAt)}`);
+  part("call").replaceChildren(element("h2", "", `Call ${call.callId}, epoch ${call.epoch}`), who, ladder.element);
   part("call").hidden = false;
   part("call").scrollIntoView({ block: "nearest" });
 }
@@ -130,18 +159,20 @@ function lanesOf({ caller, callee }, events) {
 /** Returns the result of a request, or `undefined` if a newer one has ended it or it was refused. */
 async function answer(signal, request) {
   try {
-    return await request({ token: token.value, signal });
+    return await request({ token: token.value.trim().replace(/^Bearer\s+/i, ""), signal });
   } catch (error) {
-    if (!signal.aborted) say(error.message, "bad");
+    if (signal.aborted) return undefined;
+    say(error.message);
+    part("message").dataset.look = "bad";
+    part("message").scrollIntoView({ block: "nearest" });
     return undefined;
   }
 }
 
-/** Shows a message; `null` = none. */
-function say(text, look = "") {
-  part("message").textContent = text ?? "";
-  part("message").dataset.look = look;
-  part("message").hidden = text === null;
+/** Shows a message: texts, or nodes. */
+function say(...contents) {
+  part("message").replaceChildren(...contents);
+  part("message").dataset.look = "";
 }
 
 /** Returns a moment as `ringline explain` shows it, in UTC and without milliseconds. */

@@ -93,6 +93,8 @@ extension ListenAddress {
     ///
     /// A page of the internet may give its own name this machine's address. The browser then sends that name.
     static func isOwn(_ host: String) -> Bool {
-        (ListenAddress(host) ?? ListenAddress("\(host):80")).map { isLoopback($0.host) } ?? false
+        // The names of hosts have no case (RFC 9110, section 4.2.3).
+        let host = host.lowercased()
+        return (ListenAddress(host) ?? ListenAddress("\(host):80")).map { isLoopback($0.host) } ?? false
     }
 }

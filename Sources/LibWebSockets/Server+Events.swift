@@ -33,6 +33,9 @@ extension Server {
         case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
             return peerCloses(wsi, slot, UnsafeRawBufferPointer(start: bytes, count: count))
         case LWS_CALLBACK_WS_SERVER_DROP_PROTOCOL: libraryCloses(wsi, slot, id)
+        case LWS_CALLBACK_RAW_ADOPT, LWS_CALLBACK_RAW_RX:
+            // The library makes a tunnel of a CONNECT, whose bytes nobody reads and which no deadline ends.
+            return clwsReturnHTTPStatus(wsi, HTTP_STATUS_FORBIDDEN.rawValue, nil) == 0 ? 0 : -1
         case LWS_CALLBACK_CLOSED, LWS_CALLBACK_CLOSED_HTTP: reportClosed(slot, id)
         case LWS_CALLBACK_WSI_DESTROY:
             reportClosed(slot, id)

@@ -149,7 +149,10 @@ def test_a_line_break_in_the_address_is_refused_with_400(world, escape):
     alive(world)
 
 
-@pytest.mark.parametrize("line", ["TRACE / HTTP/1.1", "GET /%zz HTTP/1.1", "OPTIONS * HTTP/1.1", "GET http://x/ HTTP/1.1"])
+@pytest.mark.parametrize(
+    "line",
+    ["TRACE / HTTP/1.1", "CONNECT x:1 HTTP/1.1", "GET /%zz HTTP/1.1", "OPTIONS * HTTP/1.1", "GET http://x/ HTTP/1.1"],
+)
 def test_an_unreadable_request_line_gets_a_400_problem(world, line):
     response = talk(world.server.port, f"{line}\r\nHost: x\r\n\r\n".encode())
     head, _, body = response.partition(b"\r\n\r\n")

@@ -25,11 +25,24 @@ extension Gateway {
             guard switchboard.hasChanges else { continue }
             let now = self.now
             if let commitDue, commitDue > now { continue }
+            sendBeforeCommit()
             isBusy = true
             switchboard.flush(at: now, into: &outputs)
             perform()
             isBusy = false
         } while !pendingInputs.isEmpty || !pingsDue.isEmpty || !socketIO.needingTurnEnd.isEmpty
+    }
+
+    /// Sends what this turn relays before its commit is made, because to encode the changes and to wake the store's thread
+    /// takes as long as to relay a signal.
+    ///
+    /// A commit in memory brings acks in the same turn. If the turn has frames for many connections, these frames wait for
+    /// the acks, so that each connection is written to once.
+    private func sendBeforeCommit() {
+        guard let server, !isStoreImmediate || server.heldConnectionCount <= 2 else { return }
+        flushWorkers()
+        node?.flushLinks()
+        server.sendHeld()
     }
 
     /// When to commit the pending changes; `nil` to commit immediately, or when nothing has changed.

@@ -47,6 +47,8 @@ public final class Gateway: @unchecked Sendable {
     var timerAt: Moment?
     /// When changes were last passed to a store that commits asynchronously.
     var lastCommit: Moment?
+    /// Whether the store's last commit was durable at once, as in memory.
+    var isStoreImmediate = false
     /// How much the switchboard reports for the log.
     private var detail = Switchboard.Detail.none
     /// Why the opening of the store takes long; `nil` = no reason is known.
@@ -353,7 +355,8 @@ public final class Gateway: @unchecked Sendable {
             pendingInputs.append(.verified(connection, id: id, result))
         case .commit(let changes, let ticket):
             node?.lastTicket = ticket.rawValue
-            if store?.commit(changes, as: ticket) == true {
+            isStoreImmediate = store?.commit(changes, as: ticket) == true
+            if isStoreImmediate {
                 pendingInputs.append(.stored(.committed(upTo: ticket)))
             } else {
                 lastCommit = now

@@ -200,7 +200,7 @@ final class Node: LinkDelegate {
     /// Ends a turn of the loop: confirms what is durable, writes to all links, and sets the timer.
     func endTurn() {
         confirmEvents()
-        for link in links { link.flush() }
+        flushLinks()
         var next = links.map(\.deadline).min()
         for deadline in [tenure.deadline, isServing ? nil : attachment.deadline].compactMap(\.self) {
             next = min(next ?? deadline, deadline)
@@ -210,6 +210,9 @@ final class Node: LinkDelegate {
         timerAt = next
         timer?.set(afterMilliseconds: next.map { UInt64(max(1, ($0 - now).milliseconds)) })
     }
+
+    /// Writes to all links.
+    func flushLinks() { for link in links { link.flush() } }
 
     // MARK: LinkDelegate
 

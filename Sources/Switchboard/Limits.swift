@@ -8,6 +8,8 @@ enum SwitchboardLimits {
 
     /// The largest number of end notices, and of texts, that may await their confirmation by one connection.
     static let unconfirmed = 64
+    /// The number of ended calls that are loaded at once because a device has connected that may not know of their ends.
+    static let endsLoaded = 8
     /// The number of unconfirmed bytes after which a connection is pinged, so that a pong shows how much has arrived.
     static let confirmedEvery = 32 * 1_024
     /// The size of the largest small frame, in bytes: a candidate has some 300.

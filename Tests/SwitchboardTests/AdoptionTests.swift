@@ -72,9 +72,7 @@ struct AdoptionTests {
         let next = Self.next(talk.world)
         let callee = try next.adopt("10", "b1", seen: [Self.first: 99])
         #expect(next.takeFrames(of: callee).states == ["ended hangup"])
-        next.pong(callee)
-        #expect(try Self.next(next).adoptedFrames("10", "b1").isEmpty == false, "nothing was pinged yet")
-        next.wait(30)
+        #expect(try Self.next(next).adoptedFrames("10", "b1").isEmpty == false, "there was no pong yet")
         next.pong(callee)
         #expect(try Self.next(next).adoptedFrames("10", "b1").isEmpty)
     }

@@ -137,6 +137,45 @@ struct RestTests {
         try rest(world)
     }
 
+    @Test("A device is pinged with its notices at once, so that a connection confirms them however short it is")
+    func shortConnection() throws {
+        let world = SwitchboardWorld()
+        let caller = try world.open("11", "a1")
+        let callee = try world.open("10", "b1")
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.pong(callee)
+        world.give(.closed(callee))
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        world.pong(caller)
+        try rest(world)
+        let back = try world.open("10", "b1")
+        #expect(world.takeFrames(of: back).states == ["ended cancelled"])
+        world.pong(back)
+        world.give(.closed(back))
+        #expect(world.takeFrames(of: try world.open("10", "b1")).states.isEmpty)
+    }
+
+    @Test("Of many calls that ended while a device was away, the newest are loaded at once, the others with its pings")
+    func manyNotices() throws {
+        let world = SwitchboardWorld()
+        let caller = try world.open("11", "a1")
+        for number in 1...12 {
+            let callee = try world.open("10", "b1")
+            world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)"))
+            world.give(.closed(callee))
+            world.send(caller, SwitchboardWorld.plain("end", "c-\(number)", id: "e\(number)"))
+            world.pong(caller)
+            world.wait(20)
+            world.pong(caller)
+        }
+        try rest(world, 12)
+        let back = try world.open("10", "b1")
+        #expect(world.takeFrames(of: back).states.count == 8)
+        #expect(world.switchboard.calls.count == 8, "the others are still at rest")
+        settle(world)
+        #expect(world.takeFrames(of: back).states.count == 4)
+    }
+
     @Test("If the store could not read an ended call, the device that was away is notified with one of its next pings")
     func unreadEndNotices() throws {
         let world = SwitchboardWorld()

@@ -72,10 +72,14 @@ extension Switchboard {
 
     /// Notifies a device of the calls that ended without its knowledge.
     ///
-    /// `loads`: Whether calls at rest are loaded for this now; otherwise they are loaded with the connection's next
-    /// ping.
+    /// The device is pinged at once, because its pong confirms the notices: a client that connects only for its calls would
+    /// not stay until its next ping, and would be notified of the same calls each time.
+    ///
+    /// `loads`: Whether calls at rest are loaded for this now, the newest ones; otherwise, and if there are more, they are
+    /// loaded with the connection's next ping.
     mutating func sendEndNotices(to connection: Connection, loads: Bool = true) {
         var atRest: [CallNumber] = []
+        let before = connection.unconfirmedEnds.count
         for number in calls.endNotices[connection.user] {
             guard let call = calls[number] else {
                 if calls.resting[number] != nil { atRest.append(number) }
@@ -83,8 +87,10 @@ extension Switchboard {
             }
             sendEndNotice(of: call, to: connection)
         }
+        if connection.unconfirmedEnds.count > before { ping(connection) }
         guard !atRest.isEmpty else { return }
-        if loads { park(.endNotices(connection.id), until: atRest) } else { connection.hasUnreadEnds = true }
+        connection.hasUnreadEnds = !loads || atRest.count > SwitchboardLimits.endsLoaded
+        if loads { park(.endNotices(connection.id), until: Array(atRest.suffix(SwitchboardLimits.endsLoaded))) }
     }
 
     /// Notifies a device that a call has ended, if the device has not been notified yet.

@@ -27,6 +27,9 @@ NAMES = {
     "lws-uv-direct": ("the same, writing directly", "plain"),
     "lws-poll": ("bare libwebsockets, default poll()", "plain"),
     "node-ws": ("a plain Node `ws` relay", "plain"),
+    # These take part only in `churn` and `calls`, or if --servers names them.
+    "nats": ("nats-server (WebSocket)", "nats"),
+    "spreed": ("nextcloud-spreed-signaling", "spreed"),
     "ringline-memory": ("Ringline, `--data :memory:`", "ringline"),
     "ringline-sqlite": ("Ringline, SQLite", "ringline"),
     # Those with a database take part only in the scenarios `nodes-…`, or if --servers names them.
@@ -44,6 +47,30 @@ NAMES = {
 }
 # The servers that take part only in scenarios that name them, or if --servers does.
 NAMED_ONLY = [name for name in NAMES if name.startswith("ringline-") and name not in ("ringline-memory", "ringline-sqlite")]
+NAMED_ONLY += ["nats", "spreed"]
+
+# Debian's packages of the peers that are servers of their own, and their configurations. Each connection of the generator
+# gives a secret, as those of Ringline give a token.
+PEER_PACKAGES = {"nats": "nats-server", "spreed": "nextcloud-spreed-signaling"}
+NATS = """listen: "127.0.0.1:-1"
+websocket {{ listen: "127.0.0.1:{port}", no_tls: true, compression: false }}
+authorization {{ token: "secret" }}
+"""
+SPREED = """[http]
+listen = 127.0.0.1:{port}
+[sessions]
+hashkey = 0123456789abcdef0123456789abcdef
+blockkey = 0123456789abcdef0123456789abcdef
+[clients]
+internalsecret = secret
+[backend]
+backends = one
+[one]
+url = http://127.0.0.1/
+secret = secret
+[nats]
+url = :loopback:
+"""
 
 
 def install(packages):
@@ -80,6 +107,11 @@ def certificate():
     command += ["-subj", "/CN=localhost", "-days", "30", "-keyout", key, "-out", chain]
     subprocess.run(command, check=True, capture_output=True)
     return ["--tls-cert", chain, "--tls-key", key]
+
+
+def peer_is_there(name):
+    """Returns whether a peer that is a server of its own is installed, after trying to install it."""
+    return install([PEER_PACKAGES[name]])
 
 
 def node_is_there():
@@ -161,6 +193,8 @@ class Server:
         environment = dict(os.environ)
         if name == "epoll":
             command = [BUILT / "relay-epoll", "--port", "0"]
+        elif name in PEER_PACKAGES:
+            command = self._peer_command()
         elif name == "node-ws":
             command = ["node", HERE / "peers" / "relay-ws.js", "--port", "0"]
             environment["NODE_PATH"] = NODE_MODULES
@@ -188,7 +222,19 @@ class Server:
             self.close()
             raise
 
+    def _peer_command(self):
+        """Writes the configuration of a peer that is a server of its own, with a free port; returns its command."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.given_port = free.getsockname()[1]
+        settings = self.folder / "peer.conf"
+        settings.write_text((NATS if self.name == "nats" else SPREED).format(port=self.given_port))
+        if self.name == "nats":
+            return ["nats-server", "-c", settings]
+        return ["nextcloud-spreed-signaling-server", "-config", settings]
+
     def _port(self):
+        if self.name in PEER_PACKAGES:
+            return self._await_given_port()
         waiting = selectors.DefaultSelector()
         waiting.register(self.process.stdout, selectors.EVENT_READ)
         deadline, text = time.monotonic() + 60, b""
@@ -202,6 +248,17 @@ class Server:
                 return int(listening[1])
             if not piece:
                 break
+        raise RuntimeError(f"{self.process.args[0]} did not start; see {self.log.name}")
+
+    def _await_given_port(self):
+        """Waits until a server listens that does not print its port."""
+        for _ in range(600):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.given_port)) == 0:
+                    return self.given_port
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.1)
         raise RuntimeError(f"{self.process.args[0]} did not start; see {self.log.name}")
 
     def again(self):

@@ -64,7 +64,8 @@ static void forget(Connection *c) {
     if (c->tls) tlsFree(c);
     close(c->fd);
     free(c->rest);
-    c->rest = NULL;
+    free(c->session);
+    c->rest = c->session = NULL;
     c->restLength = 0;
 }
 
@@ -88,7 +89,11 @@ static void sendFrame(Connection *c, unsigned opcode, const char *payload, size_
     transmit(c, frame, maskedFrame(opcode, payload, length, frame));
 }
 
-void sendText(Connection *c, const char *text, size_t length) { sendFrame(c, 1, text, length); }
+void sendText(Connection *c, const char *text, size_t length) {
+    char wrapped[LARGEST_MESSAGE];
+    size_t size = envelope(c, text, length, wrapped, sizeof wrapped);
+    sendFrame(c, 1, size ? wrapped : text, size ? size : length);
+}
 
 void closeConnection(Connection *c) {
     if (c->phase != OPEN) return;
@@ -106,6 +111,21 @@ static void complain(const char *text, size_t length) {
     if (shown++ < 3) fprintf(stderr, "load: the server says %.*s\n", (int)(length > 300 ? 300 : length), text);
 }
 
+static void takeText(Connection *c, char *text, size_t length) {
+    if (c->phase == GONE) return;
+    if (options.dialect == NATS && length == 4 && !memcmp(text, "PING", 4)) return sendFrame(c, 1, "PONG\r\n", 6);
+    Kind kind = kindOf(text, length);
+    if (c->phase == GREETING) {
+        if (kind != KIND_GREETING) die("instead of a greeting: %.*s", (int)(length > 300 ? 300 : length), text);
+        c->phase = OPEN;
+        opening--;
+        if (behaviour.opened) behaviour.opened(c);
+        return;
+    }
+    if (kind == KIND_ERROR) complain(text, length);
+    if (behaviour.text) behaviour.text(c, kind, text, length, arrivedAt);
+}
+
 static void take(Connection *c, unsigned opcode, char *payload, size_t length) {
     if (opcode == 9) {
         sendFrame(c, 10, payload, length);
@@ -114,17 +134,8 @@ static void take(Connection *c, unsigned opcode, char *payload, size_t length) {
         char why[32];
         snprintf(why, sizeof why, "close %d", length >= 2 ? (unsigned char)payload[0] << 8 | (unsigned char)payload[1] : 1005);
         lose(c, why);
-    } else if (opcode == 1) {
-        Kind kind = kindOf(payload, length);
-        if (c->phase == GREETING) {
-            if (kind != KIND_GREETING) die("instead of a greeting: %.*s", (int)(length > 300 ? 300 : length), payload);
-            c->phase = OPEN;
-            opening--;
-            if (behaviour.opened) behaviour.opened(c);
-            return;
-        }
-        if (kind == KIND_ERROR) complain(payload, length);
-        if (behaviour.text) behaviour.text(c, kind, payload, length, arrivedAt);
+    } else if (opcode == 1 || opcode == 2) {
+        eachText(c, payload, length, takeText);
     } else if (opcode != 10) {
         die("a frame of kind %u", opcode);
     }
@@ -155,9 +166,9 @@ static size_t upgraded(Connection *c, char *data, size_t length) {
     if (!end) return 0;
     if (length < 12 || memcmp(data, "HTTP/1.1 101", 12)) die("no upgrade: %.*s", (int)(length > 300 ? 300 : length), data);
     c->phase = GREETING;
-    if (!options.ringline) {
-        char join[64];
-        sendText(c, join, joinText(c, join, sizeof join));
+    if (options.dialect != RINGLINE) {
+        char join[512];
+        sendFrame(c, 1, join, joinText(c, join, sizeof join));
     }
     return (size_t)(end + 4 - data);
 }

@@ -1,6 +1,6 @@
-// The texts of the two dialects and their meaning. A pair sends the same texts in both: an offer, an answer, candidates
-// and an end. Ringline makes a call of them; a plain relay passes them on. The dialects differ in how a connection
-// identifies itself.
+// The texts of the dialects and their meaning. A pair sends the same texts in all: an offer, an answer, candidates and an
+// end. Ringline makes a call of them; the other servers pass them on. The dialects differ in how a connection
+// identifies itself, and in what is around a text (envelope.c).
 #define _GNU_SOURCE
 #include "load.h"
 
@@ -24,20 +24,21 @@ static size_t checked(int length, size_t size) {
     return (size_t)length;
 }
 
-static void userName(const Connection *c, Side side, char *out, size_t size) {
+void userName(const Connection *c, Side side, char *out, size_t size) {
     snprintf(out, size, "%c%05u-%u-%05u", "ceL"[side], runName, c->batch, c->number);
 }
 
 // The numbers have a fixed width, so that all candidates have the same length.
 static void callName(const Connection *c, char *out, size_t size) {
-    snprintf(out, size, "b%05u-%u-%05u", runName, c->batch, c->number);
+    int length = snprintf(out, size, "b%05u-%u-%05u", runName, c->batch, c->number);
+    if (c->turn) snprintf(out + length, size - (size_t)length, "-%u", c->turn);
 }
 
 size_t upgradeRequest(const Connection *c, char *out, size_t size) {
     char user[64], token[1024], credentials[1200] = "";
-    const char *path = "/";
+    const char *path = options.dialect == SPREED ? "/spreed" : "/";
     char named[96];
-    if (options.ringline) {
+    if (options.dialect == RINGLINE) {
         userName(c, c->side, user, sizeof user);
         makeToken(user, token, sizeof token);
         snprintf(credentials, sizeof credentials, "Authorization: Bearer %s\r\n", token);
@@ -53,6 +54,19 @@ size_t upgradeRequest(const Connection *c, char *out, size_t size) {
 
 // Each batch has pair numbers of its own. The numbers of single connections are above all of them.
 size_t joinText(const Connection *c, char *out, size_t size) {
+    char user[64], signature[65];
+    userName(c, c->side, user, sizeof user);
+    if (options.dialect == NATS)
+        return checked(snprintf(out, size, "CONNECT {\"verbose\":false,\"auth_token\":\"secret\"}\r\nSUB %s 1\r\nPING\r\n", user), size);
+    if (options.dialect == SPREED) {
+        static const char nonce[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+        sign("secret", nonce, signature);
+        return checked(snprintf(out, size,
+                           "{\"id\":\"h\",\"type\":\"hello\",\"hello\":{\"version\":\"1.0\",\"auth\":{\"type\":\"internal\",\"params\":"
+                           "{\"random\":\"%s\",\"token\":\"%s\",\"backend\":\"http://127.0.0.1/\"}}}}",
+                           nonce, signature),
+            size);
+    }
     uint32_t number = c->side == LONE ? 500000 + c->number : c->batch % 20 * 20000 + c->number;
     return checked(snprintf(out, size, "{\"join\":\"pair%u\"}", number), size);
 }
@@ -121,13 +135,13 @@ static bool begins(const char *at, const char *end, const char *word) {
 // and candidates contain no such member.
 Kind kindOf(const char *text, size_t length) {
     const char *end = text + length, *type = FIND(text, length, "\"type\":\"");
-    if (!type) return FIND(text, length, "\"joined\"") ? KIND_GREETING : KIND_OTHER;
+    if (!type) return FIND(text, length, "\"joined\"") || FIND(text, length, "PONG") ? KIND_GREETING : KIND_OTHER;
     if (begins(type, end, "ice\"")) return KIND_ICE;
     if (begins(type, end, "ack\"")) return KIND_ACK;
     if (begins(type, end, "offer\"")) return KIND_OFFER;
     if (begins(type, end, "answer\"")) return KIND_ANSWER;
     if (begins(type, end, "end\"")) return KIND_END;
-    if (begins(type, end, "welcome\"")) return KIND_GREETING;
+    if (begins(type, end, "welcome\"") || begins(type, end, "hello\"")) return KIND_GREETING;
     if (begins(type, end, "error\"")) return KIND_ERROR;
     return KIND_OTHER;
 }

@@ -32,6 +32,7 @@ typedef struct Talk {
     uint32_t newest; // the highest number received
     uint64_t seen[SEEN_WORDS], ackedBits[SEEN_WORDS];
     uint64_t due[MOST_PER_SIDE + 1]; // when each should be sent, in ns of the monotonic clock
+    uint64_t offeredAt;              // when the offer was sent, in ns of the monotonic clock (`steady` only)
     bool described;                  // the other side's offer or answer has been received
     bool ended;                      // the other side's end has been received (callees only)
     uint32_t otherAcks;              // acks of offer, answer and end
@@ -45,18 +46,23 @@ typedef struct Connection {
     Side side;
     uint32_t number; // the number of the pair, or of the single connection
     uint32_t batch;  // part of all names, so that each batch has names of its own
+    uint32_t turn;   // tells the calls of one pair apart; 0 where each pair makes only one
     int node;        // the index in `options.ports` of the server that it is connected to
     Talk *talk;      // NULL for connections that only stay open
     char *rest;      // the beginning of a frame that is incomplete; NULL if there is none
     size_t restLength;
     struct ssl_st *tls; // NULL without --tls
+    char *session;      // the name by which others address it (SPREED only)
     uint32_t replayed; // offers and answers received (for the storm)
 } Connection;
+
+// How a connection says who it is, and how it addresses its peer.
+typedef enum { PLAIN, RINGLINE, NATS, SPREED } Dialect;
 
 typedef struct Options {
     const char *scenario;
     bool tls;
-    bool ringline; // whether the dialect is Ringline's, not that of the plain relays
+    Dialect dialect;
     // Several servers are the nodes of one cluster. Connections are spread over the ports, see `nodeOf`.
     int ports[MOST_NODES], portCount;
     long pids[MOST_NODES]; // the first one is that of the owner
@@ -96,6 +102,7 @@ Allocations serverAllocations(void); // since the server started; zero without -
 // token.c
 void readSecret(const char *file);
 void makeToken(const char *user, char *out, size_t size);
+void sign(const char *key, const char *text, char hex[65]); // HMAC-SHA-256
 
 // frames.c -- encodes a frame, and splits a buffer into frames
 typedef void FrameHandler(Connection *, unsigned opcode, char *payload, size_t length);
@@ -116,9 +123,15 @@ size_t anotherOfferText(const Connection *, uint32_t which, char *out, size_t si
 size_t answerText(const Connection *, char *out, size_t size);
 size_t endText(const Connection *, char *out, size_t size);
 size_t candidateText(const Connection *, uint32_t number, uint64_t due, char *out, size_t size);
+void userName(const Connection *, Side, char *out, size_t size);
 Kind kindOf(const char *text, size_t length);
 bool readCandidate(const char *text, size_t length, uint32_t *number, uint32_t *pair, char *side);
 bool readAck(const char *text, size_t length, uint32_t *number);
+
+// envelope.c -- what the servers that are no plain relays need around a text
+typedef void TextHandler(Connection *, char *text, size_t length);
+size_t envelope(const Connection *, const char *text, size_t length, char *out, size_t size); // 0: none is needed
+void eachText(Connection *, char *payload, size_t length, TextHandler *);
 
 // connection.c -- sockets and the event loop
 typedef struct Behaviour {
@@ -165,7 +178,7 @@ typedef struct Samples {
     uint32_t *tens; // in tens of nanoseconds: up to 42 s
     size_t count, capacity;
 } Samples;
-extern Samples oneWay, ackTime, lateness;
+extern Samples oneWay, ackTime, lateness, answerTime;
 void addSample(Samples *, uint64_t ns);
 double quantileUs(Samples *, double quantile);
 
@@ -175,6 +188,7 @@ void rateScenario(void);
 void idleScenario(void);
 void churnScenario(void);
 void callsScenario(void);
+void steadyScenario(void);
 void stormScenario(void);
 void liveScenario(void);
 void takeOverScenario(void);

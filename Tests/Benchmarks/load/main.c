@@ -40,8 +40,10 @@ static const struct {
 } scenarios[] = {
     {"throughput", throughputScenario}, {"rate", rateScenario},   {"idle", idleScenario},
     {"churn", churnScenario},           {"calls", callsScenario}, {"storm", stormScenario},
-    {"live", liveScenario},             {"take-over", takeOverScenario},
+    {"live", liveScenario},             {"take-over", takeOverScenario}, {"steady", steadyScenario},
 };
+
+static const char *const dialects[] = {"plain", "ringline", "nats", "spreed"};
 
 static int count(const char *text, int least) {
     char *end;
@@ -77,8 +79,8 @@ static void readOptions(int argc, char **argv) {
         case 'p': options.portCount = list(optarg, addPort); break;
         case 'P': options.pidCount = list(optarg, addPid); break;
         case 'd':
-            options.ringline = !strcmp(optarg, "ringline");
-            if (!options.ringline && strcmp(optarg, "plain")) die("--dialect is ringline or plain");
+            for (options.dialect = PLAIN; strcmp(dialects[options.dialect], optarg); options.dialect++)
+                if (options.dialect == SPREED) die("--dialect is plain, ringline, nats or spreed");
             break;
         case 's': options.secretFile = optarg; break;
         case 'i': options.idle = count(optarg, 0); break;
@@ -101,20 +103,22 @@ static void readOptions(int argc, char **argv) {
     if (optind != argc - 1) die("load SCENARIO --port N,… --pid N,… [--dialect ringline --secret FILE]; see README.md");
     options.scenario = argv[optind];
     if (!options.pidCount || !options.portCount) die("--port and --pid of the server are needed");
-    if (options.ringline && !options.secretFile) die("--secret is needed for Ringline's tokens");
+    if (options.dialect == RINGLINE && !options.secretFile) die("--secret is needed for Ringline's tokens");
     if (options.messages > MOST_PER_SIDE) die("--messages is at most %d", MOST_PER_SIDE);
     if (!(options.rate > 0) || !(options.seconds > 0)) die("--rate and --seconds are above 0");
 }
 
 int main(int argc, char **argv) {
     readOptions(argc, argv);
-    if (options.ringline) readSecret(options.secretFile);
+    if (options.dialect == RINGLINE) readSecret(options.secretFile);
 
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
-    if ((rlim_t)(options.idle + 2 * options.pairs + 32) > limit.rlim_max)
+    // In `steady` few of the pairs are connected at a time.
+    int busy = strcmp(options.scenario, "steady") ? options.pairs : 0;
+    if ((rlim_t)(options.idle + 2 * busy + 32) > limit.rlim_max)
         die("so many sessions need more descriptors than the %llu allowed", (unsigned long long)limit.rlim_max);
     // Reduce the timer slack from its default of 50 µs, so that the open loop sends on time.
     prctl(PR_SET_TIMERSLACK, 1UL);
@@ -124,7 +128,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
         if (strcmp(scenarios[i].name, options.scenario)) continue;
         printf("{\"scenario\":\"%s\",\"dialect\":\"%s\",\"load\":%.2f,\"idle\":%d", options.scenario,
-            options.ringline ? "ringline" : "plain", machineLoad(), options.idle);
+            dialects[options.dialect], machineLoad(), options.idle);
         scenarios[i].run();
         uint64_t sum = faults.lost + faults.duplicated + faults.outOfOrder + faults.foreign + faults.unacked +
                        faults.errors + faults.gone;

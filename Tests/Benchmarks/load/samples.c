@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-Samples oneWay, ackTime, lateness;
+Samples oneWay, ackTime, lateness, answerTime;
 
 void addSample(Samples *samples, uint64_t ns) {
     if (samples->count == samples->capacity) {

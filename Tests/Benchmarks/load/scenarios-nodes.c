@@ -121,7 +121,7 @@ static void turnAgainFor(double seconds) {
 // call: of one half in the same moment, when the other nodes still have their links to the dead owner, and of the other
 // half when they have none.
 void takeOverScenario(void) {
-    if (!options.ringline || options.portCount < 2) die("needs several nodes");
+    if (options.dialect != RINGLINE || options.portCount < 2) die("needs several nodes");
     uint32_t count = (uint32_t)options.idle, sessions = count + 2 * (uint32_t)options.pairs;
     lost = calloc(sessions, sizeof *lost);
     if (!lost) die("out of memory");

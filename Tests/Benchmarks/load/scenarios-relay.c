@@ -120,7 +120,7 @@ void rateScenario(void) {
     printf(",\"rate\":%.0f,\"one_way_us\":{\"p50\":%.0f,\"p99\":%.0f,\"max\":%.0f},\"generator_late_us\":{\"p50\":%.0f,\"p99\":%.0f}",
         options.rate, quantileUs(&oneWay, 0.5), quantileUs(&oneWay, 0.99), quantileUs(&oneWay, 1), quantileUs(&lateness, 0.5),
         quantileUs(&lateness, 0.99));
-    if (options.ringline)
+    if (options.dialect == RINGLINE)
         printf(",\"ack_us\":{\"p50\":%.0f,\"p99\":%.0f,\"max\":%.0f}", quantileUs(&ackTime, 0.5), quantileUs(&ackTime, 0.99),
             quantileUs(&ackTime, 1));
 }
@@ -139,7 +139,7 @@ static void liveText(Connection *c, Kind kind, const char *text, size_t length, 
 // and beside them measures the throughput of the usual pairs.
 void liveScenario(void) {
     enum { UNACKNOWLEDGED = 500, BATCH = 19 };
-    if (!options.ringline) die("a plain relay knows no calls");
+    if (options.dialect != RINGLINE) die("a plain relay knows no calls");
     uint32_t calls = (uint32_t)options.calls, made = 0;
     Batch b;
     uint64_t rss, pss, grownRss, grownPss;

@@ -119,10 +119,10 @@ void stormScenario(void) {
     }
     openAll(NULL, 0, LONE, 0, 0);
     double back = (double)(nowNs() - began) * 1e-9;
-    for (uint64_t until = nowNs() + 10000000000ull; options.ringline && replayed < count && nowNs() < until;) turn(100000000);
+    for (uint64_t until = nowNs() + 10000000000ull; options.dialect == RINGLINE && replayed < count && nowNs() < until;) turn(100000000);
     double told = (double)(nowNs() - began) * 1e-9;
     cpu = serverCpuNs() - cpu;
-    if (options.ringline) faults.lost += count - replayed;
+    if (options.dialect == RINGLINE) faults.lost += count - replayed;
     printf(",\"sessions\":%u,\"dropped_seconds\":%.3f,\"back_seconds\":%.3f,\"replayed_seconds\":%.3f,\"replayed\":%u,"
            "\"cpu_seconds\":%.3f,\"cpu_us_per_session\":%.1f",
         count, dropped, back, told, replayed, (double)cpu * 1e-9, (double)cpu * 1e-3 / count);

@@ -46,10 +46,10 @@ void startCalls(Batch *b) {
     for (uint32_t i = 0; i < b->pairs; i++) {
         Connection *caller = &b->connections[2 * i];
         sendText(caller, text, offerText(caller, text, sizeof text));
-        while (options.ringline && otherAcks + 100 < i) turn(100000000);
+        while (options.dialect == RINGLINE && otherAcks + 100 < i) turn(100000000);
     }
     awaitCount(&described, b->pairs * 2, "offers and answers came");
-    if (options.ringline) awaitCount(&otherAcks, b->pairs * 2, "offers and answers were acknowledged");
+    if (options.dialect == RINGLINE) awaitCount(&otherAcks, b->pairs * 2, "offers and answers were acknowledged");
 }
 
 void sendCandidate(Connection *c, uint64_t due) {
@@ -141,9 +141,9 @@ void awaitCandidates(Batch *b, double patience) {
             got += b->talks[i].received;
             confirmed += b->talks[i].acked;
         }
-        if (got == sent && (!options.ringline || confirmed == sent)) return;
+        if (got == sent && (options.dialect != RINGLINE || confirmed == sent)) return;
         // Computing the sums walks over all connections, so do it only every now and then.
-        uint64_t target = (options.ringline ? 2 : 1) * (sent - got > 0 ? sent - got : 1), start = delivered + acked;
+        uint64_t target = (options.dialect == RINGLINE ? 2 : 1) * (sent - got > 0 ? sent - got : 1), start = delivered + acked;
         for (uint64_t until = nowNs() + 20000000; nowNs() < until && delivered + acked < start + target;) turn(5000000);
         if (got + confirmed != before) changed = nowNs();
         before = got + confirmed;
@@ -154,7 +154,7 @@ void awaitCandidates(Batch *b, double patience) {
 void checkBatch(Batch *b) {
     for (uint32_t i = 0; i < b->pairs * 2; i++) {
         faults.lost += b->talks[i].sent - b->talks[i ^ 1].received;
-        if (options.ringline) faults.unacked += b->talks[i].sent - b->talks[i].acked;
+        if (options.dialect == RINGLINE) faults.unacked += b->talks[i].sent - b->talks[i].acked;
     }
 }
 
@@ -165,5 +165,5 @@ void endCalls(Batch *b) {
         sendText(caller, text, endText(caller, text, sizeof text));
     }
     awaitCount(&ended, b->pairs, "ends came");
-    if (options.ringline) awaitCount(&otherAcks, b->pairs * 3, "ends were acknowledged");
+    if (options.dialect == RINGLINE) awaitCount(&otherAcks, b->pairs * 3, "ends were acknowledged");
 }

@@ -34,6 +34,13 @@ static size_t base64url(const unsigned char *data, size_t length, char *out) {
     return at;
 }
 
+void sign(const char *key, const char *text, char hex[65]) {
+    unsigned char signature[32];
+    unsigned length = sizeof signature;
+    HMAC(EVP_sha256(), key, (int)strlen(key), (const unsigned char *)text, strlen(text), signature, &length);
+    for (unsigned i = 0; i < length; i++) snprintf(hex + 2 * i, 3, "%02x", signature[i]);
+}
+
 void makeToken(const char *user, char *out, size_t size) {
     static const char header[] = "{\"alg\":\"HS256\",\"typ\":\"JWT\"}";
     char claims[256];

@@ -47,6 +47,11 @@ final class SimulatedDevice {
     var pollNumbers: [CallKey: Int] = [:]
     /// For each call, the last entry that the device received, with the time of arrival.
     var lastShown: [CallName: (seq: UInt64, at: Int64)] = [:]
+    /// How many times the device has begun to ring for each call.
+    ///
+    /// A push that comes late, or to a clock that is fast, ends its ring at once; the socket may show later that the call
+    /// still rings.
+    var rings: [CallName: Int] = [:]
     /// For each call, the signals that the app has received since the app's last start.
     var delivered: [CallName: Deliveries] = [:]
 
@@ -192,7 +197,7 @@ enum Event {
     case checkService
     case audit
     indirect case checkDelivery(CallKey, epoch: UInt32, number: CallNumber)
-    indirect case checkRing(device: Int, instance: Int, CallName)
+    indirect case checkRing(device: Int, instance: Int, CallName, ring: Int)
     case settle
     case hangUpAll
     case finish

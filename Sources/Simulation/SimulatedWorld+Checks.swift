@@ -55,8 +55,9 @@ extension SimulatedWorld {
     var longestLeap: Int64 { faults.contains(.leaps) ? 40_000 : 0 }
 
     /// Checks that a ring ends by itself, whatever the device receives (I2).
-    func checkRing(_ device: SimulatedDevice, _ instance: Int, _ name: CallName) {
-        guard device.instance == instance, device.power == .foreground, let core = device.core,
+    func checkRing(_ device: SimulatedDevice, _ instance: Int, _ name: CallName, _ ring: Int) {
+        guard device.instance == instance, device.rings[name] == ring, device.power == .foreground,
+            let core = device.core,
             core.calls.contains(where: { $0.name == name && $0.phase == .ringing })
         else { return }
         fail("I2", "\(device.id.text) still rings for \(name)")

@@ -294,7 +294,9 @@ extension SimulatedWorld {
             log("\(device.id.text) rings: \(name)")
             checker.silenced.remove(checker.target(name, device.id))
             checker.rang(name, on: device, at: now)
-            after(checkRingAfter(name), .checkRing(device: device.index, instance: device.instance, name))
+            let ring = (device.rings[name] ?? 0) + 1
+            device.rings[name] = ring
+            after(checkRingAfter(name), .checkRing(device: device.index, instance: device.instance, name, ring: ring))
             decide(name, device)
             if device.isPoller {
                 planPoll(device, name, since: 0, after: 300)

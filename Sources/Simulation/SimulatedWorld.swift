@@ -264,7 +264,7 @@ final class SimulatedWorld {
             audit()
             after(3_000, .audit)
         case .checkDelivery(let key, let epoch, let number): checkDelivery(key, epoch, number)
-        case .checkRing(let device, let instance, let name): checkRing(devices[device], instance, name)
+        case .checkRing(let device, let instance, let name, let ring): checkRing(devices[device], instance, name, ring)
         case .settle: endFaults()
         case .hangUpAll: hangUpAll()
         case .finish: break

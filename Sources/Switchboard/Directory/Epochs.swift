@@ -5,31 +5,39 @@ import CallCore
 ///
 /// The callIds are divided into spans of time by their last use. A span is discarded as a whole when all its callIds
 /// are old, so that no list is searched from end to end.
+///
+/// An app may give each call a callId of its own that is no UUID, and there may be a million of them a day. So only the
+/// hash of a key is kept, which has eight bytes and not a hundred. If two keys had the same hash, the epochs of the one
+/// would skip numbers, which does no harm.
 struct Epochs {
     private let span: Moment.Duration
     private let keptFor: Moment.Duration
     /// One element per span, oldest first, with the epochs of the callIds last used in it; never empty.
-    private var used: [(from: Moment, epochs: [CallKey: UInt32])]
+    private var used: [(from: Moment, epochs: [Int: UInt32])]
 
     init(_ stored: [CallKey: UInt32], keptFor: Moment.Duration, at now: Moment) {
         self.keptFor = keptFor
         span = Moment.Duration(milliseconds: max(1, keptFor.milliseconds / SwitchboardLimits.epochSpans))
         // The times of last use are unknown here, so all callIds count as used now.
-        used = [(now, stored)]
+        var epochs: [Int: UInt32] = [:]
+        epochs.reserveCapacity(stored.count)
+        for (key, epoch) in stored { epochs[key.hashValue] = max(epoch, epochs[key.hashValue] ?? 0) }
+        used = [(now, epochs)]
     }
 
     var count: Int { used.reduce(0) { $0 + $1.epochs.count } }
 
     /// The newest epoch of a callId with a pair of users; `nil` = none is remembered.
     subscript(key: CallKey) -> UInt32? {
-        for span in used.reversed() { if let epoch = span.epochs[key] { return epoch } }
+        let name = key.hashValue
+        for span in used.reversed() { if let epoch = span.epochs[name] { return epoch } }
         return nil
     }
 
     /// Records the use of a callId.
     mutating func use(_ epoch: UInt32, of key: CallKey, at now: Moment) {
         if let newest = used.last, now >= newest.from + span { used.append((now, [:])) }
-        used[used.count - 1].epochs[key] = epoch
+        used[used.count - 1].epochs[key.hashValue] = epoch
     }
 
     /// Discards the spans whose callIds were all last used longer ago than the history reaches.

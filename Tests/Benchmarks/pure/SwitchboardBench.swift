@@ -66,7 +66,7 @@ final class SwitchboardBench {
 }
 
 /// Issues a constant text of 127 characters, as long as a real capability for the ids of `Inputs`.
-private struct Capabilities: CapabilityIssuer {
+struct Capabilities: CapabilityIssuer {
     func capability(
         call: CallID,
         epoch: UInt32,
@@ -80,7 +80,7 @@ private struct Capabilities: CapabilityIssuer {
 }
 
 /// A generator of the same numbers in every run (Knuth's MMIX generator).
-private struct Chance: RandomNumberGenerator {
+struct Chance: RandomNumberGenerator {
     private var state: UInt64 = 7
 
     mutating func next() -> UInt64 {

@@ -1,5 +1,6 @@
 // pure-benchmarks -- the operations that `Tests/Benchmarks/instructions` counts. Without an argument it prints their
-// names. With a name it runs that operation and prints how many times it was done. See ../README.md.
+// names. With a name it runs that operation and prints how many times it was done. `pure-benchmarks ended-calls COUNT`
+// measures the memory of so many ended calls. See ../README.md.
 import Glibc
 
 let operations = wireOperations + sessionOperations + switchboardOperations + linkOperations + socketIOOperations
@@ -14,6 +15,13 @@ var counter = Counter()
 guard let name = CommandLine.arguments.dropFirst().first else {
     for operation in operations { print(operation.name) }
     exit(0)
+}
+if name == "ended-calls", let count = CommandLine.arguments.dropFirst(2).first.flatMap({ Int($0) }) {
+    do {
+        var calls = EndedCalls()
+        try calls.run(count)
+        exit(0)
+    } catch { fail("\(error)") }
 }
 guard let operation = operations.first(where: { $0.name == name }) else { fail("no operation \(name)") }
 do {

@@ -55,6 +55,9 @@ enum SwitchboardLimits {
     ///
     /// In this time apps repeat their signals, and devices that were away connect again.
     static let restsAfter = Moment.Duration.seconds(15)
+    /// How long a call that is due to be put to rest stays in memory because its end is not confirmed, or something else
+    /// of it is under way, before this is looked at again.
+    static let restRetriedAfter = Moment.Duration.seconds(5)
     /// How long after a call's end its offer may still come by the other transport (request or connection).
     static let offerRepeatedFor = Moment.Duration.seconds(10)
     /// How long after a call's end a signal without a peer may still belong to it.

@@ -58,8 +58,10 @@ final class Call {
     var acceptedSignals = AcceptedSignals()
     /// The number of the call's pushes that are under way.
     var openPushes = 0
-    /// When the ended call was last loaded from the store, or last had to stay in memory although it was due to be put
-    /// to rest; `nil` = neither has happened.
+    /// When the ended call was last loaded from the store; `nil` = never.
+    ///
+    /// If the call had to stay in memory although it was due to be put to rest, this is a moment that lets it be due again
+    /// soon.
     var loadedAt: Moment?
     /// The moment of the call's next timer in the heap; `nil` = no timer is set.
     var scheduledAt: Moment?

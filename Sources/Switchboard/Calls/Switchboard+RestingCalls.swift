@@ -16,7 +16,8 @@ extension Switchboard {
     mutating func putToRest(_ call: Call, endedAt: Moment) -> Bool {
         guard turn.now >= max(endedAt, call.loadedAt ?? endedAt) + SwitchboardLimits.restsAfter else { return false }
         guard call.polls.isEmpty, call.openPushes == 0, !hasWithheldEntries(call), !isBeingSent(call) else {
-            call.loadedAt = turn.now
+            let waited = SwitchboardLimits.restsAfter.milliseconds - SwitchboardLimits.restRetriedAfter.milliseconds
+            call.loadedAt = Moment(milliseconds: turn.now.milliseconds - waited)
             return false
         }
         let expiresAt = endedAt + policy.fetchableFor

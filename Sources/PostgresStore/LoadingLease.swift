@@ -14,9 +14,11 @@ final class LoadingLease: Sendable {
 
     /// Begins to renew the lease, at once: a claim that waited for a standby becomes visible when much of its lease has
     /// passed.
+    ///
+    /// `renewal`: The statement that renews the lease and returns a row (``OwnerTable/renewal(_:)``).
     init(
         _ options: StoreOptions,
-        fence: Connection.Step,
+        renewal: Connection.Step,
         on threads: StoreThreads
     ) throws(StoreFailure) {
         let (isOver, wakeUp) = (isOver, wakeUp)
@@ -29,7 +31,8 @@ final class LoadingLease: Sendable {
             repeat {
                 // If this fails for as long as the lease lasts, another server may claim the database.
                 do throws(StoreFailure) {
-                    _ = try connection.run { link throws(PostgresError) in try link.run([fence]) }
+                    let row = try connection.run { link throws(PostgresError) in try link.run([renewal])[0].first }
+                    if row == nil { throw StoreFailure("another server owns the calls, or this one has released them") }
                 } catch {
                     if !isReported, !isOver.withLock({ $0 }) {
                         isReported = true

@@ -202,6 +202,17 @@ struct OwnerTable {
         return Connection.Step(Self.fence, parameters)
     }
 
+    /// Returns the statement that renews the lease while the owner reads its state; it returns no row if another server
+    /// owns the database, or the owner has released it.
+    ///
+    /// The fence would renew the lease of a released row: a renewal may be under way when the owner has read its state.
+    func renewal(_ claim: Claim) -> Connection.Step {
+        let parameters = options.parameters {
+            for number in [claim.epoch, claim.nonce, options.leaseMilliseconds] { $0.add(number) }
+        }
+        return Connection.Step(Self.renewal, parameters)
+    }
+
     /// Enters the owner's new connection into the row, and reads the newest ticket.
     ///
     /// As this writes, its commit waits for the synchronous standby, if there is one. All earlier commits are then
@@ -315,6 +326,14 @@ struct OwnerTable {
     )
 
     private static let fence = SQL("fence", "SELECT fence($1, $2, $3, $4)")
+
+    private static let renewal = SQL(
+        "renew the lease",
+        """
+        UPDATE owner SET until = clock_timestamp() + $3 * interval '1 ms'
+        WHERE slot = 0 AND epoch = $1 AND claim = $2 AND NOT released RETURNING epoch
+        """
+    )
 
     private static let resume = SQL(
         "resume",

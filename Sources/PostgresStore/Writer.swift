@@ -89,7 +89,7 @@ final class Writer: Sendable {
         // The version is read again: while this server waited, a newer one may have migrated the schema.
         try Schema.requireKnown(connection, options)
         let fence = ownerTable.fence(claim, ticket: nil)
-        let lease = try LoadingLease(options, fence: fence, on: thread.threads)
+        let lease = try LoadingLease(options, renewal: ownerTable.renewal(claim), on: thread.threads)
         defer { lease.end() }
         do throws(PostgresError) {
             // The data is read only now: as the claim is durable, no commit of the previous owner can follow.

@@ -91,15 +91,30 @@ struct PostgresLeaseTests {
         let reasons = Monitor<[String]>([])
         options.ownerWait = OwnerWait(onMissedRenewal: { reason in reasons.withLock { $0.append(reason) } })
         // The sequence counts although the statement fails.
-        let fence = Connection.Step(SQL("fence", "SELECT 1 / (nextval('attempts') * 0)"))
+        let renewal = Connection.Step(SQL("renewal", "SELECT 1 / (nextval('attempts') * 0)"))
         let threads = StoreThreads()
-        let lease = try LoadingLease(options, fence: fence, on: threads)
+        let lease = try LoadingLease(options, renewal: renewal, on: threads)
         let attempts = SQL("attempts", "SELECT last_value FROM attempts")
         let observer = try schema.connection()
         try waitUntil("several renewals have failed") { try observer.run(attempts).first?.int64(0) ?? 0 > 4 }
         lease.end()
         #expect(reasons.withLock { $0.count } == 1)
         #expect(reasons.withLock { $0.first }?.contains("division by zero") == true)
+    }
+
+    @Test("A renewal that was under way when the owner released the calls does not renew the lease")
+    func renewalAfterRelease() throws {
+        let store = PostgresCallStore(schema.options) { _ in }
+        _ = try store.open(at: now)
+        let connection = try schema.connection()
+        let row = try #require(try connection.run(SQL("claim", "SELECT epoch, claim FROM owner")).first)
+        let claim = OwnerTable.Claim(epoch: row.int64(0), nonce: row.int64(1), before: (0, 0))
+        let renewal = OwnerTable(options: schema.options).renewal(claim)
+        #expect(try connection.run([renewal])[0].first != nil)
+        store.close()
+        #expect(try connection.run([renewal])[0].first == nil)
+        let isOver = SQL("lease", "SELECT (until <= clock_timestamp())::int::bigint FROM owner")
+        #expect(try connection.run(isOver).first?.int64(0) == 1)
     }
 
     @Test("The connections have no limit on idle time, whatever the settings of the role or the database say")

@@ -27,7 +27,7 @@ NAMES = {
     "lws-uv-direct": ("the same, writing directly", "plain"),
     "lws-poll": ("bare libwebsockets, default poll()", "plain"),
     "node-ws": ("a plain Node `ws` relay", "plain"),
-    # These take part only in `churn` and `calls`, or if --servers names them.
+    # These take part only in `churn`, `calls` and `calls-20`, or if --servers names them.
     "nats": ("nats-server (WebSocket)", "nats"),
     "spreed": ("nextcloud-spreed-signaling", "spreed"),
     "ringline-memory": ("Ringline, `--data :memory:`", "ringline"),
@@ -47,11 +47,11 @@ NAMES = {
 }
 # The servers that take part only in scenarios that name them, or if --servers does.
 NAMED_ONLY = [name for name in NAMES if name.startswith("ringline-") and name not in ("ringline-memory", "ringline-sqlite")]
-NAMED_ONLY += ["nats", "spreed"]
 
 # Debian's packages of the peers that are servers of their own, and their configurations. Each connection of the generator
 # gives a secret, as those of Ringline give a token.
 PEER_PACKAGES = {"nats": "nats-server", "spreed": "nextcloud-spreed-signaling"}
+NAMED_ONLY += PEER_PACKAGES
 NATS = """listen: "127.0.0.1:-1"
 websocket {{ listen: "127.0.0.1:{port}", no_tls: true, compression: false }}
 authorization {{ token: "secret" }}

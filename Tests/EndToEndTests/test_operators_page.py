@@ -58,6 +58,16 @@ def unanswered(world, call_id="c-1", **fields):
     has_ended(world, call_id)
 
 
+def more_than_a_page(world):
+    """Lets 10 miss 51 calls, c-0 to c-50."""
+    for number in range(51):
+        # Each call has a caller of its own: the number of calls that a caller may begin is limited.
+        caller = world.rest(f"caller-{number}")
+        caller.signal("offer", f"c-{number}", sdp=samples.OFFER, to="10")
+        caller.signal("end", f"c-{number}")
+    has_ended(world, "c-50")
+
+
 # The page
 
 
@@ -135,12 +145,7 @@ def test_markup_cannot_become_an_element_even_by_mistake(page):
 
 
 def test_older_calls_follow(world, page):
-    for number in range(51):
-        # Each call has a caller of its own: the number of calls that a caller may begin is limited.
-        caller = world.rest(f"caller-{number}")
-        caller.signal("offer", f"c-{number}", sdp=samples.OFFER, to="10")
-        caller.signal("end", f"c-{number}")
-    has_ended(world, "c-50")
+    more_than_a_page(world)
     page.search("user", "10", service(world))
     assert page.rows(50)[0][0] == "c-50"
     page.page.get_by_role("button", name="Older calls").click()
@@ -151,11 +156,7 @@ def test_older_calls_follow(world, page):
 
 
 def test_older_calls_can_be_asked_for_again_after_a_failure(world, page):
-    for number in range(51):
-        caller = world.rest(f"caller-{number}")
-        caller.signal("offer", f"c-{number}", sdp=samples.OFFER, to="10")
-        caller.signal("end", f"c-{number}")
-    has_ended(world, "c-50")
+    more_than_a_page(world)
     page.search("user", "10", service(world))
     page.rows(50)
     page.page.route("**/api/calls?*", lambda route: route.abort())

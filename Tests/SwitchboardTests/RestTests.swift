@@ -33,6 +33,20 @@ struct RestTests {
         #expect(world.switchboard.calls.resting.count == count)
     }
 
+    /// Returns a world with a call at rest that the caller cancelled while device b1, which had rung, was away.
+    private func missed() throws -> SwitchboardWorld {
+        let world = SwitchboardWorld()
+        let caller = try world.open("11", "a1")
+        let callee = try world.open("10", "b1")
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.pong(callee)
+        world.give(.closed(callee))
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        world.pong(caller)
+        try rest(world)
+        return world
+    }
+
     @Test("An ended call soon leaves memory; it is loaded when a client asks for it, and leaves memory again")
     func inAndOut() throws {
         let talk = try rested()
@@ -120,15 +134,7 @@ struct RestTests {
 
     @Test("A device that was away is notified once of the end of a call at rest, and the call goes to rest again")
     func endNotices() throws {
-        let world = SwitchboardWorld()
-        let caller = try world.open("11", "a1")
-        let callee = try world.open("10", "b1")
-        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
-        world.pong(callee)
-        world.give(.closed(callee))
-        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        world.pong(caller)
-        try rest(world)
+        let world = try missed()
         let back = try world.open("10", "b1")
         #expect(world.takeFrames(of: back).states == ["ended cancelled"])
         settle(world)
@@ -139,15 +145,7 @@ struct RestTests {
 
     @Test("A device is pinged with its notices at once, so that a connection confirms them however short it is")
     func shortConnection() throws {
-        let world = SwitchboardWorld()
-        let caller = try world.open("11", "a1")
-        let callee = try world.open("10", "b1")
-        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
-        world.pong(callee)
-        world.give(.closed(callee))
-        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        world.pong(caller)
-        try rest(world)
+        let world = try missed()
         let back = try world.open("10", "b1")
         #expect(world.takeFrames(of: back).states == ["ended cancelled"])
         world.pong(back)
@@ -178,15 +176,7 @@ struct RestTests {
 
     @Test("If the store could not read an ended call, the device that was away is notified with one of its next pings")
     func unreadEndNotices() throws {
-        let world = SwitchboardWorld()
-        let caller = try world.open("11", "a1")
-        let callee = try world.open("10", "b1")
-        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
-        world.pong(callee)
-        world.give(.closed(callee))
-        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        world.pong(caller)
-        try rest(world)
+        let world = try missed()
         world.failsQueries = true
         let back = try world.open("10", "b1")
         #expect(world.takeFrames(of: back).states.isEmpty)

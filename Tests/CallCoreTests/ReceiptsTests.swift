@@ -21,6 +21,7 @@ struct ReceiptsTests {
         let devices = try ["d", "e", "f"].map { try #require(DeviceID($0)) }
         for _ in 0..<200 {
             var receipts = Receipts()
+            var log: [LogEntry] = []
             var expected: [Key: UInt64] = [:]
             for seq in UInt64(1)...40 {
                 let key = Key(
@@ -30,30 +31,46 @@ struct ReceiptsTests {
                 )
                 if Int.random(in: 0..<10, using: &random) == 0 {
                     let new = try #require(devices.randomElement(using: &random))
-                    receipts.copy(from: key.device, to: new, on: key.side)
+                    receipts.copy(from: key.device, to: new, on: key.side, in: log)
                     for (old, seq) in expected where old.side == key.side && old.device == key.device {
                         expected[Key(id: old.id, side: old.side, device: new)] = seq
                     }
-                } else if receipts[key.id, key.side, key.device] == nil {
-                    receipts.add(seq, for: key.id, from: key.side, key.device)
+                } else if receipts[key.id, key.side, key.device, in: log] == nil {
+                    if Bool.random(using: &random) {
+                        // The receipt of an entry is added before the entry.
+                        receipts.add(entryAt: log.count, for: key.id)
+                        log.append(entry(key, seq))
+                    } else {
+                        receipts.add(seq, for: key.id, from: key.side, key.device)
+                    }
                     expected[key] = seq
                 } else {
-                    receipts.set(seq, for: key.id, from: key.side, key.device)
+                    receipts.set(seq, for: key.id, from: key.side, key.device, in: log)
                     expected[key] = seq
                 }
             }
             #expect(receipts.count == expected.count)
             for (key, seq) in expected where key.id.text == "\u{E4}" {
-                #expect(receipts[try #require(SignalID("a\u{308}")), key.side, key.device] == seq)
+                #expect(receipts[try #require(SignalID("a\u{308}")), key.side, key.device, in: log] == seq)
             }
             for id in ids {
                 for side in Side.allCases {
                     for device in devices {
                         let key = Key(id: id, side: side, device: device)
-                        #expect(receipts[id, side, device] == expected[key])
+                        #expect(receipts[id, side, device, in: log] == expected[key])
                     }
                 }
             }
         }
+    }
+
+    private func entry(_ key: Key, _ seq: UInt64) -> LogEntry {
+        let device = DeviceIdentity(id: key.device, fingerprint: TokenFingerprint(rawValue: 1))
+        return LogEntry(
+            seq: seq,
+            at: Moment(milliseconds: 0),
+            content: .signal(.ice, from: key.side, device: device, id: key.id, digest: 0),
+            audience: .both
+        )
     }
 }

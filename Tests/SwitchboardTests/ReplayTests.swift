@@ -46,6 +46,29 @@ struct ReplayTests {
         #expect(world.takeFrames(of: victim).ack != nil)
     }
 
+    @Test("A signal has the same bytes in a replay as when it was relayed first, whatever its kind and its id")
+    func sameBytes() throws {
+        let world = SwitchboardWorld()
+        let caller = try world.open("11", "a1")
+        let callee = try world.open("10", "b1")
+        // The welcome differs.
+        _ = world.takeFrames(of: callee)
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        for frame in [
+            SwitchboardWorld.ice("c-1", id: "plain"), SwitchboardWorld.ice("c-1", id: #"\"\\\u00e4"#),
+            #"{"type":"ice","callId":"c-1","candidate":null}"#,
+            #"{"type":"ice","callId":"c-1","id":"extra","x":[1,{"y":"\u0041"}],"candidate":{"candidate":"é"},"z":1e3}"#,
+            Self.info("c-1", id: "info", data: "x"),
+            SwitchboardWorld.plain("dtmf", "c-1", id: "dtmf", more: #","digits":"12#""#),
+            SwitchboardWorld.plain("update", "c-1", id: "update", more: #","hold":true"#),
+            SwitchboardWorld.plain("update", "c-1", id: "nothing"),
+        ] { world.send(caller, frame) }
+        let first = world.takeFrames(of: callee).map(\.description)
+        #expect(first.count == 9)
+        let again = try world.open("10", "b2")
+        #expect(world.takeFrames(of: again).map(\.description).suffix(9) == first[...])
+    }
+
     @Test("Entries appended during a replay are sent when the replay reaches them, so that seq only grows")
     func ordered() throws {
         let world = SwitchboardWorld { $0.replaySlice = 1_000 }

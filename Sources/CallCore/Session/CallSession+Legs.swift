@@ -72,7 +72,7 @@ extension CallSession {
         legs[index].device = device
         if known.id != device.id {
             // The device may resend its signals under the new id, so they keep their receipts.
-            receipts.copy(from: known.id, to: device.id, on: legs[index].side)
+            receipts.copy(from: known.id, to: device.id, on: legs[index].side, in: log)
         }
         guard legs[index].side == .callee, answeringDevice?.id == known.id else { return }
         switch phase {

@@ -37,7 +37,7 @@ extension CallSession {
         logBytes += signal.byteCount
         countEarly(signal.kind, byteCount: signal.byteCount)
         let entry = entry(of: signal, digest: digest, from: side, device, audience: audience, at: now)
-        if let id = signal.id { receipts.add(entry.seq, for: id, from: side, device.id) }
+        if let id = signal.id { receipts.add(entryAt: log.count, for: id) }
         log.append(entry)
         nextSeq += 1
         return entry
@@ -108,13 +108,13 @@ extension CallSession {
     /// One token stands for one device. A signal that a device with an id sent on its connection may come again in a
     /// request under the same token that names no device, and the other way round.
     func receipt(of id: SignalID, from side: Side, _ device: DeviceIdentity) -> UInt64? {
-        if let seq = receipts[id, side, device.id] { return seq }
+        if let seq = receipts[id, side, device.id, in: log] { return seq }
         // The legs are read in place: a copy of each costs more than the comparison.
         for index in legs.indices
         where legs[index].side == side && legs[index].device.fingerprint == device.fingerprint
             && legs[index].device.id != device.id && legs[index].device.isSame(as: device)
         {
-            if let seq = receipts[id, side, legs[index].device.id] { return seq }
+            if let seq = receipts[id, side, legs[index].device.id, in: log] { return seq }
         }
         return nil
     }
@@ -130,7 +130,7 @@ extension CallSession {
         // The number of receipts is limited, like the log, so that a client that invents ids for one signal cannot fill
         // the memory.
         if let id = signal.id, receipts.count < 2 * Limits.logSignals {
-            receipts.set(seq, for: id, from: side, device.id)
+            receipts.set(seq, for: id, from: side, device.id, in: log)
         }
         outputs.append(.acknowledge(seq: seq, isNew: false))
     }

@@ -16,7 +16,9 @@ public struct LogEntry: Equatable, Sendable {
         /// A device's signal. `digest` distinguishes descriptions and is 0 for other kinds.
         case signal(SignalKind, from: Side, device: DeviceIdentity, id: SignalID?, digest: UInt64)
         /// A change of the call's state.
-        case state(StateChange)
+        ///
+        /// A log has few of them, and they are boxed so that the other entries are small.
+        indirect case state(StateChange)
     }
 
     /// The devices that an entry concerns.

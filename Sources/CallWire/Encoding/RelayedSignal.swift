@@ -98,6 +98,20 @@ public struct RelayedSignal: Sendable {
         return json.bytes
     }
 
+    /// Returns the frame of a signal that is only relayed, again, around the bytes of its ``RelayedMembers``.
+    public static func frame(
+        relaying kind: SignalKind,
+        id: SignalID?,
+        at position: LogPosition,
+        from sender: EncodedSender,
+        around members: ArraySlice<UInt8>
+    ) -> [UInt8] {
+        var json = beginning(kind, id: id, at: position, from: sender, members.count + 96)
+        json.rawMembers(members)
+        json.endObject()
+        return json.bytes
+    }
+
     /// Returns a writer that has written a frame up to the sender's `id`, with room for `capacity` more bytes.
     @inline(__always)
     private static func beginning(

@@ -51,7 +51,7 @@ extension Call {
         isSilenced = record.isSilenced
         pushes = record.pushes.mapValues { DevicePush(settled: $0) }
         acceptedSignals.restore(ends: record.ends, descriptions: record.descriptions)
-        frames = stored.entries.map { Frame($0.object).bytes }
+        frames = KeptFrames(whole: stored.entries.map { Frame($0.object).bytes })
         countedEntries = frames.count
     }
 }

@@ -25,7 +25,7 @@ final class Call {
     /// Whether the callee was in another call when this call began.
     let isWaiting: Bool
     /// The frames as they are relayed, each at the index of its entry in the log.
-    var frames: [[UInt8]] = []
+    var frames = KeptFrames()
     /// The entries that are not shown yet.
     var withheld = WithheldEntries()
     /// Whether the call rings as soon as its offer is shown.
@@ -83,7 +83,6 @@ final class Call {
         self.uuid = UUIDv5.call(session.key.id, epoch: session.epoch)
         self.hidden = hidden
         self.isWaiting = isWaiting
-        frames.reserveCapacity(8)
         // At the end, because the session would be copied if it were read again.
         self.session = session
     }

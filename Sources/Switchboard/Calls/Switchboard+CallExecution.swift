@@ -104,8 +104,20 @@ extension Switchboard {
     }
 
     /// Keeps the frame of a call's newest entry, and has the entry stored.
-    mutating func store(_ frame: [UInt8], of entry: consuming LogEntry, in call: Call, isLast: Bool) {
-        call.frames.append(frame)
+    ///
+    /// `memberBytes`: The size of the sender's own members, if the entry is of a signal that is only relayed.
+    mutating func store(
+        _ frame: [UInt8],
+        of entry: consuming LogEntry,
+        in call: Call,
+        isLast: Bool,
+        memberBytes: Int? = nil
+    ) {
+        if let memberBytes {
+            call.frames.append(relayed: frame, memberBytes: memberBytes)
+        } else {
+            call.frames.append(frame)
+        }
         countStoredEntries(of: call, newest: entry, frame.count, isLast: isLast)
         if !connections.timelineWatchers.isEmpty, let signal = TimelineRecord(copy entry) {
             report(signal, of: call, from: .log)

@@ -42,7 +42,7 @@ extension Switchboard {
         var bytes = (caller: call.uncountedBytes, callee: 0)
         call.uncountedBytes = 0
         for index in min(call.countedEntries, call.frames.count)..<call.frames.count {
-            let size = call.frames[index].count + SwitchboardLimits.rowBytes
+            let size = call.frames.byteCount(at: index) + SwitchboardLimits.rowBytes
             if case .signal(_, .callee, _, _, _) = call.session.log[index].content {
                 bytes.callee += size
             } else {

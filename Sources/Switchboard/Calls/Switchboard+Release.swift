@@ -13,7 +13,7 @@ extension Switchboard {
             // there; only the call's end, which is sent below, concerns it.
             show(
                 call.session.log[index],
-                as: call.frames[index],
+                as: call.frame(at: index),
                 of: call,
                 openedBefore: call.endedAt,
                 notified: &notified

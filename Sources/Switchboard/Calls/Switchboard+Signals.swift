@@ -244,7 +244,7 @@ extension Switchboard {
             let seq = entry.seq
             // The entry does not change the call's course (``withholdIfNeeded(_:of:)``).
             if !policy.withholdsDecisions || !hasWithheldEntries(call) { show(entry, as: frame, of: call) }
-            store(frame, of: consume entry, in: call, isLast: false)
+            store(frame, of: consume entry, in: call, isLast: false, memberBytes: message.relayed.byteCount)
             metrics.signals[signal.kind] += 1
             result = .success(Receipt(call: call, seq: seq))
         } catch {

@@ -67,7 +67,7 @@ extension Switchboard {
         guard let newest, call.session.log[newest].seq <= place,
             case .state(let change) = call.session.log[newest].content, change.state != .ended
         else { return }
-        send(call.frames[newest], at: place, of: call, to: connection)
+        send(call.frame(at: newest), at: place, of: call, to: connection)
     }
 
     /// Notifies a device of the calls that ended without its knowledge.
@@ -175,7 +175,7 @@ extension Switchboard {
                     connection.replays[0] = .log(number, side, from: index + 1, isOpening: isOpening)
                     metrics.delivered += 1
                     trace(call, .replayed(connection.id, seq: call.session.log[index].seq))
-                    send(call.frames[index], at: call.session.log[index].seq, of: call, to: connection)
+                    send(call.frame(at: index), at: call.session.log[index].seq, of: call, to: connection)
                     continue
                 }
                 connection.replays.removeFirst()
@@ -230,7 +230,7 @@ extension Switchboard {
             guard case .state(let change) = entry.content, change.state == .ended,
                 call.session.sees(entry, side: side, device: connection.device)
             else { continue }
-            send(call.frames[index], at: entry.seq, of: call, to: connection)
+            send(call.frame(at: index), at: entry.seq, of: call, to: connection)
             return
         }
     }

@@ -9,7 +9,7 @@ enum FetchView {
         let signals = entries.compactMap { index -> FetchedSignal? in
             let entry = call.session.log[index]
             guard case .signal(let kind, let side, let device, let id, _) = entry.content,
-                let object = RelayedObject(call.frames[index])
+                let object = RelayedObject(call.frame(at: index))
             else { return nil }
             return FetchedSignal(
                 kind: kind,
@@ -54,9 +54,9 @@ enum FetchView {
         body.answer = description(.answer, of: call, shown)
         body.candidates = shown.compactMap { index in
             guard case .signal(.ice, _, _, _, _) = session.log[index].content else { return nil }
-            return RelayedObject(call.frames[index])?.value(of: .candidate)
+            return RelayedObject(call.frame(at: index))?.value(of: .candidate)
         }
-        body.signals = new.map { call.frames[$0].dropFirst(Frame.headroom) }
+        body.signals = new.map { call.frame(at: $0).dropFirst(Frame.headroom) }
         return body.bytes(asIntegers: principal.userIsInteger)
     }
 
@@ -64,7 +64,7 @@ enum FetchView {
     private static func description(_ kind: SignalKind, of call: Call, _ entries: [Int]) -> FetchBody.Description? {
         for index in entries.reversed() {
             guard case .signal(kind, let side, let device, _, _) = call.session.log[index].content,
-                let object = RelayedObject(call.frames[index]), let sdp = object.value(of: .sdp)
+                let object = RelayedObject(call.frame(at: index)), let sdp = object.value(of: .sdp)
             else { continue }
             return FetchBody.Description(
                 kind: kind,

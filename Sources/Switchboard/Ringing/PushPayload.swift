@@ -97,7 +97,7 @@ enum PushPayload {
     private static func offer(of call: Call) -> ArraySlice<UInt8>? {
         for (index, entry) in call.session.log.enumerated().reversed() {
             guard case .signal(.offer, .caller, _, _, _) = entry.content else { continue }
-            return RelayedObject(call.frames[index])?.value(of: .sdp)
+            return RelayedObject(call.frame(at: index))?.value(of: .sdp)
         }
         return nil
     }

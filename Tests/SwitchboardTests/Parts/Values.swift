@@ -56,7 +56,9 @@ enum Values {
         let signal = Signal(.offer(offer(1)), id: SignalID("o"))
         session.begin(with: signal, reachesCallee: hidden == nil, at: now, into: &outputs)
         let call = Call(session: session, room: "p2p:11-10", displayName: nil, hidden: hidden, isWaiting: false)
-        call.frames = session.log.map { _ in [UInt8](repeating: 0, count: CallWire.Frame.headroom) }
+        call.frames = KeptFrames(
+            whole: session.log.map { _ in [UInt8](repeating: 0, count: CallWire.Frame.headroom) }
+        )
         call.offerTransports = [.connection]
         return call
     }

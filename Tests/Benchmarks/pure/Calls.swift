@@ -18,23 +18,23 @@ let switchboardOperations: [Operation] = [
     },
     // An offer to a callee with a connected device.
     Operation(name: "offer", times: 50) {
-        let bench = SwitchboardBench()
+        var bench = SwitchboardBench()
         let callers = try (1...50).map { try bench.open(.caller, $0) }
         for number in 1...50 { _ = try bench.open(.callee, number) }
         // Two deliveries per offer: the offer to the callee, and the ringing state to the caller.
-        return begin(bench, callers) { Int(bench.switchboard.metrics.delivered) / 2 }
+        return begin(bench, callers) { Int($0.switchboard.metrics.delivered) / 2 }
     },
     // An offer to a callee with a device that must be pushed.
     Operation(name: "offer-push", times: 50) {
-        let bench = SwitchboardBench()
+        var bench = SwitchboardBench()
         let callers = try (1...50).map { try bench.open(.caller, $0) }
-        for number in 1...50 { try register(number, on: bench) }
+        for number in 1...50 { try register(number, on: &bench) }
         bench.turn()
-        return begin(bench, callers) { bench.pushes }
+        return begin(bench, callers) { $0.pushes }
     },
     // Offer, answer, ten candidates of each side, and end: 23 messages.
     Operation(name: "whole-call", times: 20) {
-        let bench = SwitchboardBench()
+        var bench = SwitchboardBench()
         let (caller, callee) = (try bench.open(.caller, 1), try bench.open(.callee, 1))
         let calls = (1...20).map { number in
             let call = Inputs.callName(number)
@@ -45,20 +45,23 @@ let switchboardOperations: [Operation] = [
                 end: Inputs.end(call)
             )
         }
+        let kept = KeptBench(bench)
         return {
-            for call in calls {
-                // The limit on rings for each pair of users allows one in 10 s.
-                bench.wait(.seconds(10))
-                bench.step(call.offer, by: caller)
-                // The callee's device confirms the offer with a pong.
-                bench.give(.ponged(callee, .max))
-                bench.step(call.answer, by: callee)
-                for (index, frame) in call.candidates.enumerated() {
-                    bench.step(frame, by: index % 2 == 0 ? caller : callee)
+            kept.use { bench in
+                for call in calls {
+                    // The limit on rings for each pair of users allows one in 10 s.
+                    bench.wait(.seconds(10))
+                    bench.step(call.offer, by: caller)
+                    // The callee's device confirms the offer with a pong.
+                    bench.give(.ponged(callee, .max))
+                    bench.step(call.answer, by: callee)
+                    for (index, frame) in call.candidates.enumerated() {
+                        bench.step(frame, by: index % 2 == 0 ? caller : callee)
+                    }
+                    bench.step(call.end, by: caller)
                 }
-                bench.step(call.end, by: caller)
+                return Int(bench.switchboard.metrics.callsEnded[.hangup] ?? 0)
             }
-            return Int(bench.switchboard.metrics.callsEnded[.hangup] ?? 0)
         }
     },
 ]
@@ -71,7 +74,7 @@ private struct CallFrames {
 
 extension SwitchboardBench {
     /// Sends a message and ends the turn.
-    fileprivate func step(_ frame: [UInt8], by connection: ConnectionID) {
+    fileprivate mutating func step(_ frame: [UInt8], by connection: ConnectionID) {
         send(frame, by: connection)
         turn()
     }
@@ -84,7 +87,7 @@ private func relay(
     by devices: [DeviceID]? = nil,
     _ candidate: (Int, Side) -> [UInt8] = { Inputs.candidateFrame($0, $1, in: Inputs.callName(1)) }
 ) throws -> () -> Int {
-    let bench = SwitchboardBench()
+    var bench = SwitchboardBench()
     let sides = [
         try bench.open(.caller, 1, device: devices?.first), try bench.open(.callee, 1, device: devices?.last),
     ]
@@ -93,27 +96,37 @@ private func relay(
     bench.step(Inputs.answer(call), by: sides[1])
     let frames = (1...200).map { candidate($0, $0 % 2 == 1 ? .caller : .callee) }
     let before = bench.switchboard.metrics.delivered
+    let kept = KeptBench(bench)
     return {
-        for (index, frame) in frames.enumerated() {
-            // Stay within the limit of 50 signals a second for each connection.
-            bench.wait(.milliseconds(10))
-            bench.send(frame, by: sides[index % 2])
-            if index % count == count - 1 { bench.turn() }
+        kept.use { bench in
+            for (index, frame) in frames.enumerated() {
+                // Stay within the limit of 50 signals a second for each connection.
+                bench.wait(.milliseconds(10))
+                bench.send(frame, by: sides[index % 2])
+                if index % count == count - 1 { bench.turn() }
+            }
+            return Int(bench.switchboard.metrics.delivered - before)
         }
-        return Int(bench.switchboard.metrics.delivered - before)
     }
 }
 
 /// Prepares offers of all callers, each to the callee with the same number.
-private func begin(_ bench: SwitchboardBench, _ callers: [ConnectionID], done: @escaping () -> Int) -> () -> Int {
+private func begin(
+    _ bench: consuming SwitchboardBench,
+    _ callers: [ConnectionID],
+    done: @escaping (borrowing SwitchboardBench) -> Int
+) -> () -> Int {
     let offers = callers.indices.map { Inputs.offer(Inputs.callName($0 + 1), to: $0 + 1) }
+    let kept = KeptBench(bench)
     return {
-        for (caller, offer) in zip(callers, offers) { bench.step(offer, by: caller) }
-        return done()
+        kept.use { bench in
+            for (caller, offer) in zip(callers, offers) { bench.step(offer, by: caller) }
+            return done(bench)
+        }
     }
 }
 
-private func register(_ number: Int, on bench: SwitchboardBench) throws {
+private func register(_ number: Int, on bench: inout SwitchboardBench) throws {
     let token = String(repeating: "ab", count: 30) + String(1_000 + number)
     let registration = DeviceRegistration(
         voipToken: token,

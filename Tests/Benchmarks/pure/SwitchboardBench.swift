@@ -3,12 +3,16 @@ import CallPorts
 import Switchboard
 
 /// A switchboard with the gateway's work around it: it passes inputs in, performs outputs, and commits once a turn.
-final class SwitchboardBench {
+///
+/// It is a value, so that the accesses to its own properties, which Swift checks in a class, are not counted.
+struct SwitchboardBench: ~Copyable {
     private(set) var switchboard: Switchboard
     private(set) var now = Inputs.start
     private(set) var pushes = 0
     private var outputs: [Switchboard.Output] = []
     private var ticket: Ticket?
+    /// The pings that were sent and are not answered.
+    private var pings: [(ConnectionID, UInt64)] = []
 
     init() {
         switchboard = Switchboard(
@@ -21,15 +25,15 @@ final class SwitchboardBench {
     }
 
     /// Passes an input to the switchboard and performs the outputs.
-    func give(_ input: Switchboard.Input) {
+    mutating func give(_ input: Switchboard.Input) {
         switchboard.handle(input, at: now, into: &outputs)
         perform()
     }
 
-    func send(_ frame: [UInt8], by connection: ConnectionID) { give(.received(connection, frame)) }
+    mutating func send(_ frame: [UInt8], by connection: ConnectionID) { give(.received(connection, frame)) }
 
     /// Ends a turn: commits, and reports that the commit is durable.
-    func turn() {
+    mutating func turn() {
         switchboard.flush(at: now, into: &outputs)
         perform()
         guard let ticket else { return }
@@ -37,17 +41,32 @@ final class SwitchboardBench {
         give(.stored(.committed(upTo: ticket)))
     }
 
-    func wait(_ duration: Moment.Duration) { now = now + duration }
+    mutating func wait(_ duration: Moment.Duration) { now = now + duration }
 
-    /// Opens the connection of a user's device; the callees' connections have odd numbers.
-    func open(_ side: Side, _ number: Int, device: DeviceID? = nil) throws -> ConnectionID {
-        let id = ConnectionID(rawValue: UInt64(2 * number + (side == .caller ? 0 : 1)))
+    /// Moves the clock, and handles the deadline if one has passed.
+    mutating func wait(until moment: Moment) {
+        now = moment
+        guard let deadline = switchboard.deadline, deadline <= now else { return }
+        give(.deadlineReached)
+        turn()
+    }
+
+    mutating func answerPings() { while let (id, number) = pings.popLast() { give(.ponged(id, number)) } }
+
+    /// Returns the id of a user's connection; the callees' have odd numbers.
+    static func connection(_ side: Side, _ number: Int) -> ConnectionID {
+        ConnectionID(rawValue: UInt64(2 * number + (side == .caller ? 0 : 1)))
+    }
+
+    /// Opens the connection of a user's device.
+    mutating func open(_ side: Side, _ number: Int, device: DeviceID? = nil) throws -> ConnectionID {
+        let id = Self.connection(side, number)
         give(.opened(id, try Inputs.principal(side, number), device: try device ?? Inputs.device(side, number)))
         turn()
         return id
     }
 
-    private func perform() {
+    private mutating func perform() {
         // Performing an output may lead to more outputs, so swap the buffers as the gateway does.
         var batch: [Switchboard.Output] = []
         swap(&batch, &outputs)
@@ -55,7 +74,8 @@ final class SwitchboardBench {
             switch output {
             case .commit(_, let ticket): self.ticket = ticket
             case .push: pushes += 1
-            case .send, .marked, .bound, .ping, .close, .reply, .verify, .submit, .cancelPush, .revoked, .done, .audit,
+            case .ping(let id, let number): pings.append((id, number))
+            case .send, .marked, .bound, .close, .reply, .verify, .submit, .cancelPush, .revoked, .done, .audit,
                 .note, .trace:
                 break
             }
@@ -63,6 +83,16 @@ final class SwitchboardBench {
         batch.removeAll(keepingCapacity: true)
         if outputs.isEmpty { swap(&batch, &outputs) }
     }
+}
+
+/// A bench that a closure keeps.
+final class KeptBench {
+    private var bench: SwitchboardBench
+
+    init(_ bench: consuming SwitchboardBench) { self.bench = bench }
+
+    /// Uses the bench; all of `body` is one access to it.
+    func use<Result>(_ body: (inout SwitchboardBench) -> Result) -> Result { body(&bench) }
 }
 
 /// Issues a constant text of 127 characters, as long as a real capability for the ids of `Inputs`.

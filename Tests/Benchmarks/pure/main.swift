@@ -1,6 +1,6 @@
 // pure-benchmarks -- the operations that `Tests/Benchmarks/instructions` counts. Without an argument it prints their
 // names. With a name it runs that operation and prints how many times it was done. `pure-benchmarks ended-calls COUNT`
-// measures the memory of so many ended calls. See ../README.md.
+// and `pure-benchmarks live-calls COUNT` measure the memory of so many calls. See ../README.md.
 import Glibc
 
 let operations = wireOperations + sessionOperations + switchboardOperations + linkOperations + socketIOOperations
@@ -16,10 +16,14 @@ guard let name = CommandLine.arguments.dropFirst().first else {
     for operation in operations { print(operation.name) }
     exit(0)
 }
-if name == "ended-calls", let count = CommandLine.arguments.dropFirst(2).first.flatMap({ Int($0) }) {
+if let count = CommandLine.arguments.dropFirst(2).first.flatMap({ Int($0) }) {
     do {
-        var calls = EndedCalls()
-        try calls.run(count)
+        var calls = ManyCalls()
+        switch name {
+        case "ended-calls": try calls.end(count)
+        case "live-calls": try calls.keepLive(count)
+        default: fail("\(name) takes no number")
+        }
         exit(0)
     } catch { fail("\(error)") }
 }

@@ -302,8 +302,9 @@ def test_a_node_that_stood_still_for_a_moment_keeps_its_link_and_still_notices_i
     scene.ring()
     for node in scene.cluster.edges():
         node.suspend()
-        # Shorter than a link may be silent, and longer than a timer of a node is usually late.
-        time.sleep(1.2)
+        # Longer than a timer of a node is usually late (0.5 s). The last ping of the node may be 0.5 s old, and a link may
+        # be silent for 1.5 s.
+        time.sleep(0.8)
         node.resume()
     scene.stayed_open()
     scene.owner.link_hop.hole()

@@ -45,7 +45,8 @@ extension EveryTest {
         )
         func forbidden(_ payload: [UInt8], _ code: Int) throws {
             try TestServer.run { test in
-                let peer = Peer(port: test.port)
+                // libwebsockets ends the connection after 5 s, if the peer does not.
+                let peer = Peer(port: test.port, timeoutSeconds: 10)
                 peer.upgrade()
                 peer.send(Peer.frame(8, payload))
                 #expect(peer.readFrame()?.code == code)

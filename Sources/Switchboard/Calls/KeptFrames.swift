@@ -53,14 +53,16 @@ struct KeptFrames {
         members.append(contentsOf: frame[(frame.count - 1 - count)..<(frame.count - 1)])
     }
 
-    /// What is kept of a frame.
-    enum Part {
+    /// The bytes that are kept for one entry.
+    enum Bytes {
+        /// The frame, with its headroom.
         case whole([UInt8])
+        /// The sender's own members, separated by commas.
         case members(ArraySlice<UInt8>)
     }
 
-    /// Returns what is kept of a frame.
-    subscript(index: Int) -> Part {
+    /// Returns the bytes that are kept for the entry at an index of the log.
+    subscript(index: Int) -> Bytes {
         let place = kept[index].place
         if kept[index].isWhole { return .whole(whole[Int(place & ~Kept.wholeBit)]) }
         let end = kept[(index + 1)...].first { !$0.isWhole }.map { Int($0.place) } ?? members.count

@@ -72,14 +72,6 @@ private struct CallFrames {
     let end: [UInt8]
 }
 
-extension SwitchboardBench {
-    /// Sends a message and ends the turn.
-    fileprivate mutating func step(_ frame: [UInt8], by connection: ConnectionID) {
-        send(frame, by: connection)
-        turn()
-    }
-}
-
 /// Prepares an answered call in which both sides alternately send 200 candidates in total.
 private func relay(
     turnsOf count: Int,

@@ -19,8 +19,8 @@ struct ManyCalls: ~Copyable {
 
     /// Ends so many calls in ten minutes of a simulated clock, the time for which ended calls can be fetched.
     ///
-    /// Prints the memory before and after.
-    /// 20,000 pairs call in turn; each call has an answer and ten candidates of each side.
+    /// Prints the memory before and after. 20,000 pairs call in turn; each call has an answer and ten candidates of
+    /// each side.
     mutating func end(_ count: Int) throws {
         let pairs = 20_000
         try connect(pairs)
@@ -28,7 +28,7 @@ struct ManyCalls: ~Copyable {
         for number in 0..<count {
             bench.wait(until: Inputs.start + .milliseconds(Int64(number) * 600_000 / Int64(count)))
             talk(number, pair: number % pairs, candidates: 20)
-            give(Inputs.end(Inputs.callName(number)), by: Self.connection(.caller, number % pairs))
+            step(Inputs.end(Inputs.callName(number)), by: SwitchboardBench.connection(.caller, number % pairs))
         }
         let ended = bench.switchboard.metrics.callsEnded[.hangup] ?? 0
         guard ended == UInt64(count) else { throw Broken("\(ended) of \(count) calls ended") }
@@ -54,26 +54,23 @@ struct ManyCalls: ~Copyable {
         }
     }
 
-    private static func connection(_ side: Side, _ pair: Int) -> ConnectionID {
-        SwitchboardBench.connection(side, pair)
-    }
-
     /// Begins and answers a call, and sends candidates, half of them from each side.
     private mutating func talk(_ number: Int, pair: Int, candidates: Int) {
-        let (caller, callee) = (Self.connection(.caller, pair), Self.connection(.callee, pair))
+        let caller = SwitchboardBench.connection(.caller, pair)
+        let callee = SwitchboardBench.connection(.callee, pair)
         let name = Inputs.callName(number)
-        give(Inputs.offer(name, to: pair), by: caller)
+        step(Inputs.offer(name, to: pair), by: caller)
         bench.give(.ponged(callee, .max))
-        give(Inputs.answer(name), by: callee)
+        step(Inputs.answer(name), by: callee)
         for index in 1...candidates {
             let side: Side = index % 2 == 1 ? .caller : .callee
-            give(Inputs.candidateFrame(index, side, in: name), by: side == .caller ? caller : callee)
+            step(Inputs.candidateFrame(index, side, in: name), by: side == .caller ? caller : callee)
         }
     }
 
-    private mutating func give(_ frame: [UInt8], by connection: ConnectionID) {
-        bench.send(frame, by: connection)
-        bench.turn()
+    /// Sends a message, ends the turn, and answers the pings that it has caused.
+    private mutating func step(_ frame: [UInt8], by connection: ConnectionID) {
+        bench.step(frame, by: connection)
         bench.answerPings()
     }
 }

@@ -41,6 +41,12 @@ struct SwitchboardBench: ~Copyable {
         give(.stored(.committed(upTo: ticket)))
     }
 
+    /// Sends a message and ends the turn.
+    mutating func step(_ frame: [UInt8], by connection: ConnectionID) {
+        send(frame, by: connection)
+        turn()
+    }
+
     mutating func wait(_ duration: Moment.Duration) { now = now + duration }
 
     /// Moves the clock, and handles the deadline if one has passed.

@@ -211,6 +211,36 @@ struct GlareTests {
         #expect(!bench.history.sent.contains(.end))
     }
 
+    @Test(
+        "A refusal of an earlier try does not end a call whose offer the server has accepted since",
+        arguments: ["call_exists", "call_ended", "already_answered"]
+    )
+    func overtakenRefusal(_ code: String) throws {
+        var bench = ClientBench(isOpen: false)
+        let offer = try #require(bench.start("x").compactMap(\.posted).first)
+        let again = try #require(bench.take(.connectionOpened).compactMap(\.sent).first)
+        #expect(again.id == offer.id)
+        _ = bench.event(.init(.ringing, offerID: offer.id), call: "x", epoch: 2)
+        bench.take(.posted(offer.id, .failure(.refused(code: code))))
+        #expect(bench.phase == .calling)
+        bench.take(.received(.ack(offer.id, Ack(callID: offer.callID, epoch: 2, seq: 1))))
+        _ = bench.signal(.answer(sdp: "v=0 answer", round: nil), call: "x", epoch: 2)
+        #expect(bench.phase == .connecting)
+    }
+
+    @Test("If the server refuses the offer again although it had stated an epoch, the peer's call is answered")
+    func refusedAgain() throws {
+        var bench = ClientBench(isOpen: false)
+        let offer = try #require(bench.start("x").compactMap(\.posted).first)
+        bench.take(.connectionOpened)
+        _ = bench.event(.init(.ringing, offerID: offer.id), call: "x")
+        bench.take(.posted(offer.id, .failure(.refused(code: "call_exists"))))
+        let next = try #require(bench.handleDeadlines(for: .seconds(30)).compactMap(\.posted).first)
+        #expect(next.id == offer.id)
+        bench.take(.posted(offer.id, .failure(.refused(code: "call_exists"))))
+        #expect(bench.phase == .answering)
+    }
+
     @Test("A call to a peer whose call already rings here answers that call")
     func callBack() {
         var bench = ClientBench()

@@ -6,7 +6,7 @@ extension CallClient {
         switch object {
         case .welcome, .other: break
         case .ack(let id, let ack): acknowledged(id, ack, at: now)
-        case .error(let id?, let code): refused(id, code, at: now)
+        case .error(let id?, let code): refused(id, code, wasPosted: false, at: now)
         case .draining(let pause): reconnectAt = now + min(pause, ClientLimits.longestReconnectDelay)
         case .error(nil, let code): if code == "token_expired" { tokenExpired(at: now) }
         case .signal(let envelope, let content):

@@ -53,6 +53,7 @@ extension CallClient {
             if isConnected, outbox[index].sentAt == nil {
                 outbox[index].sentAt = now
                 outbox[index].wasSent = true
+                outbox[index].wasSentWithEpochKnown = isEpochKnown(ofCall: outbox[index].call)
                 out.append(.send(outbox[index].signal))
             }
             if isHead { postIfDue(index, at: now) }
@@ -71,6 +72,7 @@ extension CallClient {
         guard let authorization = authorization(for: entry.signal.kind, of: entry.call) else { return }
         outbox[index].isPosting = true
         outbox[index].wasSent = true
+        outbox[index].wasPostedWithEpochKnown = isEpochKnown(ofCall: entry.call)
         out.append(.post(entry.signal, authorization))
     }
 
@@ -82,6 +84,10 @@ extension CallClient {
         }
         outbox[index].signal.epoch = epoch
         return true
+    }
+
+    func isEpochKnown(ofCall number: UInt64) -> Bool {
+        calls.contains { $0.number == number && $0.epoch != nil }
     }
 
     /// Returns the authorisation for a signal; `nil` when the signal must wait for a fresh token.

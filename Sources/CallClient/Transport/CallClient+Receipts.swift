@@ -7,7 +7,7 @@ extension CallClient {
         if let index = outbox.firstIndex(where: { $0.signal.id == id }) { outbox[index].isPosting = false }
         switch result {
         case .success(let ack): acknowledged(id, ack, at: now)
-        case .failure(.refused(let code)): refused(id, code, at: now)
+        case .failure(.refused(let code)): refused(id, code, wasPosted: true, at: now)
         case .failure(.unreachable):
             guard let index = outbox.firstIndex(where: { $0.signal.id == id }) else { return }
             outbox[index].failures += 1
@@ -32,8 +32,13 @@ extension CallClient {
         endedRemotely(index, ack.reason, replacedBy: ack.replacedBy, at: now)
     }
 
-    mutating func refused(_ id: SignalID, _ code: String, at now: Moment) {
-        guard let place = outbox.firstIndex(where: { $0.signal.id == id }) else { return }
+    /// Handles a refusal of a signal.
+    ///
+    /// `wasPosted`: Whether the refusal is the response to a request; otherwise it came over the connection.
+    mutating func refused(_ id: SignalID, _ code: String, wasPosted: Bool, at now: Moment) {
+        guard let place = outbox.firstIndex(where: { $0.signal.id == id }), !isOvertaken(place, wasPosted) else {
+            return
+        }
         switch WireCode(rawValue: code) {
         case .rateLimited?, .draining?, .storeUnavailable?, .keysUnavailable?, .internalError?:
             retryLater(place, at: now)
@@ -93,6 +98,17 @@ extension CallClient {
             .tooLarge?, .unsupportedMediaType?, .invalidSDP?, nil:
             failSignal(place, at: now)
         }
+    }
+
+    /// Returns whether a refusal is of an earlier try of a first offer than the one that the server has accepted.
+    ///
+    /// The server has stated the call's epoch since that try, so it has the offer from another try. The offer still
+    /// waits for its ack, and is sent again if the ack does not come: if the server has lost the call in a crash, that
+    /// try is refused too.
+    private func isOvertaken(_ place: Int, _ wasPosted: Bool) -> Bool {
+        let entry = outbox[place]
+        guard entry.role == .firstOffer, isEpochKnown(ofCall: entry.call) else { return false }
+        return wasPosted ? !entry.wasPostedWithEpochKnown : !entry.wasSentWithEpochKnown
     }
 
     private mutating func retryLater(_ place: Int, at now: Moment) {

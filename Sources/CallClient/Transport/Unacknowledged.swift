@@ -21,6 +21,10 @@ struct Unacknowledged: Equatable, Sendable {
     var sentAt: Moment?
     /// Whether a request that carries the signal is under way.
     var isPosting = false
+    /// Whether the server had stated the call's epoch when the signal was sent on the present connection.
+    var wasSentWithEpochKnown = false
+    /// Whether the server had stated the call's epoch when the signal was last posted.
+    var wasPostedWithEpochKnown = false
     /// The moment before which the signal must not be posted, because a request failed.
     var postAfter: Moment?
     /// The moment before which this signal and the later ones of its call must not be sent, because the server refused

@@ -15,22 +15,8 @@ struct RestTests {
         world.pong(talk.caller)
         world.pong(talk.callee)
         talk.clear()
-        try rest(world)
+        try world.putToRest()
         return talk
-    }
-
-    /// Lets time pass, and lets every connection answer two pings, which confirms the end of the call.
-    private func settle(_ world: SwitchboardWorld) {
-        world.wait(26)
-        for connection in world.pings.keys.sorted(by: { $0.rawValue < $1.rawValue }) { world.pong(connection) }
-        world.wait(26)
-        for connection in world.pings.keys.sorted(by: { $0.rawValue < $1.rawValue }) { world.pong(connection) }
-    }
-
-    private func rest(_ world: SwitchboardWorld, _ count: Int = 1) throws {
-        settle(world)
-        #expect(world.switchboard.calls.count == 0)
-        #expect(world.switchboard.calls.resting.count == count)
     }
 
     /// Returns a world with a call at rest that the caller cancelled while device b1, which had rung, was away.
@@ -43,7 +29,7 @@ struct RestTests {
         world.give(.closed(callee))
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         world.pong(caller)
-        try rest(world)
+        try world.putToRest()
         return world
     }
 
@@ -55,7 +41,7 @@ struct RestTests {
         #expect(fetched["state"] == "ended" && fetched["reason"] == "hangup")
         #expect(fetched.text.contains(#""id":"i19""#))
         #expect(world.switchboard.calls.count == 1 && world.switchboard.calls.resting.isEmpty)
-        try rest(world)
+        try world.putToRest()
         #expect(try world.fetched(try principal("11"), "c-1", device: "a1").text.contains(#""type":"answer""#))
     }
 
@@ -104,7 +90,7 @@ struct RestTests {
         world.send(talk.caller, SwitchboardWorld.plain("end", "11-10", id: "e2"))
         world.pong(talk.caller)
         world.pong(talk.callee)
-        try rest(world)
+        try world.putToRest()
         #expect(try world.fetched(try principal("11"), "11-10", device: "a1")["epoch"] == "2")
     }
 
@@ -126,7 +112,7 @@ struct RestTests {
         world.send(caller, SwitchboardWorld.plain("end", id, id: "e"))
         world.pong(caller)
         _ = world.takeFrames(of: caller)
-        try rest(world)
+        try world.putToRest()
         world.send(caller, offer)
         #expect(world.takeFrames(of: caller).of("ack").first?["callId"] == id)
         #expect(world.switchboard.metrics.callsBegun == 1)
@@ -137,10 +123,10 @@ struct RestTests {
         let world = try missed()
         let back = try world.open("10", "b1")
         #expect(world.takeFrames(of: back).states == ["ended cancelled"])
-        settle(world)
+        world.settle()
         world.give(.closed(back))
         #expect(world.takeFrames(of: try world.open("10", "b1")).states.isEmpty)
-        try rest(world)
+        try world.putToRest()
     }
 
     @Test("A device is pinged with its notices at once, so that a connection confirms them however short it is")
@@ -153,27 +139,6 @@ struct RestTests {
         #expect(world.takeFrames(of: try world.open("10", "b1")).states.isEmpty)
     }
 
-    @Test("Of many calls that ended while a device was away, the newest are loaded at once, the others with its pings")
-    func manyNotices() throws {
-        let world = SwitchboardWorld()
-        let caller = try world.open("11", "a1")
-        for number in 1...12 {
-            let callee = try world.open("10", "b1")
-            world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)"))
-            world.give(.closed(callee))
-            world.send(caller, SwitchboardWorld.plain("end", "c-\(number)", id: "e\(number)"))
-            world.pong(caller)
-            world.wait(20)
-            world.pong(caller)
-        }
-        try rest(world, 12)
-        let back = try world.open("10", "b1")
-        #expect(world.takeFrames(of: back).states.count == 8)
-        #expect(world.switchboard.calls.count == 8, "the others are still at rest")
-        settle(world)
-        #expect(world.takeFrames(of: back).states.count == 4)
-    }
-
     @Test("If the store could not read an ended call, the device that was away is notified with one of its next pings")
     func unreadEndNotices() throws {
         let world = try missed()
@@ -181,7 +146,7 @@ struct RestTests {
         let back = try world.open("10", "b1")
         #expect(world.takeFrames(of: back).states.isEmpty)
         world.failsQueries = false
-        settle(world)
+        world.settle()
         #expect(world.takeFrames(of: back).states == ["ended cancelled"])
     }
 
@@ -194,7 +159,7 @@ struct RestTests {
         talk.clear()
         world.send(talk.callee, end)
         let first = try #require(world.takeFrames(of: talk.callee).ack)
-        try rest(world)
+        try world.putToRest()
         let other = try world.open("66", "x1")
         world.send(other, SwitchboardWorld.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
         world.pong(talk.callee)
@@ -240,7 +205,7 @@ struct RestTests {
             world.send(connection, SwitchboardWorld.plain("end", "c-1", id: "e"))
         }
         world.pong(talk.callee)
-        try rest(world, 2)
+        try world.putToRest(2)
         // With an argument of 12 minutes the call is no longer at rest: only the history has its record.
         world.wait(60 * minutes)
         for reply in [
@@ -267,7 +232,7 @@ struct RestTests {
         world.send(talk.caller, SwitchboardWorld.offer(id, to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         #expect(world.takeFrames(of: talk.caller).ack?["epoch"] == "2")
         for connection in [other, talk.caller] { world.send(connection, SwitchboardWorld.plain("end", id, id: "e2")) }
-        try rest(world, 3)
+        try world.putToRest(3)
         // The first call is loaded only to notify its device of the end.
         let back = try world.open("10", "b1")
         #expect(world.takeFrames(of: back).states.contains("ended cancelled"))
@@ -283,11 +248,11 @@ struct RestTests {
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         let push = try #require(world.takenPushes().first)
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        settle(world)
+        world.settle()
         #expect(world.switchboard.calls.count == 1)
         world.respondToPush(push, 200)
         #expect(world.events("push.result").count == 1)
-        try rest(world)
+        try world.putToRest()
     }
 
     @Test("When a call at rest can no longer be fetched, its log moves to its timeline")
@@ -367,7 +332,7 @@ struct RestTests {
     func restart() throws {
         let talk = try rested()
         let world = talk.world.restarted(after: 5)
-        try rest(world)
+        try world.putToRest()
         #expect(try world.fetched(try principal("10"), "c-1", device: "b1")["reason"] == "hangup")
     }
 

@@ -34,7 +34,10 @@ extension Switchboard {
     /// it are refused, so that clients send them again later.
     mutating func loadFailed(_ number: CallNumber) {
         let (failed, notices) = queries.cancelLoad(number)
-        for id in notices { connections[id]?.hasUnreadEnds = true }
+        for id in notices {
+            connections[id]?.hasUnreadEnds = true
+            connections[id]?.endsReadDownTo = nil
+        }
         for work in failed {
             switch work {
             case .signal(let message, let id, let connection):

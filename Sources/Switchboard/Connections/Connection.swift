@@ -36,8 +36,11 @@ final class Connection {
     /// Whether the connection still awaits the presence of its user's contacts, because the store could not be read for
     /// them.
     var awaitsContacts = false
-    /// Whether the device may have to be notified of ended calls at rest that the store could not read.
+    /// Whether the device may have to be notified of ended calls at rest that were not loaded for it yet.
     var hasUnreadEnds = false
+    /// The oldest of the calls at rest that were loaded for this connection to notify the device of their ends; `nil` =
+    /// none was.
+    var endsReadDownTo: CallNumber?
     /// The texts that were written to the connection, each with the number of the ping whose pong will confirm it.
     var texts: [(text: RelayedText, ping: UInt64)] = []
     /// The bytes written to the connection that may still be on their way.

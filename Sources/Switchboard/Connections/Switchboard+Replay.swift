@@ -75,22 +75,33 @@ extension Switchboard {
     /// The device is pinged at once, because its pong confirms the notices: a client that connects only for its calls would
     /// not stay until its next ping, and would be notified of the same calls each time.
     ///
-    /// `loads`: Whether calls at rest are loaded for this now, the newest ones; otherwise, and if there are more, they are
-    /// loaded with the connection's next ping.
+    /// Calls at rest are loaded in batches, the newest calls first, because the server cannot tell before whether this
+    /// device knows of their ends. The next batch is loaded with the pong that confirms notices, or with the next ping.
+    ///
+    /// `loads`: Whether a batch is loaded now.
     mutating func sendEndNotices(to connection: Connection, loads: Bool = true) {
-        var atRest: [CallNumber] = []
+        var unread: [CallNumber] = []
         let before = connection.unconfirmedEnds.count
         for number in calls.endNotices[connection.user] {
             guard let call = calls[number] else {
-                if calls.resting[number] != nil { atRest.append(number) }
+                let wasRead = connection.endsReadDownTo.map { number >= $0 } ?? false
+                if !wasRead, calls.resting[number] != nil { unread.append(number) }
                 continue
             }
             sendEndNotice(of: call, to: connection)
         }
         if connection.unconfirmedEnds.count > before { ping(connection) }
-        guard !atRest.isEmpty else { return }
-        connection.hasUnreadEnds = !loads || atRest.count > SwitchboardLimits.endsLoaded
-        if loads { park(.endNotices(connection.id), until: Array(atRest.suffix(SwitchboardLimits.endsLoaded))) }
+        connection.hasUnreadEnds = unread.count > (loads ? SwitchboardLimits.endsLoaded : 0)
+        guard loads, !unread.isEmpty else { return }
+        let batch = Array(unread.sorted().suffix(SwitchboardLimits.endsLoaded))
+        connection.endsReadDownTo = batch.first
+        park(.endNotices(connection.id), until: batch)
+    }
+
+    /// Loads the next calls at rest of whose ends a device may have to be notified.
+    mutating func readMoreEnds(for connection: Connection) {
+        guard connection.hasUnreadEnds else { return }
+        sendEndNotices(to: connection)
     }
 
     /// Notifies a device that a call has ended, if the device has not been notified yet.

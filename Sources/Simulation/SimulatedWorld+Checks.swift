@@ -102,6 +102,8 @@ extension SimulatedWorld {
                 continue
             }
             if part == .caller, one.kind == .ice, call.isRinging { continue }
+            // A candidate waits for its device's description, which is checked by itself.
+            if one.kind == .ice, log?.describedDevices.contains(one.device.text) != true { continue }
             if part == .caller, one.seq <= checker.callerSince[call.name] ?? 0 { continue }
             if log?.signalKeys.contains("\(one.device.text) \(one.id)") == true { continue }
             // A signal that waits for the user, or for its description, has arrived. Its delivery is checked by the

@@ -78,9 +78,16 @@ extension SimulatedWorld {
     ///
     /// Such a request has arrived before that of the new run, or never arrives: the system closed its connection, and
     /// no server can tell it from a newer one.
-    private func isRegistrationOfEarlierRun(_ request: Request) -> Bool {
-        guard case .device = request.kind else { return false }
+    ///
+    /// `atOwner`: Whether the request waited at another node for an owner; the registration that is sent before the app's
+    /// first run may have waited too.
+    func isRegistrationOfEarlierRun(_ request: Request, atOwner: Bool = false) -> Bool {
         let device = devices[request.device]
+        switch request.kind {
+        case .device: break
+        case .other(.register) where atOwner && device.isRealApp: break
+        case .other, .signal, .end, .fetch, .probe: return false
+        }
         return request.instance != device.instance && device.power != .killed
     }
 

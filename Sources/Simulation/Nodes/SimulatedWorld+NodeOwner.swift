@@ -166,6 +166,8 @@ extension SimulatedWorld {
 
     private func requestArrivesAtOwner(_ index: Int, over link: Int, at node: SimulatedNode) {
         let id = RequestID(rawValue: LinkNumber.number(UInt64(index), on: link))
+        // The system has closed its connection while it waited for an owner.
+        guard !isRegistrationOfEarlierRun(requests[index], atOwner: true) else { return }
         guard node !== owner else { return requestReaches(index, as: id) }
         guard node.deposed != nil, let (principal, asked) = readRequest(index, as: id, at: node) else { return }
         if case .signal(let message) = asked, let peer = message.to, let name = message.id {

@@ -79,8 +79,8 @@ extension SimulatedWorld {
     /// Such a request has arrived before that of the new run, or never arrives: the system closed its connection, and
     /// no server can tell it from a newer one.
     ///
-    /// `atOwner`: Whether the request waited at another node for an owner; the registration that is sent before the app's
-    /// first run may have waited too.
+    /// `atOwner`: Whether the request waited at a node for an owner; then the registration before the app's first run
+    /// counts as well.
     func isRegistrationOfEarlierRun(_ request: Request, atOwner: Bool = false) -> Bool {
         let device = devices[request.device]
         switch request.kind {

@@ -166,7 +166,7 @@ extension SimulatedWorld {
 
     private func requestArrivesAtOwner(_ index: Int, over link: Int, at node: SimulatedNode) {
         let id = RequestID(rawValue: LinkNumber.number(UInt64(index), on: link))
-        // The system has closed its connection while it waited for an owner.
+        // The request waited for an owner; its app has ended since, and the system has closed the connection.
         guard !isRegistrationOfEarlierRun(requests[index], atOwner: true) else { return }
         guard node !== owner else { return requestReaches(index, as: id) }
         guard node.deposed != nil, let (principal, asked) = readRequest(index, as: id, at: node) else { return }

@@ -36,7 +36,8 @@ extension CallClient {
     ///
     /// `wasPosted`: Whether the refusal is the response to a request; otherwise it came over the connection.
     mutating func refused(_ id: SignalID, _ code: String, wasPosted: Bool, at now: Moment) {
-        guard let place = outbox.firstIndex(where: { $0.signal.id == id }), !isOvertaken(place, wasPosted) else {
+        guard let place = outbox.firstIndex(where: { $0.signal.id == id }), !isOvertaken(place, wasPosted: wasPosted)
+        else {
             return
         }
         switch WireCode(rawValue: code) {
@@ -100,12 +101,11 @@ extension CallClient {
         }
     }
 
-    /// Returns whether a refusal is of an earlier try of a first offer than the one that the server has accepted.
+    /// Returns whether a refusal answers a try of a first offer that was made before the server stated the call's epoch.
     ///
-    /// The server has stated the call's epoch since that try, so it has the offer from another try. The offer still
-    /// waits for its ack, and is sent again if the ack does not come: if the server has lost the call in a crash, that
-    /// try is refused too.
-    private func isOvertaken(_ place: Int, _ wasPosted: Bool) -> Bool {
+    /// The server has then taken the offer from another try. The offer still waits for its ack, and is sent again if the
+    /// ack does not come: if the server has lost the call in a crash, that try is refused too.
+    private func isOvertaken(_ place: Int, wasPosted: Bool) -> Bool {
         let entry = outbox[place]
         guard entry.role == .firstOffer, isEpochKnown(ofCall: entry.call) else { return false }
         return wasPosted ? !entry.wasPostedWithEpochKnown : !entry.wasSentWithEpochKnown

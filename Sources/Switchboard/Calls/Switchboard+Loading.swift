@@ -36,6 +36,7 @@ extension Switchboard {
         let (failed, notices) = queries.cancelLoad(number)
         for id in notices {
             connections[id]?.hasUnreadEnds = true
+            // The calls whose load has failed are among those that count as loaded.
             connections[id]?.endsReadDownTo = nil
         }
         for work in failed {

@@ -38,7 +38,7 @@ final class Connection {
     var awaitsContacts = false
     /// Whether the device may have to be notified of ended calls at rest that were not loaded for it yet.
     var hasUnreadEnds = false
-    /// The oldest of the calls at rest that were loaded for this connection to notify the device of their ends; `nil` =
+    /// The oldest call at rest that was loaded to notify this device of its end, older ones are not loaded yet; `nil` =
     /// none was.
     var endsReadDownTo: CallNumber?
     /// The texts that were written to the connection, each with the number of the ping whose pong will confirm it.

@@ -75,8 +75,8 @@ extension Switchboard {
     /// The device is pinged at once, because its pong confirms the notices: a client that connects only for its calls would
     /// not stay until its next ping, and would be notified of the same calls each time.
     ///
-    /// Calls at rest are loaded in batches, the newest calls first, because the server cannot tell before whether this
-    /// device knows of their ends. The next batch is loaded with the pong that confirms notices, or with the next ping.
+    /// Calls at rest are loaded in batches, the newest calls first, because the server cannot know without loading
+    /// them whether this device knows of their ends. The next batch is loaded with the pong that confirms notices, or with the next ping.
     ///
     /// `loads`: Whether a batch is loaded now.
     mutating func sendEndNotices(to connection: Connection, loads: Bool = true) {

@@ -12,7 +12,7 @@ extension SwitchboardWorld {
         }
     }
 
-    /// Lets time pass until all calls are at rest.
+    /// Lets time pass, and checks that all calls are at rest, this many.
     func putToRest(_ count: Int = 1) throws {
         settle()
         #expect(switchboard.calls.count == 0)

@@ -14,10 +14,8 @@ import Threads
 ///
 /// Source: Apple, "Sending notification requests to APNs"; protocol, section 6.
 public final class APNsSender: PushSender {
-    /// The lifetime of an alert, in seconds, from which its `apns-expiration` is computed.
-    ///
-    /// An alert about a missed call is useful for a day.
-    static let alertLifeSeconds: Int64 = 24 * 60 * 60
+    /// How long APNs keeps a notice for a device that it cannot reach, in seconds.
+    static let noticeSeconds: Int64 = 24 * 60 * 60
 
     private let configuration: APNsConfiguration
     private let providerToken: ProviderToken
@@ -163,7 +161,7 @@ public final class APNsSender: PushSender {
     private func request(for push: OutgoingPush, providerToken: String) -> HTTPRequest {
         let endpoint =
             push.environment == .sandbox ? configuration.endpoints.sandbox : configuration.endpoints.production
-        let alertExpiry = configuration.clock() / 1_000 + Self.alertLifeSeconds
+        let left = push.expiresAt.milliseconds - configuration.expiryClock()
         var request = HTTPRequest(
             method: "POST",
             url: endpoint + "/3/device/" + push.token,
@@ -171,17 +169,29 @@ public final class APNsSender: PushSender {
                 HTTPHeader("apns-topic", push.topic),
                 HTTPHeader("apns-push-type", push.kind.rawValue),
                 HTTPHeader("apns-priority", "10"),
-                // A call rings now or not at all; an alert may wait until the device is reachable again.
-                HTTPHeader("apns-expiration", push.kind == .voip ? "0" : "\(alertExpiry)"),
+                HTTPHeader("apns-expiration", expiration(of: push, left: left)),
                 HTTPHeader("apns-id", push.apnsID),
                 HTTPHeader("authorization", "bearer " + providerToken),
             ],
             body: push.payload,
-            timeoutMilliseconds: push.expiresAt.milliseconds - configuration.expiryClock()
+            timeoutMilliseconds: left
         )
+        if let collapseID = push.collapseID { request.headers.append(HTTPHeader("apns-collapse-id", collapseID)) }
         request.requiresHTTP2 = true
         request.bodyLimit = 16 << 10
         return request
+    }
+
+    /// Returns the value of `apns-expiration`, in seconds since 1970; 0 = the push is not kept.
+    ///
+    /// `left`: The milliseconds until the push expires.
+    private func expiration(of push: OutgoingPush, left: Int64) -> String {
+        switch push.kept {
+        case .never: "0"
+        // At least one second from now: APNs keeps no push whose expiration is past.
+        case .untilExpiry: "\((configuration.clock() + max(1_000, left)) / 1_000)"
+        case .aDay: "\(configuration.clock() / 1_000 + Self.noticeSeconds)"
+        }
     }
 
     private func finish(_ push: OutgoingPush, _ result: PushResult) {

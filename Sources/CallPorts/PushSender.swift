@@ -38,6 +38,11 @@ public struct OutgoingPush: Equatable, Sendable {
     public var apnsID: String
     /// The JSON payload; at most 5,120 bytes for VoIP and 4,096 for an alert.
     public var payload: [UInt8]
+    /// How long APNs keeps the push for a device that it cannot reach (`apns-expiration`).
+    public var kept: Kept
+    /// `apns-collapse-id`: a push replaces an earlier one with the same value on the screen; at most 64 bytes, `nil` =
+    /// the push replaces none.
+    public var collapseID: String?
     /// The moment after which the push is useless.
     ///
     /// A request that is still under way at this moment is given up and reported as ``PushResult/unreachable(_:)``.
@@ -55,6 +60,16 @@ public struct OutgoingPush: Equatable, Sendable {
         case alert
     }
 
+    /// How long APNs keeps a push for a device that it cannot reach.
+    public enum Kept: Sendable {
+        /// Not at all: a VoIP push rings now or not at all.
+        case never
+        /// Until the push expires (``OutgoingPush/expiresAt``), because then the call has stopped ringing.
+        case untilExpiry
+        /// For a day: a notice is useful even if it is late.
+        case aDay
+    }
+
     /// A push with the given members.
     public init(
         id: PushID,
@@ -64,6 +79,8 @@ public struct OutgoingPush: Equatable, Sendable {
         environment: APNsEnvironment,
         apnsID: String,
         payload: [UInt8],
+        kept: Kept,
+        collapseID: String? = nil,
         expiresAt: Moment,
         call: CallID? = nil,
         device: DeviceID? = nil
@@ -75,6 +92,8 @@ public struct OutgoingPush: Equatable, Sendable {
         self.environment = environment
         self.apnsID = apnsID
         self.payload = payload
+        self.kept = kept
+        self.collapseID = collapseID
         self.expiresAt = expiresAt
         self.call = call
         self.device = device

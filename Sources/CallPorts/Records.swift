@@ -57,6 +57,27 @@ public struct DeviceRecord: Equatable, Sendable {
     /// section 6).
     public static let pushesUntilAlert = 3
 
+    /// The kind of push that rings the device: an alert if it has an alert token, and either no VoIP token or
+    /// ``pushesUntilAlert`` VoIP pushes without a reaction; otherwise a VoIP push.
+    @inlinable
+    public var ringingPush: OutgoingPush.Kind {
+        guard alertToken != nil else { return .voip }
+        return voipToken == nil || unansweredPushes >= Self.pushesUntilAlert ? .alert : .voip
+    }
+
+    /// Returns the push token for a kind of push; `nil` = none is registered.
+    @inlinable
+    public func token(for kind: OutgoingPush.Kind) -> String? {
+        switch kind {
+        case .voip: voipToken
+        case .alert: alertToken
+        }
+    }
+
+    /// Returns the topic of a kind of push.
+    @inlinable
+    public func topic(for kind: OutgoingPush.Kind) -> String { kind == .voip ? bundleID + ".voip" : bundleID }
+
     /// The result of a push.
     public struct LastPush: Equatable, Sendable {
         /// When the result came.

@@ -15,7 +15,7 @@ public enum TimelineEvent: Equatable, Sendable {
     case callIDTaken
     /// So many other callers ring the callee that the call was refused.
     case tooManyCallers
-    /// The callee had neither a connection nor a device with a VoIP push token.
+    /// The callee had neither a connection nor a device with a VoIP or alert push token.
     case noDevice
     /// The offer was sent to a device's connection.
     case delivered(DeviceID)
@@ -56,10 +56,12 @@ public enum TimelineEvent: Equatable, Sendable {
     public enum Push: String, Sendable, CaseIterable {
         /// A VoIP push for the call.
         case voip
-        /// An alert push for the call, where VoIP pushes have no effect.
+        /// An alert push for the call, to a device without VoIP pushes or on which they have no effect.
         case alert
         /// An alert push for a missed call.
         case missed
+        /// An alert push that replaces the one for the call, because another device has answered or the call is over.
+        case over
     }
 
     /// A limit that refuses rings.

@@ -105,6 +105,7 @@ extension Explanation {
     private static func word(for push: TimelineEvent.Push) -> String {
         switch push {
         case .missed: "missed call"
+        case .over: "call over"
         case .alert: "alert"
         case .voip: "push"
         }

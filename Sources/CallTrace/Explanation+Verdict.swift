@@ -159,7 +159,7 @@ extension Explanation {
     private var reached: [String] {
         var devices: [String] = []
         for event in events where event.isDelivered || event.isPushSent || event.isPushResult || event.isProbeFailed {
-            if let device = event.device, !event.isForMissedCall, !devices.contains(device) { devices.append(device) }
+            if let device = event.device, !event.isForNotice, !devices.contains(device) { devices.append(device) }
         }
         let lines = devices.map { line(for: $0) }
         if !lines.isEmpty { return lines }
@@ -168,11 +168,11 @@ extension Explanation {
         if let life = events.first(where: { $0.isSignOfLife }) {
             return ["\(none): the call was fetched at \(offset(life.at)) by a device that asked for it."]
         }
-        return ["\(none): nothing could ring. The app must PUT /api/me/devices with its VoIP token."]
+        return ["\(none): nothing could ring. The app must PUT /api/me/devices with its VoIP token or its alert token."]
     }
 
     private func line(for device: String) -> String {
-        let own = events.filter { $0.device == device && !$0.isForMissedCall }
+        let own = events.filter { $0.device == device && !$0.isForNotice }
         let name = name(of: device)
         if let push = own.last(where: { $0.isPushResult }) { return name + pushed(push, own) }
         if let push = own.last(where: { $0.isPushSent }) {
@@ -269,7 +269,7 @@ extension Explanation {
             return taken + "and it came back at \(offset(life.at))."
         }
         if let life = nameless(after: sent), let name = life.device {
-            let pushes = Set(events.filter { $0.isPushSent && !$0.isForMissedCall }.map(\.device))
+            let pushes = Set(events.filter { $0.isPushSent && !$0.isForNotice }.map(\.device))
             return taken
                 + (pushes.count == 1
                     ? "and it came back at \(offset(life.at)) as \(name)."
@@ -303,10 +303,12 @@ extension Explanation {
 
     /// Returns how a device was notified.
     ///
-    /// A device on which iOS seems to withhold VoIP pushes gets an alert push, which sounds only once.
+    /// A device without a VoIP token, or on which iOS seems to withhold VoIP pushes, gets an alert push, which sounds only
+    /// once. The timeline does not say which of the two it was.
     private func verb(_ push: Event) -> String {
         guard push.push == .alert else { return "was pushed" }
-        return "had not reacted to its last \(DeviceRecord.pushesUntilAlert) VoIP pushes, and was sent an alert instead"
+        return "was sent an alert (it has no VoIP token, or had not reacted to its last "
+            + "\(DeviceRecord.pushesUntilAlert) VoIP pushes)"
     }
 
     /// Whether a device had a dead connection before its push.

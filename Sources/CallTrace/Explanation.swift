@@ -72,8 +72,8 @@ public struct Explanation: Sendable {
             }
         }
 
-        /// Whether the event concerns the notice of a missed call.
-        var isForMissedCall: Bool { push == .missed }
+        /// Whether the event concerns a push after the ringing, which rings no device.
+        var isForNotice: Bool { push == .missed || push == .over }
 
         var isPushSent: Bool { if case .pushSent = event { true } else { false } }
         var isPushResult: Bool { if case .pushResult = event { true } else { false } }

@@ -269,7 +269,8 @@ extension InvariantChecker {
         if let number = newest[name.key], let call = calls[number], call.name == name, !call.isRinging {
             fail("I6", "a push to \(device.id.text) for \(name), which is \(call.state.rawValue)")
         }
-        if push.payload.count > 5_120 { fail("I11", "a push has \(push.payload.count) bytes; APNs takes 5,120") }
+        let limit = push.kind == .voip ? 5_120 : 4_096
+        if push.payload.count > limit { fail("I11", "a push has \(push.payload.count) bytes; APNs takes \(limit)") }
     }
 
     private func device(withToken token: String) -> DeviceRecord? {

@@ -109,8 +109,8 @@ enum SwitchboardLimits {
     ///
     /// The moment need not be exact; if every sign were stored, every request would cause a write.
     static let signOfLifeStoredEvery = Moment.Duration.seconds(60)
-    /// How long APNs is asked to keep trying to deliver a notice, of a text or of a missed call.
-    static let noticeLifetime = Moment.Duration.seconds(30)
+    /// How long the server tries to hand a notice to APNs: of a text, of a missed call, or of the end of a ring.
+    static let noticeTimeout = Moment.Duration.seconds(30)
     /// The smallest number of dead push tokens in one window at which deletion stops.
     ///
     /// Deletion stops only if there are also more than twice as many dead push tokens as accepted pushes in the window.

@@ -65,6 +65,21 @@ struct APNsSenderTests {
         )
     }
 
+    @Test("An alert that rings expires with the ring, and has the id by which the next alert replaces it")
+    func ringingAlert() async throws {
+        let sender = try sender()
+        let before = testNow() / 1_000
+        var push = OutgoingPush.test(1, kind: .alert, seconds: 45)
+        push.kept = .untilExpiry
+        push.collapseID = "the-call"
+        sender.send(push)
+        #expect(try await reports.result(of: 1) == .accepted)
+        let headers = try #require(try await apple.pushes().first).headers
+        let expiration = try #require(headers["apns-expiration"].flatMap { Int64($0) })
+        #expect((before + 40...before + 46).contains(expiration))
+        #expect(headers["apns-collapse-id"] == "the-call")
+    }
+
     @Test("An alert push expires after a day")
     func alert() async throws {
         let sender = try sender(apple.configuration(clock: { 1_000 * (testNow() / 1_000) }))

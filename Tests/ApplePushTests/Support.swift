@@ -84,6 +84,7 @@ extension OutgoingPush {
             environment: environment,
             apnsID: "00000000-0000-5000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits,
             payload: [UInt8](payload.utf8),
+            kept: kind == .voip ? .never : .aDay,
             expiresAt: Moment(milliseconds: now + Int64(seconds * 1_000))
         )
     }

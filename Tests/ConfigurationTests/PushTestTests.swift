@@ -65,10 +65,30 @@ struct PushTestTests {
         #expect(!silent.taken && silent.said[0].contains("no response came before the deadline"))
     }
 
-    @Test("A device without a VoIP push token is sent no push")
+    @Test("A device with an alert token only is sent an alert, and the output says so")
+    func alert() throws {
+        let found = try run([accepted]) { device in
+            device.alertToken = device.voipToken
+            device.voipToken = nil
+        }
+        #expect(found.taken && found.pushes.map(\.kind) == [.alert] && found.pushes[0].topic == "a.b")
+        #expect(found.said[0].hasSuffix("(an alert)"))
+        #expect(String(decoding: found.pushes[0].payload, as: UTF8.self).contains("ringline.call"))
+    }
+
+    @Test("A VoIP token is tested even if calls ring by alerts, because VoIP pushes had no effect")
+    func withheld() throws {
+        let found = try run([accepted]) { device in
+            device.alertToken = "cd"
+            device.unansweredPushes = 5
+        }
+        #expect(found.pushes.map(\.kind) == [.voip])
+    }
+
+    @Test("A device without a push token is sent no push")
     func none() throws {
         let found = try run([]) { $0.voipToken = nil }
-        #expect(!found.taken && found.pushes.isEmpty && found.said[0].contains("no VoIP token"))
+        #expect(!found.taken && found.pushes.isEmpty && found.said[0].contains("no VoIP or alert token"))
     }
 }
 

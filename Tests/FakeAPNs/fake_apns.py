@@ -207,6 +207,8 @@ class Apple:
             raise Refusal(400, "BadExpirationDate")
         if headers.get("apns-priority", "10") not in ("10", "5", "1"):
             raise Refusal(400, "BadPriority")
+        if len(headers.get("apns-collapse-id", "").encode()) > 64:
+            raise Refusal(400, "BadCollapseId")
         topic, kind = headers.get("apns-topic"), headers.get("apns-push-type")
         if not topic:
             raise Refusal(400, "MissingTopic")

@@ -194,7 +194,7 @@ struct ExplanationTests {
         #expect(text.split(separator: "\n").count < 10)
     }
 
-    @Test("The verdict reports an alert that replaced ineffective VoIP pushes, and which attempt succeeded")
+    @Test("The verdict reports an alert that rang, and which attempt succeeded")
     func notice() throws {
         let text = try explain([
             (0, "push.sent", #""device":"b1","kind":"alert","environment":"sandbox""#),
@@ -202,9 +202,21 @@ struct ExplanationTests {
             (255, "push.sent", #""device":"b1","kind":"alert","environment":"sandbox""#),
             (260, "push.result", #""device":"b1","status":200,"kind":"alert","environment":"sandbox""#),
         ])
-        #expect(
-            text.contains("had not reacted to its last 3 VoIP pushes, and was sent an alert instead at +0.26 s (try 2)")
-        )
+        let alerted =
+            "was sent an alert (it has no VoIP token, or had not reacted to its last 3 VoIP pushes) at +0.26 s (try 2)"
+        #expect(text.contains(alerted), "\(text)")
         #expect(text.contains("── alert ───────▶"))
+    }
+
+    @Test("The verdict does not take the alert after the ringing for another ring")
+    func over() throws {
+        let text = try explain([
+            (0, "push.sent", #""device":"b1","kind":"alert","environment":"sandbox""#),
+            (5, "push.result", #""device":"b1","status":200,"kind":"alert","environment":"sandbox""#),
+            (900, "push.sent", #""device":"b1","kind":"over","environment":"sandbox""#),
+            (905, "push.result", #""device":"b1","status":410,"kind":"over","environment":"sandbox""#),
+        ])
+        #expect(text.contains("APNs accepted it"), "\(text)")
+        #expect(text.contains("── call over"), "\(text)")
     }
 }

@@ -1,7 +1,7 @@
 public import CallCore
 import JSON
 
-/// The payload of a VoIP push for an incoming call (protocol, section 6).
+/// The payload of a push for an incoming call, a VoIP push or an alert (protocol, section 6).
 ///
 /// This type is the only code that writes this payload.
 public struct IncomingCallPayload: Sendable {
@@ -29,6 +29,8 @@ public struct IncomingCallPayload: Sendable {
     public var offer: ArraySlice<UInt8>?
     /// The keys that the app wants besides.
     public var aliases = PayloadAliases()
+    /// Whether the system shows the push as an alert, for a device without VoIP pushes.
+    public var isAlert = false
 
     /// Creates a payload with the given members.
     public init(
@@ -61,11 +63,15 @@ public struct IncomingCallPayload: Sendable {
     public func bytes(at now: Moment) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)
         json.beginObject()
-        json.name("aps")
-        json.beginObject()
-        json.name("content-available")
-        json.value(1)
-        json.endObject()
+        if isAlert {
+            json.alert(hasVideo ? "Incoming video call" : "Incoming call", name, thread: caller, .ring)
+        } else {
+            json.name("aps")
+            json.beginObject()
+            json.name("content-available")
+            json.value(1)
+            json.endObject()
+        }
         json.name("type")
         json.plain("call.incoming")
         json.name("callId")
@@ -110,7 +116,7 @@ public struct IncomingCallPayload: Sendable {
     }
 
     /// The number of times that the payload contains the caller's name.
-    public var copiesOfName: Int { 2 + aliases.count(of: [.fromDisplayName, .callerName]) }
+    public var copiesOfName: Int { (isAlert ? 3 : 2) + aliases.count(of: [.fromDisplayName, .callerName]) }
 
     private func value(of member: PayloadAliases.Member, at now: Moment) -> PayloadAliases.Value? {
         switch member {

@@ -23,45 +23,22 @@ public enum NoticePayload {
         }
     }
 
-    /// The ring of an incoming call.
-    public struct Ring: Sendable {
-        /// The room as the caller named it.
-        public var room: String
-        /// Whether the call has video.
-        public var hasVideo: Bool
-        /// The UUID by which CallKit identifies the call.
-        public var uuid: String
-        /// When ringing stops.
-        public var ringUntil: Moment
-
-        /// Creates a ring with the given members.
-        public init(room: String, hasVideo: Bool, uuid: String, ringUntil: Moment) {
-            self.room = room
-            self.hasVideo = hasVideo
-            self.uuid = uuid
-            self.ringUntil = ringUntil
-        }
-    }
-
-    /// Returns the notice of an incoming call, for a device on which iOS withholds VoIP pushes.
-    public static func incoming(_ call: Call, _ ring: Ring, at now: Moment) -> [UInt8] {
-        notice(call, type: "call.incoming", title: "Incoming call") { json in
-            json.name("room")
-            json.plain(ring.room)
-            json.name("hasVideo")
-            json.value(ring.hasVideo)
-            json.name("callUUID")
-            json.plain(ring.uuid)
-            json.name("sentAt")
-            json.value(now.milliseconds)
-            json.name("ringUntil")
-            json.value(ring.ringUntil.milliseconds)
-        }
-    }
-
     /// Returns the notice of a missed call.
     public static func missed(_ call: Call) -> [UInt8] {
-        notice(call, type: "call.missed", title: "Missed call") { _ in }
+        notice(call, type: "call.missed", title: "Missed call")
+    }
+
+    /// Returns the notice that takes the place of a ring's alert, because the call no longer rings on this device.
+    ///
+    /// `reason`: Why; `answered_elsewhere` and `declined_elsewhere` name another device of the same user.
+    public static func over(_ call: Call, _ reason: EndReason) -> [UInt8] {
+        let title =
+            switch reason {
+            case .answeredElsewhere: "Answered on another device"
+            case .declinedElsewhere: "Declined on another device"
+            default: "Call ended"
+            }
+        return notice(call, type: "call.over", title: title, isQuiet: true, reason)
     }
 
     /// The largest alert payload that APNs takes, in bytes ("Generating a remote notification", Apple).
@@ -73,7 +50,7 @@ public enum NoticePayload {
         while true {
             var json = JSONWriter(capacity: 512)
             json.beginObject()
-            json.alert(name ?? user.text, body)
+            json.alert(name ?? user.text, body, thread: nil, .plain)
             json.name("type")
             json.plain("message")
             json.name("fromUserId")
@@ -92,12 +69,13 @@ public enum NoticePayload {
         _ call: Call,
         type: String,
         title: String,
-        _ more: (inout JSONWriter) -> Void
+        isQuiet: Bool = false,
+        _ reason: EndReason? = nil
     ) -> [UInt8] {
         let name = call.name ?? call.caller.text
         var json = JSONWriter(capacity: 512)
         json.beginObject()
-        json.alert(title, name)
+        json.alert(title, name, thread: call.caller.text, isQuiet ? .quiet : .plain)
         json.name("type")
         json.plain(type)
         json.name("callId")
@@ -108,15 +86,33 @@ public enum NoticePayload {
         json.plain(call.caller.text)
         json.name("fromDisplayName")
         json.value(name)
-        more(&json)
+        if let reason {
+            json.name("reason")
+            json.plain(reason.rawValue)
+        }
         json.endObject()
         return json.bytes
     }
 }
 
+/// How much an alert disturbs the user.
+enum AlertUrgency {
+    /// It rings: it breaks through a focus, and offers to answer.
+    case ring
+    /// It sounds like any other notification.
+    case plain
+    /// It changes what is shown, without a sound.
+    case quiet
+}
+
 extension JSONWriter {
-    /// Writes the member `aps`: the alert that the system shows, and its sound.
-    fileprivate mutating func alert(_ title: String, _ body: String) {
+    /// The notification category whose actions the app defines: answer and decline.
+    static let ringCategory = "ringline.call"
+
+    /// Writes the member `aps` of an alert ("Generating a remote notification", Apple).
+    ///
+    /// `thread`: Notifications with the same value are shown in one group.
+    mutating func alert(_ title: String, _ body: String, thread: String?, _ urgency: AlertUrgency) {
         name("aps")
         beginObject()
         name("alert")
@@ -126,8 +122,25 @@ extension JSONWriter {
         name("body")
         value(body)
         endObject()
-        name("sound")
-        plain("default")
+        if let thread {
+            name("thread-id")
+            plain(thread)
+        }
+        switch urgency {
+        case .ring:
+            name("category")
+            plain(Self.ringCategory)
+            name("interruption-level")
+            plain("time-sensitive")
+        case .plain: break
+        case .quiet:
+            name("interruption-level")
+            plain("passive")
+        }
+        if urgency != .quiet {
+            name("sound")
+            plain("default")
+        }
         endObject()
     }
 }

@@ -79,7 +79,8 @@ extension Ringline {
 
     /// Hands in APNs' token for notifications, in hexadecimal digits; `nil` = the app has none any more.
     ///
-    /// The server sends these notifications for missed calls. PushKit's token for calls comes from the ``CallSystem``.
+    /// The server sends these notifications for missed calls and texts, and for calls if the device has no VoIP token.
+    /// PushKit's token for calls comes from the ``CallSystem``.
     public func setAlertToken(_ token: String?) { register(.token(.alert, token)) }
 
     /// Ends all calls and removes this device from the server, so that it no longer rings for this user.

@@ -95,12 +95,13 @@ extension Switchboard {
             let push = OutgoingPush(
                 id: id,
                 token: token,
-                topic: device.bundleID,
+                topic: device.topic(for: .alert),
                 kind: .alert,
                 environment: environment(of: device),
                 apnsID: UUIDv5.url(name),
                 payload: NoticePayload.text(text.message, from: text.from, name: text.name, at: now),
-                expiresAt: now + SwitchboardLimits.noticeLifetime,
+                kept: .aDay,
+                expiresAt: now + SwitchboardLimits.noticeTimeout,
                 device: device.id
             )
             send(push, to: device)

@@ -23,7 +23,7 @@ enum DeviceView {
         body.fcmToken = device.fcmToken
         body.environment = (device.workingEnvironment ?? device.environment)?.rawValue
         body.unansweredPushes = device.unansweredPushes
-        body.isWokenByAlerts = device.unansweredPushes >= DeviceRecord.pushesUntilAlert && device.alertToken != nil
+        body.isWokenByAlerts = device.ringingPush == .alert
         body.lastPush = device.lastPush.map {
             DeviceBody.Push(
                 at: $0.at,

@@ -107,7 +107,7 @@ extension Switchboard {
         guard policy.withholdsDecisions else { return }
         for call in calls.ringing(device.user) {
             guard let push = call.pushes[device.id], case .sent(let id) = push.phase,
-                push.token != token(of: device, for: push.kind), commits.cancelPush(id)
+                push.token != device.token(for: push.kind), commits.cancelPush(id)
             else { continue }
             // Its result is recorded now, so that the timeline has it before the next push.
             pushed(id, .cancelled)

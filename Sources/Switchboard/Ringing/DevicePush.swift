@@ -25,7 +25,7 @@ struct DevicePush: Equatable {
     }
 
     private(set) var phase: Phase
-    /// The kind of push that wakes this device: an alert if VoIP pushes have no effect.
+    /// The kind of push that rings this device: an alert if it has no VoIP token, or if VoIP pushes have no effect.
     let kind: OutgoingPush.Kind
     /// The number of attempts.
     private(set) var attempts: Int
@@ -66,6 +66,14 @@ struct DevicePush: Equatable {
         environment = .production
         sentAt = Moment(milliseconds: 0)
         attempts = 1
+    }
+
+    /// Whether the push may have reached the device, or may still reach it; one whose response was lost counts as lost.
+    var mayHaveArrived: Bool {
+        switch phase {
+        case .sent, .accepted: true
+        case .waiting, .refused, .cancelled: false
+        }
     }
 
     /// When the push is to be tried next; `nil` = no attempt is planned.

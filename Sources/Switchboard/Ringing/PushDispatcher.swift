@@ -12,19 +12,33 @@ struct PendingPush {
     var environment: APNsEnvironment
     /// When the push was handed to the push service.
     var sentAt: Moment
-    /// Whether the push reports a missed call.
-    var tellsMissed = false
-    /// The push of a notice (of a text or a missed call), kept so that the same push can go to the other environment if
+    /// What the push says about its call after the ringing; `nil` = it rings, or it is for a text.
+    var afterRinging: AfterRinging?
+    /// The push of a notice, kept so that the same push can go to the other environment if
     /// the first one does not know the push token; `nil` = it must not be sent again.
     ///
     /// The push that rings a device is not kept: it is built anew for each attempt.
-    var notice: OutgoingPush?
+    var original: OutgoingPush?
+
+    /// What a push says about a call that no longer rings.
+    enum AfterRinging {
+        /// The call was missed.
+        case missed
+        /// The call is over for this device, and its alert is out of date.
+        case over
+    }
 
     /// The purpose of the push, as the timeline names it.
-    var purpose: TimelineEvent.Push { tellsMissed ? .missed : kind == .alert ? .alert : .voip }
+    var purpose: TimelineEvent.Push {
+        switch afterRinging {
+        case .missed: .missed
+        case .over: .over
+        case nil: kind == .alert ? .alert : .voip
+        }
+    }
 
-    /// Whether the push is a notice, of a text or a missed call, and so does not ring a device.
-    var isNotice: Bool { call == nil || tellsMissed }
+    /// Whether the push is a notice, which rings no device: it is for a text, or follows the ringing.
+    var isNotice: Bool { call == nil || afterRinging != nil }
 }
 
 /// The pushes that are under way, and the guard against deleting the push tokens of all devices.

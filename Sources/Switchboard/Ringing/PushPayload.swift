@@ -6,14 +6,17 @@ import CallWire
 enum PushPayload {
     /// The largest VoIP payload that APNs takes, in bytes ("Generating a remote notification", Apple).
     static let voipBytes = 5_120
+    /// The largest payload of an alert that APNs takes, in bytes (same source).
+    static let alertBytes = 4_096
 
-    /// Returns the payload for an incoming call.
+    /// Returns the payload for an incoming call, of a VoIP push or an alert.
     ///
     /// The offer's SDP is included if it fits, so that the woken app need not fetch it. A displayed name that does not
     /// fit is cut. `aliases`: the keys that the device's app wants besides.
     static func incoming(
         _ call: Call,
         to device: DeviceRecord,
+        as kind: OutgoingPush.Kind,
         capabilities: any CapabilityIssuer,
         aliases: PayloadAliases,
         at now: Moment
@@ -26,41 +29,39 @@ enum PushPayload {
             device: device.id,
             until: call.session.ringUntil + .seconds(60)
         )
+        let limit = kind == .voip ? voipBytes : alertBytes
         var payload = payload(of: call, to: device, capability, aliases)
+        payload.isAlert = kind == .alert
         payload.offer = offer(of: call)
         let full = payload.bytes(at: now)
-        if full.count <= voipBytes { return full }
+        if full.count <= limit { return full }
         payload.offer = nil
         var name = call.displayName
         while true {
             payload.name = name ?? call.caller.text
             let bytes = payload.bytes(at: now)
-            guard bytes.count > voipBytes else { return bytes }
+            guard bytes.count > limit else { return bytes }
             guard var shorter = name, !shorter.isEmpty else {
                 // A push that APNs refuses wakes nobody. Without its keys, the app may still find the standard ones.
                 payload.aliases = PayloadAliases()
                 return payload.bytes(at: now)
             }
-            var excess = bytes.count - voipBytes
+            var excess = bytes.count - limit
             while excess > 0, let last = shorter.popLast() { excess -= payload.copiesOfName * last.utf8.count }
             name = shorter
         }
     }
 
-    /// Returns the payload of an alert push for an incoming call, for a device on which iOS seems to withhold VoIP
-    /// pushes.
-    static func incomingAlert(_ call: Call, at now: Moment) -> [UInt8] {
-        let ring = NoticePayload.Ring(
-            room: call.room,
-            hasVideo: call.session.hasVideo,
-            uuid: call.uuid,
-            ringUntil: call.session.ringUntil
-        )
-        return NoticePayload.incoming(notice(of: call), ring, at: now)
-    }
-
     /// Returns the payload of the alert push for a missed call.
     static func missed(_ call: Call) -> [UInt8] { NoticePayload.missed(notice(of: call)) }
+
+    /// Returns the payload of the alert push that replaces the one for an incoming call.
+    static func over(_ call: Call, _ reason: EndReason) -> [UInt8] { NoticePayload.over(notice(of: call), reason) }
+
+    /// Returns the `apns-collapse-id` of a call's alerts, so that each replaces the one before.
+    static func collapseID(of call: Call) -> String {
+        UUIDv5.url("ringline:\(call.key.id.text)/\(call.epoch)/\(call.caller.text)")
+    }
 
     private static func notice(of call: Call) -> NoticePayload.Call {
         NoticePayload.Call(

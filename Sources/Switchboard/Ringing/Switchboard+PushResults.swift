@@ -11,17 +11,17 @@ extension Switchboard {
         call?.openPushes -= 1
         if let call { note(result, of: pending, call) }
         var consequence = DevicePush.Consequence.ignore
-        if let call, !pending.tellsMissed {
+        if let call, !pending.isNotice {
             consequence = call.pushes[pending.device]?.take(result, for: id, at: turn.now) ?? .ignore
             commits.markDirty(call)
         }
-        if pending.kind == .alert, pending.call == nil || pending.tellsMissed {
+        if pending.isNotice {
             consequence = judgeNotice(result, pending)
         }
         keep(result, consequence, of: pending)
         if let call {
             reportFailure(result, of: pending, call)
-            if consequence == .tryOther, !pending.tellsMissed { retryPushes(of: call) }
+            if consequence == .tryOther, !pending.isNotice { retryPushes(of: call) }
             reschedule(call)
         }
     }
@@ -30,7 +30,7 @@ extension Switchboard {
     /// once to the other environment.
     private mutating func judgeNotice(_ result: PushResult, _ pending: PendingPush) -> DevicePush.Consequence {
         guard case .response(400, "BadDeviceToken", _) = result else { return .ignore }
-        guard pending.notice != nil else { return .tokenIsBad }
+        guard pending.original != nil else { return .tokenIsBad }
         resendToOtherEnvironment(pending)
         return .tryOther
     }
@@ -74,7 +74,7 @@ extension Switchboard {
         switch result {
         case .response(200, _, _):
             // The result says nothing about another push token that was registered meanwhile.
-            if token(of: device, for: pending.kind) == pending.token { device.workingEnvironment = pending.environment }
+            if device.token(for: pending.kind) == pending.token { device.workingEnvironment = pending.environment }
             pushes.breaker.accepted(at: now)
         case .response(410, _, let timestamp): dropToken(of: &device, pending, diedAt: timestamp)
         case .response where consequence == .tokenIsBad: dropToken(of: &device, pending, diedAt: nil)

@@ -4,37 +4,21 @@ import CallWire
 
 /// Pushes: how they are requested, and how they are cancelled.
 extension Switchboard {
-    func kind(for device: DeviceRecord) -> OutgoingPush.Kind {
-        if device.voipToken == nil { return .voip }
-        return device.unansweredPushes >= DeviceRecord.pushesUntilAlert && device.alertToken != nil ? .alert : .voip
-    }
-
-    func token(of device: DeviceRecord, for kind: OutgoingPush.Kind) -> String? {
-        switch kind {
-        case .voip: device.voipToken
-        case .alert: device.alertToken
-        }
-    }
-
     func environment(of device: DeviceRecord) -> APNsEnvironment {
         device.workingEnvironment ?? device.environment ?? policy.apnsEnvironment ?? .production
     }
 
     mutating func send(_ id: PushID, _ push: DevicePush, to device: DeviceRecord, for call: Call) {
         let now = turn.now
-        guard let token = token(of: device, for: push.kind) else { return }
-        let payload =
-            switch push.kind {
-            case .voip:
-                PushPayload.incoming(
-                    call,
-                    to: device,
-                    capabilities: ports.capabilities,
-                    aliases: policy.payloadAliases[device.bundleID] ?? PayloadAliases(),
-                    at: now
-                )
-            case .alert: PushPayload.incomingAlert(call, at: now)
-            }
+        guard let token = device.token(for: push.kind) else { return }
+        let payload = PushPayload.incoming(
+            call,
+            to: device,
+            as: push.kind,
+            capabilities: ports.capabilities,
+            aliases: policy.payloadAliases[device.bundleID] ?? PayloadAliases(),
+            at: now
+        )
         requestPush(
             PendingPush(
                 call: call.number,
@@ -67,17 +51,19 @@ extension Switchboard {
         let push = OutgoingPush(
             id: id,
             token: pending.token,
-            topic: pending.kind == .voip ? device.bundleID + ".voip" : device.bundleID,
+            topic: device.topic(for: pending.kind),
             kind: pending.kind,
             environment: pending.environment,
             apnsID: UUIDv5.url("ringline:\(call.key.id.text)/\(call.epoch)/\(device.id.text)\(name)"),
             payload: payload,
+            kept: pending.isNotice ? .aDay : pending.kind == .alert ? .untilExpiry : .never,
+            collapseID: pending.kind == .alert ? PushPayload.collapseID(of: call) : nil,
             expiresAt: expiresAt,
             call: call.key.id,
             device: device.id
         )
         var pending = pending
-        if pending.tellsMissed { pending.notice = push }
+        if pending.isNotice { pending.original = push }
         send(push, for: pending, in: call)
     }
 
@@ -101,7 +87,7 @@ extension Switchboard {
             kind: push.kind,
             environment: push.environment,
             sentAt: turn.now,
-            notice: push
+            original: push
         )
         send(push, for: pending, in: nil)
     }
@@ -109,7 +95,7 @@ extension Switchboard {
     /// Sends a notice again, to the other environment: the environment of a push token to which no push was sent yet
     /// may be unknown.
     mutating func resendToOtherEnvironment(_ pending: PendingPush) {
-        guard var push = pending.notice, turn.now < push.expiresAt,
+        guard var push = pending.original, turn.now < push.expiresAt,
             directory.device(pending.device, of: pending.user)?.alertToken == pending.token
         else { return }
         push.id = pushes.makeID()
@@ -117,7 +103,7 @@ extension Switchboard {
         var next = pending
         next.environment = push.environment
         next.sentAt = turn.now
-        next.notice = nil
+        next.original = nil
         send(push, for: next, in: pending.call.flatMap { calls[$0] })
     }
 
@@ -133,15 +119,6 @@ extension Switchboard {
     ) {
         for id in pushes.underWay(to: device, of: user, token: token, onlyNotices: onlyNotices) {
             cancelPush(id)
-        }
-    }
-
-    /// Cancels a call's pushes that were not sent yet, because the call no longer rings, and counts the VoIP pushes
-    /// without a reaction.
-    mutating func stopWaking(_ call: Call) {
-        for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
-            takeBack(device, of: call)
-            countUnanswered(call, device)
         }
     }
 
@@ -162,22 +139,13 @@ extension Switchboard {
         reschedule(call)
     }
 
-    private mutating func takeBack(_ device: DeviceID, of call: Call) {
+    /// Cancels the push of a call to a device, unless APNs has accepted or refused it.
+    mutating func takeBack(_ device: DeviceID, of call: Call) {
         let wasWaiting = call.pushes[device]?.retryAt != nil
         if let id = call.pushes[device]?.cancel() {
             cancelPush(id)
         } else if wasWaiting {
             note(call, .pushCancelled(device))
         }
-    }
-
-    /// Counts an accepted VoIP push that no sign of life followed: iOS withholds pushes from an app that does not react
-    /// to them.
-    private mutating func countUnanswered(_ call: Call, _ id: DeviceID) {
-        guard let push = call.pushes[id], push.phase == .accepted, push.kind == .voip, push.sentAt.milliseconds > 0,
-            var device = directory.device(id, of: call.callee), device.seenAt < push.sentAt
-        else { return }
-        device.unansweredPushes += 1
-        store(device)
     }
 }

@@ -7,7 +7,7 @@ extension Switchboard {
     /// Requests a push to a device that has a push token, unless a push to the device was requested for this call
     /// before or its user has set do-not-disturb.
     mutating func wake(_ device: DeviceRecord, for call: Call) {
-        guard call.pushes[device.id] == nil, let token = token(of: device, for: kind(for: device)),
+        guard call.pushes[device.id] == nil, let token = device.token(for: device.ringingPush),
             !directory.hasDoNotDisturb(device.user, at: turn.now), !call.isSilenced,
             !call.session.isSilenced(device.id)
         else { return }
@@ -15,7 +15,7 @@ extension Switchboard {
         let id = pushes.makeID()
         let push = DevicePush(
             sent: id,
-            kind: kind(for: device),
+            kind: device.ringingPush,
             token: token,
             environment: environment(of: device),
             at: turn.now
@@ -31,10 +31,10 @@ extension Switchboard {
         guard case .ringing = call.session.phase, call.hidden == nil, !call.isSilenced else { return }
         for device in directory.devices(of: call.callee)
         where call.pushes[device.id] == nil && !call.session.isSilenced(device.id) {
-            guard let token = token(of: device, for: kind(for: device)) else { continue }
+            guard let token = device.token(for: device.ringingPush) else { continue }
             call.pushes[device.id] = DevicePush(
                 waitingUntil: turn.now + policy.probeTimeout,
-                kind: kind(for: device),
+                kind: device.ringingPush,
                 token: token,
                 environment: environment(of: device)
             )
@@ -48,7 +48,7 @@ extension Switchboard {
         for id in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             guard var push = call.pushes[id], let at = push.retryAt, now >= at else { continue }
             guard let device = directory.device(id, of: call.callee),
-                let token = token(of: device, for: push.kind), !directory.hasDoNotDisturb(device.user, at: now)
+                let token = device.token(for: push.kind), !directory.hasDoNotDisturb(device.user, at: now)
             else {
                 // The device was removed, another device has registered its push token, or its user's do-not-disturb
                 // was restored after a restart. A retry that stays due would wake the loop for ever.

@@ -10,11 +10,12 @@ import Threads
 struct PushTestCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "push-test",
-        abstract: "Send a real VoIP push to a user's devices and print APNs' answer in words.",
+        abstract: "Send a real push to a user's devices and print APNs' answer in words.",
         discussion: """
             Takes the devices from the data folder or the database, whether its server runs or not, and the APNs key from the options of \
             'ringline serve', its variables or its file. The device shows a call from "Ringline test" that does not exist: the app \
-            finds no such call at the server and ends it. Changes nothing that is stored.
+            finds no such call at the server and ends it. A device without a VoIP token gets an alert, which stays on its screen. \
+            Changes nothing that is stored.
 
             Exits with 0 if APNs took a push for at least one device.
 

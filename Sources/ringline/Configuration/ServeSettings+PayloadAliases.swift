@@ -1,7 +1,7 @@
 import CallWire
 
 extension ServeSettings {
-    /// Returns the keys that apps want in their VoIP pushes, by bundle id.
+    /// Returns the keys that apps want in the pushes of calls, by bundle id.
     static func payloadAliases(_ source: SettingsSource) throws(UsageError) -> [String: PayloadAliases] {
         var found: [String: PayloadAliases] = [:]
         for text in try source.values("payload-alias") {

@@ -255,7 +255,7 @@ struct Setting: Sendable {
             placeholder: "BUNDLE:KEY=MEMBER",
             fallback: nil,
             meaning:
-                "A key for the VoIP pushes of an app, with the value of one of their members: com.example.app:UUID=callUUID.",
+                "A key for the pushes of calls to an app, with the value of one of their members: com.example.app:UUID=callUUID.",
             isRepeatable: true
         ),
         Setting(

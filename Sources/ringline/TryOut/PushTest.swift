@@ -4,7 +4,7 @@ import CallWire
 import Crypto
 import Identity
 
-/// Sends one device a VoIP push as a call would, and puts Apple's response into words.
+/// Sends one device a push as a call would, and puts Apple's response into words.
 struct PushTest {
     let device: DeviceRecord
     /// Apple's environment to try first if the device's record contains none.
@@ -17,6 +17,10 @@ struct PushTest {
     /// For how many seconds the device may ring if the app does not check whether the call exists.
     private static let ringSeconds: Int64 = 10
 
+    /// The kind of push: a VoIP push if there is a token for it, even if calls ring by alerts because VoIP pushes had no
+    /// effect.
+    private var kind: OutgoingPush.Kind { device.voipToken == nil && device.alertToken != nil ? .alert : .voip }
+
     /// Sends the push, to Apple's other environment too if the first does not know the token, and reports the result.
     ///
     /// - Parameters:
@@ -25,15 +29,15 @@ struct PushTest {
     ///   - say: receives a line for each response.
     /// - Returns: whether Apple accepted the push.
     func run(at now: Moment, send: (OutgoingPush) -> PushResult, say: (String) -> Void) -> Bool {
-        guard let token = device.voipToken else {
+        guard let token = device.token(for: kind) else {
             let words = device.fcmToken == nil ? "" : "; Firebase pushes are not supported yet"
-            say("\(device.id.text): no VoIP token is registered\(words)")
+            say("\(device.id.text): no VoIP or alert token is registered\(words)")
             return false
         }
         let first = device.workingEnvironment ?? device.environment ?? preferred ?? .production
         for (index, environment) in [first, first.other].enumerated() {
             let result = send(makePush(token, environment, number: UInt64(index) + 1, at: now))
-            say("\(device.id.text): \(Self.words(result, environment))")
+            say("\(device.id.text): \(Self.words(result, environment))" + (kind == .alert ? " (an alert)" : ""))
             switch result {
             case .response(200, _, _): return true
             // The token may belong to the other environment: builds from Xcode have sandbox tokens, all other builds
@@ -68,11 +72,12 @@ struct PushTest {
         return OutgoingPush(
             id: PushID(rawValue: number),
             token: token,
-            topic: "\(device.bundleID).voip",
-            kind: .voip,
+            topic: device.topic(for: kind),
+            kind: kind,
             environment: environment,
             apnsID: id,
             payload: payload(id, at: now),
+            kept: kind == .voip ? .never : .untilExpiry,
             expiresAt: now + .seconds(10)
         )
     }
@@ -106,6 +111,7 @@ struct PushTest {
             }
         )
         payload.aliases = aliases
+        payload.isAlert = kind == .alert
         return payload.bytes(at: now)
     }
 }

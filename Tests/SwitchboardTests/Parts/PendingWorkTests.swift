@@ -69,7 +69,7 @@ struct PendingWorkTests {
                 kind: .voip,
                 environment: .production,
                 sentAt: Values.now,
-                tellsMissed: tellsMissed
+                afterRinging: tellsMissed ? .missed : nil
             )
             let id = pushes.makeID()
             pushes.insert(push, as: id)

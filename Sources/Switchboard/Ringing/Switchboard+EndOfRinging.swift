@@ -1,0 +1,128 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// The end of ringing: pushes are cancelled, rung devices are notified of a missed call, and an alert on the screen is
+/// replaced (protocol, section 6.8).
+extension Switchboard {
+    /// Cancels a call's pushes that APNs has not accepted or refused yet, because the call no longer rings, replaces its
+    /// alerts, and counts the VoIP pushes without a reaction.
+    mutating func stopWaking(_ call: Call) {
+        for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
+            let wasAlerted = hasAlert(of: call, device)
+            takeBack(device, of: call)
+            countUnanswered(call, device)
+            if wasAlerted { tellOver(call, to: device) }
+        }
+    }
+
+    /// Counts an accepted VoIP push that no sign of life followed: iOS withholds pushes from an app that does not react
+    /// to them.
+    private mutating func countUnanswered(_ call: Call, _ id: DeviceID) {
+        guard let push = call.pushes[id], push.phase == .accepted, push.kind == .voip, push.sentAt.milliseconds > 0,
+            var device = directory.device(id, of: call.callee), device.seenAt < push.sentAt
+        else { return }
+        device.unansweredPushes += 1
+        store(device)
+    }
+
+    /// Notifies the callee's devices of a call that was not answered.
+    mutating func tellMissed(_ call: Call) {
+        let now = turn.now
+        guard case .ended(let ending, nil) = call.session.phase,
+            ending.reason == .unanswered || ending.reason == .cancelled
+        else { return }
+        for device in directory.devices(of: call.callee)
+        where wasRung(device, in: call) && mayHearOfMissed(call, device) {
+            guard let token = device.alertToken else { continue }
+            requestPush(
+                PendingPush(
+                    call: call.number,
+                    user: device.user,
+                    device: device.id,
+                    token: token,
+                    kind: .alert,
+                    environment: environment(of: device),
+                    sentAt: now,
+                    afterRinging: .missed
+                ),
+                as: pushes.makeID(),
+                payload: PushPayload.missed(call),
+                name: "/missed",
+                to: device,
+                for: call,
+                expiresAt: now + SwitchboardLimits.noticeTimeout
+            )
+        }
+    }
+
+    /// Returns whether a device may be notified that it has missed a call.
+    private func mayHearOfMissed(_ call: Call, _ device: DeviceRecord) -> Bool {
+        call.hidden == nil && !call.isSilenced && !directory.hasDoNotDisturb(call.callee, at: turn.now)
+            && !call.blockingDevices.contains(device.id)
+    }
+
+    /// Returns whether a device shows, or may show, an alert of a call that rang.
+    ///
+    /// A push whose response was lost counts as not arrived. After a restart the kind of an earlier push is not known: a
+    /// device without a VoIP token counts as alerted, any other one does not, even if its VoIP pushes are withheld.
+    private func hasAlert(of call: Call, _ id: DeviceID) -> Bool {
+        guard let push = call.pushes[id], push.mayHaveArrived else { return false }
+        return push.kind == .alert || directory.device(id, of: call.callee).map { $0.voipToken == nil } ?? false
+    }
+
+    /// Replaces the alert of a call that no longer rings on a device, unless the device itself has answered or declined,
+    /// or gets the notice of a missed call, which replaces the alert too.
+    ///
+    /// This is the only push during do-not-disturb: it makes no sound, and takes an alert off the screen.
+    private mutating func tellOver(_ call: Call, to id: DeviceID) {
+        guard let device = directory.device(id, of: call.callee), let token = device.alertToken,
+            let reason = reasonOver(call, on: device)
+        else { return }
+        requestPush(
+            PendingPush(
+                call: call.number,
+                user: device.user,
+                device: id,
+                token: token,
+                kind: .alert,
+                environment: environment(of: device),
+                sentAt: turn.now,
+                afterRinging: .over
+            ),
+            as: pushes.makeID(),
+            payload: PushPayload.over(call, reason),
+            name: "/over",
+            to: device,
+            for: call,
+            expiresAt: turn.now + SwitchboardLimits.noticeTimeout
+        )
+    }
+
+    /// Returns why a call no longer rings on a device that was sent an alert; `nil` = nothing has to be said.
+    private func reasonOver(_ call: Call, on device: DeviceRecord) -> EndReason? {
+        switch call.session.phase {
+        case .ringing: return nil
+        case .answered(let by), .active(let by), .ended(_, let by?): return mayBe(device, by) ? nil : .answeredElsewhere
+        case .ended(let ending, nil):
+            if ending.reason == .unanswered || ending.reason == .cancelled {
+                return mayHearOfMissed(call, device) ? nil : ending.reason
+            }
+            guard let decliner = ending.declinedBy else { return ending.reason }
+            return mayBe(device, decliner) ? nil : .declinedElsewhere
+        }
+    }
+
+    /// Returns whether a device of the callee may be the registered one.
+    ///
+    /// A device that was registered without an id joins calls under an id that the server makes.
+    private func mayBe(_ device: DeviceRecord, _ identity: DeviceIdentity) -> Bool {
+        identity.id == device.id || (!device.isNamed && (identity.isUnnamed || identity.isOfConnection))
+    }
+
+    /// Returns whether a device was pushed for a call, or was shown the call on a connection.
+    private func wasRung(_ device: DeviceRecord, in call: Call) -> Bool {
+        if call.pushes[device.id].map({ $0.attempts > 0 }) ?? false { return true }
+        return call.session.legs.contains { $0.side == .callee && mayBe(device, $0.device) }
+    }
+}

@@ -1,0 +1,75 @@
+"""A device without a VoIP token is rung by an alert (protocol, section 6.6)."""
+
+import time
+
+import samples
+from test_push import pushed, token
+from waiting import eventually
+
+
+def register_alert(world, user="10", number=1) -> str:
+    """Registers a device that has an alert token only; returns the token."""
+    body = {"apnsDeviceToken": token(number), "bundleId": "com.example.chat", "platform": "ios", "deviceId": f"b{number}"}
+    response = world.rest(user).put("/api/me/devices", body)
+    assert response.status_code == 200, response.text
+    assert response.json()["pushHealth"] == {"unanswered": 0, "wakesBy": "alert"}
+    return token(number)
+
+
+def test_an_alert_expires_with_the_ring_and_act_fetches_rings_and_declines_from_the_lock_screen(push_world):
+    world, fake = push_world
+    device = register_alert(world)
+    taro = world.connect("11")
+    before = time.time()
+    taro.ring("10", "c-1", displayName="山田太郎")
+    push = pushed(fake, device)
+    headers, payload = push["headers"], push["payload"]
+    assert headers["apns-push-type"] == "alert" and headers["apns-priority"] == "10"
+    assert headers["apns-topic"] == "com.example.chat"
+    assert before + 40 < int(headers["apns-expiration"]) <= payload["ringUntil"] / 1000 + 1
+    assert payload["aps"] == {
+        "alert": {"title": "Incoming call", "body": "山田太郎"},
+        "thread-id": "11",
+        "category": "ringline.call",
+        "interruption-level": "time-sensitive",
+        "sound": "default",
+    }
+    assert payload["type"] == "call.incoming" and payload["callId"] == "c-1" and payload["offer"].startswith("v=0")
+    # The action on the lock screen runs without the user's token.
+    action = world.rest("10")
+    action.http.headers["Authorization"] = "Ring " + payload["act"]
+    assert action.log("c-1")["offer"]["sdp"] == samples.OFFER
+    assert action.signal("ringing", "c-1").status_code == 200
+    taro.expect(type="ringing")
+    assert action.delete("/api/calls/signal/c-1").status_code == 200
+    taro.expect(type="call", state="ended", reason="declined")
+    assert len(fake.pushes(device)) == 1, "the device that declined needs no other alert"
+
+
+def test_a_missed_call_replaces_the_alert(push_world):
+    world, fake = push_world
+    device = register_alert(world)
+    taro = world.connect("11")
+    taro.ring("10", "c-1")
+    ring = pushed(fake, device)
+    taro.ask(type="end", callId="c-1")
+    eventually(lambda: len(fake.pushes(device)) == 2)
+    missed = fake.pushes(device)[1]
+    assert missed["payload"]["type"] == "call.missed"
+    assert missed["headers"]["apns-collapse-id"] == ring["headers"]["apns-collapse-id"]
+    assert missed["headers"]["apns-id"] != ring["headers"]["apns-id"]
+
+
+def test_an_answer_on_another_device_replaces_the_alert_without_a_sound(push_world):
+    world, fake = push_world
+    device = register_alert(world)
+    world.connect("11").ring("10", "c-1")
+    ring = pushed(fake, device)
+    other = world.connect("10", device="b2")
+    other.expect(type="offer")
+    other.ask(type="answer", callId="c-1", sdp="v=0\r\n")
+    eventually(lambda: len(fake.pushes(device)) == 2)
+    over = fake.pushes(device)[1]
+    assert over["payload"]["type"] == "call.over" and over["payload"]["reason"] == "answered_elsewhere"
+    assert over["payload"]["aps"]["interruption-level"] == "passive" and "sound" not in over["payload"]["aps"]
+    assert over["headers"]["apns-collapse-id"] == ring["headers"]["apns-collapse-id"]

@@ -36,10 +36,7 @@ extension CallClient {
     ///
     /// `wasPosted`: Whether the refusal is the response to a request; otherwise it came over the connection.
     mutating func refused(_ id: SignalID, _ code: String, wasPosted: Bool, at now: Moment) {
-        guard let place = outbox.firstIndex(where: { $0.signal.id == id }), !isOvertaken(place, wasPosted: wasPosted)
-        else {
-            return
-        }
+        guard let place = outbox.firstIndex(where: { $0.signal.id == id }) else { return }
         switch WireCode(rawValue: code) {
         case .rateLimited?, .draining?, .storeUnavailable?, .keysUnavailable?, .internalError?:
             retryLater(place, at: now)
@@ -56,6 +53,7 @@ extension CallClient {
             outbox[place].failures += 1
             outbox[place].postAfter = now + Unacknowledged.pause(after: outbox[place].failures)
             tokenExpired(at: now)
+        case _ where isOvertaken(place, wasPosted: wasPosted): break
         case .callEnded?: dropSignal(place, at: now)
         case .alreadyAnswered? where outbox[place].role == .firstOffer:
             // Another device of this user uses the callId.
@@ -104,7 +102,7 @@ extension CallClient {
     /// Returns whether a refusal answers a try of a first offer that was made before the server stated the call's epoch.
     ///
     /// The server has then taken the offer from another try. The offer still waits for its ack, and is sent again if the
-    /// ack does not come: if the server has lost the call in a crash, that try is refused too.
+    /// ack does not come, unless it was withdrawn. If the server has lost the call in a crash, that try is refused too.
     private func isOvertaken(_ place: Int, wasPosted: Bool) -> Bool {
         let entry = outbox[place]
         guard entry.role == .firstOffer, isEpochKnown(ofCall: entry.call) else { return false }

@@ -36,8 +36,7 @@ extension Switchboard {
         let (failed, notices) = queries.cancelLoad(number)
         for id in notices {
             connections[id]?.hasUnreadEnds = true
-            // The calls whose load has failed are among those that count as loaded.
-            connections[id]?.endsReadDownTo = nil
+            connections[id]?.endsRead.remove(number)
         }
         for work in failed {
             switch work {
@@ -51,7 +50,7 @@ extension Switchboard {
             case .request(let id, _, _), .timeline(let id, _, _, _): turn.out.append(.reply(id, Self.storeUnavailable))
             case .watch(let pending, _, _): watchFailed(pending)
             case .endNotices(let id):
-                if let connection = connections[id] { sendEndNotices(to: connection, loads: false) }
+                if let connection = connections[id] { sendEndNotices(to: connection, loads: false, hasFailed: true) }
             case .expiry(let number): schedule(.call(number), at: turn.now + SwitchboardLimits.sweepEvery)
             }
         }

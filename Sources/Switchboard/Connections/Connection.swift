@@ -38,9 +38,8 @@ final class Connection {
     var awaitsContacts = false
     /// Whether the device may have to be notified of ended calls at rest that were not loaded for it yet.
     var hasUnreadEnds = false
-    /// The oldest call at rest that was loaded to notify this device of its end, older ones are not loaded yet; `nil` =
-    /// none was.
-    var endsReadDownTo: CallNumber?
+    /// The calls at rest that were loaded to notify this device of their ends, if they are too many to be loaded at once.
+    var endsRead: Set<CallNumber> = []
     /// The texts that were written to the connection, each with the number of the ping whose pong will confirm it.
     var texts: [(text: RelayedText, ping: UInt64)] = []
     /// The bytes written to the connection that may still be on their way.

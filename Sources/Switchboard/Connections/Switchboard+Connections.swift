@@ -145,12 +145,11 @@ extension Switchboard {
         if connection.isAdopted, number > connection.pings { return }
         // A pong cannot answer a ping that was not sent yet.
         let number = min(number, connection.pings)
-        let unconfirmed = connection.unconfirmedEnds.count
         while let first = connection.unconfirmedEnds.first, first.ping <= number {
             connection.unconfirmedEnds.removeFirst()
             if let call = calls[first.call] { process(call, .endDelivered(connection.device, first.side)) }
         }
-        if connection.unconfirmedEnds.count < unconfirmed { readMoreEnds(for: connection) }
+        readMoreEnds(for: connection)
         while let first = connection.texts.first, first.ping <= number {
             connection.texts.removeFirst()
             first.text.hasArrived = true

@@ -75,26 +75,28 @@ extension Switchboard {
     /// The device is pinged at once, because its pong confirms the notices: a client that connects only for its calls would
     /// not stay until its next ping, and would be notified of the same calls each time.
     ///
-    /// Calls at rest are loaded in batches, the newest calls first, because the server cannot know without loading
-    /// them whether this device knows of their ends. The next batch is loaded with the pong that confirms notices, or with the next ping.
+    /// Calls at rest are loaded in batches, those that ended last first, because the server cannot know without loading
+    /// them whether this device knows of their ends. The next batch is loaded with the next pong.
     ///
     /// `loads`: Whether a batch is loaded now.
-    mutating func sendEndNotices(to connection: Connection, loads: Bool = true) {
+    /// `hasFailed`: Whether the store could not read the last batch, so that the next one waits for a pong that comes
+    /// anyway.
+    mutating func sendEndNotices(to connection: Connection, loads: Bool = true, hasFailed: Bool = false) {
         var unread: [CallNumber] = []
         let before = connection.unconfirmedEnds.count
         for number in calls.endNotices[connection.user] {
             guard let call = calls[number] else {
-                let wasRead = connection.endsReadDownTo.map { number >= $0 } ?? false
-                if !wasRead, calls.resting[number] != nil { unread.append(number) }
+                if !connection.endsRead.contains(number), calls.resting[number] != nil { unread.append(number) }
                 continue
             }
             sendEndNotice(of: call, to: connection)
         }
-        if connection.unconfirmedEnds.count > before { ping(connection) }
+        // The next pong asks for the next batch, even if this batch had nothing to tell.
+        if connection.unconfirmedEnds.count > before || !loads && !hasFailed && !unread.isEmpty { ping(connection) }
         connection.hasUnreadEnds = unread.count > (loads ? SwitchboardLimits.endsLoaded : 0)
         guard loads, !unread.isEmpty else { return }
-        let batch = Array(unread.sorted().suffix(SwitchboardLimits.endsLoaded))
-        connection.endsReadDownTo = batch.first
+        let batch = Array(unread.suffix(SwitchboardLimits.endsLoaded))
+        if connection.hasUnreadEnds { connection.endsRead.formUnion(batch) }
         park(.endNotices(connection.id), until: batch)
     }
 

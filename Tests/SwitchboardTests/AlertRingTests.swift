@@ -126,12 +126,87 @@ struct AlertRingTests {
         #expect(text.count == 1 && text.first?.contains(#""reason":"declined_elsewhere""#) == true, "\(text)")
     }
 
-    @Test("An alert that APNs refused is not replaced, and one whose response is on its way is", arguments: [400, nil])
-    func refused(_ status: Int?) throws {
+    @Test("An alert that APNs refused is not replaced")
+    func refused() throws {
         let (world, _, push) = try rung()
-        if let status { world.respondToPush(push, status, "TopicDisallowed") }
+        world.respondToPush(push, 400, "TopicDisallowed")
         world.send(try world.open("10", "b2"), SwitchboardWorld.answer("c-1"))
-        #expect(world.takenPushes().count == (status == nil ? 1 : 0))
+        #expect(world.takenPushes().isEmpty)
+    }
+
+    @Test(
+        "An alert under way is replaced when its result comes, unless it was cancelled in time",
+        arguments: [
+            (PushResult.response(status: 200, reason: nil, timestamp: nil), 1), (.unreachable("lost"), 1),
+            (.cancelled, 0), (.response(status: 400, reason: "TopicDisallowed", timestamp: nil), 0),
+        ]
+    )
+    func underWay(_ result: PushResult, _ count: Int) throws {
+        let (world, _, push) = try rung()
+        world.send(try world.open("10", "b2"), SwitchboardWorld.answer("c-1"))
+        #expect(world.takenPushes().isEmpty, "it could overtake the alert")
+        world.give(.pushed(push.id, result))
+        #expect(world.takenPushes().map(\.collapseID) == Array(repeating: push.collapseID, count: count))
+    }
+
+    @Test("An alert whose response was lost is replaced, because APNs may have accepted it")
+    func lost() throws {
+        let (world, _, push) = try rung()
+        world.give(.pushed(push.id, .unreachable("lost")))
+        world.send(try world.open("10", "b2"), SwitchboardWorld.answer("c-1"))
+        #expect(world.takenPushes().map(\.collapseID) == [push.collapseID])
+    }
+
+    @Test("A device that VoIP has rung is told nothing, even if its token has gone to another device meanwhile")
+    func movedToken() throws {
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "b1b1", alert: "a1a1")
+        world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
+        world.respondToPush(try #require(world.takenPushes().first), 200)
+        world.wait(1)
+        try world.register(try principal("10"), "b3", voip: "b1b1")
+        world.send(try world.open("10", "b2"), SwitchboardWorld.answer("c-1"))
+        #expect(world.takenPushes().isEmpty)
+    }
+
+    @Test("The notices after an alert fit too, whatever the caller's name", arguments: [false, true])
+    func longNames(_ isMissed: Bool) throws {
+        let (world, caller, push) = try rung(name: String(repeating: "👩‍👩‍👧‍👦", count: 256))
+        world.respondToPush(push, 200)
+        if isMissed {
+            world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        } else {
+            world.send(try world.open("10", "b2"), SwitchboardWorld.answer("c-1"))
+        }
+        let notice = try #require(world.takenPushes().first)
+        #expect((1_000...4_096).contains(notice.payload.count))
+    }
+
+    @Test("If an app's own keys make an alert too long, they are left out, and the name stays")
+    func largeAliases() throws {
+        var aliases = PayloadAliases()
+        let key = String(repeating: "k", count: 62)
+        for letter in "abcdefghijklmnop" { try aliases.add("\(letter)\(key)", for: "act") }
+        let world = SwitchboardWorld { [aliases] in $0.payloadAliases = ["com.example.app": aliases] }
+        let (caller, callee) = (String(repeating: "1", count: 128), String(repeating: "2", count: 128))
+        try world.register(try principal(callee), "b1", voip: nil, alert: "a1a1")
+        let offer = SwitchboardWorld.offer("c-1", to: callee, more: #","displayName":"Taro""#)
+        world.send(try world.open(caller, "a1"), offer)
+        let push = try #require(world.takenPushes().first)
+        #expect(push.payload.count <= 4_096 && Reply(body: push.payload)["fromDisplayName"] == "Taro")
+    }
+
+    @Test("A new alert token is tried in the environment that the app names")
+    func environment() throws {
+        let (world, caller, push) = try rung()
+        world.respondToPush(push, 400, "BadDeviceToken")
+        let second = try #require(world.takenPushes().first)
+        world.respondToPush(second, 200)
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        _ = world.takenPushes()
+        try world.register(try principal("10"), "b1", voip: nil, alert: "a2a2", environment: .production)
+        world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
+        #expect(second.environment == .sandbox && world.takenPushes().first?.environment == .production)
     }
 
     @Test("A dead alert token is removed, and the next call finds no device")

@@ -72,7 +72,23 @@ public enum NoticePayload {
         isQuiet: Bool = false,
         _ reason: EndReason? = nil
     ) -> [UInt8] {
-        let name = call.name ?? call.caller.text
+        var name = call.name ?? call.caller.text
+        while true {
+            let bytes = notice(call, name, type: type, title: title, isQuiet: isQuiet, reason)
+            // A notice that APNs refuses would leave the alert of the ring on the screen.
+            guard bytes.count > alertBytes, !name.isEmpty else { return bytes }
+            name = name.cut(to: name.count / 2)
+        }
+    }
+
+    private static func notice(
+        _ call: Call,
+        _ name: String,
+        type: String,
+        title: String,
+        isQuiet: Bool,
+        _ reason: EndReason?
+    ) -> [UInt8] {
         var json = JSONWriter(capacity: 512)
         json.beginObject()
         json.alert(title, name, thread: call.caller.text, isQuiet ? .quiet : .plain)

@@ -30,6 +30,7 @@ extension Switchboard {
         }
         if let token = registration.alertToken {
             moveToken(token, .alert, by: device)
+            if device.alertToken != token, device.voipToken == nil { device.workingEnvironment = nil }
             device.alertToken = token
             device.alertTokenAt = now
         }

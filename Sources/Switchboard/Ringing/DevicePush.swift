@@ -35,6 +35,8 @@ struct DevicePush: Equatable {
     private(set) var environment: APNsEnvironment
     /// When the push was last handed to the push service.
     private(set) var sentAt: Moment
+    /// Whether there was no response to an attempt, which APNs may have accepted nevertheless.
+    private var hasLostResponse = false
     /// Whether the push token was refused in one environment, and so is tried in the other one.
     private var triedOther = false
 
@@ -68,13 +70,11 @@ struct DevicePush: Equatable {
         attempts = 1
     }
 
-    /// Whether the push may have reached the device, or may still reach it; one whose response was lost counts as lost.
-    var mayHaveArrived: Bool {
-        switch phase {
-        case .sent, .accepted: true
-        case .waiting, .refused, .cancelled: false
-        }
-    }
+    /// Whether the device may have the push: APNs has accepted it, or a response of APNs was lost.
+    var mayHaveArrived: Bool { phase == .accepted || hasLostResponse }
+
+    /// Whether the kind of the push is known; it is not if its result was known before a restart.
+    var isKindKnown: Bool { sentAt.milliseconds > 0 }
 
     /// When the push is to be tried next; `nil` = no attempt is planned.
     var retryAt: Moment? { if case .waiting(let until) = phase { until } else { nil } }
@@ -125,6 +125,7 @@ struct DevicePush: Equatable {
     }
 
     mutating func take(_ result: PushResult, for id: PushID, at now: Moment) -> Consequence {
+        if case .unreachable = result { hasLostResponse = true }
         if phase == .cancelled, case .response(200, _, _) = result {
             phase = .accepted
             return .accepted

@@ -42,9 +42,11 @@ enum PushPayload {
             let bytes = payload.bytes(at: now)
             guard bytes.count > limit else { return bytes }
             guard var shorter = name, !shorter.isEmpty else {
+                guard payload.aliases.count > 0 else { return bytes }
                 // A push that APNs refuses wakes nobody. Without its keys, the app may still find the standard ones.
                 payload.aliases = PayloadAliases()
-                return payload.bytes(at: now)
+                name = call.displayName
+                continue
             }
             var excess = bytes.count - limit
             while excess > 0, let last = shorter.popLast() { excess -= payload.copiesOfName * last.utf8.count }

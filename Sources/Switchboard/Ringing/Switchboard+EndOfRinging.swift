@@ -64,18 +64,21 @@ extension Switchboard {
 
     /// Returns whether a device shows, or may show, an alert of a call that rang.
     ///
-    /// A push whose response was lost counts as not arrived. After a restart the kind of an earlier push is not known: a
-    /// device without a VoIP token counts as alerted, any other one does not, even if its VoIP pushes are withheld.
+    /// After a restart the kind of an earlier push is not known: a device without a VoIP token counts as alerted, any
+    /// other one does not, even if its VoIP pushes are withheld.
     private func hasAlert(of call: Call, _ id: DeviceID) -> Bool {
         guard let push = call.pushes[id], push.mayHaveArrived else { return false }
-        return push.kind == .alert || directory.device(id, of: call.callee).map { $0.voipToken == nil } ?? false
+        guard !push.isKindKnown else { return push.kind == .alert }
+        return directory.device(id, of: call.callee).map { $0.voipToken == nil } ?? false
     }
 
     /// Replaces the alert of a call that no longer rings on a device, unless the device itself has answered or declined,
     /// or gets the notice of a missed call, which replaces the alert too.
     ///
     /// This is the only push during do-not-disturb: it makes no sound, and takes an alert off the screen.
-    private mutating func tellOver(_ call: Call, to id: DeviceID) {
+    ///
+    /// If the alert is under way, its result is waited for, so that it does not come last.
+    mutating func tellOver(_ call: Call, to id: DeviceID) {
         guard let device = directory.device(id, of: call.callee), let token = device.alertToken,
             let reason = reasonOver(call, on: device)
         else { return }

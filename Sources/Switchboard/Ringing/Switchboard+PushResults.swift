@@ -22,6 +22,9 @@ extension Switchboard {
         if let call {
             reportFailure(result, of: pending, call)
             if consequence == .tryOther, !pending.isNotice { retryPushes(of: call) }
+            if pending.purpose == .alert, call.pushes[pending.device]?.mayHaveArrived == true {
+                tellOver(call, to: pending.device)
+            }
             reschedule(call)
         }
     }

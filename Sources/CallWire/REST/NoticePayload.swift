@@ -42,7 +42,7 @@ public enum NoticePayload {
     }
 
     /// The largest alert payload that APNs takes, in bytes ("Generating a remote notification", Apple).
-    private static let alertBytes = 4_096
+    public static let alertBytes = 4_096
 
     /// Returns the notice of a text, which is cut until the payload fits.
     public static func text(_ message: TextMessage, from user: UserID, name: String?, at now: Moment) -> [UInt8] {

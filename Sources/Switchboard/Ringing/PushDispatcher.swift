@@ -12,7 +12,7 @@ struct PendingPush {
     var environment: APNsEnvironment
     /// When the push was handed to the push service.
     var sentAt: Moment
-    /// What the push says about its call after the ringing; `nil` = it rings, or it is for a text.
+    /// The news of a call that no longer rings; `nil` = the push rings a device, or carries a text.
     var afterRinging: AfterRinging?
     /// The push of a notice, kept so that the same push can go to the other environment if
     /// the first one does not know the push token; `nil` = it must not be sent again.
@@ -21,7 +21,7 @@ struct PendingPush {
     var original: OutgoingPush?
 
     /// What a push says about a call that no longer rings.
-    enum AfterRinging {
+    enum AfterRinging: String {
         /// The call was missed.
         case missed
         /// The call is over for this device, and its alert is out of date.

@@ -6,8 +6,6 @@ import CallWire
 enum PushPayload {
     /// The largest VoIP payload that APNs takes, in bytes ("Generating a remote notification", Apple).
     static let voipBytes = 5_120
-    /// The largest payload of an alert that APNs takes, in bytes (same source).
-    static let alertBytes = 4_096
 
     /// Returns the payload for an incoming call, of a VoIP push or an alert.
     ///
@@ -29,7 +27,7 @@ enum PushPayload {
             device: device.id,
             until: call.session.ringUntil + .seconds(60)
         )
-        let limit = kind == .voip ? voipBytes : alertBytes
+        let limit = kind == .voip ? voipBytes : NoticePayload.alertBytes
         var payload = payload(of: call, to: device, capability, aliases)
         payload.isAlert = kind == .alert
         payload.offer = offer(of: call)

@@ -19,7 +19,7 @@ extension Switchboard {
     /// Counts an accepted VoIP push that no sign of life followed: iOS withholds pushes from an app that does not react
     /// to them.
     private mutating func countUnanswered(_ call: Call, _ id: DeviceID) {
-        guard let push = call.pushes[id], push.phase == .accepted, push.kind == .voip, push.sentAt.milliseconds > 0,
+        guard let push = call.pushes[id], push.phase == .accepted, push.kind == .voip, push.isKindKnown,
             var device = directory.device(id, of: call.callee), device.seenAt < push.sentAt
         else { return }
         device.unansweredPushes += 1
@@ -28,32 +28,41 @@ extension Switchboard {
 
     /// Notifies the callee's devices of a call that was not answered.
     mutating func tellMissed(_ call: Call) {
-        let now = turn.now
         guard case .ended(let ending, nil) = call.session.phase,
             ending.reason == .unanswered || ending.reason == .cancelled
         else { return }
         for device in directory.devices(of: call.callee)
         where wasRung(device, in: call) && mayHearOfMissed(call, device) {
-            guard let token = device.alertToken else { continue }
-            requestPush(
-                PendingPush(
-                    call: call.number,
-                    user: device.user,
-                    device: device.id,
-                    token: token,
-                    kind: .alert,
-                    environment: environment(of: device),
-                    sentAt: now,
-                    afterRinging: .missed
-                ),
-                as: pushes.makeID(),
-                payload: PushPayload.missed(call),
-                name: "/missed",
-                to: device,
-                for: call,
-                expiresAt: now + SwitchboardLimits.noticeTimeout
-            )
+            sendNotice(.missed, PushPayload.missed(call), to: device, for: call)
         }
+    }
+
+    /// Sends a device an alert about a call that no longer rings, if the device has an alert token.
+    private mutating func sendNotice(
+        _ news: PendingPush.AfterRinging,
+        _ payload: [UInt8],
+        to device: DeviceRecord,
+        for call: Call
+    ) {
+        guard let token = device.alertToken else { return }
+        requestPush(
+            PendingPush(
+                call: call.number,
+                user: device.user,
+                device: device.id,
+                token: token,
+                kind: .alert,
+                environment: environment(of: device),
+                sentAt: turn.now,
+                afterRinging: news
+            ),
+            as: pushes.makeID(),
+            payload: payload,
+            name: "/\(news.rawValue)",
+            to: device,
+            for: call,
+            expiresAt: turn.now + SwitchboardLimits.noticeTimeout
+        )
     }
 
     /// Returns whether a device may be notified that it has missed a call.
@@ -79,27 +88,10 @@ extension Switchboard {
     ///
     /// If the alert is under way, its result is waited for, so that it does not come last.
     mutating func tellOver(_ call: Call, to id: DeviceID) {
-        guard let device = directory.device(id, of: call.callee), let token = device.alertToken,
-            let reason = reasonOver(call, on: device)
-        else { return }
-        requestPush(
-            PendingPush(
-                call: call.number,
-                user: device.user,
-                device: id,
-                token: token,
-                kind: .alert,
-                environment: environment(of: device),
-                sentAt: turn.now,
-                afterRinging: .over
-            ),
-            as: pushes.makeID(),
-            payload: PushPayload.over(call, reason),
-            name: "/over",
-            to: device,
-            for: call,
-            expiresAt: turn.now + SwitchboardLimits.noticeTimeout
-        )
+        guard let device = directory.device(id, of: call.callee), let reason = reasonOver(call, on: device) else {
+            return
+        }
+        sendNotice(.over, PushPayload.over(call, reason), to: device, for: call)
     }
 
     /// Returns why a call no longer rings on a device that was sent an alert; `nil` = nothing has to be said.

@@ -12,7 +12,59 @@ final class KeyHandle: Sendable {
         self.pointer = pointer
     }
 
+    /// Reads a private key from a PEM text: PKCS#8 (`PRIVATE KEY`) or `label`, without a passphrase.
+    ///
+    /// - Parameters:
+    ///   - pem: the text.
+    ///   - label: the label of the older form of this kind of key.
+    ///   - wanted: the kind of key in words, for the error.
+    ///   - isWanted: whether a key is of this kind.
+    /// - Throws: ``KeyError`` if there is no PEM, an encrypted key, a public key, another kind of key, or a public half
+    ///   that does not belong to the private half.
+    convenience init(
+        privatePEM pem: String,
+        _ label: String,
+        _ wanted: String,
+        if isWanted: (KeyHandle) -> Bool
+    ) throws(KeyError) {
+        let pointer = try withoutErrorQueue { () throws(KeyError) in
+            let block = try PEM(pem)
+            switch block.label {
+            case "PRIVATE KEY", label: break
+            case "ENCRYPTED PRIVATE KEY": throw .encrypted
+            case "PUBLIC KEY", "CERTIFICATE", "RSA PUBLIC KEY": throw .publicKey
+            default: throw .unsupported(wanted)
+            }
+            return block.decoded { d2i_AutoPrivateKey(nil, &$0, $1) }
+        }
+        guard let pointer else { throw .invalid }
+        self.init(owning: pointer)
+        guard isWanted(self) else { throw .unsupported(wanted) }
+        guard withoutErrorQueue({ isSoundPair }) else { throw .invalid }
+    }
+
+    private init(owning pointer: OpaquePointer) { self.pointer = pointer }
+
     deinit { EVP_PKEY_free(pointer) }
+
+    /// Signs the SHA-256 digest of a message.
+    ///
+    /// Wraps `EVP_DigestSign`.
+    ///
+    /// - Returns: the signature as OpenSSL encodes it for this kind of key.
+    /// - Throws: ``KeyError/failed``.
+    func signature(of message: [UInt8]) throws(KeyError) -> [UInt8] {
+        try withoutErrorQueue { () throws(KeyError) in
+            guard let context = EVP_MD_CTX_new() else { throw .failed }
+            defer { EVP_MD_CTX_free(context) }
+            var signature = [UInt8](repeating: 0, count: Int(EVP_PKEY_get_size(pointer)))
+            var count = signature.count
+            guard EVP_DigestSignInit_ex(context, nil, "SHA256", nil, nil, pointer, nil) == 1,
+                EVP_DigestSign(context, &signature, &count, message, message.count) == 1
+            else { throw .failed }
+            return Array(signature.prefix(count))
+        }
+    }
 
     /// Whether this is an EC key on P-256.
     ///

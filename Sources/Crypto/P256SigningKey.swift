@@ -12,23 +12,7 @@ public struct P256SigningKey: Sendable {
     /// - Throws: ``KeyError`` if there is no PEM, an encrypted key, a public key, another kind of key, or a
     ///   public half that does not belong to the private half.
     public init(pem: String) throws(KeyError) {
-        self.key = try withoutErrorQueue { () throws(KeyError) in
-            let block = try PEM(pem)
-            switch block.label {
-            case "PRIVATE KEY", "EC PRIVATE KEY": break
-            case "ENCRYPTED PRIVATE KEY": throw .encrypted
-            case "PUBLIC KEY", "CERTIFICATE", "RSA PUBLIC KEY": throw .publicKey
-            default: throw .unsupported("an EC private key on P-256")
-            }
-            let pointer = block.der.withUnsafeBufferPointer { der in
-                var place = der.baseAddress
-                return d2i_AutoPrivateKey(nil, &place, der.count)
-            }
-            guard let key = KeyHandle(pointer) else { throw .invalid }
-            guard key.isP256 else { throw .unsupported("an EC private key on P-256") }
-            guard key.isSoundPair else { throw .invalid }
-            return key
-        }
+        key = try KeyHandle(privatePEM: pem, "EC PRIVATE KEY", "an EC private key on P-256", if: \.isP256)
     }
 
     private init(_ key: KeyHandle) { self.key = key }
@@ -59,17 +43,8 @@ public struct P256SigningKey: Sendable {
     /// - Returns: the 64 bytes r‖s.
     /// - Throws: ``KeyError/failed``.
     public func sign(_ message: [UInt8]) throws(KeyError) -> [UInt8] {
-        try withoutErrorQueue { () throws(KeyError) in
-            guard let context = EVP_MD_CTX_new() else { throw .failed }
-            defer { EVP_MD_CTX_free(context) }
-            var signature = [UInt8](repeating: 0, count: 80)
-            var count = signature.count
-            guard EVP_DigestSignInit_ex(context, nil, "SHA256", nil, nil, key.pointer, nil) == 1,
-                EVP_DigestSign(context, &signature, &count, message, message.count) == 1,
-                let raw = ECDSASignature.raw(Array(signature.prefix(count)))
-            else { throw .failed }
-            return raw
-        }
+        guard let raw = ECDSASignature.raw(try key.signature(of: message)) else { throw .failed }
+        return raw
     }
 
     /// The public half of the key.

@@ -117,7 +117,7 @@ public struct PublicKey: Sendable {
 extension PEM {
     /// Returns the result of a `d2i` function that decodes all the bytes; nil if the function fails or leaves bytes
     /// over.
-    fileprivate func decoded(
+    func decoded(
         _ decode: (inout UnsafePointer<UInt8>?, Int) -> OpaquePointer?
     ) -> OpaquePointer? {
         der.withUnsafeBufferPointer { der in

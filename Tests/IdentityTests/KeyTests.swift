@@ -28,6 +28,21 @@ struct KeyTests {
         }
     }
 
+    @Test("An RSA private key signs what its public half verifies, and other keys are refused")
+    func rsaSigning() throws {
+        let keys = try TestKeys.shared.get()
+        let pem = keys.rsaKey.pem { PEM_write_bio_PKCS8PrivateKey($0, $1, nil, nil, 0, nil, nil) }
+        let signature = try RSASigningKey(pem: pem).sign([1, 2, 3])
+        #expect(signature == keys.rsaKey.sign([1, 2, 3]) && signature.count == 256)
+        #expect(try keys.rsaKey.publicKey.isValid(signature, for: [1, 2, 3]))
+        #expect(throws: KeyError.publicKey) { try RSASigningKey(pem: keys.rsaPEM) }
+        #expect(throws: KeyError.unsupported("an RSA private key")) { try RSASigningKey(pem: keys.ecKey.pem()) }
+        #expect(throws: KeyError.unsupported("an EC private key on P-256")) { try P256SigningKey(pem: pem) }
+        #expect(throws: KeyError.notPEM) { try RSASigningKey(pem: "no key") }
+        let short = try RSATestKey(bits: 1_024).pem { PEM_write_bio_PKCS8PrivateKey($0, $1, nil, nil, 0, nil, nil) }
+        #expect(throws: KeyError.keyLength(1_024)) { try RSASigningKey(pem: short) }
+    }
+
     @Test("An RSA public key is read from both forms of PEM, from a certificate and from its numbers")
     func rsaPEM() throws {
         let keys = try TestKeys.shared.get()

@@ -83,6 +83,7 @@ let testing: [Target] = [
             "ApplePush", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "ServerLog", logging,
         ]
     ),
+    tests("FirebasePushTests", ["FirebasePush", "OutboundHTTP", "CallPorts", "CallCore"]),
     // Includes tests of the gateway's event loops: two contexts of the library must never end at the same time, see
     // `EveryTest`.
     tests(
@@ -270,6 +271,7 @@ let package = Package(
         system("CCurl", apt: "libcurl4-openssl-dev"),
         library("OutboundHTTP", ["CCurl", "Threads", deques]),
         library("ApplePush", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]),
+        library("FirebasePush", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]),
 
         // Connections.
         system("CLibwebsockets", apt: "libwebsockets-dev"),
@@ -289,7 +291,7 @@ let package = Package(
             name: "ringline",
             dependencies: [
                 "Gateway", "Identity", "SQLiteStore", "PostgresStore", "Postgres", "MemoryStore", "ApplePush",
-                "Switchboard", "CallTrace",
+                "FirebasePush", "Switchboard", "CallTrace",
                 "CallPorts",
                 "CallCore", "CallWire",
                 "LibWebSockets", "Threads", "OutboundHTTP", "Diagnostics",

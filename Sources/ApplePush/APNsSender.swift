@@ -14,9 +14,6 @@ import Threads
 ///
 /// Source: Apple, "Sending notification requests to APNs"; protocol, section 6.
 public final class APNsSender: PushSender {
-    /// How long APNs keeps a notice for a device that it cannot reach, in seconds.
-    static let noticeSeconds: Int64 = 24 * 60 * 60
-
     private let configuration: APNsConfiguration
     private let providerToken: ProviderToken
     private let client: HTTPClient
@@ -66,18 +63,21 @@ public final class APNsSender: PushSender {
 
     /// Sends one push; its result is reported, even if the push could not be sent at all.
     public func send(_ push: OutgoingPush) {
+        guard case .apns(let route) = push.route else {
+            preconditionFailure("a push to another service was handed to APNs")
+        }
         let isNew = pushes.withLock { $0.updateValue(UnderWay(), forKey: push.id) == nil }
         precondition(isNew, "a push was sent twice under one id")
         log.debug(
             "a push is sent to APNs",
-            fields(of: push) + [.pushKind(ServerText(push.kind)), .pushBytes(push.payload.count)]
+            fields(of: push) + [.pushKind(ServerText(push.route.kind)), .pushBytes(push.payload.count)]
         )
-        guard Self.isDeviceToken(push.token) else {
+        guard Self.isDeviceToken(route.token) else {
             // The text would become part of the URL's path. Apple would refuse the push with the same reason.
             return finish(push, .response(status: 400, reason: "BadDeviceToken", timestamp: nil))
         }
         do {
-            post(push, providerToken: try providerToken.current(), isSecond: false)
+            post(push, by: route, providerToken: try providerToken.current(), isSecond: false)
         } catch {
             finish(push, .unreachable("the provider token could not be signed"))
         }
@@ -107,13 +107,13 @@ public final class APNsSender: PushSender {
 
     // MARK: One request
 
-    private func post(_ push: OutgoingPush, providerToken: String, isSecond: Bool) {
-        let request = client.send(request(for: push, providerToken: providerToken)) { [self] outcome in
+    private func post(_ push: OutgoingPush, by route: APNsRoute, providerToken: String, isSecond: Bool) {
+        let request = client.send(request(for: push, by: route, providerToken: providerToken)) { [self] outcome in
             switch outcome {
             case .success(let response):
                 let result = APNsResponse.result(of: response)
                 if !isSecond, case .response(403, reason: "ExpiredProviderToken", _) = result,
-                    repost(push, insteadOf: providerToken)
+                    repost(push, by: route, insteadOf: providerToken)
                 {
                     return
                 }
@@ -134,7 +134,7 @@ public final class APNsSender: PushSender {
 
     /// Sends the push again under a new provider token, unless it was cancelled; returns false if there is no newer
     /// token.
-    private func repost(_ push: OutgoingPush, insteadOf refused: String) -> Bool {
+    private func repost(_ push: OutgoingPush, by route: APNsRoute, insteadOf refused: String) -> Bool {
         do {
             guard let token = try providerToken.renewed(insteadOf: refused) else {
                 log.error("APNs rejects a fresh provider token as expired; check this machine's clock")
@@ -149,7 +149,7 @@ public final class APNsSender: PushSender {
             if isCancelled {
                 finish(push, .cancelled)
             } else {
-                post(push, providerToken: token, isSecond: true)
+                post(push, by: route, providerToken: token, isSecond: true)
             }
             return true
         } catch {
@@ -158,19 +158,19 @@ public final class APNsSender: PushSender {
         }
     }
 
-    private func request(for push: OutgoingPush, providerToken: String) -> HTTPRequest {
+    private func request(for push: OutgoingPush, by route: APNsRoute, providerToken: String) -> HTTPRequest {
         let endpoint =
-            push.environment == .sandbox ? configuration.endpoints.sandbox : configuration.endpoints.production
+            route.environment == .sandbox ? configuration.endpoints.sandbox : configuration.endpoints.production
         let left = push.expiresAt.milliseconds - configuration.expiryClock()
         var request = HTTPRequest(
             method: "POST",
-            url: endpoint + "/3/device/" + push.token,
+            url: endpoint + "/3/device/" + route.token,
             headers: [
-                HTTPHeader("apns-topic", push.topic),
-                HTTPHeader("apns-push-type", push.kind.rawValue),
+                HTTPHeader("apns-topic", route.topic),
+                HTTPHeader("apns-push-type", route.pushType.rawValue),
                 HTTPHeader("apns-priority", "10"),
                 HTTPHeader("apns-expiration", expiration(of: push, left: left)),
-                HTTPHeader("apns-id", push.apnsID),
+                HTTPHeader("apns-id", push.uuid),
                 HTTPHeader("authorization", "bearer " + providerToken),
             ],
             body: push.payload,
@@ -190,18 +190,18 @@ public final class APNsSender: PushSender {
         case .never: "0"
         // At least one second from now: APNs keeps no push whose expiration is past.
         case .untilExpiry: "\((configuration.clock() + max(1_000, left)) / 1_000)"
-        case .aDay: "\(configuration.clock() / 1_000 + Self.noticeSeconds)"
+        case .aDay: "\(configuration.clock() / 1_000 + OutgoingPush.Kept.noticeSeconds)"
         }
     }
 
     private func finish(_ push: OutgoingPush, _ result: PushResult) {
         pushes.withLock { pending in _ = pending.removeValue(forKey: push.id) }
         switch result {
-        case .response(let status, let reason, _):
+        case .response(let status, let reason, _), .deferred(let status, let reason, _):
             log.log(
                 level: status == 200 ? .debug : .notice,
                 "APNs responded to a push",
-                fields(of: push) + [.apnsStatus(status), reason.map { .apnsReason(UntrustedText($0)) }]
+                fields(of: push) + [.pushStatus(status), reason.map { .pushReason(UntrustedText($0)) }]
             )
         case .unreachable(let why):
             log.notice("a push got no response", fields(of: push) + [.error(UntrustedText(why))])
@@ -212,7 +212,11 @@ public final class APNsSender: PushSender {
     }
 
     private func fields(of push: OutgoingPush) -> [LogField?] {
-        push.logFields + [.pushToken(PushTokenStart(push.token)), .environment(ServerText(push.environment))]
+        push.logFields
+            + [
+                .pushToken(PushTokenStart(push.route.token)),
+                push.route.environment.map { .environment(ServerText($0)) },
+            ]
     }
 
     private static func isDeviceToken(_ text: String) -> Bool {

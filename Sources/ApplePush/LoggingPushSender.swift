@@ -2,7 +2,7 @@ import CallCore
 public import CallPorts
 public import ServerLog
 
-/// A replacement for the sender to Apple when there is no key: it logs each push instead of sending it.
+/// A replacement for the sender to a push service that is not configured: it logs each push instead of sending it.
 public final class LoggingPushSender: PushSender {
     private let log: ServerLog
     private let report: @Sendable (PushID, PushResult) -> Void
@@ -15,13 +15,17 @@ public final class LoggingPushSender: PushSender {
 
     /// Logs one line about the push, without its token, and reports the result.
     public func send(_ push: OutgoingPush) {
-        log.notice(
-            "no APNs key is configured: a push was not sent",
-            push.logFields + [
-                .pushKind(ServerText(push.kind)), .topic(UntrustedText(push.topic)),
-                .environment(ServerText(push.environment)), .pushBytes(push.payload.count),
-            ]
-        )
+        let details: [LogField?] = [.pushKind(ServerText(push.route.kind)), .pushBytes(push.payload.count)]
+        switch push.route {
+        case .apns(let route):
+            log.notice(
+                "no APNs key is configured: a push was not sent",
+                push.logFields + details
+                    + [.topic(UntrustedText(route.topic)), .environment(ServerText(route.environment))]
+            )
+        case .firebase:
+            log.notice("no Firebase service account is configured: a push was not sent", push.logFields + details)
+        }
         report(push.id, .onlyLogged)
     }
 

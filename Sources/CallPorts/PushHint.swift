@@ -1,6 +1,7 @@
-/// Explanations of APNs' reasons, in plain words for an operator.
+/// Explanations of the push services' reasons, in plain words for an operator.
 ///
-/// Source: "Handling notification responses from APNs", Apple Developer Documentation.
+/// Sources: "Handling notification responses from APNs", Apple Developer Documentation; "ErrorCode", Firebase Cloud
+/// Messaging HTTP v1 API; "google.rpc.Code", Google API client libraries.
 public enum PushHint {
     private static let texts: [String: String] = [
         "BadDeviceToken":
@@ -31,29 +32,57 @@ public enum PushHint {
         "InvalidPushType": "the push type does not fit the topic",
         "UnrelatedKeyIdInToken": "the provider token has another key id than earlier ones on this connection",
         "BadEnvironmentKeyIdInToken": "the APNs key is for the other environment",
+        FirebaseReason.unregistered: "the app was removed or its token was replaced; the device must register again",
+        FirebaseReason.invalidToken: "the Firebase token is malformed; the device must register again",
+        "INVALID_ARGUMENT": "Firebase does not understand the message",
+        "SENDER_ID_MISMATCH":
+            "the token belongs to another Firebase project: the app's google-services.json and the service account must be of one project",
+        "QUOTA_EXCEEDED": "too many messages to one device, or of the whole project, in a short time",
+        "RESOURCE_EXHAUSTED": "too many messages of the whole project in a short time",
+        "UNAVAILABLE": "Firebase is not available",
+        "INTERNAL": "Firebase's server failed",
+        "THIRD_PARTY_AUTH_ERROR":
+            "the token belongs to an iOS app or a browser: register its APNs tokens instead",
+        "UNAUTHENTICATED": "Google rejects the access token of the service account",
+        "PERMISSION_DENIED":
+            "the service account may not send in this project, or the Firebase Cloud Messaging API is not enabled",
+        "NOT_FOUND": "Firebase does not know the project of the service account",
+        "invalid_grant": "the service account or its key was deleted, or this machine's clock is wrong",
     ]
 
-    /// The reason that a timeline shows for a push when this server sends none.
-    public static let onlyLogged = "no APNs key is configured: pushes are only logged"
+    /// Returns why a push of this kind was only logged.
+    public static func notConfigured(_ kind: PushKind) -> String {
+        kind.isOfAPNs ? "no APNs key is configured" : "no Firebase service account is configured"
+    }
 
-    /// The advice when APNs cannot be reached, or does not respond.
+    /// Returns the reason that a timeline shows for a push of this kind that was only logged.
+    public static func onlyLogged(_ kind: PushKind) -> String { notConfigured(kind) + ": pushes are only logged" }
+
+    /// Returns what an operator can do about a push of this kind that was only logged.
+    public static func remedy(_ kind: PushKind) -> String {
+        kind.isOfAPNs
+            ? "start the server with --apns-key-file, --apns-key-id and --apns-team-id"
+            : "start the server with --fcm-service-account-file"
+    }
+
+    /// The advice when a push service cannot be reached, or does not respond.
     public static let network = "check the network, the proxy, and whether the firewall allows port 443"
 
     /// Whether ``text(forReason:)`` has a text for a reason.
     public static func knows(_ reason: String) -> Bool { texts[reason] != nil }
 
-    /// Returns the meaning of APNs' reason; `nil` = there is no reason, or it is unknown.
+    /// Returns the meaning of a reason; `nil` = there is no reason, or it is unknown.
     public static func text(forReason reason: String?) -> String? { reason.flatMap { texts[$0] } }
 
-    /// Returns what a push's result means, or what the operator can do about it; `nil` = the result needs no
-    /// explanation, or its reason is unknown.
-    public static func text(for result: PushResult) -> String? {
+    /// Returns what the result of a push of this kind means, or what the operator can do about it; `nil` = the result
+    /// needs no explanation, or its reason is unknown.
+    public static func text(for result: PushResult, _ kind: PushKind) -> String? {
         switch result {
         case .response(200, _, _): nil
-        case .response(_, let reason, _): reason.flatMap { texts[$0] }
-        case .unreachable: "APNs could not be reached: \(network)"
+        case .response(_, let reason, _), .deferred(_, let reason, _): reason.flatMap { texts[$0] }
+        case .unreachable: "\(kind.isOfAPNs ? "APNs" : "Firebase") could not be reached: \(network)"
         case .cancelled: nil
-        case .onlyLogged: "start the server with --apns-key-file, --apns-key-id and --apns-team-id"
+        case .onlyLogged: remedy(kind)
         }
     }
 }

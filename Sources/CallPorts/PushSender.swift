@@ -1,6 +1,6 @@
 public import CallCore
 
-/// The port to Apple's push service, which wakes devices.
+/// The port to the push services, which wake devices.
 ///
 /// Both methods return immediately, and may be called only on the event loop that owns the switchboard. Each push gets
 /// exactly one report, even a push that was cancelled too late or could not be sent. The adapter passes the report, on
@@ -22,23 +22,18 @@ public struct PushID: Hashable, Sendable {
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// A push that is ready to be sent: its content, its device, and which of Apple's endpoints to use.
+/// A push that is ready to be sent: its content, its route, and how long it is useful.
 public struct OutgoingPush: Equatable, Sendable {
     /// The number that the report repeats.
     public var id: PushID
-    /// The device's push token, lower-case hex.
-    public var token: String
-    /// The topic: `<bundle id>.voip` for a VoIP push, the bundle id for an alert.
-    public var topic: String
-    /// The value of `apns-push-type`.
-    public var kind: Kind
-    /// The Apple service to use.
-    public var environment: APNsEnvironment
-    /// `apns-id`: a lower-case UUID, the same for every retry of one push.
-    public var apnsID: String
-    /// The JSON payload; at most 5,120 bytes for VoIP and 4,096 for an alert.
+    /// The way to the device.
+    public var route: PushRoute
+    /// A lower-case UUID, the same for every retry of one push; `apns-id` for APNs.
+    public var uuid: String
+    /// For APNs the JSON payload, at most 5,120 bytes for VoIP and 4,096 for an alert; for Firebase the JSON object
+    /// `data`, whose names and values, all of them strings, have at most 4,096 bytes.
     public var payload: [UInt8]
-    /// How long APNs keeps the push for a device that it cannot reach (`apns-expiration`).
+    /// How long the push service keeps the push for a device that it cannot reach.
     public var kept: Kept
     /// `apns-collapse-id`: a push replaces an earlier one with the same value on the screen; at most 64 bytes, `nil` =
     /// the push replaces none.
@@ -52,15 +47,7 @@ public struct OutgoingPush: Equatable, Sendable {
     /// The device that the push goes to, for the server's log only.
     public var device: DeviceID?
 
-    /// The kind of a push (`apns-push-type`).
-    public enum Kind: String, Sendable {
-        /// Wakes the app, which reports the call to CallKit immediately. Priority 10.
-        case voip
-        /// Shows a notification. Priority 10.
-        case alert
-    }
-
-    /// How long APNs keeps a push for a device that it cannot reach.
+    /// How long a push service keeps a push for a device that it cannot reach.
     public enum Kept: Sendable {
         /// Not at all: a VoIP push rings now or not at all.
         case never
@@ -68,16 +55,16 @@ public struct OutgoingPush: Equatable, Sendable {
         case untilExpiry
         /// For a day: a notice is useful even if it is late.
         case aDay
+
+        /// How long a notice is kept, in seconds.
+        public static let noticeSeconds: Int64 = 24 * 60 * 60
     }
 
     /// A push with the given members.
     public init(
         id: PushID,
-        token: String,
-        topic: String,
-        kind: Kind,
-        environment: APNsEnvironment,
-        apnsID: String,
+        route: PushRoute,
+        uuid: String,
         payload: [UInt8],
         kept: Kept,
         collapseID: String? = nil,
@@ -86,11 +73,8 @@ public struct OutgoingPush: Equatable, Sendable {
         device: DeviceID? = nil
     ) {
         self.id = id
-        self.token = token
-        self.topic = topic
-        self.kind = kind
-        self.environment = environment
-        self.apnsID = apnsID
+        self.route = route
+        self.uuid = uuid
         self.payload = payload
         self.kept = kept
         self.collapseID = collapseID
@@ -100,27 +84,18 @@ public struct OutgoingPush: Equatable, Sendable {
     }
 }
 
-/// One of Apple's two push services: a push token is valid for only one of them.
-public enum APNsEnvironment: String, Sendable, CaseIterable {
-    /// For builds from Xcode.
-    case sandbox
-    /// For TestFlight and the App Store.
-    case production
-
-    /// The other environment.
-    public var other: Self { self == .sandbox ? .production : .sandbox }
-}
-
 /// The result of a push.
 public enum PushResult: Equatable, Sendable {
-    /// APNs responded with 200, or with an error and its `reason` ("BadDeviceToken"). For 410 there is also the
-    /// `timestamp` since which the push token is invalid.
+    /// The push service responded with 200, or with an error and its reason ("BadDeviceToken"). For APNs' 410 there is
+    /// also the `timestamp` since which the push token is invalid.
     case response(status: Int, reason: String?, timestamp: Moment?)
+    /// The push service responded with an error that passes, and asks not to be tried again before `until`.
+    case deferred(status: Int, reason: String?, until: Moment)
     /// There was no response, because the connection failed, was lost or timed out. The text says so in plain words,
     /// without addresses.
     case unreachable(String)
     /// The push was cancelled before it was sent.
     case cancelled
-    /// There is no APNs key: the push was only logged.
+    /// The service is not configured: the push was only logged.
     case onlyLogged
 }

@@ -38,8 +38,10 @@ public struct DeviceRecord: Equatable, Sendable {
     public var alertToken: String?
     /// When the alert push token was last registered; `nil` = never.
     public var alertTokenAt: Moment?
-    /// The Firebase token, which is stored but not used: this version does not send through Firebase.
+    /// Firebase's registration token; `nil` = none is registered.
     public var fcmToken: String?
+    /// When the Firebase token was last registered; `nil` = never, or by a version that did not store it.
+    public var fcmTokenAt: Moment?
     /// The APNs environment that the client named; `nil` = the client named none.
     public var environment: APNsEnvironment?
     /// The APNs environment in which APNs last accepted a push to the device; `nil` = not known yet.
@@ -57,42 +59,82 @@ public struct DeviceRecord: Equatable, Sendable {
     /// section 6).
     public static let pushesUntilAlert = 3
 
-    /// The kind of push that rings the device: an alert if it has an alert token, and either no VoIP token or
-    /// ``pushesUntilAlert`` VoIP pushes without a reaction; otherwise a VoIP push.
+    /// Whether VoIP pushes seem to have no effect, so that the device is rung in another way.
     @inlinable
-    public var ringingPush: OutgoingPush.Kind {
-        guard alertToken != nil else { return .voip }
-        return voipToken == nil || unansweredPushes >= Self.pushesUntilAlert ? .alert : .voip
+    public var areVoIPPushesWithheld: Bool {
+        unansweredPushes >= Self.pushesUntilAlert && (alertToken != nil || fcmToken != nil)
+    }
+
+    /// The kind of push that rings the device; `nil` = no push can.
+    @inlinable
+    public var ringingPush: PushKind? { ringingPush(besides: []) }
+
+    /// Whether the device belongs to Apple, on which a Firebase message does not wake an app that was ended.
+    @inlinable
+    var isApple: Bool { voipToken != nil || platform == "ios" }
+
+    /// Returns the best kind of push that rings the device, besides kinds that were refused for good; `nil` = no push
+    /// can.
+    @inlinable
+    public func ringingPush(besides refused: Set<PushKind>) -> PushKind? {
+        // The VoIP token of an Apple device may just have been removed.
+        let isApple = isApple || refused.contains(.voip)
+        let order: [PushKind] = isApple ? [.voip, .alert, .firebase] : [.voip, .firebase, .alert]
+        return order.first { kind in
+            token(for: kind) != nil && !refused.contains(kind) && !(kind == .voip && areVoIPPushesWithheld)
+        }
+    }
+
+    /// The kind of push that shows or brings a notice; `nil` = no push can.
+    @inlinable
+    public var noticePush: PushKind? {
+        let order: [PushKind] = isApple ? [.alert, .firebase] : [.firebase, .alert]
+        return order.first { token(for: $0) != nil }
     }
 
     /// Returns the push token for a kind of push; `nil` = none is registered.
     @inlinable
-    public func token(for kind: OutgoingPush.Kind) -> String? {
+    public func token(for kind: PushKind) -> String? {
         switch kind {
         case .voip: voipToken
+        case .firebase: fcmToken
         case .alert: alertToken
         }
     }
 
-    /// Returns the topic of a kind of push.
+    /// Returns the route for a kind of push; `nil` = there is no token for it.
+    ///
+    /// `environment`: The APNs environment to use.
     @inlinable
-    public func topic(for kind: OutgoingPush.Kind) -> String { kind == .voip ? bundleID + ".voip" : bundleID }
+    public func route(for kind: PushKind, _ environment: APNsEnvironment) -> PushRoute? {
+        token(for: kind).map { token in
+            switch kind {
+            case .voip:
+                .apns(
+                    APNsRoute(token: token, topic: bundleID + ".voip", environment: environment, pushType: .voip)
+                )
+            case .alert:
+                .apns(APNsRoute(token: token, topic: bundleID, environment: environment, pushType: .alert))
+            case .firebase: .firebase(token: token)
+            }
+        }
+    }
 
     /// The result of a push.
     public struct LastPush: Equatable, Sendable {
         /// When the result came.
         public var at: Moment
-        /// APNs' status; 0 when there was none.
+        /// The push service's status; 0 when there was none.
         public var status: Int
-        /// APNs' reason ("BadDeviceToken"), or the server's own reason; `nil` = there is none.
+        /// The push service's reason ("BadDeviceToken"), or the server's own reason; `nil` = there is none.
         public var reason: String?
-        /// The APNs environment that was used.
-        public var environment: APNsEnvironment
+        /// The APNs environment that was used; `nil` = the push went through Firebase.
+        public var environment: APNsEnvironment?
         /// The meaning of the result or what to do about it, in plain words; `nil` = there is nothing to explain.
         public var hint: String?
 
         /// A result with the given members.
-        public init(at: Moment, status: Int, reason: String?, environment: APNsEnvironment, hint: String?) {
+        public init(at: Moment, status: Int, reason: String?, environment: APNsEnvironment?, hint: String?) {
             self.at = at
             self.status = status
             self.reason = reason

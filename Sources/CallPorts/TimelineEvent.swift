@@ -15,7 +15,7 @@ public enum TimelineEvent: Equatable, Sendable {
     case callIDTaken
     /// So many other callers ring the callee that the call was refused.
     case tooManyCallers
-    /// The callee had neither a connection nor a device with a VoIP or alert push token.
+    /// The callee had neither a connection nor a device with a push token.
     case noDevice
     /// The offer was sent to a device's connection.
     case delivered(DeviceID)
@@ -27,10 +27,11 @@ public enum TimelineEvent: Equatable, Sendable {
     case probe(DeviceID)
     /// A device's connection did not answer its ping.
     case probeFailed(DeviceID)
-    /// A push was handed to the push service.
-    case pushSent(DeviceID, Push, APNsEnvironment)
-    /// The result of a push came: APNs' status and reason or, without a status, the reason why there was no response.
-    case pushResult(DeviceID, status: Int?, reason: String?, Push, APNsEnvironment)
+    /// A push was handed to the push service; the environment is `nil` for Firebase.
+    case pushSent(DeviceID, Push, APNsEnvironment?)
+    /// The result of a push came: the service's status and reason or, without a status, the reason why there was no
+    /// response.
+    case pushResult(DeviceID, status: Int?, reason: String?, Push, APNsEnvironment?)
     /// A push was cancelled before it was sent.
     case pushCancelled(DeviceID)
     /// The tokens of that side's user were revoked.
@@ -56,11 +57,13 @@ public enum TimelineEvent: Equatable, Sendable {
     public enum Push: String, Sendable, CaseIterable {
         /// A VoIP push for the call.
         case voip
+        /// A Firebase message for the call.
+        case firebase
         /// An alert push for the call, to a device without VoIP pushes or on which they have no effect.
         case alert
-        /// An alert push for a missed call.
+        /// A notice of a missed call.
         case missed
-        /// An alert push that replaces the one for the call, because another device has answered or the call is over.
+        /// A notice that follows the push for the call, because another device has answered or the call is over.
         case over
     }
 
@@ -164,13 +167,13 @@ public enum TimelineEvent: Equatable, Sendable {
         case .pushSent(let device, let push, let environment):
             body("device", .word(device.text))
             body("kind", .word(push.rawValue))
-            body("environment", .word(environment.rawValue))
+            if let environment { body("environment", .word(environment.rawValue)) }
         case .pushResult(let device, let status, let reason, let push, let environment):
             body("device", .word(device.text))
             if let status { body("status", .number(UInt64(max(0, status)))) }
             if let reason { body("reason", .text(reason)) }
             body("kind", .word(push.rawValue))
-            body("environment", .word(environment.rawValue))
+            if let environment { body("environment", .word(environment.rawValue)) }
         case .tokensRevoked(let side): body("side", .word(side.rawValue))
         case .takenOver(let node): body("node", .text(node))
         case .ringRefused(let limit, let caller, let count):

@@ -162,6 +162,7 @@ enum Sample {
         device.alertToken = "ff00"
         device.alertTokenAt = moment(3)
         device.fcmToken = "f:1"
+        device.fcmTokenAt = moment(4)
         device.environment = .sandbox
         device.workingEnvironment = .production
         device.seenAt = lastMoment

@@ -4,7 +4,7 @@ import PlainText
 
 /// The ladder: the messages between the parties, and their times.
 ///
-/// Columns are the caller, the server, APNs and each device of the callee; offsets are in milliseconds from the offer.
+/// Columns are the caller, the server, the push service and each device of the callee; offsets are in milliseconds from the offer.
 extension Explanation {
     /// The distance between two columns, in characters.
     private static let columnWidth = 18
@@ -20,9 +20,16 @@ extension Explanation {
         return seen.isEmpty ? ["\(record.callee.text)"] : seen
     }
 
+    /// The push services of the call's pushes.
+    private var services: String {
+        let pushes = events.compactMap(\.push)
+        guard pushes.contains(.firebase) else { return "APNs" }
+        return pushes.contains { $0 == .voip || $0 == .alert } ? "APNs, Firebase" : "Firebase"
+    }
+
     var ladder: String {
         let devices = calleeDevices
-        let columns = ["caller \(record.caller.text)", "server", "APNs"] + devices.map { Self.short($0) }
+        let columns = ["caller \(record.caller.text)", "server", services] + devices.map { Self.short($0) }
         var lines = [Self.heading(columns)]
         for (event, count) in rows {
             let to = event.device.flatMap { devices.firstIndex(of: $0) }.map { $0 + 3 } ?? 3
@@ -107,7 +114,7 @@ extension Explanation {
         case .missed: "missed call"
         case .over: "call over"
         case .alert: "alert"
-        case .voip: "push"
+        case .voip, .firebase: "push"
         }
     }
 

@@ -168,7 +168,7 @@ extension Explanation {
         if let life = events.first(where: { $0.isSignOfLife }) {
             return ["\(none): the call was fetched at \(offset(life.at)) by a device that asked for it."]
         }
-        return ["\(none): nothing could ring. The app must PUT /api/me/devices with its VoIP token or its alert token."]
+        return ["\(none): nothing could ring. The app must PUT /api/me/devices with a VoIP, alert or Firebase token."]
     }
 
     private func line(for device: String) -> String {
@@ -177,7 +177,8 @@ extension Explanation {
         if let push = own.last(where: { $0.isPushResult }) { return name + pushed(push, own) }
         if let push = own.last(where: { $0.isPushSent }) {
             let fate = cancellationReason(push, own).map { "the push was cancelled before it was sent, because \($0)" }
-            return name + " \(verb(push)) at \(offset(push.at)); \(fate ?? "no response from APNs is recorded")"
+            return name
+                + " \(verb(push)) at \(offset(push.at)); \(fate ?? "no response from \(Self.service(push)) is recorded")"
                 + "\(laterSignOfLife(own))."
         }
         return name + bySocket(own)
@@ -252,18 +253,19 @@ extension Explanation {
         let tries = own.count { $0.isPushSent && $0.position <= sent.position }
         if tries > 1 { why += " (try \(tries))" }
         guard case .pushResult(_, let status, let reason, _, let environment) = push.event else { return "" }
-        let service = " (\(environment.rawValue))"
+        let (service, detail) = (Self.service(push), environment.map { " (\($0.rawValue))" } ?? "")
         guard status == 200 else {
-            let hint = Self.hint(status, reason).map { ": \($0)" } ?? ""
+            let hint = Self.hint(status, reason, push).map { ": \($0)" } ?? ""
             let said = reason.map(\.printable) ?? "no reason given"
             let came = laterSignOfLife(own)
             if let status {
-                return " \(verb(sent)) at \(offset(sent.at))\(why), and APNs\(service) refused: "
+                return " \(verb(sent)) at \(offset(sent.at))\(why), and \(service)\(detail) refused: "
                     + "\(status) \(said)\(hint)\(came)."
             }
             return " was to be pushed at \(offset(sent.at))\(why), but \(said)\(hint)\(came)."
         }
-        let taken = " \(verb(sent)) at \(offset(sent.at))\(why), APNs accepted it\(service) at \(offset(push.at)), "
+        let taken =
+            " \(verb(sent)) at \(offset(sent.at))\(why), \(service) accepted it\(detail) at \(offset(push.at)), "
         if let life = events.first(where: { $0.position > sent.position && $0.isSignOfLife && $0.device == push.device }
         ) {
             return taken + "and it came back at \(offset(life.at))."
@@ -289,15 +291,24 @@ extension Explanation {
                 "but the device had not come back when the ringing stopped, \(Self.seconds(stopped - sent.at)) later."
         }
         if sent.push == .alert { return "but nobody opened the app." }
+        if sent.push == .firebase {
+            return
+                "but the device never came back: it is off or without network, or its user has force-stopped the app, "
+                + "or Firebase has lowered the message's priority because earlier ones showed nothing."
+        }
         return "but the device never came back: it is off or without network, or iOS withholds pushes from an app "
             + "that did not report earlier calls."
     }
 
-    /// Returns the advice for a push that APNs did not accept.
-    private static func hint(_ status: Int?, _ reason: String?) -> String? {
+    /// Returns the advice for a push that was not accepted.
+    private static func hint(_ status: Int?, _ reason: String?, _ push: Event) -> String? {
         guard status == nil, let reason else { return PushHint.text(forReason: reason) }
-        return reason == PushHint.onlyLogged ? PushHint.text(for: .onlyLogged) : PushHint.network
+        let kind = push.push == .firebase ? PushKind.firebase : .voip
+        return reason == PushHint.onlyLogged(kind) ? PushHint.remedy(kind) : PushHint.network
     }
+
+    /// Returns the name of the push service through which a push went.
+    private static func service(_ push: Event) -> String { push.push == .firebase ? "Firebase" : "APNs" }
 
     private func has(_ event: TimelineEvent) -> Bool { events.contains { $0.event == event } }
 
@@ -306,6 +317,7 @@ extension Explanation {
     /// A device without a VoIP token, or on which iOS seems to withhold VoIP pushes, gets an alert push, which sounds only
     /// once. The timeline does not say which of the two it was.
     private func verb(_ push: Event) -> String {
+        if push.push == .firebase { return "was sent a Firebase message" }
         guard push.push == .alert else { return "was pushed" }
         return "was sent an alert (it has no VoIP token, or had not reacted to its last "
             + "\(DeviceRecord.pushesUntilAlert) VoIP pushes)"

@@ -5,22 +5,48 @@ extension Rating {
     /// Interprets Apple's response to a push for a device that does not exist.
     package static func push(_ result: PushResult, _ environment: APNsEnvironment, topic: String?) -> Finding {
         let subject = "APNs \(environment.rawValue)" + (topic.map { ", topic \($0)" } ?? "")
-        let hint = PushHint.text(for: result)
+        let hint = PushHint.text(for: result, .voip)
         switch result {
         case .response(200, _, _), .response(_, "BadDeviceToken", _), .response(_, "Unregistered", _),
             .response(_, "DeviceTokenNotForTopic", _):
             return .ok(subject, "accepts the provider token")
         case .response(_, "MissingTopic", _) where topic == nil:
             return .ok(subject, "accepts the provider token; without a registered device no topic was checked")
-        case .response(let status, let reason, _):
-            let said = "responds with \(status)\(reason.map { " \($0)" } ?? "")"
-            return status >= 500 || status == 429
-                ? .warning(subject, said, fix: hint ?? "try again later")
-                : .error(subject, said, fix: hint ?? "look the reason up in Apple's documentation")
+        case .response(let status, let reason, _), .deferred(let status, let reason, _):
+            return refusal(subject, status, reason, hint, "Apple's")
         case .unreachable(let why):
             return .warning(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
         case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "try again")
         }
+    }
+
+    /// Interprets Firebase's response to a message that is only checked, for a device that does not exist.
+    package static func message(_ result: PushResult, project: String) -> Finding {
+        let subject = "Firebase, project \(project)"
+        let hint = PushHint.text(for: result, .firebase)
+        switch result {
+        case .response(200, _, _): return .ok(subject, "accepts the service account")
+        case .response(_, let reason?, _) where FirebaseReason.tokenIsBad.contains(reason):
+            return .ok(subject, "accepts the service account")
+        case .response(let status, let reason, _), .deferred(let status, let reason, _):
+            return refusal(subject, status, reason, hint, "Firebase's")
+        case .unreachable(let why):
+            return .warning(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
+        case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "try again")
+        }
+    }
+
+    private static func refusal(
+        _ subject: String,
+        _ status: Int,
+        _ reason: String?,
+        _ hint: String?,
+        _ whose: String
+    ) -> Finding {
+        let said = "responds with \(status)\(reason.map { " \($0)" } ?? "")"
+        return status >= 500 || status == 429
+            ? .warning(subject, said, fix: hint ?? "try again later")
+            : .error(subject, said, fix: hint ?? "look the reason up in \(whose) documentation")
     }
 
     /// Rates the difference between this machine's clock and Apple's.

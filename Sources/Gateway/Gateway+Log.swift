@@ -21,7 +21,7 @@ extension Gateway {
         case .pushFailed(let id, let device, let status, let reason):
             log.warning(
                 "push failed",
-                [.call(id), .device(device), .apnsStatus(status), .apnsReason(UntrustedText(reason))]
+                [.call(id), .device(device), .pushStatus(status), .pushReason(UntrustedText(reason))]
             )
         case .storeStalled(let why): log.error("the store cannot write", [.error(UntrustedText(why))])
         case .storeRecovered: log.notice("the store can write again")

@@ -163,7 +163,8 @@ extension Parameters {
         add(device.lastPush?.at.milliseconds)
         add(device.lastPush.map { Int64($0.status) })
         add(bytesOf: device.lastPush?.reason)
-        add(device.lastPush?.environment.rawValue)
+        add(device.lastPush?.environment?.rawValue)
         add(bytesOf: device.lastPush?.hint)
+        add(device.fcmTokenAt?.milliseconds)
     }
 }

@@ -14,7 +14,7 @@ enum Schema {
     /// The version of the schema after all migrations.
     static var version: Int64 { Int64(migrations.count) }
 
-    static let migrations = [version1, version2, version3]
+    static let migrations = [version1, version2, version3, version4]
 
     /// The key of the advisory lock under which the tables are created and migrated ("ringline" in ASCII).
     static let lock = Int64(bitPattern: 0x7269_6E67_6C69_6E65)
@@ -206,6 +206,9 @@ enum Schema {
             ADD COLUMN settings text NOT NULL DEFAULT '';  -- one 'name digest' per line; '' = the node tells none
         """
     )
+
+    /// Adds when a device last registered its Firebase token.
+    private static let version4 = SQL("schema 4", "ALTER TABLE device ADD COLUMN fcm_token_at bigint")
 
     /// Creates the schema and its tables if they are missing, runs the migrations that are missing, and checks the
     /// version of the schema.

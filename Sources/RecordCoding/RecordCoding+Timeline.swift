@@ -76,11 +76,10 @@ extension TimelineEvent {
         return .silenced(device, why)
     }
 
-    private static func push(_ stored: StoredDetails, _ event: (DeviceID, Push, APNsEnvironment) -> Self) -> Self? {
-        guard let device = stored.device, let push = stored["kind"].flatMap({ Push(rawValue: $0) }),
-            let environment = stored["environment"].flatMap({ APNsEnvironment(rawValue: $0) })
-        else { return nil }
-        return event(device, push, environment)
+    private static func push(_ stored: StoredDetails, _ event: (DeviceID, Push, APNsEnvironment?) -> Self) -> Self? {
+        guard let device = stored.device, let push = stored["kind"].flatMap({ Push(rawValue: $0) }) else { return nil }
+        guard let word = stored["environment"] else { return event(device, push, nil) }
+        return APNsEnvironment(rawValue: word).map { event(device, push, $0) }
     }
 
     private static func ringRefused(_ stored: StoredDetails) -> Self? {

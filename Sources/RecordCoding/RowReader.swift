@@ -85,7 +85,7 @@ package struct RowReader {
     package static let deviceColumns = """
         "user", id, is_named, platform, bundle_id, voip_token, voip_token_at, alert_token, alert_token_at, fcm_token, \
         environment, working_environment, created_at, seen_at, unanswered_pushes, push_at, push_status, push_reason, \
-        push_environment, push_hint
+        push_environment, push_hint, fcm_token_at
         """
 
     /// Returns the device in a row of ``deviceColumns``.
@@ -113,12 +113,13 @@ package struct RowReader {
         device.workingEnvironment = working.value
         device.seenAt = row.moment(13)
         device.unansweredPushes = row.count(14)
-        if let at = row.optionalMoment(15), let environment = pushed.value {
+        device.fcmTokenAt = row.optionalMoment(20)
+        if let at = row.optionalMoment(15) {
             device.lastPush = DeviceRecord.LastPush(
                 at: at,
                 status: row.count(16, in: 0...999),
                 reason: statement.optionalText(17),
-                environment: environment,
+                environment: pushed.value,
                 hint: statement.optionalText(19)
             )
         }

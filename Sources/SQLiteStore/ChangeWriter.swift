@@ -130,8 +130,9 @@ struct ChangeWriter {
         try statement.bind(device.lastPush?.at.milliseconds, at: 16)
         try statement.bind(device.lastPush.map { Int64($0.status) }, at: 17)
         try statement.bind(device.lastPush?.reason, at: 18)
-        try statement.bind(device.lastPush?.environment.rawValue, at: 19)
+        try statement.bind(device.lastPush?.environment?.rawValue, at: 19)
         try statement.bind(device.lastPush?.hint, at: 20)
+        try statement.bind(device.fcmTokenAt?.milliseconds, at: 21)
         try statement.run()
     }
 
@@ -187,8 +188,8 @@ extension ChangeWriter {
         """
         INSERT OR REPLACE INTO device (user, id, is_named, platform, bundle_id, voip_token, voip_token_at, alert_token,
             alert_token_at, fcm_token, environment, working_environment, created_at, seen_at, unanswered_pushes,
-            push_at, push_status, push_reason, push_environment, push_hint)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)
+            push_at, push_status, push_reason, push_environment, push_hint, fcm_token_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
         """
     )
 

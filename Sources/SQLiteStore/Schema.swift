@@ -12,7 +12,7 @@ import SQLite
 /// - `crashes` counts the openings that no clean close followed, the present opening included; a reset sets it to 1.
 /// - `last_call_number` is the highest number of the deleted calls; the numbers of the other calls are in `call`.
 enum Schema {
-    static let migrations = Migrations([version1, version2])
+    static let migrations = Migrations([version1, version2, version3])
 
     private static let version1 = SQL(
         "schema 1",
@@ -128,4 +128,7 @@ enum Schema {
         ) STRICT, WITHOUT ROWID
         """
     )
+
+    /// Adds when a device last registered its Firebase token.
+    private static let version3 = SQL("schema 3", "ALTER TABLE device ADD COLUMN fcm_token_at INTEGER")
 }

@@ -68,9 +68,9 @@ public struct LogField: Equatable, Sendable {
     /// The environment of Apple's push service: sandbox or production.
     public static func environment(_ environment: ServerText) -> Self { Self(.apnsEnvironment, environment.text) }
     /// The HTTP status of Apple's response; 0 = there was no response.
-    public static func apnsStatus(_ status: Int) -> Self { Self(.apnsStatus, status) }
+    public static func pushStatus(_ status: Int) -> Self { Self(.pushStatus, status) }
     /// The reason in Apple's response.
-    public static func apnsReason(_ reason: UntrustedText) -> Self { Self(.apnsReason, reason.description) }
+    public static func pushReason(_ reason: UntrustedText) -> Self { Self(.pushReason, reason.description) }
 
     // MARK: Connections and requests
 

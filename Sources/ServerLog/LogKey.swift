@@ -27,8 +27,8 @@ public enum LogKey: String, CaseIterable, Sendable {
     case pushBytes = "push.bytes"
     case apnsTopic = "apns.topic"
     case apnsEnvironment = "apns.environment"
-    case apnsStatus = "apns.status"
-    case apnsReason = "apns.reason"
+    case pushStatus = "push.status"
+    case pushReason = "push.reason"
 
     // Connections and requests.
     case connectionID = "connection.id"

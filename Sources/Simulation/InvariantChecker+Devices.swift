@@ -247,14 +247,14 @@ extension InvariantChecker {
         guard let object = MessageReader.object(push.payload), object.text(of: .type) == "call.incoming",
             let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch),
             let caller = object.text(of: .fromUserId).flatMap({ UserID($0) }),
-            let device = device(withToken: push.token)
+            let device = device(withToken: push.route.token)
         else { return nil }
         return (CallName(id: id, pair: Pair(caller, device.user), epoch: UInt32(truncatingIfNeeded: epoch)), device)
     }
 
     /// Checks that all pushes that ring a device for a call bear one `apns-id`.
     mutating func checkAPNsID(_ push: OutgoingPush, of target: PushTarget) {
-        if apnsIDs.updateValue(push.apnsID, forKey: target).map({ $0 != push.apnsID }) ?? false {
+        if apnsIDs.updateValue(push.uuid, forKey: target).map({ $0 != push.uuid }) ?? false {
             fail("I14", "a push to \(target.device.text) for \(target.name) has another apns-id than the one before")
         }
     }
@@ -269,7 +269,7 @@ extension InvariantChecker {
         if let number = newest[name.key], let call = calls[number], call.name == name, !call.isRinging {
             fail("I6", "a push to \(device.id.text) for \(name), which is \(call.state.rawValue)")
         }
-        let limit = push.kind == .voip ? 5_120 : 4_096
+        let limit = push.route.kind == .voip ? 5_120 : 4_096
         if push.payload.count > limit { fail("I11", "a push has \(push.payload.count) bytes; APNs takes \(limit)") }
     }
 

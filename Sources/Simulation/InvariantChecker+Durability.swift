@@ -132,8 +132,10 @@ extension InvariantChecker {
             object.text(of: .type) == "call.incoming",
             let caller = object.text(of: .fromUserId).flatMap({ UserID($0) }),
             let epoch = object.number(of: .epoch).map({ UInt32(truncatingIfNeeded: $0) }),
-            let user = devices.first(where: { $0.value.contains { $0.id == device && $0.voipToken == push.token } })?
-                .key
+            let user = devices.first(where: {
+                $0.value.contains { $0.id == device && $0.voipToken == push.route.token }
+            })?
+            .key
         else { return }
         let name = CallName(id: id, pair: Pair(caller, user), epoch: epoch)
         if !durability.isDurable(1, of: name) {

@@ -8,7 +8,7 @@ extension SimulatedWorld {
     func pushRequested(_ push: OutgoingPush) {
         statistics.pushes += 1
         log(
-            "server ~ APNs: \(push.kind.rawValue) push \(push.id.rawValue) for \(push.token), \(push.environment.rawValue)"
+            "server ~ APNs: \(push.route.kind.rawValue) push \(push.id.rawValue) for \(push.route.token), \(push.route.environment?.rawValue ?? "")"
         )
         checker.pushRequested(push, at: now)
         let delay = apnsDraws.within(5...60)
@@ -26,8 +26,8 @@ extension SimulatedWorld {
     func pushArrives(_ push: OutgoingPush, _ run: Int) {
         // The push is not on the wire yet: it can still be cancelled, and it is lost if the server goes down.
         guard run == self.run, switchboard != nil else {
-            if !hasNodes, deposedPushArrives(push, of: run), let device = owner(of: push.token),
-                device.token == push.token, device.environment == push.environment
+            if !hasNodes, deposedPushArrives(push, of: run), let device = owner(of: push.route.token),
+                device.token == push.route.token, device.environment == push.route.environment
             {
                 deliver(push, to: device)
             }
@@ -38,15 +38,15 @@ extension SimulatedWorld {
             return
         }
         checker.attempted(push.id)
-        guard let device = owner(of: push.token) else {
+        guard let device = owner(of: push.route.token) else {
             report(.response(status: 400, reason: "BadDeviceToken", timestamp: nil), push, run)
             return
         }
-        guard device.environment == push.environment else {
+        guard device.environment == push.route.environment else {
             report(.response(status: 400, reason: "BadDeviceToken", timestamp: nil), push, run)
             return
         }
-        if let old = device.oldTokens.first(where: { $0.token == push.token }) {
+        if let old = device.oldTokens.first(where: { $0.token == push.route.token }) {
             report(
                 .response(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: old.until)),
                 push,
@@ -66,7 +66,8 @@ extension SimulatedWorld {
     func nodePushArrives(_ push: OutgoingPush, _ run: Int, _ node: SimulatedNode) {
         if node === owner { return pushArrives(push, run) }
         guard let deposed = node.deposed, deposed.run == run, !deposed.cancelled.contains(push.id),
-            let device = owner(of: push.token), device.token == push.token, device.environment == push.environment
+            let device = owner(of: push.route.token), device.token == push.route.token,
+            device.environment == push.route.environment
         else { return }
         deliver(push, to: device)
     }
@@ -97,7 +98,7 @@ extension SimulatedWorld {
     }
 
     private func deliver(_ push: OutgoingPush, to device: SimulatedDevice) {
-        guard push.kind == .voip else { return }
+        guard push.route.kind == .voip else { return }
         let delay = apnsDraws.percent(85) ? apnsDraws.within(50...1_200) : apnsDraws.within(1_200...8_000)
         after(delay, .pushDelivered(device: device.index, payload: push.payload))
     }

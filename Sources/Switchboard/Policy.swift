@@ -24,7 +24,9 @@ public struct Policy: Sendable {
     public var whenBusy = BusyPolicy.waiting
     /// The source of a caller's displayed name.
     public var callerName = CallerName.any
-    /// The keys that an app wants in the VoIP push of a call besides, by its bundle id.
+    /// Whether the server has a Firebase service account.
+    public var hasFirebase = false
+    /// The keys that an app wants in the push of a call besides, by its bundle id.
     public var payloadAliases: [String: PayloadAliases] = [:]
     /// The APNs environment for devices that do not report theirs; `nil` = found out by trial.
     public var apnsEnvironment: APNsEnvironment?

@@ -31,10 +31,10 @@ struct APNsSenderTests {
             push.headerList.sorted { $0[0] < $1[0] } == [
                 [":authority", String(apple.endpoint("sandbox").dropFirst("https://".count))],
                 [":method", "POST"],
-                [":path", "/3/device/" + sent.token],
+                [":path", "/3/device/" + sent.route.token],
                 [":scheme", "https"],
                 ["apns-expiration", "0"],
-                ["apns-id", sent.apnsID],
+                ["apns-id", sent.uuid],
                 ["apns-priority", "10"],
                 ["apns-push-type", "voip"],
                 ["apns-topic", "com.example.app.voip"],

@@ -1,6 +1,5 @@
+import OutboundHTTP
 import Testing
-
-@testable import ApplePush
 
 @Suite("A date in an HTTP header")
 struct HTTPDateTests {

@@ -68,7 +68,7 @@ extension OutgoingPush {
     static func test(
         _ number: Int,
         token: String? = nil,
-        kind: Kind = .voip,
+        kind: APNsRoute.PushType = .voip,
         environment: APNsEnvironment = .sandbox,
         topic: String? = nil,
         payload: String = #"{"aps":{"content-available":1}}"#,
@@ -78,11 +78,15 @@ extension OutgoingPush {
         let digits = String(number, radix: 16)
         return OutgoingPush(
             id: PushID(rawValue: UInt64(number)),
-            token: token ?? Self.token(number),
-            topic: topic ?? (kind == .voip ? "com.example.app.voip" : "com.example.app"),
-            kind: kind,
-            environment: environment,
-            apnsID: "00000000-0000-5000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits,
+            route: .apns(
+                APNsRoute(
+                    token: token ?? Self.token(number),
+                    topic: topic ?? (kind == .voip ? "com.example.app.voip" : "com.example.app"),
+                    environment: environment,
+                    pushType: kind
+                )
+            ),
+            uuid: "00000000-0000-5000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits,
             payload: [UInt8](payload.utf8),
             kept: kind == .voip ? .never : .aDay,
             expiresAt: Moment(milliseconds: now + Int64(seconds * 1_000))

@@ -44,7 +44,7 @@ struct UnreachableTests {
         if try await reports.result(of: 2) != .accepted {
             #expect(try await reports.result(of: 2).unreachableWords != nil)
             var again = OutgoingPush.test(3, token: OutgoingPush.token(2))
-            again.apnsID = OutgoingPush.test(2).apnsID
+            again.uuid = OutgoingPush.test(2).uuid
             sender.send(again)
             #expect(try await reports.result(of: 3) == .accepted)
         }

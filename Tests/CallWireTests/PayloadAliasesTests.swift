@@ -57,6 +57,31 @@ struct PayloadAliasesTests {
         )
     }
 
+    @Test("In a Firebase message a key keeps its dots, its value is a string, and reserved keys are left out")
+    func data() throws {
+        var payload = IncomingCallPayload(
+            callID: "c-1",
+            epoch: 2,
+            caller: "11",
+            name: "Taro",
+            callee: "10",
+            room: "p2p:11-10",
+            hasVideo: true,
+            uuid: "u-1",
+            ringUntil: Moment(milliseconds: 45_000),
+            capability: nil
+        )
+        payload.form = .data
+        let plain = payload.encoded(at: Moment(milliseconds: 7))
+        for (key, member) in [
+            ("data.id", "callId"), ("v", "hasVideo"), ("from", "fromUserId"), ("google.x", "epoch"), ("gcm", "room"),
+        ] { try payload.aliases.add(key, for: member) }
+        let full = payload.encoded(at: Moment(milliseconds: 7))
+        let (short, long) = (String(decoding: plain.bytes, as: UTF8.self), String(decoding: full.bytes, as: UTF8.self))
+        #expect(long == short.dropLast() + #","data.id":"c-1","v":"true"}"#)
+        #expect(full.size - plain.size == "data.idc-1vtrue".utf8.count)
+    }
+
     @Test("A member that the payload does not have is left out")
     func absent() throws { #expect(try added([("token", "act"), ("n", "epoch")]) == #","n":2}"#) }
 

@@ -31,7 +31,7 @@ def make_demo():
 
     yield make
     for demo in demos:
-        log = [line for line in demo.stop().splitlines() if "apns.reason=Unregistered" not in line]
+        log = [line for line in demo.stop().splitlines() if "push.reason=Unregistered" not in line]
         assert not log, "only a push that is to be refused is worth a warning"
 
 

@@ -147,7 +147,7 @@ def test_a_push_a_fetch_and_an_end_by_request_are_in_the_calls_way(apns, make_se
     assert {"push.sent", "push.result", "fetched", "ended"} <= set(events)
     (sent,) = [line for line in lines if line["message"] == "a push is sent to APNs"]
     (responded,) = [line for line in lines if line["message"] == "APNs responded to a push"]
-    assert sent["push.id"] == responded["push.id"] and responded["apns.status"] == "200"
+    assert sent["push.id"] == responded["push.id"] and responded["push.status"] == "200"
     assert [line["request.name"] for line in lines if "request.name" in line] == ["fetch", "signal"]
     text = server.errors()
     assert act not in text and push_token(1) not in text and "v=0" not in text

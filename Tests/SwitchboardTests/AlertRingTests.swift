@@ -30,7 +30,7 @@ struct AlertRingTests {
     @Test("A device with only an alert token is rung by an alert with all that it needs to answer")
     func rings() throws {
         let (world, _, push) = try rung()
-        #expect(push.kind == .alert && push.token == "a1a1" && push.topic == "com.example.app")
+        #expect(push.route.kind == .alert && push.route.token == "a1a1" && push.route.topic == "com.example.app")
         #expect(push.kept == .untilExpiry)
         let call = try #require(world.switchboard.calls.find(try call("c-1"), for: try user("10")))
         #expect(push.expiresAt == call.session.ringUntil)
@@ -82,7 +82,7 @@ struct AlertRingTests {
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         let notices = world.takenPushes()
         #expect(notices.count == 1)
-        #expect(notices.first?.collapseID == push.collapseID && notices.first?.apnsID != push.apnsID)
+        #expect(notices.first?.collapseID == push.collapseID && notices.first?.uuid != push.uuid)
         #expect(Reply(body: notices.first?.payload ?? [])["type"] == "call.missed")
         #expect(notices.first?.kept == .aDay)
     }
@@ -206,7 +206,7 @@ struct AlertRingTests {
         _ = world.takenPushes()
         try world.register(try principal("10"), "b1", voip: nil, alert: "a2a2", environment: .production)
         world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
-        #expect(second.environment == .sandbox && world.takenPushes().first?.environment == .production)
+        #expect(second.route.environment == .sandbox && world.takenPushes().first?.route.environment == .production)
     }
 
     @Test("A dead alert token is removed, and the next call finds no device")

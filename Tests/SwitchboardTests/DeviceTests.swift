@@ -91,7 +91,7 @@ struct DeviceTests {
             world.wait(1)
         }
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
-        let push = try #require(world.takenPushes().first { $0.token == "aa0" })
+        let push = try #require(world.takenPushes().first { $0.route.token == "aa0" })
         try world.register(try principal("10"), "b32", voip: "bb")
         #expect(world.cancelled == [push.id])
     }
@@ -111,7 +111,7 @@ struct DeviceTests {
         try world.register(try principal("10"), "b1", voip: "aa", environment: .sandbox)
         let again = world.restarted()
         again.send(try again.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
-        #expect(again.takenPushes().map(\.environment) == [.sandbox])
+        #expect(again.takenPushes().map(\.route.environment) == [.sandbox])
     }
 }
 

@@ -21,7 +21,7 @@ struct MissedCallTests {
     }
 
     private func notices(_ world: SwitchboardWorld) -> [OutgoingPush] {
-        world.takenPushes().filter { $0.kind == .alert }
+        world.takenPushes().filter { $0.route.kind == .alert }
     }
 
     @Test("A device that was pushed is notified once if the ring timed out or the caller cancelled the call")
@@ -30,7 +30,7 @@ struct MissedCallTests {
             let (world, caller) = try rung()
             if givesUp { world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e")) } else { world.wait(46) }
             let notice = try #require(notices(world).first)
-            #expect(notice.token == "a1a1" && notice.topic == "com.example.app")
+            #expect(notice.route.token == "a1a1" && notice.route.topic == "com.example.app")
             let payload = Reply(body: notice.payload)
             #expect(payload["type"] == "call.missed" && payload["callId"] == "c-1")
             #expect(payload["fromUserId"] == "11" && payload["fromDisplayName"] == "山田")
@@ -48,7 +48,7 @@ struct MissedCallTests {
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.pong(callee)
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        #expect(notices(world).map(\.token) == ["a1a1"])
+        #expect(notices(world).map(\.route.token) == ["a1a1"])
     }
 
     @Test(
@@ -92,13 +92,13 @@ struct PushHealthTests {
         try world.register(try principal("10"), "b1", voip: "b1b1", alert: "a1a1")
         world.wait(1)
         let caller = try world.open("11", "a1")
-        for number in 1...3 { #expect(try ring(number, caller, in: world).kind == .voip) }
+        for number in 1...3 { #expect(try ring(number, caller, in: world).route.kind == .voip) }
         let notice = try ring(4, caller, in: world)
-        #expect(notice.kind == .alert && notice.token == "a1a1" && notice.topic == "com.example.app")
+        #expect(notice.route.kind == .alert && notice.route.token == "a1a1" && notice.route.topic == "com.example.app")
         #expect(Reply(body: notice.payload)["type"] == "call.incoming")
         world.wait(1)
         world.give(.closed(try world.open("10", "b1")))
-        #expect(try ring(5, caller, in: world).kind == .voip)
+        #expect(try ring(5, caller, in: world).route.kind == .voip)
     }
 
     @Test("A device without an alert token is still sent VoIP pushes")
@@ -107,7 +107,7 @@ struct PushHealthTests {
         try world.register(try principal("10"), "b1", voip: "b1b1")
         world.wait(1)
         let caller = try world.open("11", "a1")
-        for number in 1...6 { #expect(try ring(number, caller, in: world).kind == .voip) }
+        for number in 1...6 { #expect(try ring(number, caller, in: world).route.kind == .voip) }
     }
 
     @Test("Pushes that APNs refused do not count as pushes without a sign of life")
@@ -122,6 +122,6 @@ struct PushHealthTests {
             world.send(caller, SwitchboardWorld.plain("end", "c-\(number)", id: "e\(number)"))
             _ = world.takenPushes()
         }
-        #expect(try ring(6, caller, in: world).kind == .voip)
+        #expect(try ring(6, caller, in: world).route.kind == .voip)
     }
 }

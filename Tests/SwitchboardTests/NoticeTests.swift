@@ -13,12 +13,12 @@ struct NoticeTests {
         try world.register(try principal("10"), "b1", voip: nil, alert: "cc")
         let sender = try world.open("11", "a1")
         world.send(sender, SwitchboardWorld.text(to: "10"))
-        #expect(world.pushes.map(\.environment) == [.production])
+        #expect(world.pushes.map(\.route.environment) == [.production])
         world.respondToPush(world.pushes[0], 400, "BadDeviceToken")
-        #expect(world.pushes.map(\.environment) == [.production, .sandbox])
+        #expect(world.pushes.map(\.route.environment) == [.production, .sandbox])
         if let second = world.pushes.dropFirst().first { world.respondToPush(second, 200) }
         world.send(sender, SwitchboardWorld.text(to: "10"))
-        #expect(world.pushes.last?.environment == .sandbox)
+        #expect(world.pushes.last?.route.environment == .sandbox)
     }
 
     @Test("The late result of a push to an old push token does not set the environment of the new push token")

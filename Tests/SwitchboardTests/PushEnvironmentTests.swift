@@ -24,13 +24,13 @@ struct PushEnvironmentTests {
         try world.register(try principal("10"), "b1", voip: "c1c1")
         world.wait(1)
         let again = try #require(world.takenPushes().first)
-        #expect(again.token == "c1c1")
+        #expect(again.route.token == "c1c1")
         world.respondToPush(again, 400, "BadDeviceToken")
         #expect(
             try world.reply(try principal("10"), .devices).text.contains("c1c1"),
             "only one environment has refused it"
         )
-        #expect(try #require(world.takenPushes().first).environment == again.environment.other)
+        #expect(try #require(world.takenPushes().first).route.environment == again.route.environment?.other)
     }
 
     @Test("The result of a push to an earlier push token does not set the environment of the token that replaced it")
@@ -40,7 +40,7 @@ struct PushEnvironmentTests {
         world.respondToPush(push, 200)
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
-        #expect(world.takenPushes().map(\.environment) == [.sandbox])
+        #expect(world.takenPushes().map(\.route.environment) == [.sandbox])
     }
 
     @Test("A push is tried again if a proxy responds to it with a 5xx status", arguments: [502, 504, 507])
@@ -59,14 +59,14 @@ struct PushEnvironmentTests {
         world.send(a, SwitchboardWorld.text(to: "10"))
         world.respondToPush(try #require(world.takenPushes().first), 400, "BadDeviceToken")
         let other = try #require(world.takenPushes().first)
-        #expect(other.environment == .sandbox)
+        #expect(other.route.environment == .sandbox)
         world.respondToPush(other, 200)
         world.send(a, #"{"type":"message","id":"m2","to":"10","body":"y"}"#)
         let second = world.takenPushes()
-        #expect(second.map(\.environment) == [.sandbox])
+        #expect(second.map(\.route.environment) == [.sandbox])
         for push in second { world.respondToPush(push, 400, "BadDeviceToken") }
         let last = world.takenPushes()
-        #expect(last.map(\.environment) == [.production])
+        #expect(last.map(\.route.environment) == [.production])
         for push in last { world.respondToPush(push, 400, "BadDeviceToken") }
         #expect(world.takenPushes() == [])
         #expect(try world.reply(try principal("10"), .devices).text == "[]")
@@ -84,7 +84,7 @@ struct PushEnvironmentTests {
         world.pong(b)
         world.respondToPush(try #require(world.takenPushes().first), 400, "BadDeviceToken")
         let other = try #require(world.takenPushes().first)
-        #expect(other.environment == .sandbox && other.topic == "com.example.app")
+        #expect(other.route.environment == .sandbox && other.route.topic == "com.example.app")
         world.respondToPush(other, 200)
         #expect(world.events("push.sent").count == 2 && world.events("push.result").count == 2)
         for _ in 0..<8 { world.wait(10); world.pong(a); world.pong(b) }

@@ -41,7 +41,7 @@ struct PushTests {
                 #expect(world.pushes.isEmpty, "\(milliseconds)")
                 world.wait(.milliseconds(1))
                 let again = try #require(world.takenPushes().first)
-                #expect(again.apnsID == push.apnsID)
+                #expect(again.uuid == push.uuid)
                 #expect(again.id != push.id)
                 push = again
             }
@@ -93,12 +93,12 @@ struct PushTests {
         let (world, caller, push) = try rung()
         world.respondToPush(push, 400, "BadDeviceToken")
         let other = try #require(world.takenPushes().first)
-        #expect(other.environment == .sandbox)
-        #expect(other.apnsID == push.apnsID)
+        #expect(other.route.environment == .sandbox)
+        #expect(other.uuid == push.uuid)
         world.respondToPush(other, 200)
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         world.send(caller, SwitchboardWorld.offer("c-2", to: "10", id: "o2"))
-        #expect(world.takenPushes().map(\.environment) == [.sandbox])
+        #expect(world.takenPushes().map(\.route.environment) == [.sandbox])
     }
 
     @Test("A push token that neither environment knows is removed")
@@ -140,9 +140,9 @@ struct PushTests {
         for (status, reason) in [(410, "Unregistered"), (410, nil)] as [(Int, String?)] {
             let (world, _, push) = try rung()
             world.wait(.milliseconds(1))
-            try world.register(try principal("10"), "b1", voip: push.token)
+            try world.register(try principal("10"), "b1", voip: push.route.token)
             world.respondToPush(push, status, reason)
-            #expect(try world.reply(try principal("10"), .devices).text.contains(push.token))
+            #expect(try world.reply(try principal("10"), .devices).text.contains(push.route.token))
         }
     }
 
@@ -212,7 +212,7 @@ struct PushTests {
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         let pushes = world.takenPushes()
         #expect(pushes.count == 4)
-        #expect(Set(pushes.map(\.apnsID)).count == 4)
+        #expect(Set(pushes.map(\.uuid)).count == 4)
     }
 
     @Test("One push is sent for a call, no matter how often its offer comes")

@@ -169,11 +169,11 @@ struct RevocationTests {
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.send(caller, SwitchboardWorld.offer("c-2", to: "12"))
-        #expect(world.takenPushes().map(\.token) == ["cc"])
+        #expect(world.takenPushes().map(\.route.token) == ["cc"])
         world.wait(1)
         try world.register(try issued("10", at: 1), "b1", voip: "aa")
         world.send(caller, SwitchboardWorld.offer("c-3", to: "10"))
-        #expect(world.takenPushes().map(\.token) == ["aa"])
+        #expect(world.takenPushes().map(\.route.token) == ["aa"])
     }
 
     @Test("A revocation cancels the pushes under way, and the connections that it closes cause no push")
@@ -183,7 +183,7 @@ struct RevocationTests {
         try world.register(try principal("10"), "b2", voip: "bb")
         _ = world.connect(try issued("10", at: 0), device: "b2")
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
-        #expect(world.takenPushes().map(\.token) == ["aa"], "b2 has a connection")
+        #expect(world.takenPushes().map(\.route.token) == ["aa"], "b2 has a connection")
         _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
         #expect(world.cancelled.count == 1)
         world.wait(40)

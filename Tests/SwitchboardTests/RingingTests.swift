@@ -19,10 +19,10 @@ struct RingingTests {
         let (world, caller) = try world()
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10", more: #","displayName":"山田","hasVideo":true"#))
         let push = try #require(world.takenPushes().first)
-        #expect(push.token == "b1b1")
-        #expect(push.topic == "com.example.app.voip")
-        #expect(push.kind == .voip)
-        #expect(push.environment == .production)
+        #expect(push.route.token == "b1b1")
+        #expect(push.route.topic == "com.example.app.voip")
+        #expect(push.route.kind == .voip)
+        #expect(push.route.environment == .production)
         #expect(push.expiresAt == world.now + .seconds(45))
         let payload = Reply(body: push.payload)
         #expect(payload["type"] == "call.incoming")
@@ -61,7 +61,9 @@ struct RingingTests {
         try world.register(try principal(second), "b1", voip: "b1b1")
         try world.register(try principal(second), "b2", voip: "b2b2", bundle: "com.example.large")
         world.send(try world.open(first, "a1"), SwitchboardWorld.offer("c-1", to: second))
-        let payloads = world.takenPushes().map { (token: $0.token, bytes: $0.payload, reply: Reply(body: $0.payload)) }
+        let payloads = world.takenPushes().map {
+            (token: $0.route.token, bytes: $0.payload, reply: Reply(body: $0.payload))
+        }
         #expect(payloads.map(\.token).sorted() == ["b1b1", "b2b2"])
         for payload in payloads {
             #expect(payload.bytes.count <= 5_120)
@@ -91,7 +93,7 @@ struct RingingTests {
         try world.register(try principal("10"), "b2", voip: "b2b2")
         _ = try world.open("10", "b1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
-        #expect(world.takenPushes().map(\.token) == ["b2b2"])
+        #expect(world.takenPushes().map(\.route.token) == ["b2b2"])
     }
 
     @Test("A connection that does not answer its probe is closed after exactly two seconds, and its device is pushed")
@@ -103,7 +105,7 @@ struct RingingTests {
         #expect(world.closes[b1] == nil && world.pushes.isEmpty)
         world.wait(.milliseconds(1))
         #expect(world.closes[b1] != nil)
-        #expect(world.takenPushes().map(\.token) == ["b1b1"])
+        #expect(world.takenPushes().map(\.route.token) == ["b1b1"])
         #expect(world.events("probe.failed").count == 1)
     }
 
@@ -123,7 +125,7 @@ struct RingingTests {
         let b1 = try world.open("10", "b1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.give(.closed(b1))
-        #expect(world.takenPushes().map(\.token) == ["b1b1"])
+        #expect(world.takenPushes().map(\.route.token) == ["b1b1"])
         world.wait(3)
         #expect(world.pushes.isEmpty)
     }
@@ -164,7 +166,7 @@ struct RingingTests {
         #expect(world.pushes.isEmpty)
         world.wait(2)
         #expect(world.closes[b] != nil)
-        #expect(world.takenPushes().map(\.token) == ["bb"])
+        #expect(world.takenPushes().map(\.route.token) == ["bb"])
     }
 
     @Test("Only a service gets the verdict with the timeline")

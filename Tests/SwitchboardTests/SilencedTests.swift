@@ -91,7 +91,7 @@ struct SilencedTests {
             let (world, _, b1, _) = try rung()
             world.send(b1, silenced(why))
             world.wait(46)
-            #expect(world.takenPushes().filter { $0.kind == .alert }.count == count, "\(why)")
+            #expect(world.takenPushes().filter { $0.route.kind == .alert }.count == count, "\(why)")
             #expect(world.record("c-1")?.reason == .unanswered)
         }
     }

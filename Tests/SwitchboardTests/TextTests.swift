@@ -49,9 +49,9 @@ struct TextTests {
         let sender = try world.open("11", "a1")
         world.send(sender, text)
         let pushes = world.takenPushes()
-        #expect(pushes.map(\.token) == ["bb"])
-        #expect(pushes.first?.kind == .alert)
-        #expect(pushes.first?.topic == "com.example.app")
+        #expect(pushes.map(\.route.token) == ["bb"])
+        #expect(pushes.first?.route.kind == .alert)
+        #expect(pushes.first?.route.topic == "com.example.app")
         #expect(pushes.first.map { String(decoding: $0.payload, as: UTF8.self).contains(#""body":"hi""#) } == true)
         #expect(world.takeFrames(of: sender).ack?["online"] == "false")
         for _ in 0..<60 { world.send(sender, text) }

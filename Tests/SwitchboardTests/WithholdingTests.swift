@@ -113,7 +113,7 @@ struct WithholdingTests {
         world.give(.stored(.committed(upTo: record)))
         #expect(world.pushes.isEmpty)
         world.commit()
-        #expect(world.pushes.map(\.token) == ["bb"])
+        #expect(world.pushes.map(\.route.token) == ["bb"])
         #expect(world.cancelled.isEmpty, "the push service has never heard of the first push")
         #expect(world.events("push.sent").count == 2)
         #expect(world.events("push.cancelled").count == 1)
@@ -132,7 +132,7 @@ struct WithholdingTests {
         world.commit()
         _ = try? world.register(try principal("10"), "b1", voip: "aa")
         world.commit()
-        #expect(world.pushes.map(\.token) == ["aa"])
+        #expect(world.pushes.map(\.route.token) == ["aa"])
         #expect(world.events("push.sent").count == 1)
     }
 

@@ -25,8 +25,8 @@ public struct DeviceBody: Sendable {
     public var seenAt: Moment
     /// The number of VoIP pushes in a row that no sign of life followed.
     public var unansweredPushes: Int
-    /// Whether the device is woken by alerts, because VoIP pushes have no effect.
-    public var isWokenByAlerts: Bool
+    /// The kind of push that wakes the device: `voip`, `firebase` or `alert`.
+    public var wakesBy: String
     /// The result of the last push.
     public var lastPush: Push?
 
@@ -34,17 +34,17 @@ public struct DeviceBody: Sendable {
     public struct Push: Sendable {
         /// When the result came.
         public var at: Moment
-        /// The HTTP status of APNs' response; 0 when there was no response.
+        /// The HTTP status of the push service's response; 0 when there was no response.
         public var status: Int
-        /// The reason that APNs gave, or, without a response, the server's own.
+        /// The reason that the service gave, or, without a response, the server's own.
         public var reason: String?
-        /// The APNs environment that was used.
-        public var environment: String
+        /// The APNs environment that was used; `nil` = the push went through Firebase.
+        public var environment: String?
         /// The meaning of the result and what to do, in plain words.
         public var hint: String?
 
         /// Creates a result with the given members.
-        public init(at: Moment, status: Int, reason: String?, environment: String, hint: String?) {
+        public init(at: Moment, status: Int, reason: String?, environment: String?, hint: String?) {
             self.at = at
             self.status = status
             self.reason = reason
@@ -62,7 +62,7 @@ public struct DeviceBody: Sendable {
         self.createdAt = createdAt
         self.seenAt = seenAt
         unansweredPushes = 0
-        isWokenByAlerts = false
+        wakesBy = "voip"
     }
 
     /// Returns devices as an array, in this order.
@@ -108,7 +108,7 @@ public struct DeviceBody: Sendable {
         json.name("unanswered")
         json.value(unansweredPushes)
         json.name("wakesBy")
-        json.plain(isWokenByAlerts ? "alert" : "voip")
+        json.plain(wakesBy)
         json.endObject()
         json.name("lastPush")
         if let lastPush { Self.write(lastPush, into: &json) } else { json.null() }
@@ -122,8 +122,7 @@ public struct DeviceBody: Sendable {
         json.name("status")
         json.value(push.status)
         json.optional("reason", push.reason)
-        json.name("environment")
-        json.plain(push.environment)
+        json.optional("environment", push.environment)
         json.optional("hint", push.hint)
         json.endObject()
     }

@@ -1,7 +1,6 @@
 public import CallCore
-import JSON
 
-/// The payload of a push for an incoming call, a VoIP push or an alert (protocol, section 6).
+/// The payload of a push for an incoming call (protocol, section 6).
 ///
 /// This type is the only code that writes this payload.
 public struct IncomingCallPayload: Sendable {
@@ -29,8 +28,8 @@ public struct IncomingCallPayload: Sendable {
     public var offer: ArraySlice<UInt8>?
     /// The keys that the app wants besides.
     public var aliases = PayloadAliases()
-    /// Whether the system shows the push as an alert, for a device without VoIP pushes.
-    public var isAlert = false
+    /// The form of the payload.
+    public var form = PushForm.voip
 
     /// Creates a payload with the given members.
     public init(
@@ -59,65 +58,31 @@ public struct IncomingCallPayload: Sendable {
         self.offer = offer
     }
 
-    /// Returns the JSON that is sent at a moment.
-    public func bytes(at now: Moment) -> [UInt8] {
-        var json = JSONWriter(capacity: 1_024)
-        json.beginObject()
-        if isAlert {
-            json.alert(hasVideo ? "Incoming video call" : "Incoming call", name, thread: caller, .ring)
-        } else {
-            json.name("aps")
-            json.beginObject()
-            json.name("content-available")
-            json.value(1)
-            json.endObject()
+    /// Returns the payload that is sent at a moment, and its size as ``PushForm/limit`` counts it.
+    public func encoded(at now: Moment) -> (bytes: [UInt8], size: Int) {
+        var writer = PushPayloadWriter(form, capacity: 1_024)
+        switch form {
+        case .voip: writer.addContentAvailable()
+        case .alert:
+            writer.addAlert(hasVideo ? "Incoming video call" : "Incoming call", name, thread: caller, .ring)
+        case .data: break
         }
-        json.name("type")
-        json.plain("call.incoming")
-        json.name("callId")
-        json.plain(callID)
-        json.name("epoch")
-        json.value(epoch)
-        json.name("fromUserId")
-        json.plain(caller)
-        json.name("fromDisplayName")
-        json.value(name)
-        json.name("toUserId")
-        json.plain(callee)
-        json.name("room")
-        json.plain(room)
-        json.name("hasVideo")
-        json.value(hasVideo)
-        json.name("callUUID")
-        json.plain(uuid)
-        json.name("handle")
-        json.plain(caller)
-        // The code of the first app reads `callerId` and `callerName`, although that app's documents name `fromUserId`
-        // and `fromDisplayName`.
-        json.name("callerId")
-        json.plain(caller)
-        json.name("callerName")
-        json.value(name)
-        json.name("sentAt")
-        json.value(now.milliseconds)
-        json.name("ringUntil")
-        json.value(ringUntil.milliseconds)
-        if let capability {
-            json.name("act")
-            json.plain(capability)
+        for member in PayloadAliases.Member.allCases {
+            if let value = value(of: member, at: now) { writer.add(member.rawValue, value) }
         }
-        if let offer {
-            json.name("offer")
-            json.raw(offer)
-        }
-        aliases.write(into: &json) { value(of: $0, at: now) }
-        json.endObject()
-        return json.bytes
+        if let offer { writer.add("offer", encoded: offer) }
+        writer.add(aliases) { value(of: $0, at: now) }
+        return writer.finish()
     }
 
-    /// The number of times that the payload contains the caller's name.
-    public var copiesOfName: Int { (isAlert ? 3 : 2) + aliases.count(of: [.fromDisplayName, .callerName]) }
+    /// Returns the payload that is sent at a moment.
+    public func bytes(at now: Moment) -> [UInt8] { encoded(at: now).bytes }
 
+    /// The number of times that the payload contains the caller's name.
+    public var copiesOfName: Int { (form == .alert ? 3 : 2) + aliases.count(of: [.fromDisplayName, .callerName]) }
+
+    // The code of the first app reads `callerId` and `callerName`, although that app's documents name `fromUserId` and
+    // `fromDisplayName`.
     private func value(of member: PayloadAliases.Member, at now: Moment) -> PayloadAliases.Value? {
         switch member {
         case .type: .text("call.incoming")

@@ -1,7 +1,7 @@
 public import CallCore
 import JSON
 
-/// The payload of an alert push: a notice that the system shows (protocol, section 6).
+/// The payload of a notice: an alert that the system shows, or a Firebase message (protocol, section 6).
 public enum NoticePayload {
     /// The call that a notice is about.
     public struct Call: Sendable {
@@ -24,90 +24,78 @@ public enum NoticePayload {
     }
 
     /// Returns the notice of a missed call.
-    public static func missed(_ call: Call) -> [UInt8] {
-        notice(call, type: "call.missed", title: "Missed call")
+    public static func missed(_ call: Call, as form: PushForm) -> [UInt8] {
+        notice(call, form, type: "call.missed", title: "Missed call", .plain, nil)
     }
 
-    /// Returns the notice that takes the place of a ring's alert, because the call no longer rings on this device.
+    /// Returns the notice that follows the push of a ring, because the call no longer rings on this device; an alert
+    /// takes the place of the ring's alert.
     ///
     /// `reason`: Why; `answered_elsewhere` and `declined_elsewhere` name another device of the same user.
-    public static func over(_ call: Call, _ reason: EndReason) -> [UInt8] {
+    public static func over(_ call: Call, _ reason: EndReason, as form: PushForm) -> [UInt8] {
         let title =
             switch reason {
             case .answeredElsewhere: "Answered on another device"
             case .declinedElsewhere: "Declined on another device"
             default: "Call ended"
             }
-        return notice(call, type: "call.over", title: title, isQuiet: true, reason)
+        return notice(call, form, type: "call.over", title: title, .quiet, reason)
     }
-
-    /// The largest alert payload that APNs takes, in bytes ("Generating a remote notification", Apple).
-    public static let alertBytes = 4_096
 
     /// Returns the notice of a text, which is cut until the payload fits.
-    public static func text(_ message: TextMessage, from user: UserID, name: String?, at now: Moment) -> [UInt8] {
-        var body = message.body
-        while true {
-            var json = JSONWriter(capacity: 512)
-            json.beginObject()
-            json.alert(name ?? user.text, body, thread: nil, .plain)
-            json.name("type")
-            json.plain("message")
-            json.name("fromUserId")
-            json.plain(user.text)
-            json.name("fromDisplayName")
-            json.value(name ?? user.text)
-            json.name("sentAt")
-            json.value(now.milliseconds)
-            json.endObject()
-            guard json.bytes.count > alertBytes, !body.isEmpty else { return json.bytes }
-            body = body.cut(to: body.count / 2)
-        }
-    }
-
-    private static func notice(
-        _ call: Call,
-        type: String,
-        title: String,
-        isQuiet: Bool = false,
-        _ reason: EndReason? = nil
+    public static func text(
+        _ message: TextMessage,
+        from user: UserID,
+        name: String?,
+        as form: PushForm,
+        at now: Moment
     ) -> [UInt8] {
-        var name = call.name ?? call.caller.text
-        while true {
-            let bytes = notice(call, name, type: type, title: title, isQuiet: isQuiet, reason)
-            // A notice that APNs refuses would leave the alert of the ring on the screen.
-            guard bytes.count > alertBytes, !name.isEmpty else { return bytes }
-            name = name.cut(to: name.count / 2)
+        fitting(message.body, form) { body in
+            var writer = PushPayloadWriter(form, capacity: 512)
+            if form == .alert { writer.addAlert(name ?? user.text, body, thread: nil, .plain) }
+            writer.add("type", .text("message"))
+            writer.add("fromUserId", .text(user.text))
+            writer.add("fromDisplayName", .text(name ?? user.text))
+            if form == .data { writer.add("body", .text(body)) }
+            writer.add("sentAt", .number(now.milliseconds))
+            return writer.finish()
         }
     }
 
     private static func notice(
         _ call: Call,
-        _ name: String,
+        _ form: PushForm,
         type: String,
         title: String,
-        isQuiet: Bool,
+        _ urgency: AlertUrgency,
         _ reason: EndReason?
     ) -> [UInt8] {
-        var json = JSONWriter(capacity: 512)
-        json.beginObject()
-        json.alert(title, name, thread: call.caller.text, isQuiet ? .quiet : .plain)
-        json.name("type")
-        json.plain(type)
-        json.name("callId")
-        json.plain(call.id.text)
-        json.name("epoch")
-        json.value(call.epoch)
-        json.name("fromUserId")
-        json.plain(call.caller.text)
-        json.name("fromDisplayName")
-        json.value(name)
-        if let reason {
-            json.name("reason")
-            json.plain(reason.rawValue)
+        // A notice that is refused would leave the ring of the device as it is.
+        fitting(call.name ?? call.caller.text, form) { name in
+            var writer = PushPayloadWriter(form, capacity: 512)
+            if form == .alert { writer.addAlert(title, name, thread: call.caller.text, urgency) }
+            writer.add("type", .text(type))
+            writer.add("callId", .text(call.id.text))
+            writer.add("epoch", .number(Int64(call.epoch)))
+            writer.add("fromUserId", .text(call.caller.text))
+            writer.add("fromDisplayName", .text(name))
+            if let reason { writer.add("reason", .text(reason.rawValue)) }
+            return writer.finish()
         }
-        json.endObject()
-        return json.bytes
+    }
+
+    /// Returns a notice with a text that is cut in half until the notice fits.
+    private static func fitting(
+        _ text: String,
+        _ form: PushForm,
+        _ write: (String) -> (bytes: [UInt8], size: Int)
+    ) -> [UInt8] {
+        var text = text
+        while true {
+            let (bytes, size) = write(text)
+            guard size > form.limit, !text.isEmpty else { return bytes }
+            text = text.cut(to: text.count / 2)
+        }
     }
 }
 

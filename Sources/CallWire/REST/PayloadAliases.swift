@@ -1,9 +1,10 @@
 import JSON
 
-/// The keys that an app wants in a call's VoIP push beside the standard ones (protocol, section 6.2).
+/// The keys that an app wants in a call's push beside the standard ones (protocol, section 6.2).
 ///
 /// Each key repeats a member of the payload: an app that reads `UUID` gets `"UUID"` with the value of `callUUID`. A key
-/// with dots makes objects: `data.id` becomes `"data":{"id":…}`.
+/// with dots makes objects: `data.id` becomes `"data":{"id":…}`. In a Firebase message, which has no objects, the key
+/// keeps its dots.
 ///
 /// ```swift
 /// var aliases = PayloadAliases()
@@ -100,6 +101,16 @@ public struct PayloadAliases: Equatable, Sendable {
     private static func count(of members: [Member], in branches: [Branch]) -> Int {
         branches.reduce(0) { sum, branch in
             sum + (branch.member.map { members.contains($0) ? 1 : 0 } ?? count(of: members, in: branch.branches))
+        }
+    }
+
+    /// The keys, with their dots, and the members that they repeat.
+    var keys: [(String, Member)] { Self.keys(of: branches, under: "") }
+
+    private static func keys(of branches: [Branch], under path: String) -> [(String, Member)] {
+        branches.flatMap { branch in
+            branch.member.map { [(path + branch.name, $0)] }
+                ?? keys(of: branch.branches, under: "\(path)\(branch.name).")
         }
     }
 

@@ -89,17 +89,22 @@ extension Switchboard {
             return
         }
         for device in directory.devices(of: user) {
-            guard let token = device.alertToken else { continue }
+            guard let kind = device.noticePush, let route = device.route(for: kind, environment(of: device)) else {
+                continue
+            }
             let id = pushes.makeID()
             let name = "ringline:message/\(text.from.text)/\(user.text)/\(now.milliseconds)/\(id.rawValue)"
             let push = OutgoingPush(
                 id: id,
-                token: token,
-                topic: device.topic(for: .alert),
-                kind: .alert,
-                environment: environment(of: device),
-                apnsID: UUIDv5.url(name),
-                payload: NoticePayload.text(text.message, from: text.from, name: text.name, at: now),
+                route: route,
+                uuid: UUIDv5.url(name),
+                payload: NoticePayload.text(
+                    text.message,
+                    from: text.from,
+                    name: text.name,
+                    as: kind.form,
+                    at: now
+                ),
                 kept: .aDay,
                 expiresAt: now + SwitchboardLimits.noticeTimeout,
                 device: device.id

@@ -23,13 +23,13 @@ enum DeviceView {
         body.fcmToken = device.fcmToken
         body.environment = (device.workingEnvironment ?? device.environment)?.rawValue
         body.unansweredPushes = device.unansweredPushes
-        body.isWokenByAlerts = device.ringingPush == .alert
+        body.wakesBy = (device.ringingPush ?? .voip).rawValue
         body.lastPush = device.lastPush.map {
             DeviceBody.Push(
                 at: $0.at,
                 status: $0.status,
                 reason: $0.reason,
-                environment: $0.environment.rawValue,
+                environment: $0.environment?.rawValue,
                 hint: $0.hint
             )
         }

@@ -4,7 +4,7 @@ import CallPorts
 /// The devices, blocks, do-not-disturb settings and revocations of users, and the epochs of callIds.
 struct Directory {
     private var devices: [UserID: [DeviceRecord]] = [:]
-    /// The owner of each VoIP and alert push token: one device of one user at a time.
+    /// The owner of each push token: one device of one user at a time.
     private var owners: [String: Owner] = [:]
     private var blocked: [UserID: [UserID: Moment]] = [:]
     private var doNotDisturbUntil: [UserID: Moment]
@@ -54,7 +54,7 @@ struct Directory {
         } else {
             devices[device.user, default: []].append(device)
         }
-        for token in [device.voipToken, device.alertToken].compactMap({ $0 }) {
+        for token in [device.voipToken, device.alertToken, device.fcmToken].compactMap({ $0 }) {
             owners[token] = Owner(user: device.user, device: device.id)
         }
     }
@@ -70,7 +70,8 @@ struct Directory {
 
     private mutating func forgetTokens(_ device: DeviceRecord) {
         let owner = Owner(user: device.user, device: device.id)
-        for token in [device.voipToken, device.alertToken].compactMap({ $0 }) where owners[token] == owner {
+        for token in [device.voipToken, device.alertToken, device.fcmToken].compactMap({ $0 })
+        where owners[token] == owner {
             owners[token] = nil
         }
     }

@@ -34,16 +34,22 @@ extension Switchboard {
             device.alertToken = token
             device.alertTokenAt = now
         }
-        if let token = registration.fcmToken { device.fcmToken = token }
+        if let token = registration.fcmToken {
+            moveToken(token, .firebase, by: device)
+            device.fcmToken = token
+            device.fcmTokenAt = now
+        }
         makeRoom(for: device)
         directory.put(device)
         commits.append(.device(device))
         renewWithheldPushes(to: device)
         // An app must not be led to believe that a Firebase token makes its device ring.
-        let later = "the Firebase token is stored, but this version does not send to it"
-        let message = registration.fcmToken == nil ? nil : later
+        let message = registration.fcmToken == nil || policy.hasFirebase ? nil : Self.noFirebase
         sendWhenDurable(.reply(id, Reply(body: DeviceView.one(device, message: message))))
     }
+
+    private static let noFirebase =
+        "the Firebase token is stored, but this server has no Firebase service account and cannot push to it"
 
     /// Returns the row that a registration updates: by device id, else by push token, else the row without a device
     /// id that lacks this kind of push token, else a new row.
@@ -90,12 +96,13 @@ extension Switchboard {
 
     /// Takes a push token that `device` registers away from the device that registered it before: a device that changed
     /// hands must not ring for its former owner.
-    private mutating func moveToken(_ token: String, _ kind: OutgoingPush.Kind, by device: DeviceRecord) {
+    private mutating func moveToken(_ token: String, _ kind: PushKind, by device: DeviceRecord) {
         guard let owner = directory.owner(ofToken: token), owner.user != device.user || owner.device != device.id,
             var old = directory.device(owner.device, of: owner.user)
         else { return }
         if old.voipToken == token { old.voipToken = nil }
         if old.alertToken == token { old.alertToken = nil }
+        if old.fcmToken == token { old.fcmToken = nil }
         store(old)
         guard owner.user != device.user else { return }
         takeBackPushes(to: owner.device, of: owner.user, token: token)
@@ -108,7 +115,7 @@ extension Switchboard {
         guard policy.withholdsDecisions else { return }
         for call in calls.ringing(device.user) {
             guard let push = call.pushes[device.id], case .sent(let id) = push.phase,
-                push.token != device.token(for: push.kind), commits.cancelPush(id)
+                let route = push.route, route.token != device.token(for: route.kind), commits.cancelPush(id)
             else { continue }
             // Its result is recorded now, so that the timeline has it before the next push.
             pushed(id, .cancelled)

@@ -8,7 +8,7 @@ public enum AuditEvent: Equatable, Sendable {
     /// A token, or the capability of a push, was refused; with its user, or `nil` if the user is not certain.
     case tokenRefused(cause: String, UserID?)
     /// A push token of one user's device was registered by another user's device.
-    case pushTokenMoved(OutgoingPush.Kind, from: UserID, to: UserID, DeviceID)
+    case pushTokenMoved(PushKind, from: UserID, to: UserID, DeviceID)
     /// A user blocked another.
     case blocked(UserID, by: UserID)
     /// A user removed a block.

@@ -1,7 +1,8 @@
 import CallCore
 import CallPorts
 
-/// The push that wakes one device for one call; it may be tried several times, until APNs has accepted it once.
+/// The push that wakes one device for one call; it may be tried several times, until its push service has accepted it
+/// once.
 ///
 ///                 send           200
 ///     (start) ───────────▶ sent ──────▶ accepted
@@ -16,23 +17,21 @@ struct DevicePush: Equatable {
         case sent(PushID)
         /// The push will be tried at that moment; leads to `sent`.
         case waiting(until: Moment)
-        /// APNs accepted the push. Nothing more is sent.
+        /// The push service accepted the push. Nothing more is sent.
         case accepted
         /// The push cannot be delivered. Nothing more is sent.
         case refused
-        /// The call no longer rings. Nothing more is sent, but APNs may still report that it accepted a push under way.
+        /// The call no longer rings. Nothing more is sent, but the service may still report that it accepted a push under way.
         case cancelled
     }
 
     private(set) var phase: Phase
-    /// The kind of push that rings this device: an alert if it has no VoIP token, or if VoIP pushes have no effect.
-    let kind: OutgoingPush.Kind
+    /// The kinds of push that were refused for good before this one.
+    let refusedKinds: Set<PushKind>
+    /// The route that is tried; `nil` = the result was known before a restart, but not the route.
+    private(set) var route: PushRoute?
     /// The number of attempts.
     private(set) var attempts: Int
-    /// The push token that is tried.
-    private(set) var token: String
-    /// The APNs environment that is tried.
-    private(set) var environment: APNsEnvironment
     /// When the push was last handed to the push service.
     private(set) var sentAt: Moment
     /// Whether there was no response to an attempt, which APNs may have accepted nevertheless.
@@ -41,21 +40,21 @@ struct DevicePush: Equatable {
     private var triedOther = false
 
     /// A push that is sent now.
-    init(sent id: PushID, kind: OutgoingPush.Kind, token: String, environment: APNsEnvironment, at now: Moment) {
+    ///
+    /// `refusedKinds`: The kinds of push that were refused for good before.
+    init(sent id: PushID, by route: PushRoute, after refusedKinds: Set<PushKind> = [], at now: Moment) {
         phase = .sent(id)
-        self.kind = kind
-        self.token = token
-        self.environment = environment
+        self.refusedKinds = refusedKinds
+        self.route = route
         sentAt = now
         attempts = 1
     }
 
     /// A push that is sent at `moment` unless its device connects before: used after a restart while the call rings.
-    init(waitingUntil moment: Moment, kind: OutgoingPush.Kind, token: String, environment: APNsEnvironment) {
+    init(waitingUntil moment: Moment, for route: PushRoute) {
         phase = .waiting(until: moment)
-        self.kind = kind
-        self.token = token
-        self.environment = environment
+        refusedKinds = []
+        self.route = route
         sentAt = moment
         attempts = 0
     }
@@ -63,29 +62,27 @@ struct DevicePush: Equatable {
     /// A push whose result was known before a restart.
     init(settled phase: Phase) {
         self.phase = phase
-        kind = .voip
-        token = ""
-        environment = .production
+        refusedKinds = []
+        route = nil
         sentAt = Moment(milliseconds: 0)
         attempts = 1
     }
 
-    /// Whether the device may have the push: APNs has accepted it, or a response of APNs was lost.
-    var mayHaveArrived: Bool { phase == .accepted || hasLostResponse }
+    /// The kind of push that is tried; `nil` = the result was known before a restart, but not the kind.
+    var kind: PushKind? { route?.kind }
 
-    /// Whether the kind of the push is known; it is not if its result was known before a restart.
-    var isKindKnown: Bool { sentAt.milliseconds > 0 }
+    /// Whether the device may have the push: its service has accepted it, or a response was lost.
+    var mayHaveArrived: Bool { phase == .accepted || hasLostResponse }
 
     /// When the push is to be tried next; `nil` = no attempt is planned.
     var retryAt: Moment? { if case .waiting(let until) = phase { until } else { nil } }
 
-    /// Switches to `token` and `environment`, if `token` is not the push token that is tried now.
+    /// Switches to a route, unless it has the push token that is tried now.
     ///
     /// That the earlier token was refused in one environment says nothing about the new token.
-    mutating func take(_ token: String, environment: APNsEnvironment) {
-        guard token != self.token else { return }
-        self.token = token
-        self.environment = environment
+    mutating func take(_ route: PushRoute) {
+        guard route.token != self.route?.token else { return }
+        self.route = route
         triedOther = false
     }
 
@@ -93,6 +90,15 @@ struct DevicePush: Equatable {
         phase = .sent(id)
         sentAt = now
         attempts += 1
+    }
+
+    /// Ends a push that waits for its next attempt, because its push token was refused for another call.
+    ///
+    /// Returns false if the push does not wait, or not with this push token.
+    mutating func refuse(_ token: String) -> Bool {
+        guard retryAt != nil, route?.token == token else { return false }
+        phase = .refused
+        return true
     }
 
     /// Cancels the push because the call no longer rings; returns the attempt under way, or `nil` if there is none.
@@ -116,7 +122,7 @@ struct DevicePush: Equatable {
         case retry
         /// The push is to be tried in the other environment immediately.
         case tryOther
-        /// Both environments report that the push token is bad.
+        /// The push service reports that the push token is bad; for APNs, in both environments.
         case tokenIsBad
         /// The push will not be tried again.
         case refused
@@ -136,19 +142,23 @@ struct DevicePush: Equatable {
             phase = .accepted
             return .accepted
         case .response(400, "BadDeviceToken", _):
-            guard !triedOther else {
+            guard !triedOther, let other = route?.inOtherEnvironment else {
                 phase = .refused
                 return .tokenIsBad
             }
             triedOther = true
-            environment = environment.other
+            route = other
             phase = .waiting(until: now)
             return .tryOther
+        case .response(_, let reason?, _) where FirebaseReason.tokenIsBad.contains(reason):
+            phase = .refused
+            return .tokenIsBad
         // A proxy between the server and APNs may respond with 502 or 504, which are as temporary as APNs' 500 and 503.
         case .response(429, _, _), .response(500...599, _, _), .unreachable:
-            // 0.25 s, 0.5 s, 1 s, … (protocol, section 6): the retries stop when the ring ends.
-            let exponent = min(max(attempts, 1) - 1, 5)
-            phase = .waiting(until: now + .milliseconds(250 << Int64(exponent)))
+            phase = .waiting(until: now + pause)
+            return .retry
+        case .deferred(_, _, let until):
+            phase = .waiting(until: max(until, now + pause))
             return .retry
         case .response, .onlyLogged:
             phase = .refused
@@ -158,4 +168,9 @@ struct DevicePush: Equatable {
             return .ignore
         }
     }
+
+    /// The pause before the next attempt: 0.25 s, 0.5 s, 1 s, … (protocol, section 6).
+    ///
+    /// The retries stop when the ring ends.
+    private var pause: Moment.Duration { .milliseconds(250 << Int64(min(max(attempts, 1) - 1, 5))) }
 }

@@ -7,9 +7,7 @@ struct PendingPush {
     let call: CallNumber?
     let user: UserID
     let device: DeviceID
-    let token: String
-    let kind: OutgoingPush.Kind
-    var environment: APNsEnvironment
+    var route: PushRoute
     /// When the push was handed to the push service.
     var sentAt: Moment
     /// The news of a call that no longer rings; `nil` = the push rings a device, or carries a text.
@@ -28,12 +26,17 @@ struct PendingPush {
         case over
     }
 
+    var token: String { route.token }
+    var kind: PushKind { route.kind }
+
     /// The purpose of the push, as the timeline names it.
     var purpose: TimelineEvent.Push {
-        switch afterRinging {
-        case .missed: .missed
-        case .over: .over
-        case nil: kind == .alert ? .alert : .voip
+        switch (afterRinging, kind) {
+        case (.missed, _): .missed
+        case (.over, _): .over
+        case (nil, .voip): .voip
+        case (nil, .firebase): .firebase
+        case (nil, .alert): .alert
         }
     }
 

@@ -1,20 +1,17 @@
 import CallCore
-import CallPorts
-import CallWire
+public import CallPorts
+public import CallWire
 
 /// The payloads of pushes (protocol, section 6).
 enum PushPayload {
-    /// The largest VoIP payload that APNs takes, in bytes ("Generating a remote notification", Apple).
-    static let voipBytes = 5_120
-
-    /// Returns the payload for an incoming call, of a VoIP push or an alert.
+    /// Returns the payload for an incoming call.
     ///
     /// The offer's SDP is included if it fits, so that the woken app need not fetch it. A displayed name that does not
     /// fit is cut. `aliases`: the keys that the device's app wants besides.
     static func incoming(
         _ call: Call,
         to device: DeviceRecord,
-        as kind: OutgoingPush.Kind,
+        as kind: PushKind,
         capabilities: any CapabilityIssuer,
         aliases: PayloadAliases,
         at now: Moment
@@ -27,36 +24,40 @@ enum PushPayload {
             device: device.id,
             until: call.session.ringUntil + .seconds(60)
         )
-        let limit = kind == .voip ? voipBytes : NoticePayload.alertBytes
         var payload = payload(of: call, to: device, capability, aliases)
-        payload.isAlert = kind == .alert
+        payload.form = kind.form
         payload.offer = offer(of: call)
-        let full = payload.bytes(at: now)
-        if full.count <= limit { return full }
+        let limit = payload.form.limit
+        let full = payload.encoded(at: now)
+        if full.size <= limit { return full.bytes }
         payload.offer = nil
         var name = call.displayName
         while true {
             payload.name = name ?? call.caller.text
-            let bytes = payload.bytes(at: now)
-            guard bytes.count > limit else { return bytes }
+            let (bytes, size) = payload.encoded(at: now)
+            guard size > limit else { return bytes }
             guard var shorter = name, !shorter.isEmpty else {
                 guard payload.aliases.count > 0 else { return bytes }
-                // A push that APNs refuses wakes nobody. Without its keys, the app may still find the standard ones.
+                // A push that is refused wakes nobody. Without its keys, the app may still find the standard ones.
                 payload.aliases = PayloadAliases()
                 name = call.displayName
                 continue
             }
-            var excess = bytes.count - limit
+            var excess = size - limit
             while excess > 0, let last = shorter.popLast() { excess -= payload.copiesOfName * last.utf8.count }
             name = shorter
         }
     }
 
-    /// Returns the payload of the alert push for a missed call.
-    static func missed(_ call: Call) -> [UInt8] { NoticePayload.missed(notice(of: call)) }
+    /// Returns the payload of the notice of a missed call.
+    static func missed(_ call: Call, as kind: PushKind) -> [UInt8] {
+        NoticePayload.missed(notice(of: call), as: kind.form)
+    }
 
-    /// Returns the payload of the alert push that replaces the one for an incoming call.
-    static func over(_ call: Call, _ reason: EndReason) -> [UInt8] { NoticePayload.over(notice(of: call), reason) }
+    /// Returns the payload of the notice that follows the push for an incoming call.
+    static func over(_ call: Call, _ reason: EndReason, as kind: PushKind) -> [UInt8] {
+        NoticePayload.over(notice(of: call), reason, as: kind.form)
+    }
 
     /// Returns the `apns-collapse-id` of a call's alerts, so that each replaces the one before.
     static func collapseID(of call: Call) -> String {
@@ -101,5 +102,16 @@ enum PushPayload {
             return RelayedObject(call.frame(at: index))?.value(of: .sdp)
         }
         return nil
+    }
+}
+
+extension PushKind {
+    /// The form of the payload that a push of this kind has.
+    public var form: PushForm {
+        switch self {
+        case .voip: .voip
+        case .firebase: .data
+        case .alert: .alert
+        }
     }
 }

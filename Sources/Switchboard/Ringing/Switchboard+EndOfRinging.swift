@@ -4,6 +4,8 @@ import CallWire
 
 /// The end of ringing: pushes are cancelled, rung devices are notified of a missed call, and an alert on the screen is
 /// replaced (protocol, section 6.8).
+///
+/// A device that Firebase has woken gets a second message instead: its app removes what it shows.
 extension Switchboard {
     /// Cancels a call's pushes that APNs has not accepted or refused yet, because the call no longer rings, replaces its
     /// alerts, and counts the VoIP pushes without a reaction.
@@ -19,7 +21,7 @@ extension Switchboard {
     /// Counts an accepted VoIP push that no sign of life followed: iOS withholds pushes from an app that does not react
     /// to them.
     private mutating func countUnanswered(_ call: Call, _ id: DeviceID) {
-        guard let push = call.pushes[id], push.phase == .accepted, push.kind == .voip, push.isKindKnown,
+        guard let push = call.pushes[id], push.phase == .accepted, push.kind == .voip,
             var device = directory.device(id, of: call.callee), device.seenAt < push.sentAt
         else { return }
         device.unansweredPushes += 1
@@ -33,31 +35,33 @@ extension Switchboard {
         else { return }
         for device in directory.devices(of: call.callee)
         where wasRung(device, in: call) && mayHearOfMissed(call, device) {
-            sendNotice(.missed, PushPayload.missed(call), to: device, for: call)
+            sendNotice(.missed, to: device, for: call) { PushPayload.missed(call, as: $0) }
         }
     }
 
-    /// Sends a device an alert about a call that no longer rings, if the device has an alert token.
+    /// Sends a device a notice about a call that no longer rings, if the device has a token for notices.
     private mutating func sendNotice(
         _ news: PendingPush.AfterRinging,
-        _ payload: [UInt8],
         to device: DeviceRecord,
-        for call: Call
+        for call: Call,
+        payload: (PushKind) -> [UInt8]
     ) {
-        guard let token = device.alertToken else { return }
+        // A notice goes the way of the push that it follows.
+        let rung = call.pushes[device.id]?.kind.flatMap { $0 != .voip && device.token(for: $0) != nil ? $0 : nil }
+        guard let kind = rung ?? device.noticePush, let route = device.route(for: kind, environment(of: device)) else {
+            return
+        }
         requestPush(
             PendingPush(
                 call: call.number,
                 user: device.user,
                 device: device.id,
-                token: token,
-                kind: .alert,
-                environment: environment(of: device),
+                route: route,
                 sentAt: turn.now,
                 afterRinging: news
             ),
             as: pushes.makeID(),
-            payload: payload,
+            payload: payload(kind),
             name: "/\(news.rawValue)",
             to: device,
             for: call,
@@ -71,13 +75,13 @@ extension Switchboard {
             && !call.blockingDevices.contains(device.id)
     }
 
-    /// Returns whether a device shows, or may show, an alert of a call that rang.
+    /// Returns whether a device shows, or may show, the call by an alert or after a Firebase message.
     ///
     /// After a restart the kind of an earlier push is not known: a device without a VoIP token counts as alerted, any
     /// other one does not, even if its VoIP pushes are withheld.
     private func hasAlert(of call: Call, _ id: DeviceID) -> Bool {
         guard let push = call.pushes[id], push.mayHaveArrived else { return false }
-        guard !push.isKindKnown else { return push.kind == .alert }
+        if let kind = push.kind { return kind != .voip }
         return directory.device(id, of: call.callee).map { $0.voipToken == nil } ?? false
     }
 
@@ -91,7 +95,7 @@ extension Switchboard {
         guard let device = directory.device(id, of: call.callee), let reason = reasonOver(call, on: device) else {
             return
         }
-        sendNotice(.over, PushPayload.over(call, reason), to: device, for: call)
+        sendNotice(.over, to: device, for: call) { PushPayload.over(call, reason, as: $0) }
     }
 
     /// Returns why a call no longer rings on a device that was sent an alert; `nil` = nothing has to be said.

@@ -22,7 +22,12 @@ extension Switchboard {
         if let call {
             reportFailure(result, of: pending, call)
             if consequence == .tryOther, !pending.isNotice { retryPushes(of: call) }
-            if pending.purpose == .alert, call.pushes[pending.device]?.mayHaveArrived == true {
+            if consequence == .refused || consequence == .tokenIsBad, !pending.isNotice {
+                ringByNextRoute(pending, result, for: call)
+            }
+            if pending.purpose == .alert || pending.purpose == .firebase,
+                call.pushes[pending.device]?.mayHaveArrived == true
+            {
                 tellOver(call, to: pending.device)
             }
             reschedule(call)
@@ -32,6 +37,7 @@ extension Switchboard {
     /// Returns the consequence of a notice's result, and sends a notice whose push token this environment does not know
     /// once to the other environment.
     private mutating func judgeNotice(_ result: PushResult, _ pending: PendingPush) -> DevicePush.Consequence {
+        if case .response(_, let reason?, _) = result, FirebaseReason.tokenIsBad.contains(reason) { return .tokenIsBad }
         guard case .response(400, "BadDeviceToken", _) = result else { return .ignore }
         guard pending.original != nil else { return .tokenIsBad }
         resendToOtherEnvironment(pending)
@@ -41,7 +47,7 @@ extension Switchboard {
     private mutating func reportFailure(_ result: PushResult, of pending: PendingPush, _ call: Call) {
         switch result {
         case .response(200, _, _), .cancelled, .onlyLogged: break
-        case .response(let status, let reason, _):
+        case .response(let status, let reason, _), .deferred(let status, let reason, _):
             turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: status, reason: reason ?? "")))
         case .unreachable(let why):
             turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: 0, reason: why)))
@@ -51,67 +57,65 @@ extension Switchboard {
     private mutating func note(_ result: PushResult, of pending: PendingPush, _ call: Call) {
         let (status, reason): (Int?, String?) =
             switch result {
-            case .response(let status, let reason, _): (status, reason)
+            case .response(let status, let reason, _), .deferred(let status, let reason, _): (status, reason)
             case .unreachable(let why): (nil, why)
-            case .onlyLogged: (nil, PushHint.onlyLogged)
+            case .onlyLogged: (nil, PushHint.onlyLogged(pending.kind))
             case .cancelled: (nil, nil)
             }
         let event: TimelineEvent =
             result == .cancelled
             ? .pushCancelled(pending.device)
-            : .pushResult(pending.device, status: status, reason: reason, pending.purpose, pending.environment)
+            : .pushResult(pending.device, status: status, reason: reason, pending.purpose, pending.route.environment)
         note(call, event)
     }
 
-    /// Stores the result with the device, and removes a push token that APNs reports as dead.
+    /// Stores the result with the device, and removes a push token that its service reports as dead.
     private mutating func keep(_ result: PushResult, _ consequence: DevicePush.Consequence, of pending: PendingPush) {
         let now = turn.now
         guard result != .cancelled, var device = directory.device(pending.device, of: pending.user) else { return }
         device.lastPush = .init(
             at: now,
             status: result.status,
-            reason: result.reason,
-            environment: pending.environment,
-            hint: PushHint.text(for: result)
+            reason: result.reason(of: pending.kind),
+            environment: pending.route.environment,
+            hint: PushHint.text(for: result, pending.kind)
         )
+        var isRemoved = false
         switch result {
         case .response(200, _, _):
             // The result says nothing about another push token that was registered meanwhile.
-            if device.token(for: pending.kind) == pending.token { device.workingEnvironment = pending.environment }
+            if let environment = pending.route.environment, device.token(for: pending.kind) == pending.token {
+                device.workingEnvironment = environment
+            }
             pushes.breaker.accepted(at: now)
-        case .response(410, _, let timestamp): dropToken(of: &device, pending, diedAt: timestamp)
-        case .response where consequence == .tokenIsBad: dropToken(of: &device, pending, diedAt: nil)
+        case .response(410, _, let timestamp): isRemoved = dropToken(of: &device, pending, diedAt: timestamp)
+        case .response where consequence == .tokenIsBad: isRemoved = dropToken(of: &device, pending, diedAt: nil)
         // A fault of the topic, the key or the network is on the server's side, and no reason to forget a device.
-        case .response, .unreachable, .cancelled, .onlyLogged: break
+        case .response, .deferred, .unreachable, .cancelled, .onlyLogged: break
         }
         metrics.isDeletionStopped = pushes.breaker.isOpen(at: now)
         store(device)
+        if isRemoved { moveWaitingPushes(from: pending, result) }
     }
 
     /// Removes a push token, unless the device has registered it again since it died, or so many push tokens die that
-    /// the fault must be on the server's side.
-    private mutating func dropToken(of device: inout DeviceRecord, _ pending: PendingPush, diedAt: Moment?) {
+    /// the fault must be on the server's side; returns whether it did.
+    private mutating func dropToken(of device: inout DeviceRecord, _ pending: PendingPush, diedAt: Moment?) -> Bool {
         // Without a timestamp from APNs, a push token counts as dead since the push was sent. A token that was
         // registered after that moment is not removed.
         let diedAt = diedAt ?? pending.sentAt
         // A device that has registered the push token again since then is in order. Its token is not counted as dead:
         // it is no evidence of a fault of the server.
-        switch pending.kind {
-        case .voip:
-            guard device.voipToken == pending.token, isTokenDead(device.voipTokenAt, diedAt),
-                pushes.breaker.mayDelete(at: turn.now)
-            else {
-                return
-            }
-            device.voipToken = nil
-        case .alert:
-            guard device.alertToken == pending.token, isTokenDead(device.alertTokenAt, diedAt),
-                pushes.breaker.mayDelete(at: turn.now)
-            else {
-                return
-            }
-            device.alertToken = nil
+        let kind = pending.kind
+        guard device.token(for: kind) == pending.token, isTokenDead(device.tokenRegisteredAt(kind), diedAt),
+            pushes.breaker.mayDelete(at: turn.now)
+        else { return false }
+        switch kind {
+        case .voip: device.voipToken = nil
+        case .firebase: device.fcmToken = nil
+        case .alert: device.alertToken = nil
         }
+        return true
     }
 
     private func isTokenDead(_ registeredAt: Moment?, _ diedAt: Moment) -> Bool {
@@ -119,15 +123,31 @@ extension Switchboard {
     }
 }
 
-extension PushResult {
-    fileprivate var status: Int { if case .response(let status, _, _) = self { status } else { 0 } }
+extension DeviceRecord {
+    /// Returns when the push token for a kind of push was last registered; `nil` = unknown.
+    fileprivate func tokenRegisteredAt(_ kind: PushKind) -> Moment? {
+        switch kind {
+        case .voip: voipTokenAt
+        case .firebase: fcmTokenAt
+        case .alert: alertTokenAt
+        }
+    }
+}
 
-    fileprivate var reason: String? {
+extension PushResult {
+    fileprivate var status: Int {
         switch self {
-        case .response(_, let reason, _): reason
+        case .response(let status, _, _), .deferred(let status, _, _): status
+        case .unreachable, .cancelled, .onlyLogged: 0
+        }
+    }
+
+    fileprivate func reason(of kind: PushKind) -> String? {
+        switch self {
+        case .response(_, let reason, _), .deferred(_, let reason, _): reason
         case .unreachable(let why): why
         case .cancelled: nil
-        case .onlyLogged: "no APNs key is configured"
+        case .onlyLogged: PushHint.notConfigured(kind)
         }
     }
 
@@ -135,9 +155,10 @@ extension PushResult {
     fileprivate var label: String {
         switch self {
         case .response(200, _, _): "accepted"
-        // APNs' reasons are a fixed list; any other text would let a third party choose the metric's labels.
+        // The reasons are a fixed list; any other text would let a third party choose the metric's labels.
         case .response(_, let reason?, _) where PushHint.knows(reason): reason
-        case .response: "other"
+        case .deferred(_, let reason?, _) where PushHint.knows(reason): reason
+        case .response, .deferred: "other"
         case .unreachable: "unreachable"
         case .cancelled: "cancelled"
         case .onlyLogged: "only_logged"

@@ -10,11 +10,11 @@ extension Switchboard {
 
     mutating func send(_ id: PushID, _ push: DevicePush, to device: DeviceRecord, for call: Call) {
         let now = turn.now
-        guard let token = device.token(for: push.kind) else { return }
+        guard let route = push.route else { return }
         let payload = PushPayload.incoming(
             call,
             to: device,
-            as: push.kind,
+            as: route.kind,
             capabilities: ports.capabilities,
             aliases: policy.payloadAliases[device.bundleID] ?? PayloadAliases(),
             at: now
@@ -24,9 +24,7 @@ extension Switchboard {
                 call: call.number,
                 user: device.user,
                 device: device.id,
-                token: token,
-                kind: push.kind,
-                environment: push.environment,
+                route: route,
                 sentAt: now
             ),
             as: id,
@@ -50,13 +48,10 @@ extension Switchboard {
     ) {
         let push = OutgoingPush(
             id: id,
-            token: pending.token,
-            topic: device.topic(for: pending.kind),
-            kind: pending.kind,
-            environment: pending.environment,
-            apnsID: UUIDv5.url("ringline:\(call.key.id.text)/\(call.epoch)/\(device.id.text)\(name)"),
+            route: pending.route,
+            uuid: UUIDv5.url("ringline:\(call.key.id.text)/\(call.epoch)/\(device.id.text)\(name)"),
             payload: payload,
-            kept: pending.isNotice ? .aDay : pending.kind == .alert ? .untilExpiry : .never,
+            kept: pending.isNotice ? .aDay : pending.kind == .voip ? .never : .untilExpiry,
             collapseID: pending.kind == .alert ? PushPayload.collapseID(of: call) : nil,
             expiresAt: expiresAt,
             call: call.key.id,
@@ -72,7 +67,7 @@ extension Switchboard {
         metrics.pushesSent += 1
         if let call {
             call.openPushes += 1
-            note(call, .pushSent(pending.device, pending.purpose, pending.environment))
+            note(call, .pushSent(pending.device, pending.purpose, pending.route.environment))
         }
         sendPush(push)
     }
@@ -83,9 +78,7 @@ extension Switchboard {
             call: nil,
             user: device.user,
             device: device.id,
-            token: push.token,
-            kind: push.kind,
-            environment: push.environment,
+            route: push.route,
             sentAt: turn.now,
             original: push
         )
@@ -95,13 +88,13 @@ extension Switchboard {
     /// Sends a notice again, to the other environment: the environment of a push token to which no push was sent yet
     /// may be unknown.
     mutating func resendToOtherEnvironment(_ pending: PendingPush) {
-        guard var push = pending.original, turn.now < push.expiresAt,
+        guard var push = pending.original, turn.now < push.expiresAt, let route = pending.route.inOtherEnvironment,
             directory.device(pending.device, of: pending.user)?.alertToken == pending.token
         else { return }
         push.id = pushes.makeID()
-        push.environment = pending.environment.other
+        push.route = route
         var next = pending
-        next.environment = push.environment
+        next.route = route
         next.sentAt = turn.now
         next.original = nil
         send(push, for: next, in: pending.call.flatMap { calls[$0] })
@@ -139,7 +132,7 @@ extension Switchboard {
         reschedule(call)
     }
 
-    /// Cancels the push of a call to a device, unless APNs has accepted or refused it.
+    /// Cancels the push of a call to a device, unless it was accepted or refused.
     mutating func takeBack(_ device: DeviceID, of call: Call) {
         let wasWaiting = call.pushes[device]?.retryAt != nil
         if let id = call.pushes[device]?.cancel() {

@@ -11,7 +11,7 @@ extension Switchboard {
         let own = connections.of(user)
         for connection in own { probe(connection, for: call) }
         let devices = directory.devices(of: user)
-        if own.isEmpty, !devices.contains(where: { $0.token(for: $0.ringingPush) != nil }) { note(call, .noDevice) }
+        if own.isEmpty, !devices.contains(where: { $0.ringingPush != nil }) { note(call, .noDevice) }
         for device in devices where !device.isLive(among: own) { wake(device, for: call) }
         reschedule(call)
     }

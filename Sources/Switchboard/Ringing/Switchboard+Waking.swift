@@ -7,22 +7,54 @@ extension Switchboard {
     /// Requests a push to a device that has a push token, unless a push to the device was requested for this call
     /// before or its user has set do-not-disturb.
     mutating func wake(_ device: DeviceRecord, for call: Call) {
-        guard call.pushes[device.id] == nil, let token = device.token(for: device.ringingPush),
-            !directory.hasDoNotDisturb(device.user, at: turn.now), !call.isSilenced,
-            !call.session.isSilenced(device.id)
+        guard call.pushes[device.id] == nil, let kind = device.ringingPush,
+            let route = device.route(for: kind, environment(of: device)), mayWake(device, for: call)
         else { return }
         process(call, .notified(DeviceIdentity(id: device.id, fingerprint: TokenFingerprint(rawValue: 0))))
+        push(to: device, by: route, for: call)
+    }
+
+    private func mayWake(_ device: DeviceRecord, for call: Call) -> Bool {
+        !directory.hasDoNotDisturb(device.user, at: turn.now) && !call.isSilenced
+            && !call.session.isSilenced(device.id)
+    }
+
+    private mutating func push(
+        to device: DeviceRecord,
+        by route: PushRoute,
+        after refusedKinds: Set<PushKind> = [],
+        for call: Call
+    ) {
         let id = pushes.makeID()
-        let push = DevicePush(
-            sent: id,
-            kind: device.ringingPush,
-            token: token,
-            environment: environment(of: device),
-            at: turn.now
-        )
+        let push = DevicePush(sent: id, by: route, after: refusedKinds, at: turn.now)
         call.pushes[device.id] = push
         commits.markDirty(call)
         send(id, push, to: device, for: call)
+    }
+
+    /// Pushes to a device in the next best way after its push was refused for good, if the call still rings.
+    mutating func ringByNextRoute(_ refused: PendingPush, _ result: PushResult, for call: Call) {
+        guard case .ringing = call.session.phase, call.hidden == nil,
+            let push = call.pushes[refused.device], push.phase == .refused,
+            let device = directory.device(refused.device, of: refused.user), mayWake(device, for: call),
+            !device.isLive(among: connections.of(call.callee))
+        else { return }
+        let refusedKinds = push.refusedKinds.union([refused.kind])
+        guard let kind = device.ringingPush(besides: refusedKinds),
+            let route = device.route(for: kind, environment(of: device))
+        else { return }
+        // Without an APNs key, none of the pushes through APNs goes out.
+        if result == .onlyLogged, kind.isOfAPNs == refused.kind.isOfAPNs { return }
+        self.push(to: device, by: route, after: refusedKinds, for: call)
+    }
+
+    /// Lets the pushes for other calls that wait for an attempt with a push token that was just removed go on by the
+    /// next route.
+    mutating func moveWaitingPushes(from dead: PendingPush, _ result: PushResult) {
+        for call in calls.ringing(dead.user) where call.pushes[dead.device]?.refuse(dead.token) == true {
+            ringByNextRoute(dead, result, for: call)
+            reschedule(call)
+        }
     }
 
     /// Schedules pushes after a restart in the middle of a ring: devices have a moment to reconnect before they are
@@ -31,13 +63,10 @@ extension Switchboard {
         guard case .ringing = call.session.phase, call.hidden == nil, !call.isSilenced else { return }
         for device in directory.devices(of: call.callee)
         where call.pushes[device.id] == nil && !call.session.isSilenced(device.id) {
-            guard let token = device.token(for: device.ringingPush) else { continue }
-            call.pushes[device.id] = DevicePush(
-                waitingUntil: turn.now + policy.probeTimeout,
-                kind: device.ringingPush,
-                token: token,
-                environment: environment(of: device)
-            )
+            guard let kind = device.ringingPush, let route = device.route(for: kind, environment(of: device)) else {
+                continue
+            }
+            call.pushes[device.id] = DevicePush(waitingUntil: turn.now + policy.probeTimeout, for: route)
         }
     }
 
@@ -48,7 +77,8 @@ extension Switchboard {
         for id in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             guard var push = call.pushes[id], let at = push.retryAt, now >= at else { continue }
             guard let device = directory.device(id, of: call.callee),
-                let token = device.token(for: push.kind), !directory.hasDoNotDisturb(device.user, at: now)
+                let kind = push.kind, let route = device.route(for: kind, environment(of: device)),
+                !directory.hasDoNotDisturb(device.user, at: now)
             else {
                 // The device was removed, another device has registered its push token, or its user's do-not-disturb
                 // was restored after a restart. A retry that stays due would wake the loop for ever.
@@ -62,7 +92,7 @@ extension Switchboard {
                 continue
             }
             let name = pushes.makeID()
-            push.take(token, environment: environment(of: device))
+            push.take(route)
             push.sent(name, at: now)
             call.pushes[id] = push
             commits.markDirty(call)

@@ -80,7 +80,8 @@ struct DevicesCommand: ParsableCommand {
     private static func push(of device: DeviceRecord, at now: Moment) -> String {
         guard let push = device.lastPush else { return "never" }
         let said = push.status == 0 ? push.reason ?? "no response" : "\(push.status) \(push.reason ?? "")"
-        return "\(said.trimmingBlanks) (\(push.environment.rawValue)), \(CallsCommand.span(from: push.at, to: now)) ago"
+        let service = push.environment?.rawValue ?? "Firebase"
+        return "\(said.trimmingBlanks) (\(service)), \(CallsCommand.span(from: push.at, to: now)) ago"
     }
 }
 

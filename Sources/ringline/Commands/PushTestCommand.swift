@@ -10,14 +10,15 @@ import Threads
 struct PushTestCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "push-test",
-        abstract: "Send a real push to a user's devices and print APNs' answer in words.",
+        abstract: "Send a push to a user's devices and print the push service's answer in words.",
         discussion: """
-            Takes the devices from the data folder or the database, whether its server runs or not, and the APNs key from the options of \
-            'ringline serve', its variables or its file. The device shows a call from "Ringline test" that does not exist: the app \
-            finds no such call at the server and ends it. A device without a VoIP token gets an alert, which stays on its screen. \
-            Changes nothing that is stored.
+            Takes the devices from the data folder or the database, whether its server runs or not, and the APNs key and the Firebase \
+            service account from the options of 'ringline serve', its variables or its file. The device shows a call from "Ringline \
+            test" that does not exist: the app finds no such call at the server and ends it. A device without a VoIP token gets an \
+            alert, which stays on its screen. Firebase only checks the message and its token, and does not deliver it. Changes \
+            nothing that is stored.
 
-            Exits with 0 if APNs took a push for at least one device.
+            Exits with 0 if a push service took a push for at least one device.
 
             Examples:
               ringline push-test --user 10 --config /etc/ringline.conf
@@ -38,8 +39,11 @@ struct PushTestCommand: ParsableCommand {
     private func push() throws(UsageError) -> Bool {
         let user = try UserID(userOption: user)
         let settings = try ServeSettings(try options.source())
-        guard settings.apns != nil else {
-            throw UsageError("no APNs key is configured: give --apns-key-file, --apns-key-id and --apns-team-id")
+        guard settings.apns != nil || settings.firebase != nil else {
+            throw UsageError(
+                "neither an APNs key nor a Firebase service account is configured: give --apns-key-file, --apns-key-id "
+                    + "and --apns-team-id, or --fcm-service-account-file"
+            )
         }
         guard !settings.isInMemory else {
             throw UsageError("--data :memory: has no devices: name the server's data folder")
@@ -49,7 +53,7 @@ struct PushTestCommand: ParsableCommand {
         }
         CommandTrace("push-test", user).write(in: settings.data)
         guard !devices.isEmpty else { throw UsageError("\(user.text) has no device \(device ?? "")") }
-        let sender = try TestPusher(try ServerApplication(settings).apnsConfiguration())
+        let sender = try TestPusher(ServerApplication(settings))
         defer { sender.shutdown() }
         // The server of these devices has made the key. If the key cannot be read, because this machine has not that
         // server's data folder for instance, the push has no capability.

@@ -33,6 +33,9 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Self.help("apns-endpoint-sandbox")) var apnsEndpointSandbox: String?
     @Option(help: Self.help("apns-endpoint-production")) var apnsEndpointProduction: String?
     @Option(help: Self.help("apns-ca-file")) var apnsCaFile: String?
+    @Option(help: Self.help("fcm-service-account-file")) var fcmServiceAccountFile: String?
+    @Option(help: Self.help("fcm-endpoint")) var fcmEndpoint: String?
+    @Option(help: Self.help("fcm-ca-file")) var fcmCaFile: String?
     @Option(help: Self.help("tls-cert")) var tlsCert: String?
     @Option(help: Self.help("tls-key")) var tlsKey: String?
     @Option(parsing: .singleValue, help: Self.help("allow-origin")) var allowOrigin: [String] = []
@@ -79,7 +82,9 @@ struct ServeOptions: ParsableArguments {
             "jwt-issuer": jwtIssuer, "jwt-audience": jwtAudience, "jwt-require-expiry": jwtRequireExpiry,
             "apns-key-file": apnsKeyFile, "apns-key-id": apnsKeyId, "apns-team-id": apnsTeamId,
             "apns-environment": apnsEnvironment, "apns-endpoint-sandbox": apnsEndpointSandbox,
-            "apns-endpoint-production": apnsEndpointProduction, "apns-ca-file": apnsCaFile, "tls-cert": tlsCert,
+            "apns-endpoint-production": apnsEndpointProduction, "apns-ca-file": apnsCaFile,
+            "fcm-service-account-file": fcmServiceAccountFile, "fcm-endpoint": fcmEndpoint, "fcm-ca-file": fcmCaFile,
+            "tls-cert": tlsCert,
             "tls-key": tlsKey, "turn-secret-file": turnSecretFile, "turn-ttl": turnTtl, "ring-timeout": ringTimeout,
             "probe-timeout": probeTimeout,
             "disconnect-grace": disconnectGrace, "busy-policy": busyPolicy, "caller-name": callerName,

@@ -1,9 +1,8 @@
-import ApplePush
 import ServerLog
 import Threads
 
-/// Reads keys again while the server runs: the keys that verify tokens, the TURN secret, the APNs key, and the server's
-/// own.
+/// Reads keys again while the server runs: the keys that verify tokens, the TURN secret, the APNs key, Firebase's
+/// service account, and the server's own.
 ///
 /// Each kind is read separately. If a new key cannot be used, an error with the key's path is logged and the previous
 /// key stays in use.
@@ -13,7 +12,7 @@ struct KeyRenewal: Sendable {
     let tokens: TokenKeys
     let capabilityKeys: CapabilityKeys
     let coturn: CoturnCredentials?
-    let apns: APNsSender?
+    let push: PushServices
     let clock: ServerClock
     let audit: AuditLog
     let log: ServerLog
@@ -33,8 +32,12 @@ struct KeyRenewal: Sendable {
         attempt("turn", isConfigured: settings.turn != nil, isInUse: coturn != nil) { warn throws(UsageError) in
             if let turn = settings.turn { try coturn?.load(turn, warn: warn) }
         }
-        attempt("apns", isConfigured: settings.apns != nil, isInUse: apns != nil) { _ throws(UsageError) in
-            if let apns { apns.use(try ServerApplication(settings).apnsConfiguration()) }
+        let application = ServerApplication(settings)
+        attempt("apns", isConfigured: settings.apns != nil, isInUse: push.hasAPNs) { _ throws(UsageError) in
+            try push.useAPNsKey(of: application)
+        }
+        attempt("firebase", isConfigured: settings.firebase != nil, isInUse: push.hasFirebase) { _ throws(UsageError) in
+            try push.useServiceAccount(of: application)
         }
     }
 

@@ -1,4 +1,3 @@
-import ApplePush
 import CallCore
 import CallPorts
 import Crypto
@@ -20,7 +19,7 @@ struct ServerApplication {
     let settings: ServeSettings
     /// Reads the settings again.
     private let reread: @Sendable () throws(UsageError) -> ServeSettings
-    private let clock = ServerClock()
+    let clock = ServerClock()
     private let beganAt = ContinuousClock.now
 
     /// Creates a server with these settings; `reread` returns the settings to use when keys are to be read again.
@@ -63,7 +62,7 @@ struct ServerApplication {
         keySetFetcher?.tick()
         defer { keySetFetcher?.shutdown() }
         let gateway = Gateway(configuration: configuration, authenticator: keys.authenticator, log: log)
-        let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
+        let push = try PushServices(self, log) { [weak gateway] id, result in gateway?.take(id, result) }
         var folderLock: DataFolderLock?
         defer { withExtendedLifetime(folderLock) {} }
         do {
@@ -103,7 +102,7 @@ struct ServerApplication {
             )
             note.remove()
         }
-        if settings.apns == nil {
+        if settings.apns == nil, settings.firebase == nil {
             log.warning("no APNs key is configured: pushes are only logged, and sleeping devices do not ring")
         }
         if settings.trustsUnverifiedSocketIOUsers {
@@ -128,7 +127,7 @@ struct ServerApplication {
             tokens: keys.tokens,
             capabilityKeys: keys.capabilityKeys,
             coturn: coturn,
-            apns: push as? APNsSender,
+            push: push,
             clock: clock,
             audit: audit,
             log: log
@@ -161,7 +160,7 @@ struct ServerApplication {
         let actions = Self.actions(reload, threshold, log)
         watch.start(on: actions, everySecond: tick) { [weak gateway] in gateway?.drain() }
         gateway.run()
-        (push as? APNsSender)?.shutdown()
+        push.shutdown(limitMilliseconds: 2_000)
         if let failure = gateway.storeFailure { throw UsageError(failure.message) }
         if gateway.needsNewRun, !SignalWatch.hasPending { try beginAnew(audit, log) }
         log.notice("stopped")
@@ -314,41 +313,6 @@ struct ServerApplication {
             }
         )
         return options
-    }
-
-    private func pushSender(
-        _ log: ServerLog,
-        report: @escaping @Sendable (PushID, PushResult) -> Void
-    ) throws(UsageError) -> any PushSender {
-        guard let apns = settings.apns else {
-            return LoggingPushSender(log: log, report: report)
-        }
-        let configuration = try apnsConfiguration()
-        do { return try APNsSender(configuration, log: log, report: report) } catch {
-            throw UsageError("--apns-key-file \(apns.keyFile): \(error)")
-        }
-    }
-
-    /// Returns the configuration of the APNs client; throws if no APNs key is configured.
-    func apnsConfiguration() throws(UsageError) -> APNsConfiguration {
-        guard let apns = settings.apns else { throw UsageError("--apns-key-file is missing") }
-        let key = try Keys.read(apns.keyFile, for: "apns-key-file")
-        try apns.caFile.map { path throws(UsageError) in try Self.checkAuthorities(path, for: "apns-ca-file") }
-        do throws(APNsConfigurationError) {
-            var configuration = try APNsConfiguration(
-                key: String(decoding: key, as: UTF8.self),
-                keyID: apns.keyID,
-                teamID: apns.teamID,
-                endpoints: .init(sandbox: apns.sandbox, production: apns.production),
-                caFile: apns.caFile,
-                clock: { [clock] in clock.date() }
-            )
-            configuration.expiryClock = { [clock] in clock.now() }
-            return configuration
-        } catch {
-            guard case .unusableKey = error else { throw UsageError(error.description) }
-            throw UsageError("--apns-key-file \(apns.keyFile): \(error)")
-        }
     }
 
     /// Checks that a file of certificate authorities is usable.

@@ -37,6 +37,7 @@ struct ServeSettings {
     let jwtAudience: String?
     let jwtRequireExpiry: Bool
     let apns: APNs?
+    let firebase: Firebase?
     let turn: TURN?
     let tls: ServerConfiguration.TLS?
     let allowedOrigins: Set<String>
@@ -59,6 +60,13 @@ struct ServeSettings {
         let teamID: String
         let sandbox: String
         let production: String
+        let caFile: String?
+    }
+
+    /// The settings for sending Firebase messages.
+    struct Firebase {
+        let accountFile: String
+        let endpoint: String
         let caFile: String?
     }
 
@@ -101,6 +109,7 @@ struct ServeSettings {
         jwtAudience = try source.value("jwt-audience")
         jwtRequireExpiry = try source.flag("jwt-require-expiry")
         apns = try Self.apns(source)
+        firebase = try Self.firebase(source)
         turn = try Self.turn(source)
         tls = try Self.tls(source)
         allowedOrigins = Set(try source.values("allow-origin"))
@@ -120,6 +129,7 @@ struct ServeSettings {
         policy.withholdsDecisions = store != nil
         policy.marksLogs = nodes != nil
         policy.nodeAddress = nodes?.address.text
+        policy.hasFirebase = firebase != nil
         self.policy = policy
     }
 
@@ -174,6 +184,17 @@ struct ServeSettings {
             )
         default: throw UsageError("--apns-key-file, --apns-key-id and --apns-team-id must be given together")
         }
+    }
+
+    private static func firebase(_ source: SettingsSource) throws(UsageError) -> Firebase? {
+        guard let file = try source.value("fcm-service-account-file") else { return nil }
+        let endpoint = try source.value("fcm-endpoint") ?? ""
+        // A path would stand before the path of the messages, and a password would be sent nowhere.
+        let rest = endpoint.dropFirst("https://".count)
+        guard endpoint.hasPrefix("https://"), !rest.isEmpty,
+            rest.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"/?#@\\".utf8.contains($0) })
+        else { throw UsageError("\(source.origin(of: "fcm-endpoint")): must be https://host or https://host:port") }
+        return Firebase(accountFile: file, endpoint: endpoint, caFile: try source.value("fcm-ca-file"))
     }
 
     private static func turn(_ source: SettingsSource) throws(UsageError) -> TURN? {

@@ -16,7 +16,10 @@ struct Setting: Sendable {
     var isRepeatable = false
     /// Whether the setting's value is the path of a file that holds a secret.
     var holdsSecret: Bool {
-        ["jwt-secret-file", "apns-key-file", "tls-key", "turn-secret-file", "store-password-file"].contains(name)
+        [
+            "jwt-secret-file", "apns-key-file", "fcm-service-account-file", "tls-key", "turn-secret-file",
+            "store-password-file",
+        ].contains(name)
     }
 
     /// The name of the environment variable: `RINGLINE_LISTEN`.
@@ -176,6 +179,24 @@ struct Setting: Sendable {
             placeholder: "FILE",
             fallback: nil,
             meaning: "Certificate authorities to trust for APNs instead of the system's."
+        ),
+        Setting(
+            name: "fcm-service-account-file",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning: "Firebase's service account (JSON); without it Android devices are not pushed."
+        ),
+        Setting(
+            name: "fcm-endpoint",
+            placeholder: "URL",
+            fallback: "https://fcm.googleapis.com",
+            meaning: "Another Firebase endpoint, for tests."
+        ),
+        Setting(
+            name: "fcm-ca-file",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning: "Certificate authorities to trust for Firebase instead of the system's."
         ),
         Setting(
             name: "tls-cert",

@@ -116,7 +116,7 @@ struct DemoPages: Sendable {
         for push in pushes.take(for: token) {
             json.beginObject()
             json.name("kind")
-            json.value(push.kind.rawValue)
+            json.value(push.route.kind.rawValue)
             json.name("payload")
             json.raw(push.payload)
             json.endObject()

@@ -18,7 +18,7 @@ final class DemoPushSender: PushSender {
     }
 
     func send(_ push: OutgoingPush) {
-        if push.token.hasPrefix(Self.refusedPrefix) {
+        if push.route.token.hasPrefix(Self.refusedPrefix) {
             report(push.id, .response(status: 410, reason: "Unregistered", timestamp: nil))
         } else {
             pushes.add(push)
@@ -47,8 +47,8 @@ final class DemoPushes: Sendable {
     /// Removes and returns the pushes to a device with this push token, oldest first.
     func take(for token: String) -> [OutgoingPush] {
         waiting.withLock { pushes in
-            let taken = pushes.filter { $0.token == token }
-            pushes.removeAll { $0.token == token }
+            let taken = pushes.filter { $0.route.token == token }
+            pushes.removeAll { $0.route.token == token }
             return taken
         }
     }

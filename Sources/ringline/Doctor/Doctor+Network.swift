@@ -1,6 +1,7 @@
 import ApplePush
 import CallPorts
 import Diagnostics
+import FirebasePush
 import Identity
 import Switchboard
 import Threads
@@ -10,19 +11,10 @@ extension Doctor {
 
     /// Checks the APNs key, whether Apple accepts it, the topics, and the clock.
     func examineAPNs(_ say: (Finding) -> Void) {
-        guard settings.apns != nil else {
-            let fix = "give --apns-key-file, --apns-key-id and --apns-team-id"
-            return say(
-                .warning(
-                    "APNs key",
-                    "not configured: pushes are only logged, and sleeping devices do not ring",
-                    fix: fix
-                )
-            )
-        }
         let configuration: APNsConfiguration
         do throws(UsageError) {
-            configuration = try ServerApplication(settings).apnsConfiguration()
+            guard let found = try ServerApplication(settings).apnsConfiguration() else { return say(Self.noAPNs) }
+            configuration = found
             do { try APNsProbe.sign(configuration) } catch { throw UsageError(error.description) }
         } catch {
             return say(
@@ -33,6 +25,27 @@ extension Doctor {
         guard usesNetwork else { return }
         let environments = settings.policy.apnsEnvironment.map { [$0] } ?? APNsEnvironment.allCases
         for environment in environments { probe(configuration, environment, say) }
+    }
+
+    private static let noAPNs = Finding.warning(
+        "APNs key",
+        "not configured: pushes are only logged, and sleeping devices do not ring",
+        fix: "give --apns-key-file, --apns-key-id and --apns-team-id"
+    )
+
+    /// Checks Firebase's service account, and whether Google accepts it; says nothing if none is configured.
+    func examineFirebase(_ say: (Finding) -> Void) {
+        let configuration: FirebaseConfiguration
+        do throws(UsageError) {
+            guard let found = try ServerApplication(settings).firebaseConfiguration() else { return }
+            configuration = found
+        } catch {
+            let fix = "give the JSON file that the Firebase console makes under Service accounts"
+            return say(.error("Firebase service account", error.description, fix: fix))
+        }
+        say(.ok("Firebase service account", "it can be read, of the project \(configuration.account.projectID)"))
+        guard usesNetwork else { return }
+        say(Rating.message(FirebaseProbe.send(configuration), project: configuration.account.projectID))
     }
 
     private func probe(_ configuration: APNsConfiguration, _ environment: APNsEnvironment, _ say: (Finding) -> Void) {

@@ -11,6 +11,7 @@ extension Doctor {
         let subject = "secrets"
         let named: [(String, String?)] = [
             ("--jwt-secret-file", settings.jwtSecretFile), ("--apns-key-file", settings.apns?.keyFile),
+            ("--fcm-service-account-file", settings.firebase?.accountFile),
             ("--tls-key", settings.tls?.keyPath), ("--turn-secret-file", settings.turn?.secretFile),
             ("--store-password-file", settings.storePasswordFile),
         ]

@@ -30,6 +30,7 @@ struct Doctor {
         say(Rating.descriptors(wanted: settings.maxConnections))
         for finding in certificate() { say(finding) }
         examineAPNs(say)
+        examineFirebase(say)
         for finding in turn() { say(finding) }
     }
 

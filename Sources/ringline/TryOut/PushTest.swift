@@ -3,8 +3,9 @@ import CallPorts
 import CallWire
 import Crypto
 import Identity
+import Switchboard
 
-/// Sends one device a push as a call would, and puts Apple's response into words.
+/// Sends one device a push as a call would, and puts the push service's response into words.
 struct PushTest {
     let device: DeviceRecord
     /// Apple's environment to try first if the device's record contains none.
@@ -17,9 +18,9 @@ struct PushTest {
     /// For how many seconds the device may ring if the app does not check whether the call exists.
     private static let ringSeconds: Int64 = 10
 
-    /// The kind of push: a VoIP push if there is a token for it, even if calls ring by alerts because VoIP pushes had no
-    /// effect.
-    private var kind: OutgoingPush.Kind { device.voipToken == nil && device.alertToken != nil ? .alert : .voip }
+    /// The kind of push: a VoIP push if there is a token for it, even if calls ring in another way because VoIP pushes
+    /// had no effect; `nil` = the device has no token.
+    private var kind: PushKind? { device.voipToken == nil ? device.ringingPush : .voip }
 
     /// Sends the push, to Apple's other environment too if the first does not know the token, and reports the result.
     ///
@@ -29,61 +30,59 @@ struct PushTest {
     ///   - say: receives a line for each response.
     /// - Returns: whether Apple accepted the push.
     func run(at now: Moment, send: (OutgoingPush) -> PushResult, say: (String) -> Void) -> Bool {
-        guard let token = device.token(for: kind) else {
-            let words = device.fcmToken == nil ? "" : "; Firebase pushes are not supported yet"
-            say("\(device.id.text): no VoIP or alert token is registered\(words)")
+        let first = device.workingEnvironment ?? device.environment ?? preferred ?? .production
+        guard let kind, let route = device.route(for: kind, first) else {
+            say("\(device.id.text): no push token is registered")
             return false
         }
-        let first = device.workingEnvironment ?? device.environment ?? preferred ?? .production
-        for (index, environment) in [first, first.other].enumerated() {
-            let result = send(makePush(token, environment, number: UInt64(index) + 1, at: now))
-            say("\(device.id.text): \(Self.words(result, environment))" + (kind == .alert ? " (an alert)" : ""))
+        for (index, route) in [route, route.inOtherEnvironment].enumerated() {
+            guard let route else { return false }
+            let result = send(makePush(by: route, number: UInt64(index) + 1, at: now))
+            say("\(device.id.text): \(Self.words(result, route))" + (kind == .alert ? " (an alert)" : ""))
             switch result {
             case .response(200, _, _): return true
             // The token may belong to the other environment: builds from Xcode have sandbox tokens, all other builds
             // have production tokens. The server tries both environments in the same way.
             case .response(400, "BadDeviceToken", _): continue
-            case .response, .unreachable, .cancelled, .onlyLogged: return false
+            case .response, .deferred, .unreachable, .cancelled, .onlyLogged: return false
             }
         }
         return false
     }
 
-    static func words(_ result: PushResult, _ environment: APNsEnvironment) -> String {
-        let subject = "APNs \(environment.rawValue)"
-        let hint = PushHint.text(for: result).map { ": \($0)" } ?? ""
+    static func words(_ result: PushResult, _ route: PushRoute) -> String {
+        let subject = route.environment.map { "APNs \($0.rawValue)" } ?? "Firebase"
+        let hint = PushHint.text(for: result, route.kind).map { ": \($0)" } ?? ""
         switch result {
-        case .response(200, _, _): return "\(subject) accepted the push; the device rings now if it is on and reachable"
+        case .response(200, _, _):
+            return route.kind.isOfAPNs
+                ? "\(subject) accepted the push; the device rings now if it is on and reachable"
+                : "\(subject) accepts the message and its token; it only checked them, so the device does not ring"
         case .response(let status, let reason, let since):
             let when = since.map { " since \(Timestamp.text($0))" } ?? ""
             return "\(subject) refused the push with \(status) \(reason ?? "without a reason")\(when)\(hint)"
+        case .deferred(let status, let reason, _):
+            return "\(subject) refused the push for now with \(status) \(reason ?? "without a reason")\(hint)"
         case .unreachable(let why): return "\(subject) gave no response: \(why)\(hint)"
-        case .cancelled, .onlyLogged: return "\(subject) was not asked"
+        case .cancelled: return "\(subject) was not asked"
+        case .onlyLogged: return "\(subject) was not asked\(hint)"
         }
     }
 
-    private func makePush(
-        _ token: String,
-        _ environment: APNsEnvironment,
-        number: UInt64,
-        at now: Moment
-    ) -> OutgoingPush {
+    private func makePush(by route: PushRoute, number: UInt64, at now: Moment) -> OutgoingPush {
         let id = UUIDv5.url("ringline push-test \(Hex.encode(SecureRandom.bytes(16)))")
         return OutgoingPush(
             id: PushID(rawValue: number),
-            token: token,
-            topic: device.topic(for: kind),
-            kind: kind,
-            environment: environment,
-            apnsID: id,
-            payload: payload(id, at: now),
-            kept: kind == .voip ? .never : .untilExpiry,
+            route: route,
+            uuid: id,
+            payload: payload(id, route.kind, at: now),
+            kept: route.kind == .voip ? .never : .untilExpiry,
             expiresAt: now + .seconds(10)
         )
     }
 
     /// Returns the payload of a call's push, for a call that does not exist.
-    private func payload(_ uuid: String, at now: Moment) -> [UInt8] {
+    private func payload(_ uuid: String, _ kind: PushKind, at now: Moment) -> [UInt8] {
         let until = now + .seconds(Self.ringSeconds)
         let caller = "ringline-test"
         var payload = IncomingCallPayload(
@@ -111,7 +110,7 @@ struct PushTest {
             }
         )
         payload.aliases = aliases
-        payload.isAlert = kind == .alert
+        payload.form = kind.form
         return payload.bytes(at: now)
     }
 }

@@ -1,28 +1,28 @@
-import ApplePush
 import CallPorts
 import ServerLog
 import Threads
 
-/// Sends pushes one after the other, and waits for Apple's response to each.
+/// Sends pushes one after the other, and waits for the push service's response to each.
 final class TestPusher {
-    private let sender: APNsSender
-    /// The last result, which arrives on the sender's thread, until it is taken.
+    private let services: PushServices
+    /// The last result, which arrives on a sender's thread, until it is taken.
     private let report: Monitor<PushResult?>
 
-    init(_ configuration: APNsConfiguration) throws(UsageError) {
+    /// Connects to the services that are configured; Firebase only checks the messages, and sends none.
+    init(_ application: ServerApplication) throws(UsageError) {
         let report = Monitor<PushResult?>(nil)
-        do {
-            sender = try APNsSender(configuration, log: .silent) { _, result in report.withLock { $0 = result } }
-        } catch { throw UsageError(error.description) }
+        services = try PushServices(application, .silent, onlyValidatesMessages: true) { _, result in
+            report.withLock { $0 = result }
+        }
         self.report = report
     }
 
     /// Sends a push and waits for its result, which comes at the latest when the push expires.
     func send(_ push: OutgoingPush) -> PushResult {
-        sender.send(push)
+        services.send(push)
         return report.wait { $0.take() }
     }
 
-    /// Closes the connections to Apple.
-    func shutdown() { sender.shutdown(limitMilliseconds: 500) }
+    /// Closes the connections to the services.
+    func shutdown() { services.shutdown(limitMilliseconds: 500) }
 }

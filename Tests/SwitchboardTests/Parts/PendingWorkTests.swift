@@ -65,9 +65,9 @@ struct PendingWorkTests {
                 call: call,
                 user: try SwitchboardTests.user(user),
                 device: try device("b1"),
-                token: token,
-                kind: .voip,
-                environment: .production,
+                route: .apns(
+                    APNsRoute(token: token, topic: "a.voip", environment: .production, pushType: .voip)
+                ),
                 sentAt: Values.now,
                 afterRinging: tellsMissed ? .missed : nil
             )

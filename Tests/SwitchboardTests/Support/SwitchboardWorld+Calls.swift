@@ -37,7 +37,9 @@ extension SwitchboardWorld {
         _ device: String?,
         voip: String? = "aa",
         alert: String? = nil,
+        firebase: String? = nil,
         bundle: String = "com.example.app",
+        platform: String = "ios",
         environment: DeviceRegistration.Environment? = nil
     ) throws -> Reply {
         try reply(
@@ -46,8 +48,9 @@ extension SwitchboardWorld {
                 .init(
                     voipToken: voip,
                     alertToken: alert,
+                    fcmToken: firebase,
                     bundleID: bundle,
-                    platform: "ios",
+                    platform: platform,
                     device: try device.map { try SwitchboardTests.device($0) },
                     environment: environment
                 )

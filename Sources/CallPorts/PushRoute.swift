@@ -1,0 +1,98 @@
+/// The kind of a push: the service that carries it, and what it does on the device.
+public enum PushKind: String, Sendable, CaseIterable {
+    /// A VoIP push of APNs wakes the app, which reports the call to CallKit immediately. Priority 10.
+    case voip
+    /// A data message of Firebase wakes the app, which shows the call itself. Priority HIGH.
+    case firebase
+    /// An alert of APNs shows a notification. Priority 10.
+    case alert
+
+    /// Whether APNs carries the push.
+    public var isOfAPNs: Bool { self != .firebase }
+}
+
+/// The way to a device: a push service, and the address that the service gave the device.
+public enum PushRoute: Equatable, Sendable {
+    /// Through Apple's push service.
+    case apns(APNsRoute)
+    /// Through Firebase Cloud Messaging, to the device's registration token.
+    case firebase(token: String)
+
+    /// The kind of push that this route carries.
+    public var kind: PushKind {
+        switch self {
+        case .apns(let route): route.pushType == .voip ? .voip : .alert
+        case .firebase: .firebase
+        }
+    }
+
+    /// The device's push token.
+    public var token: String {
+        switch self {
+        case .apns(let route): route.token
+        case .firebase(let token): token
+        }
+    }
+
+    /// The APNs environment; `nil` = the route does not lead through APNs.
+    public var environment: APNsEnvironment? {
+        switch self {
+        case .apns(let route): route.environment
+        case .firebase: nil
+        }
+    }
+
+    /// The topic; `nil` = the route does not lead through APNs.
+    public var topic: String? {
+        switch self {
+        case .apns(let route): route.topic
+        case .firebase: nil
+        }
+    }
+
+    /// The same route in the other APNs environment; `nil` = the route does not lead through APNs.
+    public var inOtherEnvironment: PushRoute? {
+        guard case .apns(var route) = self else { return nil }
+        route.environment = route.environment.other
+        return .apns(route)
+    }
+}
+
+/// The way to a device through APNs.
+public struct APNsRoute: Equatable, Sendable {
+    /// The device's push token, lower-case hex.
+    public var token: String
+    /// The topic: `<bundle id>.voip` for a VoIP push, the bundle id for an alert.
+    public var topic: String
+    /// The Apple service to use.
+    public var environment: APNsEnvironment
+    /// The value of `apns-push-type`.
+    public var pushType: PushType
+
+    /// The push types that are used (`apns-push-type`).
+    public enum PushType: String, Sendable {
+        /// Wakes the app.
+        case voip
+        /// Shows a notification.
+        case alert
+    }
+
+    /// A route with the given members.
+    public init(token: String, topic: String, environment: APNsEnvironment, pushType: PushType) {
+        self.token = token
+        self.topic = topic
+        self.environment = environment
+        self.pushType = pushType
+    }
+}
+
+/// One of Apple's two push services: a push token is valid for only one of them.
+public enum APNsEnvironment: String, Sendable, CaseIterable {
+    /// For builds from Xcode.
+    case sandbox
+    /// For TestFlight and the App Store.
+    case production
+
+    /// The other environment.
+    public var other: Self { self == .sandbox ? .production : .sandbox }
+}

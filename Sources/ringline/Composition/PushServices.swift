@@ -1,0 +1,109 @@
+import ApplePush
+import CallPorts
+import FirebasePush
+import FoundationEssentials
+import ServerLog
+import Threads
+
+/// Hands each push to the service that its route leads through; a service that is not configured only logs.
+final class PushServices: PushSender {
+    private let apns: APNsSender?
+    private let firebase: FirebaseSender?
+    private let logging: LoggingPushSender
+
+    /// Creates the senders of the services that are configured.
+    ///
+    /// `onlyValidatesMessages`: Whether Firebase only checks messages. `report`: Called exactly once for each push, as
+    /// the senders say.
+    init(
+        _ application: ServerApplication,
+        _ log: ServerLog,
+        onlyValidatesMessages: Bool = false,
+        report: @escaping @Sendable (PushID, PushResult) -> Void
+    ) throws(UsageError) {
+        logging = LoggingPushSender(log: log, report: report)
+        do {
+            apns = try application.apnsConfiguration().map { try APNsSender($0, log: log, report: report) }
+            firebase = try application.firebaseConfiguration().map { configuration in
+                var configuration = configuration
+                configuration.onlyValidates = onlyValidatesMessages
+                return try FirebaseSender(configuration, log: log, report: report)
+            }
+        } catch let error as UsageError { throw error } catch { throw UsageError("\(error)") }
+    }
+
+    func send(_ push: OutgoingPush) {
+        let sender: any PushSender =
+            switch push.route {
+            case .apns: apns ?? logging
+            case .firebase: firebase ?? logging
+            }
+        sender.send(push)
+    }
+
+    /// Asks every service: a service ignores the number of a push that it does not have.
+    func cancel(_ id: PushID) {
+        apns?.cancel(id)
+        firebase?.cancel(id)
+    }
+
+    /// Closes the connections of all services; each has this long for the pushes that are under way.
+    func shutdown(limitMilliseconds limit: Int64) {
+        apns?.shutdown(limitMilliseconds: limit)
+        firebase?.shutdown(limitMilliseconds: limit)
+    }
+
+    /// Whether there is a sender to APNs.
+    var hasAPNs: Bool { apns != nil }
+    /// Whether there is a sender to Firebase.
+    var hasFirebase: Bool { firebase != nil }
+
+    /// Signs with the APNs key of these settings from now on.
+    func useAPNsKey(of application: ServerApplication) throws(UsageError) {
+        if let configuration = try application.apnsConfiguration() { apns?.use(configuration) }
+    }
+
+    /// Sends Firebase messages in the name of the service account of these settings from now on.
+    func useServiceAccount(of application: ServerApplication) throws(UsageError) {
+        if let configuration = try application.firebaseConfiguration() { firebase?.use(configuration) }
+    }
+}
+
+extension ServerApplication {
+    /// Returns the configuration of the APNs client; `nil` = no APNs key is configured.
+    func apnsConfiguration() throws(UsageError) -> APNsConfiguration? {
+        guard let apns = settings.apns else { return nil }
+        let key = try Keys.read(apns.keyFile, for: "apns-key-file")
+        try apns.caFile.map { path throws(UsageError) in try Self.checkAuthorities(path, for: "apns-ca-file") }
+        do throws(APNsConfigurationError) {
+            var configuration = try APNsConfiguration(
+                key: String(decoding: key, as: UTF8.self),
+                keyID: apns.keyID,
+                teamID: apns.teamID,
+                endpoints: .init(sandbox: apns.sandbox, production: apns.production),
+                caFile: apns.caFile,
+                clock: { [clock] in clock.date() }
+            )
+            configuration.expiryClock = { [clock] in clock.now() }
+            return configuration
+        } catch {
+            guard case .unusableKey = error else { throw UsageError(error.description) }
+            throw UsageError("--apns-key-file \(apns.keyFile): \(error)")
+        }
+    }
+
+    /// Returns the configuration of the Firebase client; `nil` = no service account is configured.
+    func firebaseConfiguration() throws(UsageError) -> FirebaseConfiguration? {
+        guard let firebase = settings.firebase else { return nil }
+        let file = try Keys.read(firebase.accountFile, for: "fcm-service-account-file")
+        try firebase.caFile.map { path throws(UsageError) in try Self.checkAuthorities(path, for: "fcm-ca-file") }
+        let account: ServiceAccount
+        do throws(ServiceAccountError) { account = try ServiceAccount(Array(file)) } catch {
+            throw UsageError("--fcm-service-account-file \(firebase.accountFile): \(error)")
+        }
+        var configuration = FirebaseConfiguration(account, endpoint: firebase.endpoint) { [clock] in clock.date() }
+        configuration.caFile = firebase.caFile
+        configuration.expiryClock = { [clock] in clock.now() }
+        return configuration
+    }
+}

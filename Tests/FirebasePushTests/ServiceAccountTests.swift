@@ -1,0 +1,33 @@
+import Testing
+
+@testable import FirebasePush
+
+@Suite("The file of a service account")
+struct ServiceAccountTests {
+    @Test("A file that cannot be used says which member is at fault, and never shows the key")
+    func errors() throws {
+        let members = [
+            ("project_id", "chat-1"), ("client_email", "a@b.example"), ("token_uri", "https://a.example/token"),
+            ("private_key", "KEY"),
+        ]
+        func error(_ change: (String, String?)?) -> ServiceAccountError? {
+            let all = members.compactMap { name, value in
+                (change?.0 == name ? change?.1 : value).map { "\"\(name)\":\"\($0)\"" }
+            }
+            do throws(ServiceAccountError) {
+                _ = try ServiceAccount(Array("{\(all.joined(separator: ","))}".utf8))
+                return nil
+            } catch { return error }
+        }
+        for (name, _) in members {
+            #expect(error((name, nil)) == .missing(name))
+            #expect(error((name, "")) == .missing(name))
+        }
+        #expect(error(("project_id", "a/b")) == .malformed("project_id"))
+        #expect(error(("token_uri", "http://a.example")) == .malformed("token_uri"))
+        let unusable = try #require(error(nil))
+        #expect(unusable == .unusableKey("it has no PEM block (-----BEGIN …-----)"))
+        #expect(!unusable.description.contains("KEY\""))
+        #expect(throws: ServiceAccountError.notJSON) { try ServiceAccount(Array("[]".utf8)) }
+    }
+}

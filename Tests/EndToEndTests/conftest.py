@@ -1,6 +1,10 @@
-"""Fixtures: servers, tokens, WebSocket and REST clients, and a fake APNs. Each test has its own server and data."""
+"""Fixtures: servers, tokens, WebSocket and REST clients, a fake APNs and a fake Firebase.
+
+Each test has its own server and data.
+"""
 
 import base64
+import json
 import pathlib
 import sys
 
@@ -151,12 +155,17 @@ def world(server, make_world) -> World:
     return make_world(server)
 
 
+def import_from(folder: str):
+    """Makes the modules of a folder of Tests importable."""
+    path = str(pathlib.Path(__file__).resolve().parents[1] / folder)
+    if path not in sys.path:
+        sys.path.insert(0, path)
+
+
 @pytest.fixture
 def apns(tmp_path):
     """A fake of Apple's push service with both environments; see Tests/FakeAPNs."""
-    folder = pathlib.Path(__file__).resolve().parents[1] / "FakeAPNs"
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+    import_from("FakeAPNs")
     from fake_apns import FakeAPNs
 
     with FakeAPNs(directory=tmp_path / "apns") as fake:
@@ -198,3 +207,51 @@ def push_world(apns, make_server, make_world):
 def short_rings(apns, make_server, make_world):
     """A world with pushes in which calls ring for one second: (world, fake)."""
     return make_world(make_server(*push_options(apns), "--ring-timeout", "1", "--probe-timeout", "0.3")), apns
+
+
+@pytest.fixture
+def firebase(tmp_path):
+    """A fake of Google's Firebase service; see Tests/FakeFirebase.
+
+    Fails if it has refused a request for its form, unless the test has emptied `refusals`.
+    """
+    import_from("FakeFirebase")
+    from fake_firebase import FakeFirebase
+
+    with FakeFirebase(directory=tmp_path / "firebase") as fake:
+        yield fake
+        for each in fake.attempts():
+            record_message(each["message"], each["headers"])
+    assert fake.refusals == []
+
+
+def record_message(message: dict, headers: dict):
+    """Adds a message to Firebase to the recording; its data apart, because members of this name are not recorded."""
+    rest = {name: value for name, value in message.items() if name != "data"}
+    recording.heard(f"firebase {','.join(headers)}", json.dumps(rest))
+    recording.heard("firebase data", json.dumps(message.get("data", {})))
+
+
+def firebase_options(fake) -> list[str]:
+    """Returns the options of `ringline serve` that make it push to the fake of Firebase."""
+    return [
+        "--fcm-service-account-file",
+        fake.service_account,
+        "--fcm-endpoint",
+        fake.endpoint,
+        "--fcm-ca-file",
+        fake.ca,
+    ]
+
+
+@pytest.fixture
+def firebase_world(firebase, make_server, make_world):
+    """A world with a server that pushes to the fake of Firebase: (world, fake)."""
+    return make_world(make_server(*firebase_options(firebase))), firebase
+
+
+@pytest.fixture
+def short_firebase_rings(firebase, make_server, make_world):
+    """A world with pushes to the fake of Firebase in which calls ring for one second: (world, fake)."""
+    options = [*firebase_options(firebase), "--ring-timeout", "1", "--probe-timeout", "0.3"]
+    return make_world(make_server(*options)), firebase

@@ -29,9 +29,10 @@ extension AppClient {
         case .pathChanged:
             forgetAttempts()
             reconnect(.pathChanged, at: now, into: &outputs)
-        case .tokens(let voip, let alert):
-            register(.token(.voip, voip), at: now, into: &outputs)
-            register(.token(.alert, alert), at: now, into: &outputs)
+        case .tokens(let tokens):
+            register(.token(.voip, tokens.voip), at: now, into: &outputs)
+            register(.token(.alert, tokens.alert), at: now, into: &outputs)
+            if let firebase = tokens.firebase { register(.token(.firebase, firebase), at: now, into: &outputs) }
         case .login(let isLoggedIn): register(isLoggedIn ? .loggedIn : .loggedOut, at: now, into: &outputs)
         case .registered(let number, let status, let body):
             let failure = RequestFailure(status: status, body: body)

@@ -73,7 +73,7 @@ enum CoreInput {
     /// The device's path to the network has changed.
     case pathChanged
     /// The push tokens that the device has; `nil` = the system took the token back.
-    case tokens(voip: String?, alert: String?)
+    case tokens(PushTokens)
     /// The user has logged in or out.
     case login(Bool)
     /// The response to this request for the registration; status 0 when there was no response.

@@ -245,7 +245,8 @@ extension InvariantChecker {
     /// Returns the call and the device that a push rings; `nil` for a notice.
     func ring(_ push: OutgoingPush) -> (name: CallName, device: DeviceRecord)? {
         guard let object = MessageReader.object(push.payload), object.text(of: .type) == "call.incoming",
-            let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch),
+            let id = object.text(of: .callId).flatMap({ CallID($0) }),
+            let epoch = MessageReader.number(.epoch, in: object),
             let caller = object.text(of: .fromUserId).flatMap({ UserID($0) }),
             let device = device(withToken: push.route.token)
         else { return nil }
@@ -270,12 +271,14 @@ extension InvariantChecker {
             fail("I6", "a push to \(device.id.text) for \(name), which is \(call.state.rawValue)")
         }
         let limit = push.route.kind == .voip ? 5_120 : 4_096
-        if push.payload.count > limit { fail("I11", "a push has \(push.payload.count) bytes; APNs takes \(limit)") }
+        // Firebase counts names and values without quotes and escapes.
+        let count = push.route.kind == .firebase ? MessageReader.dataBytes(of: push.payload) : push.payload.count
+        if count > limit { fail("I11", "a push has \(count) bytes; the push service takes \(limit)") }
     }
 
     private func device(withToken token: String) -> DeviceRecord? {
         for user in devices.keys.sorted() {
-            if let device = devices[user]?.first(where: { $0.voipToken == token || $0.alertToken == token }) {
+            if let device = devices[user]?.first(where: { $0.has(token) }) {
                 return device
             }
         }

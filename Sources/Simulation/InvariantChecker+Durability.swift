@@ -131,9 +131,9 @@ extension InvariantChecker {
         guard let id = push.call, let device = push.device, let object = MessageReader.object(push.payload),
             object.text(of: .type) == "call.incoming",
             let caller = object.text(of: .fromUserId).flatMap({ UserID($0) }),
-            let epoch = object.number(of: .epoch).map({ UInt32(truncatingIfNeeded: $0) }),
+            let epoch = MessageReader.number(.epoch, in: object).map({ UInt32(truncatingIfNeeded: $0) }),
             let user = devices.first(where: {
-                $0.value.contains { $0.id == device && $0.voipToken == push.route.token }
+                $0.value.contains { $0.id == device && $0.has(push.route.token) }
             })?
             .key
         else { return }

@@ -35,7 +35,7 @@ extension InvariantChecker {
             }
             committed.bytes = call.entries.reduce(0) { $0 + $1.object.count }
             committed.targets = (devices[call.record.callee] ?? []).compactMap { device in
-                device.voipToken.map { (device.id, $0) }
+                device.ringingToken.map { (device.id, $0) }
             }
             calls[call.record.number] = committed
             newest[committed.name.key] = call.record.number

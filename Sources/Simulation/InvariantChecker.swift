@@ -156,7 +156,7 @@ struct InvariantChecker {
             begun += 1
             let committed = CommittedCall(record: record, changedAt: now)
             committed.targets = (devices[record.callee] ?? []).compactMap { device in
-                device.voipToken.map { (device.id, $0) }
+                device.ringingToken.map { (device.id, $0) }
             }
             if let older = newest[key].flatMap({ calls[$0] }), older.record.epoch >= record.epoch {
                 fail("I4", "\(record.id.text) begins in epoch \(record.epoch) after epoch \(older.record.epoch)")

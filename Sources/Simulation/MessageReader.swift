@@ -44,6 +44,19 @@ struct Key {
 
 /// Functions that read bytes as devices do.
 enum MessageReader {
+    /// Returns a member that is a number or, as in a Firebase message, the text of a number.
+    static func number(_ field: Key, in object: JSONObject) -> Int64? {
+        object.number(of: field) ?? object.text(of: field).flatMap { Int64($0) }
+    }
+
+    /// Returns the bytes of all names and values of an object of strings.
+    static func dataBytes(of object: [UInt8]) -> Int {
+        guard let object = Self.object(object) else { return 0 }
+        return object.members.reduce(0) { sum, member in
+            sum + member.name.count + (object.string(member)?.utf8.count ?? member.value.count)
+        }
+    }
+
     /// Returns the object in these bytes; `nil` when they are not an object.
     static func object(_ bytes: [UInt8]) -> JSONObject? {
         object(bytes, from: 0)

@@ -201,8 +201,9 @@ extension ModelClient {
     func woken(by payload: [UInt8], at now: Moment, into outputs: inout [CoreOutput]) {
         guard let object = MessageReader.object(payload), let id = object.text(of: .callId).flatMap({ CallID($0) }),
             let peer = object.text(of: .fromUserId).flatMap({ UserID($0) }),
-            let epoch = object.number(of: .epoch).map({ UInt32(truncatingIfNeeded: $0) }),
-            let until = object.number(of: .ringUntil), let sentAt = object.number(of: .sentAt)
+            let epoch = MessageReader.number(.epoch, in: object).map({ UInt32(truncatingIfNeeded: $0) }),
+            let until = MessageReader.number(.ringUntil, in: object),
+            let sentAt = MessageReader.number(.sentAt, in: object)
         else { return }
         let name = CallName(id: id, pair: Pair(user, peer), epoch: epoch)
         if let index = table.lastIndex(where: { $0.view.name.key == name.key }) {

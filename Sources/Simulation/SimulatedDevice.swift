@@ -14,6 +14,8 @@ final class SimulatedDevice {
     /// Whether it has no socket and only makes requests.
     let isPoller: Bool
     let environment: APNsEnvironment
+    /// The kind of push that rings it first.
+    let kind: PushKind
 
     /// Whether its app uses the real client core instead of the model client.
     let isRealApp: Bool
@@ -63,7 +65,8 @@ final class SimulatedDevice {
         skew: Int64,
         isPoller: Bool,
         isRealApp: Bool,
-        environment: APNsEnvironment
+        environment: APNsEnvironment,
+        kind: PushKind
     ) {
         self.index = index
         self.user = user
@@ -73,11 +76,21 @@ final class SimulatedDevice {
         self.isPoller = isPoller
         self.isRealApp = isRealApp
         self.environment = environment
+        self.kind = kind
         token = Self.pushToken(of: device, 0)
     }
 
-    /// Its token for alert pushes; `nil` if it has none.
-    var alertToken: String? { index % 2 == 0 ? Self.alertPrefix + token : nil }
+    /// Its push tokens: ``token`` for the kind that rings it first, and for half of all VoIP devices an alert token.
+    var tokens: PushTokens {
+        switch kind {
+        case .voip: PushTokens(voip: token, alert: index % 2 == 0 ? Self.alertPrefix + token : nil, firebase: nil)
+        case .firebase: PushTokens(voip: nil, alert: nil, firebase: token)
+        case .alert: PushTokens(voip: nil, alert: token, firebase: nil)
+        }
+    }
+
+    /// The platform that it registers.
+    var platform: String { kind == .firebase ? "android" : "ios" }
 
     /// The prefix that makes a device's alert token of its VoIP token.
     static let alertPrefix = "aa"
@@ -89,6 +102,21 @@ final class SimulatedDevice {
     }
 
     var principal: Principal { Principal(user: user, fingerprint: fingerprint) }
+}
+
+/// The push tokens of a device; `nil` = the system gave out none.
+struct PushTokens {
+    var voip: String?
+    var alert: String?
+    var firebase: String?
+}
+
+extension DeviceRecord {
+    /// The push token by which a device is rung first.
+    var ringingToken: String? { voipToken ?? fcmToken ?? alertToken }
+
+    /// Returns whether the device has registered a push token.
+    func has(_ token: String) -> Bool { token == voipToken || token == fcmToken || token == alertToken }
 }
 
 /// The signals of one call that one app received.

@@ -3,7 +3,7 @@ import CallPorts
 import SeededRandom
 import Switchboard
 
-/// Simulates Apple's push service: its response to a push is independent of the push's delivery to a device.
+/// Simulates the push services: their response to a push is independent of the push's delivery to a device.
 extension SimulatedWorld {
     func pushRequested(_ push: OutgoingPush) {
         statistics.pushes += 1
@@ -23,11 +23,16 @@ extension SimulatedWorld {
         return devices.first { $0.token == token || $0.oldTokens.contains { $0.token == token } }
     }
 
+    /// Returns whether a push goes to the service, and the environment, that gave the device its token.
+    private func accepts(_ push: OutgoingPush, _ device: SimulatedDevice) -> Bool {
+        push.route.environment == (device.kind == .firebase ? nil : device.environment)
+    }
+
     func pushArrives(_ push: OutgoingPush, _ run: Int) {
         // The push is not on the wire yet: it can still be cancelled, and it is lost if the server goes down.
         guard run == self.run, switchboard != nil else {
             if !hasNodes, deposedPushArrives(push, of: run), let device = owner(of: push.route.token),
-                device.token == push.route.token, device.environment == push.route.environment
+                device.token == push.route.token, accepts(push, device)
             {
                 deliver(push, to: device)
             }
@@ -38,17 +43,17 @@ extension SimulatedWorld {
             return
         }
         checker.attempted(push.id)
-        guard let device = owner(of: push.route.token) else {
-            report(.response(status: 400, reason: "BadDeviceToken", timestamp: nil), push, run)
-            return
-        }
-        guard device.environment == push.route.environment else {
-            report(.response(status: 400, reason: "BadDeviceToken", timestamp: nil), push, run)
+        guard let device = owner(of: push.route.token), accepts(push, device) else {
+            let reason = push.route.kind.isOfAPNs ? "BadDeviceToken" : FirebaseReason.invalidToken
+            report(.response(status: 400, reason: reason, timestamp: nil), push, run)
             return
         }
         if let old = device.oldTokens.first(where: { $0.token == push.route.token }) {
+            let until = Moment(milliseconds: old.until)
             report(
-                .response(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: old.until)),
+                push.route.kind.isOfAPNs
+                    ? .response(status: 410, reason: "Unregistered", timestamp: until)
+                    : .response(status: 404, reason: FirebaseReason.unregistered, timestamp: nil),
                 push,
                 run
             )
@@ -67,12 +72,17 @@ extension SimulatedWorld {
         if node === owner { return pushArrives(push, run) }
         guard let deposed = node.deposed, deposed.run == run, !deposed.cancelled.contains(push.id),
             let device = owner(of: push.route.token), device.token == push.route.token,
-            device.environment == push.route.environment
+            accepts(push, device)
         else { return }
         deliver(push, to: device)
     }
 
     private func failPush(_ push: OutgoingPush, _ device: SimulatedDevice, _ run: Int) {
+        if push.route.kind == .firebase, apnsDraws.percent(20) {
+            let until = moment + .milliseconds(apnsDraws.within(100...4_000))
+            report(.deferred(status: 503, reason: "UNAVAILABLE", until: until), push, run)
+            return
+        }
         switch apnsDraws.below(9) {
         case 0: report(.response(status: 429, reason: "TooManyRequests", timestamp: nil), push, run)
         case 1: report(.response(status: 500, reason: "InternalServerError", timestamp: nil), push, run)
@@ -98,7 +108,8 @@ extension SimulatedWorld {
     }
 
     private func deliver(_ push: OutgoingPush, to device: SimulatedDevice) {
-        guard push.route.kind == .voip else { return }
+        // An alert starts no app, and of Firebase's notices an app makes no call.
+        guard push.route.kind != .alert, push.kept != .aDay else { return }
         let delay = apnsDraws.percent(85) ? apnsDraws.within(50...1_200) : apnsDraws.within(1_200...8_000)
         after(delay, .pushDelivered(device: device.index, payload: push.payload))
     }

@@ -18,7 +18,7 @@ extension SimulatedWorld {
         else { return }
         for (device, token) in call.targets {
             guard
-                checker.devices[call.record.callee]?.contains(where: { $0.id == device && $0.voipToken == token })
+                checker.devices[call.record.callee]?.contains(where: { $0.id == device && $0.has(token) })
                     == true,
                 let receiver = devices.first(where: { $0.id == device }), !checker.wasRemoved(device, since: call)
             else { continue }

@@ -205,9 +205,13 @@ extension SimulatedWorld {
         device.tokenCount += 1
         device.token = SimulatedDevice.pushToken(of: device.id, device.tokenCount)
         guard device.isRealApp else { return register(device) }
-        guard device.power == .foreground, faultDraws.percent(30) else { return learnToken(device) }
+        guard device.kind == .voip, device.power == .foreground, faultDraws.percent(30) else {
+            return learnToken(device)
+        }
         log("\(device.id.text) loses its push token")
-        passToCore(device, .tokens(voip: nil, alert: device.alertToken))
+        var tokens = device.tokens
+        tokens.voip = nil
+        passToCore(device, .tokens(tokens))
         let delay = faultDraws.within(100...4_000)
         after(delay, .tokenArrives(device: device.index, instance: device.instance))
     }
@@ -215,19 +219,17 @@ extension SimulatedWorld {
     /// Tells a real app the push tokens of its device; an app that does not run learns them when it does.
     func learnToken(_ device: SimulatedDevice) {
         guard device.isRealApp, device.power == .foreground else { return }
-        passToCore(
-            device,
-            .tokens(voip: device.token, alert: device.alertToken)
-        )
+        passToCore(device, .tokens(device.tokens))
     }
 
     /// Registers the push tokens of a device, without its app.
     func register(_ device: SimulatedDevice) {
         let registration = DeviceRegistration(
-            voipToken: device.token,
-            alertToken: device.alertToken,
+            voipToken: device.tokens.voip,
+            alertToken: device.tokens.alert,
+            fcmToken: device.tokens.firebase,
             bundleID: "com.example.app",
-            platform: "ios",
+            platform: device.platform,
             device: device.id,
             environment: device.index % 3 == 0 ? .sandbox : nil
         )

@@ -102,9 +102,11 @@ extension SimulatedWorld {
             if row != nil { fail("I18", "\(device.id.text) has withdrawn its push tokens, and is still registered") }
             return
         }
-        if row?.voipToken != wanted[.voip] || row?.alertToken != wanted[.alert] {
-            func text(_ tokens: String?...) -> String { tokens.map { $0 ?? "none" }.joined(separator: " and ") }
-            let (own, kept) = (text(wanted[.voip], wanted[.alert]), text(row?.voipToken, row?.alertToken))
+        let registered = [row?.voipToken, row?.alertToken, row?.fcmToken]
+        let own = [wanted[.voip], wanted[.alert], wanted[.firebase]]
+        if registered != own {
+            func text(_ tokens: [String?]) -> String { tokens.map { $0 ?? "none" }.joined(separator: " and ") }
+            let (own, kept) = (text(own), text(registered))
             fail("I18", "\(device.id.text) has the push tokens \(own), and the server \(kept)")
         }
     }

@@ -23,12 +23,17 @@ extension SimulatedWorld {
         var generator = SeededGenerator(seed: seed, stream: 10)
         let names = ["10", "11", "12", "a-b"].compactMap { UserID($0) }
         let count = 2 + generator.below(3)
+        // A stream of its own: a world without other routes is the same as before there were any.
+        var routes = SeededGenerator(seed: seed, stream: 11)
+        let hasRoutes = routes.percent(33)
         for (number, user) in names.prefix(count).enumerated() {
             for device in 0..<(1 + generator.below(3)) {
-                add(user, "p\(number)\(device)-", &generator)
+                let kind: PushKind =
+                    !hasRoutes || routes.percent(30) ? .voip : routes.percent(70) ? .firebase : .alert
+                add(user, "p\(number)\(device)-", kind, &generator)
             }
         }
-        if let outsider = UserID("99") { add(outsider, "x0-", &generator) }
+        if let outsider = UserID("99") { add(outsider, "x0-", .voip, &generator) }
         for index in devices.indices {
             let device = devices[index]
             if generator.percent(faults.contains(.power) ? 70 : 100) {
@@ -40,7 +45,7 @@ extension SimulatedWorld {
         }
     }
 
-    private func add(_ user: UserID, _ name: String, _ generator: inout SeededGenerator) {
+    private func add(_ user: UserID, _ name: String, _ kind: PushKind, _ generator: inout SeededGenerator) {
         guard let device = DeviceID(name) else { return }
         let isPoller = generator.percent(8) && user.text != "99"
         let skewed = faults.contains(.skew) && generator.percent(25)
@@ -53,7 +58,8 @@ extension SimulatedWorld {
                 skew: skewed ? generator.within(-40_000...40_000) : generator.within(-300...300),
                 isPoller: isPoller,
                 isRealApp: !isPoller && generator.percent(65),
-                environment: generator.percent(70) ? .production : .sandbox
+                environment: generator.percent(70) ? .production : .sandbox,
+                kind: kind
             )
         )
         guard faults.contains(.takeOver) || hasNodes, let added = devices.last, !added.isPoller, !added.isRealApp else {

@@ -84,7 +84,8 @@ struct InvariantCheckerTests {
             skew: 0,
             isPoller: false,
             isRealApp: false,
-            environment: .production
+            environment: .production,
+            kind: .voip
         )
     }
 

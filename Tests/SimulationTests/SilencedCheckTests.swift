@@ -22,7 +22,8 @@ struct SilencedCheckTests {
             skew: 0,
             isPoller: false,
             isRealApp: false,
-            environment: .production
+            environment: .production,
+            kind: .voip
         )
         call = CallRecord(
             number: CallNumber(rawValue: 1),

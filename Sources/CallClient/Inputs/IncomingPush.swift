@@ -1,6 +1,6 @@
 public import CallCore
 
-/// The readable part of a VoIP push (protocol, section 6).
+/// The readable part of a push that rings, a VoIP push or a Firebase message (protocol, section 6).
 ///
 /// Reading never fails: a member that is missing or of another kind is `nil`.
 public struct IncomingPush: Equatable, Sendable {
@@ -61,7 +61,8 @@ public struct IncomingPush: Equatable, Sendable {
             from = UserID(String(callID.text.dropLast(user.text.count + 1)))
         }
         self.from = from
-        let hasVideo = push["hasVideo"] == .bool(true) || push["hasVideo"] == .int(1)
+        // In a Firebase message all values are strings.
+        let hasVideo = [.bool(true), .int(1), .string("true")].contains(push["hasVideo"])
         caller = CallClient.DisplayedPeer(
             handle: text("handle") ?? from?.text ?? "unknown",
             name: text("fromDisplayName") ?? text("callerName"),

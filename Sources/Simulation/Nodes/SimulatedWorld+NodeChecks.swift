@@ -59,7 +59,7 @@ extension SimulatedWorld {
             now >= call.begunAt + offerTime, call.isRinging, call.record.hidden == nil, !isCared(call, device.id),
             checker.silencedAt[call.record.callee].map({ $0 < now - 32_000 - longestLeap }) ?? true,
             !checker.wasRemoved(device.id, since: call),
-            checker.devices[call.record.callee]?.contains(where: { $0.id == device.id && $0.voipToken == device.token })
+            checker.devices[call.record.callee]?.contains(where: { $0.id == device.id && $0.has(device.token) })
                 == true
         else { return }
         if isProbed(device) { return again() }

@@ -34,6 +34,8 @@ public enum TimelineEvent: Equatable, Sendable {
     case pushResult(DeviceID, status: Int?, reason: String?, Push, APNsEnvironment?)
     /// A push was cancelled before it was sent.
     case pushCancelled(DeviceID)
+    /// A device reported that its push came with normal priority, although it was sent with high priority.
+    case pushLowered(DeviceID)
     /// The tokens of that side's user were revoked.
     case tokensRevoked(Side)
     /// The server was restarted while the call was live.
@@ -105,7 +107,7 @@ public enum TimelineEvent: Equatable, Sendable {
         switch self {
         case .signal, .restarted, .ended: .both
         case .doNotDisturb, .tooManyCallers, .noDevice, .delivered, .fetched, .probe, .probeFailed, .pushSent,
-            .pushResult, .pushCancelled, .silenced, .ringRefused, .repeated, .omitted:
+            .pushResult, .pushCancelled, .pushLowered, .silenced, .ringRefused, .repeated, .omitted:
             .callee
         case .takenOver, .blocked, .callIDTaken, .tokensRevoked, .other: .operators
         }
@@ -128,6 +130,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case .pushSent: "push.sent"
         case .pushResult: "push.result"
         case .pushCancelled: "push.cancelled"
+        case .pushLowered: "push.lowered"
         case .tokensRevoked: "logged_out"
         case .restarted: "restarted"
         case .takenOver: "taken_over"
@@ -159,7 +162,7 @@ public enum TimelineEvent: Equatable, Sendable {
             body("device", .word(device.text))
             body("seq", .number(seq))
         case .delivered(let device), .fetched(let device), .probe(let device), .probeFailed(let device),
-            .pushCancelled(let device):
+            .pushCancelled(let device), .pushLowered(let device):
             body("device", .word(device.text))
         case .silenced(let device, let why):
             body("device", .word(device.text))

@@ -96,6 +96,7 @@ extension Explanation {
         case .pushSent(_, let push, _): return .arrow(from: 1, to: 2, Self.word(for: push))
         case .pushResult(_, let status, _, _, _): return .arrow(from: 2, to: 1, status.map { "\($0)" } ?? "failed")
         case .pushCancelled: return .word(at: 1, "push cancelled")
+        case .pushLowered: return .arrow(from: device, to: 1, "low priority")
         case .repeated(let event, _, let count): return .word(at: device, "\(event.rawValue) ×\(count) more")
         case .omitted(let count): return .word(at: 1, "\(count) events left out")
         case .ended(let reason): return .word(at: 1, "ended: \(reason.rawValue)")

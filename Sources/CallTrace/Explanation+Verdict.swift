@@ -161,7 +161,7 @@ extension Explanation {
         for event in events where event.isDelivered || event.isPushSent || event.isPushResult || event.isProbeFailed {
             if let device = event.device, !event.isForNotice, !devices.contains(device) { devices.append(device) }
         }
-        let lines = devices.map { line(for: $0) }
+        let lines = devices.map { line(for: $0) + lowered($0) }
         if !lines.isEmpty { return lines }
         guard has(.noDevice) else { return [] }
         let none = "\(callee) had no connection, and no device registered for pushes"
@@ -169,6 +169,16 @@ extension Explanation {
             return ["\(none): the call was fetched at \(offset(life.at)) by a device that asked for it."]
         }
         return ["\(none): nothing could ring. The app must PUT /api/me/devices with a VoIP, alert or Firebase token."]
+    }
+
+    /// Returns a sentence about a push that came with a lower priority than it was sent with; empty if none did.
+    private func lowered(_ device: String) -> String {
+        let isLowered = events.contains { event in
+            if case .pushLowered = event.event { event.device == device } else { false }
+        }
+        return isLowered
+            ? " Firebase gave its message normal priority, because earlier ones showed nothing there: the next may come late."
+            : ""
     }
 
     private func line(for device: String) -> String {

@@ -41,9 +41,8 @@ public struct Explanation: Sendable {
             switch event {
             case .signal(_, let side, _, _), .tokensRevoked(let side): side
             case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .delivered, .fetched, .probe,
-                .probeFailed, .silenced, .pushSent, .pushResult, .pushCancelled, .restarted, .takenOver, .ringRefused,
-                .repeated,
-                .omitted, .ended, .other:
+                .probeFailed, .silenced, .pushSent, .pushResult, .pushCancelled, .pushLowered, .restarted, .takenOver,
+                .ringRefused, .repeated, .omitted, .ended, .other:
                 nil
             }
         }
@@ -53,7 +52,8 @@ public struct Explanation: Sendable {
             switch event {
             case .signal(_, _, let device, _), .delivered(let device), .fetched(let device), .probe(let device),
                 .probeFailed(let device), .pushSent(let device, _, _), .pushResult(let device, _, _, _, _),
-                .pushCancelled(let device), .silenced(let device, _), .repeated(_, let device, _):
+                .pushCancelled(let device), .pushLowered(let device), .silenced(let device, _),
+                .repeated(_, let device, _):
                 device.text
             case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .tokensRevoked, .restarted,
                 .takenOver, .ringRefused, .omitted, .ended, .other:

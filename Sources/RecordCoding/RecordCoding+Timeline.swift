@@ -46,6 +46,7 @@ extension TimelineEvent {
         case "probe": stored.device.map { .probe($0) }
         case "probe.failed": stored.device.map { .probeFailed($0) }
         case "push.cancelled": stored.device.map { .pushCancelled($0) }
+        case "push.lowered": stored.device.map { .pushLowered($0) }
         case "device.silenced": silenced(stored)
         case "push.sent": push(stored) { .pushSent($0, $1, $2) }
         case "push.result":

@@ -185,7 +185,7 @@ extension TimelineEvent {
         switch self {
         case .signal(_, _, let device, _), .delivered(let device), .fetched(let device), .probe(let device),
             .probeFailed(let device), .pushSent(let device, _, _), .pushResult(let device, _, _, _, _),
-            .pushCancelled(let device), .silenced(let device, _), .repeated(_, let device, _):
+            .pushCancelled(let device), .pushLowered(let device), .silenced(let device, _), .repeated(_, let device, _):
             device
         case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .tokensRevoked, .restarted,
             .takenOver, .ringRefused, .omitted, .ended, .other:

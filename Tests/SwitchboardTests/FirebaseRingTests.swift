@@ -167,6 +167,20 @@ struct FirebaseRingTests {
         #expect((40..<80).contains(name.count) && name.allSatisfy { $0 == "👩‍👩‍👧‍👦" }, "\(name.count)")
     }
 
+    @Test("A device that got its message with normal priority says so, for the timeline only")
+    func lowered() throws {
+        let (world, caller, push) = try rung()
+        world.respondToPush(push, 200)
+        let b1 = try world.open("10", "b1")
+        world.send(b1, #"{"type":"ringing","callId":"c-1","id":"r","priority":"normal"}"#)
+        #expect(world.events("push.lowered") == [#""device":"b1""#])
+        world.send(b1, #"{"type":"ringing","callId":"c-1","id":"r2","priority":"normal"}"#)
+        world.send(b1, #"{"type":"ringing","callId":"c-1","id":"r3","priority":"high"}"#)
+        #expect(world.events("push.lowered").count == 1)
+        let relayed = world.takeFrames(of: caller).map { "\($0)" }.joined()
+        #expect(relayed.contains("ringing") && !relayed.contains("priority"))
+    }
+
     @Test("A token that another user registers rings only that user")
     func moved() throws {
         let world = SwitchboardWorld { $0.hasFirebase = true }

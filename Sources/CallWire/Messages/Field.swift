@@ -9,7 +9,7 @@ public enum Field: UInt8, CaseIterable, Sendable {
         audioMuted,
         videoMuted, digits, data, token, calls, from, fromDevice, seq, ts, callUUID, ringUntil, waiting, deviceId,
         action, signalType, user_id, userId, blocked_user_id, voipDeviceToken, apnsDeviceToken, fcm_token, bundleId,
-        platform, environment, until, callee_id, call_type, begin, body, shown, why
+        platform, environment, until, callee_id, call_type, begin, body, shown, why, priority
 
     /// The name in JSON.
     public var name: String { Self.names.texts[Int(rawValue)] }
@@ -23,7 +23,7 @@ public enum Field: UInt8, CaseIterable, Sendable {
         "reason", "hold", "audioMuted", "videoMuted", "digits", "data", "token", "calls", "from", "fromDevice", "seq",
         "ts", "callUUID", "ringUntil", "waiting", "deviceId", "action", "signalType", "user_id", "userId",
         "blocked_user_id", "voipDeviceToken", "apnsDeviceToken", "fcm_token", "bundleId", "platform", "environment",
-        "until", "callee_id", "call_type", "begin", "body", "shown", "why",
+        "until", "callee_id", "call_type", "begin", "body", "shown", "why", "priority",
     ])
 }
 

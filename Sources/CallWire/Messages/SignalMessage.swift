@@ -18,6 +18,8 @@ public struct SignalMessage: Sendable {
     public var device: DeviceID?
     /// The caller's display name, cut to its limit.
     public var displayName: String?
+    /// Whether the device says that the push which woke it came with normal instead of high priority.
+    public var hadLowPriority = false
     /// The members that are relayed unchanged.
     public internal(set) var relayed: RelayedMembers
 
@@ -92,6 +94,7 @@ extension SignalMessage {
             device = try envelope.device(.deviceId)
         }
         var displayName: String?
+        var hadLowPriority = false
         let content: Signal.Content
         var left = Self.serverMembers
         switch kind {
@@ -113,6 +116,8 @@ extension SignalMessage {
         case .ringing:
             let why = try fields.text(.why).flatMap { Silence(rawValue: $0) }
             content = try fields.flag(.shown) == false ? .silenced(why ?? .system) : .ringing
+            hadLowPriority = try fields.text(.priority) == "normal"
+            left.insert(.priority)
         case .answer: content = .answer(digest: try fields.description().digest)
         case .ice:
             try fields.checkCandidate()
@@ -145,6 +150,7 @@ extension SignalMessage {
             from: from,
             device: device,
             displayName: displayName,
+            hadLowPriority: hadLowPriority,
             relayed: relayed
         )
     }

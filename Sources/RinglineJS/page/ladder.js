@@ -63,6 +63,7 @@ export class Ladder {
     else if (name === "probe") this.arrow(event, "ping", SERVER, lane, "faint");
     else if (name === "probe.failed") this.#note(event, "no answer", lane, "bad");
     else if (name === "device.silenced") this.arrow(event, `silenced: ${event.why}`, lane, SERVER, "bad");
+    else if (name === "push.lowered") this.arrow(event, "low priority", lane, SERVER, "bad");
     else if (name === "push.sent") this.arrow(event, PUSHES[event.kind] ?? event.kind, SERVER, PUSH);
     else if (name === "push.result") this.#result(event);
     else if (name === "repeated") this.#note(event, `${event.of} ×${count} more`, lane, "");

@@ -207,6 +207,7 @@ extension Switchboard {
             }
             if isNew { metrics.signals[signal.kind] += 1 }
             if isNew, case .silenced(let why) = signal.content { silenced(device.id, why, in: call) }
+            if isNew, message.hadLowPriority { note(call, .pushLowered(device.id)) }
             if case .end = message.content {
                 remember(message, seq, by: device, on: side, in: call)
                 // A device that declines on its connection knows of the end. A request may come from another process of

@@ -119,7 +119,8 @@ extension TimelineEvent {
         case .probeFailed(let device): (.probeFailed, device)
         case .fetched(let device): (.fetched, device)
         case .signal, .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .silenced, .pushSent,
-            .pushResult, .pushCancelled, .tokensRevoked, .restarted, .takenOver, .ringRefused, .repeated, .omitted,
+            .pushResult, .pushCancelled, .pushLowered, .tokensRevoked, .restarted, .takenOver, .ringRefused, .repeated,
+            .omitted,
             .ended, .other:
             nil
         }

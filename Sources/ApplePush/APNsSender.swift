@@ -203,7 +203,7 @@ public final class APNsSender: PushSender {
                 "APNs responded to a push",
                 fields(of: push) + [.pushStatus(status), reason.map { .pushReason(UntrustedText($0)) }]
             )
-        case .unreachable(let why):
+        case .unreachable(let why), .notSent(let why):
             log.notice("a push got no response", fields(of: push) + [.error(UntrustedText(why))])
         case .cancelled, .onlyLogged:
             log.debug("a push was cancelled", fields(of: push))

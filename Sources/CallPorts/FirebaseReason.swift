@@ -8,7 +8,16 @@ public enum FirebaseReason {
     ///
     /// Firebase's own code is `INVALID_ARGUMENT`, as for any other fault of a message.
     public static let invalidToken = "INVALID_REGISTRATION_TOKEN"
+}
 
-    /// The reasons that make a token useless.
-    public static let tokenIsBad: Set<String> = [unregistered, invalidToken]
+extension PushResult {
+    /// Whether this is Firebase's response that the push token is dead or malformed.
+    ///
+    /// The status belongs to it: a proxy, or the endpoint that gives out access tokens, may respond with the same words.
+    public var condemnsFirebaseToken: Bool {
+        switch self {
+        case .response(404, FirebaseReason.unregistered, _), .response(400, FirebaseReason.invalidToken, _): true
+        default: false
+        }
+    }
 }

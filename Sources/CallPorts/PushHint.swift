@@ -42,7 +42,7 @@ public enum PushHint {
         "UNAVAILABLE": "Firebase is not available",
         "INTERNAL": "Firebase's server failed",
         "THIRD_PARTY_AUTH_ERROR":
-            "the token belongs to an iOS app or a browser: register its APNs tokens instead",
+            "the token belongs to an iOS app, which must register its APNs tokens, or to a browser, which is not pushed",
         "UNAUTHENTICATED": "Google rejects the access token of the service account",
         "PERMISSION_DENIED":
             "the service account may not send in this project, or the Firebase Cloud Messaging API is not enabled",
@@ -52,7 +52,7 @@ public enum PushHint {
 
     /// Returns why a push of this kind was only logged.
     public static func notConfigured(_ kind: PushKind) -> String {
-        kind.isOfAPNs ? "no APNs key is configured" : "no Firebase service account is configured"
+        kind.isThroughAPNs ? "no APNs key is configured" : "no Firebase service account is configured"
     }
 
     /// Returns the reason that a timeline shows for a push of this kind that was only logged.
@@ -60,7 +60,7 @@ public enum PushHint {
 
     /// Returns what an operator can do about a push of this kind that was only logged.
     public static func remedy(_ kind: PushKind) -> String {
-        kind.isOfAPNs
+        kind.isThroughAPNs
             ? "start the server with --apns-key-file, --apns-key-id and --apns-team-id"
             : "start the server with --fcm-service-account-file"
     }
@@ -80,7 +80,8 @@ public enum PushHint {
         switch result {
         case .response(200, _, _): nil
         case .response(_, let reason, _), .deferred(_, let reason, _): reason.flatMap { texts[$0] }
-        case .unreachable: "\(kind.isOfAPNs ? "APNs" : "Firebase") could not be reached: \(network)"
+        case .unreachable: "\(kind.isThroughAPNs ? "APNs" : "Firebase") could not be reached: \(network)"
+        case .notSent: "see the server's log"
         case .cancelled: nil
         case .onlyLogged: remedy(kind)
         }

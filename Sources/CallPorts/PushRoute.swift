@@ -8,7 +8,7 @@ public enum PushKind: String, Sendable, CaseIterable {
     case alert
 
     /// Whether APNs carries the push.
-    public var isOfAPNs: Bool { self != .firebase }
+    public var isThroughAPNs: Bool { self != .firebase }
 }
 
 /// The way to a device: a push service, and the address that the service gave the device.

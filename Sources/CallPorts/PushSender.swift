@@ -94,6 +94,9 @@ public enum PushResult: Equatable, Sendable {
     /// There was no response, because the connection failed, was lost or timed out. The text says so in plain words,
     /// without addresses.
     case unreachable(String)
+    /// The push was not sent, for a reason that may pass, such as an access token that could not be fetched. The text
+    /// says so in plain words, without addresses.
+    case notSent(String)
     /// The push was cancelled before it was sent.
     case cancelled
     /// The service is not configured: the push was only logged.

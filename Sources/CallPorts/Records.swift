@@ -59,38 +59,45 @@ public struct DeviceRecord: Equatable, Sendable {
     /// section 6).
     public static let pushesUntilAlert = 3
 
-    /// Whether VoIP pushes seem to have no effect, so that the device is rung in another way.
+    /// Whether VoIP pushes seem to have no effect, so that an alert rings the device first.
     @inlinable
-    public var areVoIPPushesWithheld: Bool {
-        unansweredPushes >= Self.pushesUntilAlert && (alertToken != nil || fcmToken != nil)
-    }
+    public var hasIneffectiveVoIPPushes: Bool { unansweredPushes >= Self.pushesUntilAlert && alertToken != nil }
 
     /// The kind of push that rings the device; `nil` = no push can.
     @inlinable
-    public var ringingPush: PushKind? { ringingPush(besides: []) }
+    public var ringingPush: PushKind? { ringingPush(excluding: []) }
 
-    /// Whether the device belongs to Apple, on which a Firebase message does not wake an app that was ended.
+    /// Whether the device is one of Apple's, on which a Firebase message does not wake an app that was ended.
     @inlinable
-    var isApple: Bool { voipToken != nil || platform == "ios" }
+    var isAppleDevice: Bool { voipToken != nil || platform.lowercased() == "ios" }
 
-    /// Returns the best kind of push that rings the device, besides kinds that were refused for good; `nil` = no push
-    /// can.
+    /// Returns the best kind of push that rings the device, without the kinds that were refused for good; `nil` = no
+    /// push can.
     @inlinable
-    public func ringingPush(besides refused: Set<PushKind>) -> PushKind? {
+    public func ringingPush(excluding refused: Set<PushKind>) -> PushKind? {
         // The VoIP token of an Apple device may just have been removed.
-        let isApple = isApple || refused.contains(.voip)
-        let order: [PushKind] = isApple ? [.voip, .alert, .firebase] : [.voip, .firebase, .alert]
-        return order.first { kind in
-            token(for: kind) != nil && !refused.contains(kind) && !(kind == .voip && areVoIPPushesWithheld)
-        }
+        let isAppleDevice = isAppleDevice || refused.contains(.voip)
+        let order: [PushKind] =
+            if hasIneffectiveVoIPPushes {
+                [.alert, .firebase, .voip]
+            } else if isAppleDevice {
+                [.voip, .alert, .firebase]
+            } else {
+                [.firebase, .alert]
+            }
+        return order.first { token(for: $0) != nil && !refused.contains($0) }
     }
 
     /// The kind of push that shows or brings a notice; `nil` = no push can.
     @inlinable
     public var noticePush: PushKind? {
-        let order: [PushKind] = isApple ? [.alert, .firebase] : [.firebase, .alert]
+        let order: [PushKind] = isAppleDevice ? [.alert, .firebase] : [.firebase, .alert]
         return order.first { token(for: $0) != nil }
     }
+
+    /// All its push tokens.
+    @inlinable
+    public var tokens: [String] { PushKind.allCases.compactMap { token(for: $0) } }
 
     /// Returns the push token for a kind of push; `nil` = none is registered.
     @inlinable

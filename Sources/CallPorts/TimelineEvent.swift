@@ -61,7 +61,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case voip
         /// A Firebase message for the call.
         case firebase
-        /// An alert push for the call, to a device without VoIP pushes or on which they have no effect.
+        /// An alert push for the call, to a device without VoIP pushes, or on which they have no effect or were refused.
         case alert
         /// A notice of a missed call.
         case missed

@@ -22,9 +22,11 @@ extension Explanation {
 
     /// The push services of the call's pushes.
     private var services: String {
-        let pushes = events.compactMap(\.push)
-        guard pushes.contains(.firebase) else { return "APNs" }
-        return pushes.contains { $0 == .voip || $0 == .alert } ? "APNs, Firebase" : "Firebase"
+        let environments = events.compactMap { event -> APNsEnvironment?? in
+            if case .pushSent(_, _, let environment) = event.event { environment } else { nil }
+        }
+        guard environments.contains(nil) else { return "APNs" }
+        return environments.contains { $0 != nil } ? "APNs, Firebase" : "Firebase"
     }
 
     var ladder: String {

@@ -177,7 +177,7 @@ extension Explanation {
             if case .pushLowered = event.event { event.device == device } else { false }
         }
         return isLowered
-            ? " Firebase gave its message normal priority, because earlier ones showed nothing there: the next may come late."
+            ? " Its push came with normal priority: Firebase lowers it for an app whose messages show nothing, and such a message may come late."
             : ""
     }
 
@@ -260,7 +260,8 @@ extension Explanation {
         var why =
             hadDeadConnection(push.device, before: sent)
             ? " (a connection that did not answer its ping was closed first)" : ""
-        let tries = own.count { $0.isPushSent && $0.position <= sent.position }
+        let tries = own.count { $0.isPushSent && $0.push == sent.push && $0.position <= sent.position }
+        why += refusedBefore(sent, own)
         if tries > 1 { why += " (try \(tries))" }
         guard case .pushResult(_, let status, let reason, _, let environment) = push.event else { return "" }
         let (service, detail) = (Self.service(push), environment.map { " (\($0.rawValue))" } ?? "")
@@ -288,6 +289,15 @@ extension Explanation {
                     : "and a device without a device id came back at \(offset(life.at)) as \(name): this one or another.")
         }
         return taken + silence(since: sent)
+    }
+
+    /// Returns a clause about a better route that refused the push before; empty if none did.
+    private func refusedBefore(_ sent: Event, _ own: [Event]) -> String {
+        let before = own.last { $0.isPushResult && $0.push != sent.push && $0.position < sent.position }
+        guard let before, case .pushResult(_, let status, let reason, _, _) = before.event else { return "" }
+        let said = [status.map { "\($0)" }, reason?.printable].compactMap { $0 }.joined(separator: " ")
+        return
+            " (after a \(before.push == .voip ? "VoIP push" : "push") through \(Self.service(before)) was refused: \(said))"
     }
 
     /// Returns the end of the sentence about a device that has given no sign of life since its push.
@@ -325,10 +335,14 @@ extension Explanation {
     /// Returns how a device was notified.
     ///
     /// A device without a VoIP token, or on which iOS seems to withhold VoIP pushes, gets an alert push, which sounds only
-    /// once. The timeline does not say which of the two it was.
+    /// once. The timeline does not say which of the two it was. It does say if a VoIP push was refused before.
     private func verb(_ push: Event) -> String {
         if push.push == .firebase { return "was sent a Firebase message" }
         guard push.push == .alert else { return "was pushed" }
+        let isNextRoute = events.contains {
+            $0.isPushResult && $0.device == push.device && $0.push == .voip && $0.position < push.position
+        }
+        if isNextRoute { return "was sent an alert" }
         return "was sent an alert (it has no VoIP token, or had not reacted to its last "
             + "\(DeviceRecord.pushesUntilAlert) VoIP pushes)"
     }

@@ -14,7 +14,7 @@ extension Rating {
             return .ok(subject, "accepts the provider token; without a registered device no topic was checked")
         case .response(let status, let reason, _), .deferred(let status, let reason, _):
             return refusal(subject, status, reason, hint, "Apple's")
-        case .unreachable(let why):
+        case .unreachable(let why), .notSent(let why):
             return .warning(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
         case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "try again")
         }
@@ -26,11 +26,13 @@ extension Rating {
         let hint = PushHint.text(for: result, .firebase)
         switch result {
         case .response(200, _, _): return .ok(subject, "accepts the service account")
-        case .response(_, let reason?, _) where FirebaseReason.tokenIsBad.contains(reason):
+        // Google checks the account first. What it then finds wrong is the token, which does not exist.
+        case .response(400, "INVALID_ARGUMENT", _),
+            .response where result.condemnsFirebaseToken:
             return .ok(subject, "accepts the service account")
         case .response(let status, let reason, _), .deferred(let status, let reason, _):
             return refusal(subject, status, reason, hint, "Firebase's")
-        case .unreachable(let why):
+        case .unreachable(let why), .notSent(let why):
             return .warning(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
         case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "try again")
         }

@@ -9,12 +9,18 @@ import Threads
 ///
 /// One request at a time goes to the token endpoint; all pushes that need a token wait for it. A token is renewed at
 /// the first use within the last five minutes of its life, and is used until the new one is there. After a failure the
-/// endpoint is not asked again for a moment, and pushes get the same failure.
+/// endpoint is not asked again for a while, at most a minute, and pushes get the same failure.
 ///
 /// Source: "Using OAuth 2.0 for server to server applications", Google; RFC 7523.
 final class AccessTokens: Sendable {
     /// The outcome that a push gets: the token, or the result to report.
-    typealias Outcome = Result<String, Failure>
+    typealias Outcome = Result<AccessToken, Failure>
+
+    /// A token, and the project whose messages it authorises.
+    struct AccessToken {
+        let text: String
+        let projectID: String
+    }
 
     /// The result of a push that got no token.
     struct Failure: Error {
@@ -24,20 +30,24 @@ final class AccessTokens: Sendable {
     /// How long before its end a token is renewed, in milliseconds.
     static let renewedBefore: Int64 = 5 * 60_000
     /// The time limit of a request for a token, in milliseconds.
-    static let requestLimit: Int64 = 10_000
+    static let requestLimit: Int64 = 5_000
     /// How long the endpoint is left alone after it refused the account, in milliseconds.
     static let pauseAfterRefusal: Int64 = 10_000
     /// How long the endpoint is left alone after a fault that passes, in milliseconds, unless it names a time.
     static let pauseAfterFault: Int64 = 500
+    /// How long the endpoint is left alone at most, in milliseconds: meanwhile no Android device rings.
+    static let longestPause: Int64 = 60_000
 
     private struct Token {
-        let text: String
+        let access: AccessToken
         /// When the token ends, by the steady clock.
         let endsAt: Int64
     }
 
     private struct State {
         var configuration: FirebaseConfiguration
+        /// The number of the account; the outcome of a request for an earlier account is dropped.
+        var generation = 0
         var token: Token?
         var isAsking = false
         var waiting: [(id: PushID, use: @Sendable (Outcome) -> Void)] = []
@@ -60,13 +70,17 @@ final class AccessTokens: Sendable {
         self.client = client
     }
 
-    /// Fetches tokens for another account from now on.
+    /// Fetches tokens for this account from now on, and forgets earlier tokens and failures.
     func use(_ configuration: FirebaseConfiguration) {
-        state.withLock { state in
+        let mustAsk = state.withLock { state in
             state.configuration = configuration
+            state.generation += 1
             state.token = nil
             state.failure = nil
+            state.isAsking = !state.waiting.isEmpty
+            return state.isAsking
         }
+        if mustAsk { ask() }
     }
 
     /// Calls `use` with the token, immediately or when it was fetched.
@@ -78,7 +92,7 @@ final class AccessTokens: Sendable {
             if let token = state.token, now < token.endsAt {
                 let isDue = token.endsAt - now <= Self.renewedBefore && !state.isAsking && !state.isPausing(at: now)
                 state.isAsking = state.isAsking || isDue
-                return (.success(token.text), isDue)
+                return (.success(token.access), isDue)
             }
             if !state.isAsking, let (failure, until) = state.failure, now < until { return (.failure(failure), false) }
             state.waiting.append((id, use))
@@ -100,14 +114,18 @@ final class AccessTokens: Sendable {
 
     /// Drops a token that Google refused, unless a newer one is there.
     func drop(_ refused: String) {
-        state.withLock { state in if state.token?.text == refused { state.token = nil } }
+        state.withLock { state in if state.token?.access.text == refused { state.token = nil } }
     }
 
     private func ask() {
-        let configuration = state.withLock { $0.configuration }
+        let (configuration, generation) = state.withLock { ($0.configuration, $0.generation) }
         let assertion: String
         do { assertion = try configuration.account.assertion(issuedAt: configuration.clock() / 1_000) } catch {
-            return finish(.unreachable("the service account's assertion could not be signed"), Self.pauseAfterRefusal)
+            return finish(
+                .notSent("the service account's assertion could not be signed"),
+                Self.pauseAfterRefusal,
+                of: generation
+            )
         }
         var request = HTTPRequest(
             method: "POST",
@@ -120,48 +138,60 @@ final class AccessTokens: Sendable {
         request.wantedHeaders = ["retry-after"]
         client.send(request) { [self] outcome in
             switch outcome {
-            case .success(let response): take(response, configuration)
+            case .success(let response): take(response, configuration, generation)
             case .failure(let failure):
-                finish(.unreachable("no access token: \(failure.description)"), Self.pauseAfterFault)
+                finish(.notSent("no access token: \(failure.description)"), Self.pauseAfterFault, of: generation)
             }
         }
     }
 
-    private func take(_ response: HTTPResponse, _ configuration: FirebaseConfiguration) {
+    private func take(_ response: HTTPResponse, _ configuration: FirebaseConfiguration, _ generation: Int) {
         let object = FirebaseResponse.object(response.body, 0..<response.body.count)
         if response.status == 200, let text = object?.text("access_token"), Self.isSendable(text) {
-            // Without `expires_in` the token is used once. An endpoint that names a long time is not believed.
+            // Without `expires_in` the token is used for a second. An endpoint that names a long time is not believed.
             let seconds = min(max(object?.number("expires_in") ?? 1, 1), 86_400)
-            return finish(Token(text: text, endsAt: configuration.steadyClock() + seconds * 1_000), of: configuration)
+            let access = AccessToken(text: text, projectID: configuration.account.projectID)
+            return finish(
+                Token(access: access, endsAt: configuration.steadyClock() + seconds * 1_000),
+                of: generation
+            )
         }
         let now = Moment(milliseconds: configuration.expiryClock())
-        let reason = object?.text("error").flatMap(FirebaseResponse.word)
-        if let until = FirebaseResponse.retryAt(response, at: now, wall: configuration.clock()) {
+        // No error of this endpoint says anything about a device's token.
+        let said = object?.text("error").flatMap(FirebaseResponse.word)
+        let reason = [FirebaseReason.unregistered, FirebaseReason.invalidToken].contains(said) ? nil : said
+        if let asked = FirebaseResponse.retryAt(response, at: now, wall: configuration.clock()) {
+            let until = min(asked, now + .milliseconds(Self.longestPause))
             let result = PushResult.deferred(status: response.status, reason: reason, until: until)
-            return finish(result, (until - now).milliseconds)
+            return finish(result, (until - now).milliseconds, of: generation)
         }
         guard FirebaseResponse.isPassing(response.status) else {
             // A 200 without a token is as useless as a refusal, but must not count as an accepted push.
             let status = response.status == 200 ? 502 : response.status
-            return finish(.response(status: status, reason: reason, timestamp: nil), Self.pauseAfterRefusal)
+            return finish(
+                .response(status: status, reason: reason, timestamp: nil),
+                Self.pauseAfterRefusal,
+                of: generation
+            )
         }
-        finish(.response(status: response.status, reason: reason, timestamp: nil), Self.pauseAfterFault)
+        finish(.response(status: response.status, reason: reason, timestamp: nil), Self.pauseAfterFault, of: generation)
     }
 
-    private func finish(_ token: Token, of configuration: FirebaseConfiguration) {
-        let waiting = state.withLock { state in
+    private func finish(_ token: Token, of generation: Int) {
+        let waiting = state.withLock { state -> [(id: PushID, use: @Sendable (Outcome) -> Void)] in
+            guard state.generation == generation else { return [] }
             state.isAsking = false
             state.failure = nil
-            // The account may have been replaced meanwhile. Its token still serves the pushes that waited for it.
-            if state.configuration.account.isSame(as: configuration.account) { state.token = token }
+            state.token = token
             return state.takeWaiting()
         }
-        for push in waiting { push.use(.success(token.text)) }
+        for push in waiting { push.use(.success(token.access)) }
     }
 
-    private func finish(_ result: PushResult, _ pause: Int64) {
+    private func finish(_ result: PushResult, _ pause: Int64, of generation: Int) {
         let failure = Failure(result: result)
-        let waiting = state.withLock { state in
+        let waiting = state.withLock { state -> [(id: PushID, use: @Sendable (Outcome) -> Void)] in
+            guard state.generation == generation else { return [] }
             state.isAsking = false
             state.failure = (failure, state.configuration.steadyClock() + pause)
             return state.takeWaiting()

@@ -7,8 +7,8 @@ import Threads
 ///
 /// Firebase only checks the message, which is for a token that does not exist, and no device is notified.
 public enum FirebaseProbe {
-    /// How long the probe waits for a response, in milliseconds.
-    private static let patience: Int64 = 10_000
+    /// How long the probe waits for a response at most, in milliseconds, after the access token has come.
+    private static let limit: Int64 = 10_000
 
     /// Sends the test message and waits for its result.
     public static func send(_ configuration: FirebaseConfiguration) -> PushResult {
@@ -27,7 +27,7 @@ public enum FirebaseProbe {
                 uuid: "",
                 payload: Array("{}".utf8),
                 kept: .untilExpiry,
-                expiresAt: Moment(milliseconds: configuration.expiryClock() + patience)
+                expiresAt: Moment(milliseconds: configuration.expiryClock() + limit)
             )
         )
         return result.wait { $0.take() }

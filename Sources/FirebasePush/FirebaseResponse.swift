@@ -17,8 +17,8 @@ enum FirebaseResponse {
         return .deferred(status: response.status, reason: reason, until: until)
     }
 
-    /// Returns the moment before which the request must not be repeated; `nil` = the response names none, or must not
-    /// be repeated at all.
+    /// Returns the moment before which the request must not be repeated; `nil` = the response names none, or the
+    /// request must not be repeated at all.
     ///
     /// `wall`: The wall clock, in milliseconds since 1970, for a date (RFC 9110, section 10.2.3).
     static func retryAt(_ response: HTTPResponse, at now: Moment, wall: Int64) -> Moment? {
@@ -34,6 +34,10 @@ enum FirebaseResponse {
     private static func reason(in body: [UInt8], status: Int) -> String? {
         guard let member = object(body, 0..<body.count)?.member(named: "error"), let error = object(body, member.value)
         else { return nil }
+        // Google describes a malformed token in words, and not always by a field violation.
+        if status == 400, error.text("message")?.contains("registration token") == true {
+            return FirebaseReason.invalidToken
+        }
         var code: String?
         for detail in details(of: error) {
             if status == 400, namesToken(detail) { return FirebaseReason.invalidToken }

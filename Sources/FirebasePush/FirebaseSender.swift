@@ -8,8 +8,8 @@ import Threads
 
 /// A sender of pushes through Firebase Cloud Messaging's HTTP v1 API: the adapter of `PushSender` for Android devices.
 ///
-/// It handles an access token that Google refuses itself: it fetches another one and sends the message once more. Every
-/// other response is reported, and if no response comes, the push is reported as unreachable. The caller decides whether
+/// If Google refuses the access token, the sender fetches another one and sends the message once more. Every other
+/// response is reported, and if no response comes, the push is reported as unreachable. The caller decides whether
 /// and when to send the push again. ``send(_:)`` and ``cancel(_:)`` do not block.
 ///
 /// Source: "Method: projects.messages.send", Firebase; protocol, section 6.9.
@@ -21,7 +21,7 @@ public final class FirebaseSender: PushSender {
     private let log: ServerLog
     /// How long a response is waited for, in milliseconds; then the push is reported, and can be sent again while the
     /// call rings.
-    private static let patience: Int64 = 10_000
+    private static let responseLimit: Int64 = 10_000
 
     /// The pushes under way, for ``cancel(_:)``.
     private let pushes = Monitor<[PushID: UnderWay]>([:])
@@ -41,8 +41,8 @@ public final class FirebaseSender: PushSender {
     /// - Parameters:
     ///   - configuration: the account and the endpoint.
     ///   - log: the log for the sender's actions; push tokens are cut to their first six characters.
-    ///   - report: called exactly once for each push, on the sender's thread or within ``send(_:)``. The closure must
-    ///     only pass the result on, such as to the event loop.
+    ///   - report: called exactly once for each push, on the sender's thread or within ``send(_:)`` or ``cancel(_:)``.
+    ///     The closure must only pass the result on, such as to the event loop.
     /// - Throws: ``FirebaseSenderError`` when libcurl is unusable or the system refuses a thread.
     public init(
         _ configuration: FirebaseConfiguration,
@@ -93,11 +93,8 @@ public final class FirebaseSender: PushSender {
     ///
     /// Call this method from any thread.
     public func use(_ configuration: FirebaseConfiguration) {
-        let isOther = self.configuration.withLock { current in
-            defer { current = configuration }
-            return !current.account.isSame(as: configuration.account)
-        }
-        if isOther { tokens.use(configuration) }
+        self.configuration.withLock { $0 = configuration }
+        tokens.use(configuration)
     }
 
     /// Shuts the sender down, and blocks until that is done.
@@ -116,7 +113,7 @@ public final class FirebaseSender: PushSender {
         }
     }
 
-    private func post(_ push: OutgoingPush, _ accessToken: String) {
+    private func post(_ push: OutgoingPush, _ accessToken: AccessTokens.AccessToken) {
         let (isSecond, isCancelled) = pushes.withLock { pending in
             (pending[push.id]?.isSecond ?? false, pending[push.id]?.isCancelled ?? true)
         }
@@ -128,7 +125,7 @@ public final class FirebaseSender: PushSender {
                 let now = Moment(milliseconds: configuration.expiryClock())
                 let result = FirebaseResponse.result(of: response, at: now, wall: configuration.clock())
                 if case .response(401, let reason, _) = result, reason != "THIRD_PARTY_AUTH_ERROR", !isSecond {
-                    tokens.drop(accessToken)
+                    tokens.drop(accessToken.text)
                     return repost(push)
                 }
                 finish(push, result)
@@ -158,19 +155,19 @@ public final class FirebaseSender: PushSender {
 
     private static func request(
         for push: OutgoingPush,
-        _ accessToken: String,
+        _ accessToken: AccessTokens.AccessToken,
         _ configuration: FirebaseConfiguration
     ) -> HTTPRequest {
         let left = push.expiresAt.milliseconds - configuration.expiryClock()
         var request = HTTPRequest(
             method: "POST",
-            url: "\(configuration.endpoint)/v1/projects/\(configuration.account.projectID)/messages:send",
+            url: "\(configuration.endpoint)/v1/projects/\(accessToken.projectID)/messages:send",
             headers: [
                 HTTPHeader("content-type", "application/json; charset=utf-8"),
-                HTTPHeader("authorization", "Bearer " + accessToken),
+                HTTPHeader("authorization", "Bearer " + accessToken.text),
             ],
             body: FirebaseMessage.body(of: push, left: left, onlyValidates: configuration.onlyValidates),
-            timeoutMilliseconds: min(left, patience)
+            timeoutMilliseconds: min(left, responseLimit)
         )
         request.bodyLimit = 64 << 10
         request.wantedHeaders = ["retry-after"]
@@ -187,7 +184,7 @@ public final class FirebaseSender: PushSender {
                 "Firebase responded to a push",
                 fields + [.pushStatus(status), reason.map { .pushReason(UntrustedText($0)) }]
             )
-        case .unreachable(let why):
+        case .unreachable(let why), .notSent(let why):
             log.notice("a push got no response", fields + [.error(UntrustedText(why))])
         case .cancelled, .onlyLogged:
             log.debug("a push was cancelled", fields)
@@ -207,12 +204,4 @@ public final class FirebaseSender: PushSender {
 public struct FirebaseSenderError: Error, Equatable, Sendable, CustomStringConvertible {
     /// One sentence about the error.
     public let description: String
-}
-
-extension ServiceAccount {
-    /// Whether another account is the same one, with the same key.
-    func isSame(as other: ServiceAccount) -> Bool {
-        projectID == other.projectID && clientEmail == other.clientEmail && keyID == other.keyID
-            && tokenURI == other.tokenURI
-    }
 }

@@ -30,13 +30,18 @@ public struct ServiceAccount: Sendable {
         keyID = object.text("private_key_id") ?? ""
         tokenURI = try member("token_uri")
         // The project's id becomes a part of a URL's path.
-        guard projectID.utf8.allSatisfy(Self.isOfProjectID) else { throw .malformed("project_id") }
-        guard tokenURI.hasPrefix("https://") else { throw .malformed("token_uri") }
+        guard projectID.utf8.allSatisfy(Self.isAllowedInProjectID), !projectID.contains("..") else {
+            throw .malformed("project_id")
+        }
+        let rest = tokenURI.dropFirst("https://".count)
+        guard tokenURI.hasPrefix("https://"), let first = rest.first, !"/?#".contains(first),
+            rest.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else { throw .malformed("token_uri") }
         let pem = try member("private_key")
         do { key = try RSASigningKey(pem: pem) } catch { throw .unusableKey(error.description) }
     }
 
-    private static func isOfProjectID(_ byte: UInt8) -> Bool {
+    private static func isAllowedInProjectID(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x61...0x7A, 0x41...0x5A, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: ":"): true
         default: false

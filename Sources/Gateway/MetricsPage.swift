@@ -222,11 +222,11 @@ struct MetricsPage {
     private mutating func addPushes(_ metrics: Metrics) {
         gauge(
             "ringline_push_deletions_stopped",
-            "1 while push tokens are not deleted because APNs refuses too many.",
+            "1 while push tokens are not deleted because the push services refuse too many.",
             metrics.isDeletionStopped ? 1 : 0
         )
         counter("ringline_pushes_sent_total", "Pushes sent.", metrics.pushesSent)
-        let common = ["accepted", "cancelled", "only_logged", "unreachable"].map { ($0, UInt64(0)) }
+        let common = ["accepted", "cancelled", "not_sent", "only_logged", "unreachable"].map { ($0, UInt64(0)) }
         let results = metrics.pushResults.merging(common) { counted, _ in counted }
         counters("ringline_push_results_total", "Results of pushes, by reason.", "reason", results.map { ($0, $1) })
     }

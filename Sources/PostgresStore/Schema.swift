@@ -207,8 +207,18 @@ enum Schema {
         """
     )
 
-    /// Adds when a device last registered its Firebase token.
-    private static let version4 = SQL("schema 4", "ALTER TABLE device ADD COLUMN fcm_token_at bigint")
+    /// Adds when a device last registered its Firebase token, and leaves each Firebase token to the device that was seen
+    /// last: earlier versions did not send to it, and so did not care whose it was.
+    private static let version4 = SQL(
+        "schema 4",
+        """
+        ALTER TABLE device ADD COLUMN fcm_token_at bigint;
+        UPDATE device SET fcm_token = NULL WHERE EXISTS (
+            SELECT 1 FROM device AS other WHERE other.fcm_token = device.fcm_token
+            AND (other.seen_at, other."user", other.id) > (device.seen_at, device."user", device.id));
+        DELETE FROM device WHERE voip_token IS NULL AND alert_token IS NULL AND fcm_token IS NULL;
+        """
+    )
 
     /// Creates the schema and its tables if they are missing, runs the migrations that are missing, and checks the
     /// version of the schema.

@@ -44,14 +44,14 @@ extension SimulatedWorld {
         }
         checker.attempted(push.id)
         guard let device = owner(of: push.route.token), accepts(push, device) else {
-            let reason = push.route.kind.isOfAPNs ? "BadDeviceToken" : FirebaseReason.invalidToken
+            let reason = push.route.kind.isThroughAPNs ? "BadDeviceToken" : FirebaseReason.invalidToken
             report(.response(status: 400, reason: reason, timestamp: nil), push, run)
             return
         }
         if let old = device.oldTokens.first(where: { $0.token == push.route.token }) {
             let until = Moment(milliseconds: old.until)
             report(
-                push.route.kind.isOfAPNs
+                push.route.kind.isThroughAPNs
                     ? .response(status: 410, reason: "Unregistered", timestamp: until)
                     : .response(status: 404, reason: FirebaseReason.unregistered, timestamp: nil),
                 push,

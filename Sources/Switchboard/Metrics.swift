@@ -49,7 +49,7 @@ public struct Metrics: Sendable {
     public var pushesSent: UInt64 = 0
     /// Results of pushes, by reason; `accepted` for 200.
     public var pushResults: [String: UInt64] = [:]
-    /// Whether push tokens are no longer deleted, because APNs refuses too many of them.
+    /// Whether push tokens are no longer deleted, because the push services refuse too many of them.
     public var isDeletionStopped = false
     /// Whether the store cannot write.
     public var isStalled = false

@@ -357,7 +357,7 @@ def test_an_android_build_registers_its_firebase_token_and_gets_a_notice_that_it
     made = hanako.post("/api/me/devices", {"fcm_token": "dGVzdA:APA91b"})
     assert made.status_code == 200
     assert (made.json()["fcm_token"], made.json()["platform"]) == ("dGVzdA:APA91b", "android")
-    assert "does not send" in made.json()["message"]
+    assert "cannot push to it" in made.json()["message"]
     hanako.post("/api/me/devices", {"fcm_token": "dGVzdA:APA91b"})
     (device,) = hanako.get("/api/me/devices").json()
     assert device["fcm_token"] == "dGVzdA:APA91b"

@@ -47,6 +47,9 @@ struct FirebaseResponseTests {
         }
         #expect(reason(400, "message.token") == "INVALID_REGISTRATION_TOKEN")
         #expect(reason(400, "message.data") == "INVALID_ARGUMENT")
+        let words =
+            #"{"error":{"message":"The registration token is not a valid FCM registration token","status":"INVALID_ARGUMENT"}}"#
+        #expect(result(400, words) == .response(status: 400, reason: "INVALID_REGISTRATION_TOKEN", timestamp: nil))
         #expect(reason(403, "message.token") == "INVALID_ARGUMENT")
     }
 

@@ -25,6 +25,10 @@ struct ServiceAccountTests {
         }
         #expect(error(("project_id", "a/b")) == .malformed("project_id"))
         #expect(error(("token_uri", "http://a.example")) == .malformed("token_uri"))
+        for uri in ["https://", "https:///token", "https://a b", "https://a\\u000d\\u000aX"] {
+            #expect(error(("token_uri", uri)) == .malformed("token_uri"), "\(uri)")
+        }
+        #expect(error(("project_id", "..")) == .malformed("project_id"))
         let unusable = try #require(error(nil))
         #expect(unusable == .unusableKey("it has no PEM block (-----BEGIN …-----)"))
         #expect(!unusable.description.contains("KEY\""))

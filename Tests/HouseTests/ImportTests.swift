@@ -15,7 +15,9 @@ struct ImportTests {
         "AVFAudio", "CallKit", "FoundationNetworking", "Intents", "PushKit",
     ]
 
-    private static let adapters: Set<String> = ["SQLiteStore", "PostgresStore", "MemoryStore", "ApplePush", "Gateway"]
+    private static let adapters: Set<String> = [
+        "SQLiteStore", "PostgresStore", "MemoryStore", "ApplePush", "FirebasePush", "Gateway",
+    ]
 
     @Test("A module imports exactly its dependencies in Package.swift; a pure module imports nothing of the system")
     func importsAreTheDependencies() {

@@ -91,7 +91,7 @@ struct FirebaseRingTests {
     func onlyLogged() throws {
         let (world, _, push) = try rung(voip: "aa", alert: "bb")
         world.give(.pushed(push.id, .onlyLogged))
-        #expect(world.takenPushes().isEmpty, "an alert would only be logged too")
+        #expect(world.takenPushes().map(\.route.kind) == [.firebase], "an alert would only be logged too")
         let (other, _, firebase) = try rung(alert: "bb")
         other.give(.pushed(firebase.id, .onlyLogged))
         #expect(other.takenPushes().map(\.route.kind) == [.alert])
@@ -165,6 +165,76 @@ struct FirebaseRingTests {
         let cut = Reply(body: try rung(name: String(repeating: "👩‍👩‍👧‍👦", count: 80)).push.payload)
         let name = try #require(cut["fromDisplayName"])
         #expect((40..<80).contains(name.count) && name.allSatisfy { $0 == "👩‍👩‍👧‍👦" }, "\(name.count)")
+    }
+
+    @Test("An iPhone whose VoIP pushes have no effect is not left to Firebase, which starts no app there")
+    func ineffective() throws {
+        let world = SwitchboardWorld { $0.hasFirebase = true }
+        try world.register(try principal("10"), "b1", voip: "aa", firebase: "f:1")
+        let caller = try world.open("11", "a1")
+        for number in 1...5 {
+            world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10"))
+            let push = try #require(world.takenPushes().first { $0.kept != .aDay })
+            #expect(push.route.kind == .voip, "call \(number)")
+            world.respondToPush(push, 200)
+            world.send(caller, SwitchboardWorld.plain("end", "c-\(number)", id: "e\(number)"))
+            world.wait(20)
+        }
+    }
+
+    @Test("An iPhone that alerts ring because VoIP pushes have no effect is pushed again if the alert is refused")
+    func alertRefused() throws {
+        var device = DeviceRecord(
+            user: try user("10"),
+            id: try device("b1"),
+            isNamed: true,
+            platform: "iOS",
+            bundleID: "a.b",
+            createdAt: Moment(milliseconds: 0)
+        )
+        (device.voipToken, device.alertToken, device.fcmToken) = ("aa", "bb", "f:1")
+        device.unansweredPushes = 3
+        #expect(device.ringingPush == .alert)
+        #expect(device.ringingPush(excluding: [.alert]) == .firebase)
+        #expect(device.ringingPush(excluding: [.alert, .firebase]) == .voip)
+        device.voipToken = nil
+        #expect(device.ringingPush == .alert, "the platform is compared without regard to case")
+    }
+
+    @Test(
+        "A response of a proxy, or of the endpoint of access tokens, removes no token",
+        arguments: [
+            (410, "Unregistered"), (410, nil), (400, "BadDeviceToken"), (403, "UNREGISTERED"), (500, "UNREGISTERED"),
+            (404, "INVALID_REGISTRATION_TOKEN"),
+        ] as [(Int, String?)]
+    )
+    func otherResponses(_ status: Int, _ reason: String?) throws {
+        let (world, _, push) = try rung()
+        world.respondToPush(push, status, reason)
+        #expect(try devices(world).contains("f:1"))
+    }
+
+    @Test("A device that looked connected when its push was refused is pushed when its connection turns out to be dead")
+    func refusedWhileConnected() throws {
+        let (world, _, voip) = try rung(voip: "aa")
+        let b1 = try world.open("10", "b1")
+        world.respondToPush(voip, 410, "Unregistered")
+        #expect(world.takenPushes().isEmpty)
+        world.wait(3)
+        world.give(.closed(b1))
+        #expect(world.takenPushes().map(\.route.kind) == [.firebase])
+    }
+
+    @Test("Tokens that a device without an id registers one by one are in one row, and ring it once")
+    func unnamed() throws {
+        let world = SwitchboardWorld { $0.hasFirebase = true }
+        for (voip, alert, firebase) in [("aa", nil, nil), (nil, "bb", nil), (nil, nil, "f:1")]
+            as [(String?, String?, String?)]
+        {
+            try world.register(try principal("10"), nil, voip: voip, alert: alert, firebase: firebase)
+        }
+        world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
+        #expect(world.takenPushes().map(\.route.kind) == [.voip])
     }
 
     @Test("A device that got its message with normal priority says so, for the timeline only")

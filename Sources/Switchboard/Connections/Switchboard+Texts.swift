@@ -89,9 +89,7 @@ extension Switchboard {
             return
         }
         for device in directory.devices(of: user) {
-            guard let kind = device.noticePush, let route = device.route(for: kind, environment(of: device)) else {
-                continue
-            }
+            guard let route = noticeRoute(to: device) else { continue }
             let id = pushes.makeID()
             let name = "ringline:message/\(text.from.text)/\(user.text)/\(now.milliseconds)/\(id.rawValue)"
             let push = OutgoingPush(
@@ -102,7 +100,7 @@ extension Switchboard {
                     text.message,
                     from: text.from,
                     name: text.name,
-                    as: kind.form,
+                    as: route.kind.form,
                     at: now
                 ),
                 kept: .aDay,

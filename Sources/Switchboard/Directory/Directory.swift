@@ -54,7 +54,7 @@ struct Directory {
         } else {
             devices[device.user, default: []].append(device)
         }
-        for token in [device.voipToken, device.alertToken, device.fcmToken].compactMap({ $0 }) {
+        for token in device.tokens {
             owners[token] = Owner(user: device.user, device: device.id)
         }
     }
@@ -70,7 +70,7 @@ struct Directory {
 
     private mutating func forgetTokens(_ device: DeviceRecord) {
         let owner = Owner(user: device.user, device: device.id)
-        for token in [device.voipToken, device.alertToken, device.fcmToken].compactMap({ $0 })
+        for token in device.tokens
         where owners[token] == owner {
             owners[token] = nil
         }

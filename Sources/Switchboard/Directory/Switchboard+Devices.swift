@@ -43,7 +43,7 @@ extension Switchboard {
         directory.put(device)
         commits.append(.device(device))
         renewWithheldPushes(to: device)
-        // An app must not be led to believe that a Firebase token makes its device ring.
+        // An app must not be led to believe that its device rings if this server cannot push to Firebase.
         let message = registration.fcmToken == nil || policy.hasFirebase ? nil : Self.noFirebase
         sendWhenDurable(.reply(id, Reply(body: DeviceView.one(device, message: message))))
     }
@@ -77,11 +77,11 @@ extension Switchboard {
         }
         if let fcm = registration.fcmToken, let row = own.first(where: { $0.fcmToken == fcm }) { return row }
         let halfEmpty = own.last { row in
-            guard !row.isNamed, row.bundleID == registration.bundleID, registration.fcmToken == nil else {
+            guard !row.isNamed, !registration.bundleID.isEmpty, row.bundleID == registration.bundleID else {
                 return false
             }
-            if registration.voipToken != nil, registration.alertToken != nil { return false }
-            return registration.voipToken != nil ? row.voipToken == nil : row.alertToken == nil
+            let kinds = registration.kinds
+            return kinds.count == 1 && kinds.allSatisfy { row.token(for: $0) == nil }
         }
         return halfEmpty ?? fresh(makeDeviceID(), isNamed: false)
     }
@@ -193,5 +193,12 @@ extension APNsEnvironment {
             case .sandbox: .sandbox
             case .production: .production
             }
+    }
+}
+
+extension DeviceRegistration {
+    /// The kinds of push for which it brings a token.
+    fileprivate var kinds: [PushKind] {
+        [(PushKind.voip, voipToken), (.alert, alertToken), (.firebase, fcmToken)].compactMap { $1 == nil ? nil : $0 }
     }
 }

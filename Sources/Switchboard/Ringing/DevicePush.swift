@@ -10,16 +10,17 @@ import CallPorts
 ///                │ moment    ▼
 ///                └──────── waiting         sent ──(any other error)──▶ refused
 ///
-/// Every phase but `accepted` and `refused` leads to `cancelled` when the call no longer rings.
+/// `waiting` also leads to `refused`, when its push token was removed. Every phase but `accepted` and `refused` leads to
+/// `cancelled` when the call no longer rings. After `refused`, a push on the next route is a new value.
 struct DevicePush: Equatable {
     enum Phase: Equatable {
         /// The push was handed to the push service; leads to every other phase.
         case sent(PushID)
-        /// The push will be tried at that moment; leads to `sent`.
+        /// The push will be tried at that moment; leads to `sent` or `refused`.
         case waiting(until: Moment)
         /// The push service accepted the push. Nothing more is sent.
         case accepted
-        /// The push cannot be delivered. Nothing more is sent.
+        /// The push cannot be delivered on this route.
         case refused
         /// The call no longer rings. Nothing more is sent, but the service may still report that it accepted a push under way.
         case cancelled
@@ -141,7 +142,7 @@ struct DevicePush: Equatable {
         case .response(200, _, _):
             phase = .accepted
             return .accepted
-        case .response(400, "BadDeviceToken", _):
+        case .response(400, "BadDeviceToken", _) where kind != .firebase:
             guard !triedOther, let other = route?.inOtherEnvironment else {
                 phase = .refused
                 return .tokenIsBad
@@ -150,11 +151,11 @@ struct DevicePush: Equatable {
             route = other
             phase = .waiting(until: now)
             return .tryOther
-        case .response(_, let reason?, _) where FirebaseReason.tokenIsBad.contains(reason):
+        case .response where kind == .firebase && result.condemnsFirebaseToken:
             phase = .refused
             return .tokenIsBad
         // A proxy between the server and APNs may respond with 502 or 504, which are as temporary as APNs' 500 and 503.
-        case .response(429, _, _), .response(500...599, _, _), .unreachable:
+        case .response(429, _, _), .response(500...599, _, _), .unreachable, .notSent:
             phase = .waiting(until: now + pause)
             return .retry
         case .deferred(_, _, let until):

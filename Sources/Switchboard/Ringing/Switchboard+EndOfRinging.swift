@@ -11,10 +11,10 @@ extension Switchboard {
     /// alerts, and counts the VoIP pushes without a reaction.
     mutating func stopWaking(_ call: Call) {
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
-            let wasAlerted = hasAlert(of: call, device)
+            let mightShow = mayShow(call, on: device)
             takeBack(device, of: call)
             countUnanswered(call, device)
-            if wasAlerted { tellOver(call, to: device) }
+            if mightShow { tellOver(call, to: device) }
         }
     }
 
@@ -48,9 +48,8 @@ extension Switchboard {
     ) {
         // A notice goes the way of the push that it follows.
         let rung = call.pushes[device.id]?.kind.flatMap { $0 != .voip && device.token(for: $0) != nil ? $0 : nil }
-        guard let kind = rung ?? device.noticePush, let route = device.route(for: kind, environment(of: device)) else {
-            return
-        }
+        let rungBy = rung.flatMap { device.route(for: $0, environment(of: device)) }
+        guard let route = rungBy ?? noticeRoute(to: device) else { return }
         requestPush(
             PendingPush(
                 call: call.number,
@@ -61,7 +60,7 @@ extension Switchboard {
                 afterRinging: news
             ),
             as: pushes.makeID(),
-            payload: payload(kind),
+            payload: payload(route.kind),
             name: "/\(news.rawValue)",
             to: device,
             for: call,
@@ -79,7 +78,7 @@ extension Switchboard {
     ///
     /// After a restart the kind of an earlier push is not known: a device without a VoIP token counts as alerted, any
     /// other one does not, even if its VoIP pushes are withheld.
-    private func hasAlert(of call: Call, _ id: DeviceID) -> Bool {
+    private func mayShow(_ call: Call, on id: DeviceID) -> Bool {
         guard let push = call.pushes[id], push.mayHaveArrived else { return false }
         if let kind = push.kind { return kind != .voip }
         return directory.device(id, of: call.callee).map { $0.voipToken == nil } ?? false

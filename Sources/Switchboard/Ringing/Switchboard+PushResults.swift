@@ -37,7 +37,7 @@ extension Switchboard {
     /// Returns the consequence of a notice's result, and sends a notice whose push token this environment does not know
     /// once to the other environment.
     private mutating func judgeNotice(_ result: PushResult, _ pending: PendingPush) -> DevicePush.Consequence {
-        if case .response(_, let reason?, _) = result, FirebaseReason.tokenIsBad.contains(reason) { return .tokenIsBad }
+        guard pending.kind.isThroughAPNs else { return result.condemnsFirebaseToken ? .tokenIsBad : .ignore }
         guard case .response(400, "BadDeviceToken", _) = result else { return .ignore }
         guard pending.original != nil else { return .tokenIsBad }
         resendToOtherEnvironment(pending)
@@ -49,7 +49,7 @@ extension Switchboard {
         case .response(200, _, _), .cancelled, .onlyLogged: break
         case .response(let status, let reason, _), .deferred(let status, let reason, _):
             turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: status, reason: reason ?? "")))
-        case .unreachable(let why):
+        case .unreachable(let why), .notSent(let why):
             turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: 0, reason: why)))
         }
     }
@@ -58,7 +58,7 @@ extension Switchboard {
         let (status, reason): (Int?, String?) =
             switch result {
             case .response(let status, let reason, _), .deferred(let status, let reason, _): (status, reason)
-            case .unreachable(let why): (nil, why)
+            case .unreachable(let why), .notSent(let why): (nil, why)
             case .onlyLogged: (nil, PushHint.onlyLogged(pending.kind))
             case .cancelled: (nil, nil)
             }
@@ -88,10 +88,11 @@ extension Switchboard {
                 device.workingEnvironment = environment
             }
             pushes.breaker.accepted(at: now)
-        case .response(410, _, let timestamp): isRemoved = dropToken(of: &device, pending, diedAt: timestamp)
+        case .response(410, _, let timestamp) where pending.kind.isThroughAPNs:
+            isRemoved = dropToken(of: &device, pending, diedAt: timestamp)
         case .response where consequence == .tokenIsBad: isRemoved = dropToken(of: &device, pending, diedAt: nil)
         // A fault of the topic, the key or the network is on the server's side, and no reason to forget a device.
-        case .response, .deferred, .unreachable, .cancelled, .onlyLogged: break
+        case .response, .deferred, .unreachable, .notSent, .cancelled, .onlyLogged: break
         }
         metrics.isDeletionStopped = pushes.breaker.isOpen(at: now)
         store(device)
@@ -138,14 +139,14 @@ extension PushResult {
     fileprivate var status: Int {
         switch self {
         case .response(let status, _, _), .deferred(let status, _, _): status
-        case .unreachable, .cancelled, .onlyLogged: 0
+        case .unreachable, .notSent, .cancelled, .onlyLogged: 0
         }
     }
 
     fileprivate func reason(of kind: PushKind) -> String? {
         switch self {
         case .response(_, let reason, _), .deferred(_, let reason, _): reason
-        case .unreachable(let why): why
+        case .unreachable(let why), .notSent(let why): why
         case .cancelled: nil
         case .onlyLogged: PushHint.notConfigured(kind)
         }
@@ -160,6 +161,7 @@ extension PushResult {
         case .deferred(_, let reason?, _) where PushHint.knows(reason): reason
         case .response, .deferred: "other"
         case .unreachable: "unreachable"
+        case .notSent: "not_sent"
         case .cancelled: "cancelled"
         case .onlyLogged: "only_logged"
         }

@@ -8,6 +8,12 @@ extension Switchboard {
         device.workingEnvironment ?? device.environment ?? policy.apnsEnvironment ?? .production
     }
 
+    /// Returns the route of a notice to a device; `nil` = the device has none, or its service is not configured.
+    func noticeRoute(to device: DeviceRecord) -> PushRoute? {
+        guard let kind = device.noticePush, kind != .firebase || policy.hasFirebase else { return nil }
+        return device.route(for: kind, environment(of: device))
+    }
+
     mutating func send(_ id: PushID, _ push: DevicePush, to device: DeviceRecord, for call: Call) {
         let now = turn.now
         guard let route = push.route else { return }

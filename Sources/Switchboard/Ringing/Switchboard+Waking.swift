@@ -32,19 +32,25 @@ extension Switchboard {
         send(id, push, to: device, for: call)
     }
 
-    /// Pushes to a device in the next best way after its push was refused for good, if the call still rings.
+    /// Pushes to a device by the next route after its push was refused for good, if the call still rings.
     mutating func ringByNextRoute(_ refused: PendingPush, _ result: PushResult, for call: Call) {
         guard case .ringing = call.session.phase, call.hidden == nil,
             let push = call.pushes[refused.device], push.phase == .refused,
-            let device = directory.device(refused.device, of: refused.user), mayWake(device, for: call),
-            !device.isLive(among: connections.of(call.callee))
+            let device = directory.device(refused.device, of: refused.user), mayWake(device, for: call)
         else { return }
-        let refusedKinds = push.refusedKinds.union([refused.kind])
-        guard let kind = device.ringingPush(besides: refusedKinds),
+        guard !device.isLive(among: connections.of(call.callee)) else {
+            // The device has connected by itself. If its connection turns out to be dead, it is pushed anew.
+            call.pushes[device.id] = nil
+            return
+        }
+        // A service that is not configured sends no push of any of its kinds.
+        let useless =
+            result == .onlyLogged
+            ? PushKind.allCases.filter { $0.isThroughAPNs == refused.kind.isThroughAPNs } : [refused.kind]
+        let refusedKinds = push.refusedKinds.union(useless)
+        guard let kind = device.ringingPush(excluding: refusedKinds),
             let route = device.route(for: kind, environment(of: device))
         else { return }
-        // Without an APNs key, none of the pushes through APNs goes out.
-        if result == .onlyLogged, kind.isOfAPNs == refused.kind.isOfAPNs { return }
         self.push(to: device, by: route, after: refusedKinds, for: call)
     }
 

@@ -8,10 +8,10 @@ struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract:
-            "Check keys, certificate, data folder, limits, APNs and TURN; prints a line for each, with a fix if needed.",
+            "Check keys, certificate, data folder, limits, push services and TURN; prints a line for each, with a fix if needed.",
         discussion: """
             Takes the options of 'ringline serve', reads the same variables and the same file. Starts nothing and changes \
-            nothing. Asks APNs (a push to a device that does not exist), takes an allocation on the TURN servers, and \
+            nothing. Asks APNs and Firebase (a push to a device that does not exist), takes an allocation on the TURN servers, and \
             connects to the other nodes of the database.
 
             Exits with 1 if there is an error; warnings alone are 0.

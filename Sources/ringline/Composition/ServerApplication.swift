@@ -102,8 +102,12 @@ struct ServerApplication {
             )
             note.remove()
         }
-        if settings.apns == nil, settings.firebase == nil {
-            log.warning("no APNs key is configured: pushes are only logged, and sleeping devices do not ring")
+        if settings.apns == nil {
+            log.warning(
+                settings.firebase == nil
+                    ? "no APNs key is configured: pushes are only logged, and sleeping devices do not ring"
+                    : "no APNs key is configured: pushes to Apple devices are only logged"
+            )
         }
         if settings.trustsUnverifiedSocketIOUsers {
             log.warning(

@@ -13,7 +13,7 @@ extension Doctor {
     func examineAPNs(_ say: (Finding) -> Void) {
         let configuration: APNsConfiguration
         do throws(UsageError) {
-            guard let found = try ServerApplication(settings).apnsConfiguration() else { return say(Self.noAPNs) }
+            guard let found = try ServerApplication(settings).apnsConfiguration() else { return say(noAPNs) }
             configuration = found
             do { try APNsProbe.sign(configuration) } catch { throw UsageError(error.description) }
         } catch {
@@ -27,11 +27,15 @@ extension Doctor {
         for environment in environments { probe(configuration, environment, say) }
     }
 
-    private static let noAPNs = Finding.warning(
-        "APNs key",
-        "not configured: pushes are only logged, and sleeping devices do not ring",
-        fix: "give --apns-key-file, --apns-key-id and --apns-team-id"
-    )
+    private var noAPNs: Finding {
+        .warning(
+            "APNs key",
+            settings.firebase == nil
+                ? "not configured: pushes are only logged, and sleeping devices do not ring"
+                : "not configured: pushes to Apple devices are only logged",
+            fix: "give --apns-key-file, --apns-key-id and --apns-team-id"
+        )
+    }
 
     /// Checks Firebase's service account, and whether Google accepts it; says nothing if none is configured.
     func examineFirebase(_ say: (Finding) -> Void) {

@@ -22,13 +22,14 @@ struct PushTest {
     /// had no effect; `nil` = the device has no token.
     private var kind: PushKind? { device.voipToken == nil ? device.ringingPush : .voip }
 
-    /// Sends the push, to Apple's other environment too if the first does not know the token, and reports the result.
+    /// Sends the push by the best route, to Apple's other environment too if the first does not know the token, and reports
+    /// the result.
     ///
     /// - Parameters:
     ///   - now: the current time.
     ///   - send: sends a push and waits for its result.
     ///   - say: receives a line for each response.
-    /// - Returns: whether Apple accepted the push.
+    /// - Returns: whether the push service accepted the push.
     func run(at now: Moment, send: (OutgoingPush) -> PushResult, say: (String) -> Void) -> Bool {
         let first = device.workingEnvironment ?? device.environment ?? preferred ?? .production
         guard let kind, let route = device.route(for: kind, first) else {
@@ -44,7 +45,7 @@ struct PushTest {
             // The token may belong to the other environment: builds from Xcode have sandbox tokens, all other builds
             // have production tokens. The server tries both environments in the same way.
             case .response(400, "BadDeviceToken", _): continue
-            case .response, .deferred, .unreachable, .cancelled, .onlyLogged: return false
+            case .response, .deferred, .unreachable, .notSent, .cancelled, .onlyLogged: return false
             }
         }
         return false
@@ -55,7 +56,7 @@ struct PushTest {
         let hint = PushHint.text(for: result, route.kind).map { ": \($0)" } ?? ""
         switch result {
         case .response(200, _, _):
-            return route.kind.isOfAPNs
+            return route.kind.isThroughAPNs
                 ? "\(subject) accepted the push; the device rings now if it is on and reachable"
                 : "\(subject) accepts the message and its token; it only checked them, so the device does not ring"
         case .response(let status, let reason, let since):
@@ -64,6 +65,7 @@ struct PushTest {
         case .deferred(let status, let reason, _):
             return "\(subject) refused the push for now with \(status) \(reason ?? "without a reason")\(hint)"
         case .unreachable(let why): return "\(subject) gave no response: \(why)\(hint)"
+        case .notSent(let why): return "\(subject) was not asked: \(why)"
         case .cancelled: return "\(subject) was not asked"
         case .onlyLogged: return "\(subject) was not asked\(hint)"
         }

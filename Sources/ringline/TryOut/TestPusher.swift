@@ -17,7 +17,7 @@ final class TestPusher {
         self.report = report
     }
 
-    /// Sends a push and waits for its result, which comes at the latest when the push expires.
+    /// Sends a push and waits for its result, which comes soon after the push expires at the latest.
     func send(_ push: OutgoingPush) -> PushResult {
         services.send(push)
         return report.wait { $0.take() }

@@ -35,6 +35,12 @@ public struct RelayedMembers: Sendable {
         return json.bytes
     }
 
+    /// Returns the text of a member of the object, even if the member is left out; `nil` if it is absent or not a string.
+    func text(of field: Field) -> String? {
+        guard let object, let member = object.member(numbered: field.rawValue) else { return nil }
+        return object.string(member)
+    }
+
     fileprivate func forEach(_ body: (ArraySlice<UInt8>) -> Void) {
         guard let object else { return }
         for member in object.members where !leftOut.contains(member) { body(object.bytes[member.whole]) }

@@ -18,8 +18,6 @@ public struct SignalMessage: Sendable {
     public var device: DeviceID?
     /// The caller's display name, cut to its limit.
     public var displayName: String?
-    /// Whether the device says that the push which woke it came with normal instead of high priority.
-    public var hadLowPriority = false
     /// The members that are relayed unchanged.
     public internal(set) var relayed: RelayedMembers
 
@@ -38,6 +36,9 @@ public struct SignalMessage: Sendable {
 
     /// The content of the signal.
     public var content: Signal.Content { signal.content }
+
+    /// Whether a `ringing` says that the push which woke the device came with normal instead of high priority.
+    public var hadLowPriority: Bool { signal.kind == .ringing && relayed.text(of: .priority) == "normal" }
 
     /// The `id` that the device gave the signal.
     public var id: SignalID? { signal.id }
@@ -94,7 +95,6 @@ extension SignalMessage {
             device = try envelope.device(.deviceId)
         }
         var displayName: String?
-        var hadLowPriority = false
         let content: Signal.Content
         var left = Self.serverMembers
         switch kind {
@@ -116,7 +116,7 @@ extension SignalMessage {
         case .ringing:
             let why = try fields.text(.why).flatMap { Silence(rawValue: $0) }
             content = try fields.flag(.shown) == false ? .silenced(why ?? .system) : .ringing
-            hadLowPriority = try fields.text(.priority) == "normal"
+            _ = try fields.text(.priority)
             left.insert(.priority)
         case .answer: content = .answer(digest: try fields.description().digest)
         case .ice:
@@ -150,7 +150,6 @@ extension SignalMessage {
             from: from,
             device: device,
             displayName: displayName,
-            hadLowPriority: hadLowPriority,
             relayed: relayed
         )
     }

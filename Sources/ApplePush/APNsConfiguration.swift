@@ -1,4 +1,5 @@
 import Crypto
+import OutboundHTTP
 import Threads
 
 /// The validated settings for Apple's push service.
@@ -76,7 +77,7 @@ public struct APNsConfiguration: Sendable {
     ) throws(APNsConfigurationError) {
         guard Self.isKeyOrTeamID(keyID) else { throw .malformedKeyID }
         guard Self.isKeyOrTeamID(teamID) else { throw .malformedTeamID }
-        for endpoint in [endpoints.sandbox, endpoints.production] where !Self.isEndpoint(endpoint) {
+        for endpoint in [endpoints.sandbox, endpoints.production] where !HTTPRequest.isSecureOrigin(endpoint) {
             throw .malformedEndpoint(endpoint)
         }
         // Apple gives out PKCS#8 only; an "EC PRIVATE KEY" file was made by another tool and is likely another key.
@@ -97,12 +98,6 @@ public struct APNsConfiguration: Sendable {
             && text.utf8.allSatisfy {
                 (0x30...0x39).contains($0) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
             }
-    }
-
-    private static func isEndpoint(_ text: String) -> Bool {
-        let rest = text.dropFirst("https://".count)
-        return text.hasPrefix("https://") && !rest.isEmpty
-            && rest.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"/?#@\\".utf8.contains($0) }
     }
 }
 

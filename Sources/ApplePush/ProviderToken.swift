@@ -84,7 +84,6 @@ final class ProviderToken: Sendable {
         // Both ids were checked to be letters and digits, so nothing here needs escaping.
         let header = #"{"alg":"ES256","kid":"\#(signer.keyID)"}"#
         let claims = #"{"iss":"\#(signer.teamID)","iat":\#(seconds)}"#
-        let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(claims.utf8))
-        return signed + "." + Base64URL.encode(try signer.key.sign(Array(signed.utf8)))
+        return try CompactJWS.text(header: Array(header.utf8), payload: Array(claims.utf8), sign: signer.key.sign)
     }
 }

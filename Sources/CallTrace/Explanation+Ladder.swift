@@ -4,7 +4,8 @@ import PlainText
 
 /// The ladder: the messages between the parties, and their times.
 ///
-/// Columns are the caller, the server, the push service and each device of the callee; offsets are in milliseconds from the offer.
+/// Columns are the caller, the server, the push service and each device of the callee; offsets are in milliseconds from
+/// the offer.
 extension Explanation {
     /// The distance between two columns, in characters.
     private static let columnWidth = 18

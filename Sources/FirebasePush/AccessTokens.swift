@@ -54,7 +54,8 @@ final class AccessTokens: Sendable {
         /// The last failure, and until when it holds, by the steady clock.
         var failure: (failure: Failure, until: Int64)?
 
-        func isPausing(at now: Int64) -> Bool { failure.map { now < $0.until } ?? false }
+        /// Returns the last failure while the endpoint is left alone because of it.
+        func heldFailure(at now: Int64) -> Failure? { failure.flatMap { now < $0.until ? $0.failure : nil } }
 
         mutating func takeWaiting() -> [(id: PushID, use: @Sendable (Outcome) -> Void)] {
             defer { waiting = [] }
@@ -90,11 +91,12 @@ final class AccessTokens: Sendable {
         let (outcome, mustAsk): (Outcome?, Bool) = state.withLock { state in
             let now = state.configuration.steadyClock()
             if let token = state.token, now < token.endsAt {
-                let isDue = token.endsAt - now <= Self.renewedBefore && !state.isAsking && !state.isPausing(at: now)
+                let isDue =
+                    token.endsAt - now <= Self.renewedBefore && !state.isAsking && state.heldFailure(at: now) == nil
                 state.isAsking = state.isAsking || isDue
                 return (.success(token.access), isDue)
             }
-            if !state.isAsking, let (failure, until) = state.failure, now < until { return (.failure(failure), false) }
+            if !state.isAsking, let failure = state.heldFailure(at: now) { return (.failure(failure), false) }
             state.waiting.append((id, use))
             defer { state.isAsking = true }
             return (nil, !state.isAsking)

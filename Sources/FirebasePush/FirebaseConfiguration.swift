@@ -5,7 +5,7 @@ public struct FirebaseConfiguration: Sendable {
     /// The account in whose name messages are sent.
     public let account: ServiceAccount
     /// The address of the service: `https://host` or `https://host:port`.
-    public var endpoint: String
+    public let endpoint: String
     /// A PEM file of the certificate authorities to trust instead of the system's; nil means the system's.
     public var caFile: String?
     /// Whether Firebase only checks the messages, and sends none.
@@ -17,18 +17,15 @@ public struct FirebaseConfiguration: Sendable {
     /// A clock that cannot be set, in milliseconds since an unspecified moment: it measures the age of access tokens.
     public var steadyClock: @Sendable () -> Int64 = { SystemClock.boot() }
 
-    /// The address of Google's service.
-    public static let googleEndpoint = "https://fcm.googleapis.com"
-
     /// Creates settings for an account.
     ///
     /// - Parameters:
     ///   - account: the account in whose name messages are sent.
-    ///   - endpoint: default Google's.
+    ///   - endpoint: the address of the service.
     ///   - clock: the wall clock, in milliseconds since 1970.
     public init(
         _ account: ServiceAccount,
-        endpoint: String = Self.googleEndpoint,
+        endpoint: String,
         clock: @escaping @Sendable () -> Int64
     ) {
         self.account = account

@@ -75,8 +75,7 @@ public struct ServiceAccount: Sendable {
         claims.name("exp")
         claims.value(seconds + 3_600)
         claims.endObject()
-        let signed = Base64URL.encode(header.bytes) + "." + Base64URL.encode(claims.bytes)
-        return signed + "." + Base64URL.encode(try key.sign(Array(signed.utf8)))
+        return try CompactJWS.text(header: header.bytes, payload: claims.bytes, sign: key.sign)
     }
 }
 

@@ -74,7 +74,6 @@ public struct TokenIssuer: Sendable {
     /// Returns a signed compact JWT with this payload.
     private func sign(payload: [UInt8]) -> String {
         let header = #"{"alg":"HS256","typ":"JWT"}"#
-        let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(payload)
-        return signed + "." + Base64URL.encode(HMACSHA256.code(of: Array(signed.utf8), key: secret))
+        return CompactJWS.text(header: Array(header.utf8), payload: payload) { HMACSHA256.code(of: $0, key: secret) }
     }
 }

@@ -43,6 +43,15 @@ public struct HTTPRequest: Sendable {
     }
 }
 
+extension HTTPRequest {
+    /// Returns whether a text is `https://host` or `https://host:port`, to which a request's path can be appended.
+    public static func isSecureOrigin(_ text: String) -> Bool {
+        let rest = text.dropFirst("https://".count)
+        return text.hasPrefix("https://") && !rest.isEmpty
+            && rest.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"/?#@\\".utf8.contains($0) }
+    }
+}
+
 /// A header's name and value.
 public struct HTTPHeader: Equatable, Sendable {
     /// The name; lower case in a response.

@@ -22,7 +22,8 @@ struct DevicePush: Equatable {
         case accepted
         /// The push cannot be delivered on this route.
         case refused
-        /// The call no longer rings. Nothing more is sent, but the service may still report that it accepted a push under way.
+        /// The call no longer rings. Nothing more is sent, but the service may still report that it accepted a push under
+        /// way.
         case cancelled
     }
 

@@ -4,6 +4,7 @@ import CallWire
 import Gateway
 import JSON
 import LibWebSockets
+import OutboundHTTP
 import Postgres
 import Switchboard
 
@@ -189,11 +190,9 @@ struct ServeSettings {
     private static func firebase(_ source: SettingsSource) throws(UsageError) -> Firebase? {
         guard let file = try source.value("fcm-service-account-file") else { return nil }
         let endpoint = try source.value("fcm-endpoint") ?? ""
-        // A path would stand before the path of the messages, and a password would be sent nowhere.
-        let rest = endpoint.dropFirst("https://".count)
-        guard endpoint.hasPrefix("https://"), !rest.isEmpty,
-            rest.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"/?#@\\".utf8.contains($0) })
-        else { throw UsageError("\(source.origin(of: "fcm-endpoint")): must be https://host or https://host:port") }
+        guard HTTPRequest.isSecureOrigin(endpoint) else {
+            throw UsageError("\(source.origin(of: "fcm-endpoint")): must be https://host or https://host:port")
+        }
         return Firebase(accountFile: file, endpoint: endpoint, caFile: try source.value("fcm-ca-file"))
     }
 

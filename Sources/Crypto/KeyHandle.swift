@@ -45,6 +45,25 @@ final class KeyHandle: Sendable {
 
     private init(owning pointer: OpaquePointer) { self.pointer = pointer }
 
+    /// Returns a new random private key on P-256.
+    ///
+    /// Wraps `EVP_PKEY_generate`.
+    ///
+    /// - Throws: ``KeyError/failed``.
+    static func generatedP256() throws(KeyError) -> KeyHandle {
+        try withoutErrorQueue { () throws(KeyError) in
+            guard let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else { throw .failed }
+            defer { EVP_PKEY_CTX_free(context) }
+            var pointer: OpaquePointer?
+            guard EVP_PKEY_keygen_init(context) == 1,
+                EVP_PKEY_CTX_set_group_name(context, "P-256") == 1,
+                EVP_PKEY_generate(context, &pointer) == 1,
+                let key = KeyHandle(pointer)
+            else { throw .failed }
+            return key
+        }
+    }
+
     deinit { EVP_PKEY_free(pointer) }
 
     /// Signs the SHA-256 digest of a message.

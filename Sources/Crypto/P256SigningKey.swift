@@ -19,21 +19,9 @@ public struct P256SigningKey: Sendable {
 
     /// Returns a new random key.
     ///
-    /// Wraps `EVP_PKEY_generate`.
-    ///
     /// - Throws: ``KeyError/failed``.
     public static func generate() throws(KeyError) -> P256SigningKey {
-        try withoutErrorQueue { () throws(KeyError) in
-            guard let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else { throw .failed }
-            defer { EVP_PKEY_CTX_free(context) }
-            var pointer: OpaquePointer?
-            guard EVP_PKEY_keygen_init(context) == 1,
-                EVP_PKEY_CTX_set_group_name(context, "P-256") == 1,
-                EVP_PKEY_generate(context, &pointer) == 1,
-                let key = KeyHandle(pointer)
-            else { throw .failed }
-            return P256SigningKey(key)
-        }
+        P256SigningKey(try KeyHandle.generatedP256())
     }
 
     /// Signs the SHA-256 digest of a message by ECDSA.

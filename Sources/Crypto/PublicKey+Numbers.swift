@@ -1,5 +1,6 @@
 import COpenSSL
 
+/// Keys from their numbers, without PEM.
 extension PublicKey {
     /// Creates an RSA key from the parameters `n` and `e` of a JWK (RFC 7518, section 6.3.1), base64url decoded.
     ///
@@ -44,6 +45,31 @@ extension PublicKey {
                 }
             }
             return try PublicKey(checking: key)
+        }
+    }
+
+    /// Creates a P-256 key from its point in uncompressed form (RFC 5480, section 2.2).
+    ///
+    /// - Parameter p256Point: 65 bytes, the first of which is 4.
+    /// - Throws: ``KeyError/invalid`` if the bytes are not such a point, or the point is not on the curve.
+    public init(p256Point: [UInt8]) throws(KeyError) {
+        guard p256Point.count == 65, p256Point[0] == 4 else { throw .invalid }
+        try self.init(p256X: Array(p256Point[1...32]), y: Array(p256Point[33...64]))
+    }
+
+    /// The point of a P-256 key in uncompressed form: 65 bytes.
+    ///
+    /// Wraps `EVP_PKEY_get1_encoded_public_key`.
+    ///
+    /// - Throws: ``KeyError/failed``, also for an RSA key.
+    public func p256Point() throws(KeyError) -> [UInt8] {
+        try withoutErrorQueue { () throws(KeyError) in
+            guard algorithm == .es256 else { throw .failed }
+            var start: UnsafeMutablePointer<UInt8>?
+            let count = EVP_PKEY_get1_encoded_public_key(handle.pointer, &start)
+            defer { ringline_openssl_free(start) }
+            guard let start, count == 65 else { throw .failed }
+            return Array(UnsafeBufferPointer(start: start, count: count))
         }
     }
 

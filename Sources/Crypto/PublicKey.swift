@@ -18,6 +18,9 @@ public struct PublicKey: Sendable {
 
     private let key: KeyHandle
 
+    /// The key itself, for a key agreement.
+    var handle: KeyHandle { key }
+
     /// The length of the shortest RSA key that is accepted, in bits (RFC 7518, section 3.3).
     public static let minimumRSABits = 2048
     /// The length of the longest RSA key that is accepted, in bits: with a longer key a verification would take

@@ -273,6 +273,31 @@ struct CapabilityTests {
         return (world, Principal(user: try user("10"), scope: scope), other)
     }
 
+    @Test("A capability answers the pushed call as its device, with candidates, and sends nothing else")
+    func answerByCapability() throws {
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: nil, alert: "a1a1")
+        let a = try world.open("11", "a1")
+        world.send(a, SwitchboardWorld.offer("n", to: "10"))
+        let scope = CallScope(call: try call("n"), epoch: 1, peer: try user("11"), device: try device("b1"))
+        let capability = Principal(user: try user("10"), scope: scope)
+        #expect(try world.post(capability, #"{"callId":"n","action":"ringing","data":{}}"#).status == 200)
+        _ = world.takeFrames(of: a)
+        let answer = try world.post(capability, #"{"callId":"n","action":"answer","id":"1","data":{"sdp":"v=0\r\n"}}"#)
+        #expect(answer.status == 200 && answer["state"] == "answered", "\(answer.text)")
+        let ice = #"{"callId":"n","action":"ice","id":"2","data":{"candidate":{"candidate":"x"}}}"#
+        #expect(try world.post(capability, ice).status == 200)
+        let frames = world.takeFrames(of: a)
+        #expect(frames.of("answer").first?["fromDevice"] == "b1" && frames.of("ice").count == 1, "\(frames.types)")
+        for (action, data) in [
+            ("offer", #""sdp":"v=0\r\n""#), ("update", #""hold":true"#), ("dtmf", #""digits":"1""#),
+            ("info", #""data":{}"#),
+        ] {
+            let body = #"{"callId":"n","action":"\#(action)","data":{\#(data)}}"#
+            #expect(try world.post(capability, body).status == 403, "\(action)")
+        }
+    }
+
     @Test("A capability is refused for another peer or epoch, and a DELETE with it ends only the pushed call")
     func others() throws {
         let world = SwitchboardWorld()

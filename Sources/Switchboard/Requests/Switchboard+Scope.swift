@@ -2,7 +2,8 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// The rights of a push's capability: to fetch the pushed call, to report that the device rings for it, and to end it.
+/// The rights of a push's capability: to fetch the pushed call, to report that the device rings for it, to answer it with
+/// its candidates, and to end it.
 extension Switchboard {
     /// Returns a request restricted to a scope: the request then concerns the pushed call, never another call with that
     /// callId.
@@ -16,7 +17,7 @@ extension Switchboard {
         case .end(let id, let peer, _):
             try checkScope(id, with: peer, against: scope, of: user)
             return request
-        case .signal(var message) where message.signal.kind == .ringing || message.signal.kind == .end:
+        case .signal(var message) where Self.scopedSignals.contains(message.signal.kind):
             guard let id = message.callID else { throw Self.unknownCall }
             try checkScope(id, with: message.to, against: scope, of: user)
             if let room = message.room {
@@ -29,9 +30,12 @@ extension Switchboard {
             return .signal(message)
         case .signal, .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
             .blocks, .block, .unblock, .doNotDisturb, .revokeTokens:
-            throw WireError(.forbidden, "a push capability allows only GET, ringing and end of its own call")
+            throw WireError(.forbidden, "a push capability allows only GET, ringing, answer, ice, connected and end of its own call")
         }
     }
+
+    /// The signals that a woken device may send without a token: what it needs to take the call or to leave it.
+    private static let scopedSignals: Set<SignalKind> = [.ringing, .answer, .ice, .connected, .end]
 
     private static let callIDReused = WireError(.callEnded, "the call has ended; its callId now names another call")
 

@@ -80,10 +80,12 @@ let testing: [Target] = [
     tests(
         "ApplePushTests",
         [
-            "ApplePush", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "ServerLog", logging,
+            "ApplePush", "PushDelivery", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "ServerLog",
+            logging,
         ]
     ),
     tests("FirebasePushTests", ["FirebasePush", "OutboundHTTP", "CallPorts", "CallCore"]),
+    tests("WebPushTests", ["WebPush", "OutboundHTTP", "Crypto", "CallPorts", "CallCore"]),
     // Includes tests of the gateway's event loops: two contexts of the library must never end at the same time, see
     // `EveryTest`.
     tests(
@@ -270,8 +272,19 @@ let package = Package(
         // Pushes.
         system("CCurl", apt: "libcurl4-openssl-dev"),
         library("OutboundHTTP", ["CCurl", "Threads", deques]),
-        library("ApplePush", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]),
-        library("FirebasePush", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]),
+        library("PushDelivery", ["OutboundHTTP", "Threads", "CallPorts", "CallCore", "JSON", "ServerLog"]),
+        library(
+            "ApplePush",
+            ["PushDelivery", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]
+        ),
+        library(
+            "FirebasePush",
+            ["PushDelivery", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]
+        ),
+        library(
+            "WebPush",
+            ["PushDelivery", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]
+        ),
 
         // Connections.
         system("CLibwebsockets", apt: "libwebsockets-dev"),
@@ -291,7 +304,7 @@ let package = Package(
             name: "ringline",
             dependencies: [
                 "Gateway", "Identity", "SQLiteStore", "PostgresStore", "Postgres", "MemoryStore", "ApplePush",
-                "FirebasePush", "Switchboard", "CallTrace",
+                "FirebasePush", "WebPush", "PushDelivery", "Switchboard", "CallTrace",
                 "CallPorts",
                 "CallCore", "CallWire",
                 "LibWebSockets", "Threads", "OutboundHTTP", "Diagnostics",

@@ -2,8 +2,8 @@ import CallCore
 public import CallPorts
 import Crypto
 import OutboundHTTP
+import PushDelivery
 public import ServerLog
-import Threads
 
 /// A sender of pushes through Apple's HTTP/2 API: the adapter of `PushSender` for iOS devices.
 ///
@@ -17,19 +17,8 @@ public final class APNsSender: PushSender {
     private let configuration: APNsConfiguration
     private let providerToken: ProviderToken
     private let client: HTTPClient
-    private let report: @Sendable (PushID, PushResult) -> Void
     private let log: ServerLog
-    /// The pushes under way, for ``cancel(_:)``.
-    private let pushes = Monitor<[PushID: UnderWay]>([:])
-
-    /// A push under way.
-    private struct UnderWay {
-        /// The HTTP request of the present attempt; `nil` until it is known.
-        var request: HTTPRequestID?
-        /// Whether the present attempt is the second one, under a renewed provider token.
-        var isSecond = false
-        var isCancelled = false
-    }
+    private let pushes: PushesUnderWay
 
     /// Creates a sender; its connections are made with the first pushes.
     ///
@@ -57,7 +46,12 @@ public final class APNsSender: PushSender {
         }
         self.configuration = configuration
         self.log = log
-        self.report = report
+        pushes = PushesUnderWay(
+            client,
+            .init(sent: "a push is sent to APNs", responded: "APNs responded to a push"),
+            log: log,
+            report: report
+        )
         providerToken = ProviderToken(configuration)
     }
 
@@ -66,33 +60,22 @@ public final class APNsSender: PushSender {
         guard case .apns(let route) = push.route else {
             preconditionFailure("a push to another service was handed to APNs")
         }
-        let isNew = pushes.withLock { $0.updateValue(UnderWay(), forKey: push.id) == nil }
-        precondition(isNew, "a push was sent twice under one id")
-        log.debug(
-            "a push is sent to APNs",
-            fields(of: push) + [.pushKind(ServerText(push.route.kind)), .pushBytes(push.payload.count)]
-        )
+        pushes.begin(push)
         guard Self.isDeviceToken(route.token) else {
             // The text would become part of the URL's path. Apple would refuse the push with the same reason.
-            return finish(push, .response(status: 400, reason: "BadDeviceToken", timestamp: nil))
+            return pushes.finish(push, .response(status: 400, reason: "BadDeviceToken", timestamp: nil))
         }
         do {
             post(push, by: route, providerToken: try providerToken.current(), isSecond: false)
         } catch {
-            finish(push, .unreachable("the provider token could not be signed"))
+            pushes.finish(push, .notSent("the provider token could not be signed"))
         }
     }
 
     /// Cancels a push that has not been sent on a connection yet.
     ///
     /// A push that was sent continues until Apple responds, and is not sent a second time.
-    public func cancel(_ id: PushID) {
-        let request = pushes.withLock { pending in
-            pending[id]?.isCancelled = true
-            return pending[id]?.request
-        }
-        if let request { client.cancel(request, onlyIfUnsent: true) }
-    }
+    public func cancel(_ id: PushID) { pushes.cancel(id) }
 
     /// Signs with this configuration's key from now on; all other settings stay as they are.
     ///
@@ -108,28 +91,15 @@ public final class APNsSender: PushSender {
     // MARK: One request
 
     private func post(_ push: OutgoingPush, by route: APNsRoute, providerToken: String, isSecond: Bool) {
-        let request = client.send(request(for: push, by: route, providerToken: providerToken)) { [self] outcome in
-            switch outcome {
-            case .success(let response):
-                let result = APNsResponse.result(of: response)
-                if !isSecond, case .response(403, reason: "ExpiredProviderToken", _) = result,
-                    repost(push, by: route, insteadOf: providerToken)
-                {
-                    return
-                }
-                finish(push, result)
-            case .failure(.cancelled): finish(push, .cancelled)
-            case .failure(let failure): finish(push, .unreachable(failure.description))
+        pushes.post(push, request(for: push, by: route, providerToken: providerToken)) { [self] response in
+            let result = APNsResponse.result(of: response)
+            if !isSecond, case .response(403, reason: "ExpiredProviderToken", _) = result,
+                repost(push, by: route, insteadOf: providerToken)
+            {
+                return
             }
+            pushes.finish(push, result)
         }
-        // The request may already have an outcome. Then its push is no longer in `pushes`, or is at its second attempt.
-        let isCancelled = pushes.withLock { pending in
-            guard pending[push.id]?.isSecond == isSecond else { return false }
-            pending[push.id]?.request = request
-            return pending[push.id]?.isCancelled ?? false
-        }
-        // The push may have been cancelled between the two attempts.
-        if isCancelled { client.cancel(request, onlyIfUnsent: true) }
     }
 
     /// Sends the push again under a new provider token, unless it was cancelled; returns false if there is no newer
@@ -141,16 +111,7 @@ public final class APNsSender: PushSender {
                 return false
             }
             log.notice("APNs rejected the provider token as expired; it was renewed")
-            let isCancelled = pushes.withLock { pending in
-                pending[push.id]?.request = nil
-                pending[push.id]?.isSecond = true
-                return pending[push.id]?.isCancelled ?? false
-            }
-            if isCancelled {
-                finish(push, .cancelled)
-            } else {
-                post(push, by: route, providerToken: token, isSecond: true)
-            }
+            post(push, by: route, providerToken: token, isSecond: true)
             return true
         } catch {
             log.error("the provider token could not be signed", [.error(UntrustedText("\(error)"))])
@@ -192,31 +153,6 @@ public final class APNsSender: PushSender {
         case .untilExpiry: "\((configuration.clock() + max(1_000, left)) / 1_000)"
         case .aDay: "\(configuration.clock() / 1_000 + OutgoingPush.Kept.noticeSeconds)"
         }
-    }
-
-    private func finish(_ push: OutgoingPush, _ result: PushResult) {
-        pushes.withLock { pending in _ = pending.removeValue(forKey: push.id) }
-        switch result {
-        case .response(let status, let reason, _), .deferred(let status, let reason, _):
-            log.log(
-                level: status == 200 ? .debug : .notice,
-                "APNs responded to a push",
-                fields(of: push) + [.pushStatus(status), reason.map { .pushReason(UntrustedText($0)) }]
-            )
-        case .unreachable(let why), .notSent(let why):
-            log.notice("a push got no response", fields(of: push) + [.error(UntrustedText(why))])
-        case .cancelled, .onlyLogged:
-            log.debug("a push was cancelled", fields(of: push))
-        }
-        report(push.id, result)
-    }
-
-    private func fields(of push: OutgoingPush) -> [LogField?] {
-        push.logFields
-            + [
-                .pushToken(PushTokenStart(push.route.token)),
-                push.route.environment.map { .environment(ServerText($0)) },
-            ]
     }
 
     private static func isDeviceToken(_ text: String) -> Bool {

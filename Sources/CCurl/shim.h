@@ -47,6 +47,18 @@ static inline CURLcode ringline_curl_set_sockopt(CURL *easy, curl_sockopt_callba
     return curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, function);
 }
 
+/// CURLOPT_OPENSOCKETFUNCTION: makes the socket for an address, or refuses the address.
+static inline CURLcode ringline_curl_set_opensocket(CURL *easy, curl_opensocket_callback function) {
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, function);
+}
+
+/// The address that CURLOPT_OPENSOCKETFUNCTION gets; Swift imports it as a struct whose last member it cannot take the
+/// address of safely.
+static inline const struct sockaddr *ringline_curl_address(const struct curl_sockaddr *address) { return &address->addr; }
+
+/// What CURLOPT_OPENSOCKETFUNCTION returns to refuse an address; the macro is a cast, which Swift does not import.
+static inline curl_socket_t ringline_curl_no_socket(void) { return CURL_SOCKET_BAD; }
+
 /// Options of the multi handle that take a `long`.
 static inline CURLMcode ringline_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);

@@ -1,7 +1,8 @@
 /// Explanations of the push services' reasons, in plain words for an operator.
 ///
-/// Sources: "Handling notification responses from APNs", Apple Developer Documentation; "ErrorCode", Firebase Cloud
-/// Messaging HTTP v1 API; "google.rpc.Code", Google API client libraries.
+/// Sources: "Handling notification responses from APNs" and "Sending web push notifications in web apps and browsers",
+/// Apple Developer Documentation; "ErrorCode", Firebase Cloud Messaging HTTP v1 API; "google.rpc.Code", Google API client
+/// libraries.
 public enum PushHint {
     private static let texts: [String: String] = [
         "BadDeviceToken":
@@ -47,12 +48,36 @@ public enum PushHint {
         "PERMISSION_DENIED":
             "the service account may not send in this project, or the Firebase Cloud Messaging API is not enabled",
         "NOT_FOUND": "Firebase does not know the project of the service account",
+        "BadJwtToken":
+            "the push service refuses the VAPID token: --vapid-subject must be a real address, and this machine's clock must be right",
+        "VapidPkHashMismatch":
+            "the page has subscribed with another key: it must subscribe again with applicationServerKey",
         "invalid_grant": "the service account or its key was deleted, or this machine's clock is wrong",
     ]
 
+    /// What the statuses of browsers' push services mean, which give few reasons.
+    ///
+    /// Sources: RFC 8030, section 7; RFC 8292, section 4.2.
+    private static func webText(_ status: Int) -> String? {
+        switch status {
+        case 300...399: "the push service redirects, and redirects are not followed"
+        case 400: "the push service does not understand the message"
+        case 401, 403:
+            "the push service refuses the VAPID token: the page may have subscribed with another key, --vapid-subject must be a real address, and this machine's clock must be right"
+        case 404, 410: "the subscription has ended: the page must subscribe again"
+        case 413: "the push service finds the message too large"
+        case 429: "too many messages to one browser in a short time"
+        default: nil
+        }
+    }
+
     /// Returns why a push of this kind was only logged.
     public static func notConfigured(_ kind: PushKind) -> String {
-        kind.isThroughAPNs ? "no APNs key is configured" : "no Firebase service account is configured"
+        switch kind {
+        case .voip, .alert: "no APNs key is configured"
+        case .firebase: "no Firebase service account is configured"
+        case .web: "no VAPID subject is configured"
+        }
     }
 
     /// Returns the reason that a timeline shows for a push of this kind that was only logged.
@@ -60,9 +85,11 @@ public enum PushHint {
 
     /// Returns what an operator can do about a push of this kind that was only logged.
     public static func remedy(_ kind: PushKind) -> String {
-        kind.isThroughAPNs
-            ? "start the server with --apns-key-file, --apns-key-id and --apns-team-id"
-            : "start the server with --fcm-service-account-file"
+        switch kind {
+        case .voip, .alert: "start the server with --apns-key-file, --apns-key-id and --apns-team-id"
+        case .firebase: "start the server with --fcm-service-account-file"
+        case .web: "start the server with --vapid-subject"
+        }
     }
 
     /// The advice when a push service cannot be reached, or does not respond.
@@ -71,16 +98,19 @@ public enum PushHint {
     /// Whether ``text(forReason:)`` has a text for a reason.
     public static func knows(_ reason: String) -> Bool { texts[reason] != nil }
 
-    /// Returns the meaning of a reason; `nil` = there is no reason, or it is unknown.
-    public static func text(forReason reason: String?) -> String? { reason.flatMap { texts[$0] } }
+    /// Returns the meaning of a response to a push of this kind; `nil` = it needs no explanation, or is unknown.
+    public static func text(forStatus status: Int, _ reason: String?, _ kind: PushKind) -> String? {
+        guard !PushResult.isAcceptance(status) else { return nil }
+        return reason.flatMap { texts[$0] } ?? (kind == .web ? webText(status) : nil)
+    }
 
     /// Returns what the result of a push of this kind means, or what the operator can do about it; `nil` = the result
     /// needs no explanation, or its reason is unknown.
     public static func text(for result: PushResult, _ kind: PushKind) -> String? {
         switch result {
-        case .response(200, _, _): nil
-        case .response(_, let reason, _), .deferred(_, let reason, _): reason.flatMap { texts[$0] }
-        case .unreachable: "\(kind.isThroughAPNs ? "APNs" : "Firebase") could not be reached: \(network)"
+        case .response(let status, let reason, _), .deferred(let status, let reason, _):
+            text(forStatus: status, reason, kind)
+        case .unreachable: "\(kind.service) could not be reached: \(network)"
         case .notSent: "see the server's log"
         case .cancelled: nil
         case .onlyLogged: remedy(kind)

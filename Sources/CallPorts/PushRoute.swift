@@ -4,11 +4,22 @@ public enum PushKind: String, Sendable, CaseIterable {
     case voip
     /// A data message of Firebase wakes the app, which shows the call itself. Priority HIGH.
     case firebase
+    /// A message of Web Push wakes the page's service worker, which shows a notification. Urgency high.
+    case web
     /// An alert of APNs shows a notification. Priority 10.
     case alert
 
     /// Whether APNs carries the push.
-    public var isThroughAPNs: Bool { self != .firebase }
+    public var isThroughAPNs: Bool { self == .voip || self == .alert }
+
+    /// The name of the push service, or of the kind of service, that carries the push.
+    public var service: String {
+        switch self {
+        case .voip, .alert: "APNs"
+        case .firebase: "Firebase"
+        case .web: "Web Push"
+        }
+    }
 }
 
 /// The way to a device: a push service, and the address that the service gave the device.
@@ -17,20 +28,24 @@ public enum PushRoute: Equatable, Sendable {
     case apns(APNsRoute)
     /// Through Firebase Cloud Messaging, to the device's registration token.
     case firebase(token: String)
+    /// Through the push service of a browser.
+    case web(WebPushSubscription)
 
     /// The kind of push that this route carries.
     public var kind: PushKind {
         switch self {
         case .apns(let route): route.pushType == .voip ? .voip : .alert
         case .firebase: .firebase
+        case .web: .web
         }
     }
 
-    /// The device's push token.
+    /// The device's push token; for Web Push the subscription's endpoint.
     public var token: String {
         switch self {
         case .apns(let route): route.token
         case .firebase(let token): token
+        case .web(let subscription): subscription.endpoint
         }
     }
 
@@ -38,7 +53,7 @@ public enum PushRoute: Equatable, Sendable {
     public var environment: APNsEnvironment? {
         switch self {
         case .apns(let route): route.environment
-        case .firebase: nil
+        case .firebase, .web: nil
         }
     }
 
@@ -46,7 +61,7 @@ public enum PushRoute: Equatable, Sendable {
     public var topic: String? {
         switch self {
         case .apns(let route): route.topic
-        case .firebase: nil
+        case .firebase, .web: nil
         }
     }
 

@@ -31,12 +31,15 @@ public struct OutgoingPush: Equatable, Sendable {
     /// A lower-case UUID, the same for every retry of one push; `apns-id` for APNs.
     public var uuid: String
     /// For APNs the JSON payload, at most 5,120 bytes for VoIP and 4,096 for an alert; for Firebase the JSON object
-    /// `data`, whose names and values, all of them strings, have at most 4,096 bytes.
+    /// `data`, whose names and values, all of them strings, have at most 4,096 bytes; for Web Push the JSON object to
+    /// encrypt, at most 3,993 bytes.
     public var payload: [UInt8]
     /// How long the push service keeps the push for a device that it cannot reach.
     public var kept: Kept
-    /// `apns-collapse-id`: a push replaces an earlier one with the same value on the screen; at most 64 bytes, `nil` =
-    /// the push replaces none.
+    /// A UUID that is the same for all pushes of a call; `nil` = the push replaces none.
+    ///
+    /// For APNs it is `apns-collapse-id`: a push replaces an earlier one on the screen. For Web Push it is `Topic`: a push
+    /// replaces an earlier one that was not delivered.
     public var collapseID: String?
     /// The moment after which the push is useless.
     ///
@@ -58,6 +61,16 @@ public struct OutgoingPush: Equatable, Sendable {
 
         /// How long a notice is kept, in seconds.
         public static let noticeSeconds: Int64 = 24 * 60 * 60
+    }
+
+    /// Returns how many seconds a service that counts whole seconds keeps the push, at least one.
+    ///
+    /// `left`: The milliseconds until the push expires.
+    public func secondsKept(left: Int64) -> Int64 {
+        switch kept {
+        case .never, .untilExpiry: max(1, left / 1_000)
+        case .aDay: Kept.noticeSeconds
+        }
     }
 
     /// A push with the given members.
@@ -101,4 +114,21 @@ public enum PushResult: Equatable, Sendable {
     case cancelled
     /// The service is not configured: the push was only logged.
     case onlyLogged
+
+    /// Whether the push service accepted the push: APNs and Firebase respond with 200, Web Push with 201 or 202.
+    public var isAccepted: Bool {
+        guard case .response(let status, _, _) = self else { return false }
+        return Self.isAcceptance(status)
+    }
+
+    /// Whether a push service's status says that it accepted the push.
+    public static func isAcceptance(_ status: Int) -> Bool { (200...202).contains(status) }
+
+    /// Whether this is the response of a browser's push service that the subscription is no longer valid.
+    ///
+    /// Source: RFC 8030, section 7.3; the services' documentation adds 410.
+    public var endsSubscription: Bool {
+        guard case .response(let status, _, _) = self else { return false }
+        return status == 404 || status == 410
+    }
 }

@@ -42,6 +42,14 @@ public struct DeviceRecord: Equatable, Sendable {
     public var fcmToken: String?
     /// When the Firebase token was last registered; `nil` = never, or by a version that did not store it.
     public var fcmTokenAt: Moment?
+    /// The subscription to Web Push; `nil` = none is registered.
+    public var webPush: WebPushSubscription?
+    /// When the subscription was last registered; `nil` = never.
+    public var webPushAt: Moment?
+    /// The name of the sound of an alert that rings; `nil` = the system's.
+    public var sound: String?
+    /// The keys that the app wants in the pushes of calls besides, as `PayloadAliases` writes them; `nil` = none.
+    public var payloadKeys: String?
     /// The APNs environment that the client named; `nil` = the client named none.
     public var environment: APNsEnvironment?
     /// The APNs environment in which APNs last accepted a push to the device; `nil` = not known yet.
@@ -79,11 +87,11 @@ public struct DeviceRecord: Equatable, Sendable {
         let isAppleDevice = isAppleDevice || refused.contains(.voip)
         let order: [PushKind] =
             if hasIneffectiveVoIPPushes {
-                [.alert, .firebase, .voip]
+                [.alert, .firebase, .web, .voip]
             } else if isAppleDevice {
-                [.voip, .alert, .firebase]
+                [.voip, .alert, .firebase, .web]
             } else {
-                [.firebase, .alert]
+                [.firebase, .web, .alert]
             }
         return order.first { token(for: $0) != nil && !refused.contains($0) }
     }
@@ -91,7 +99,7 @@ public struct DeviceRecord: Equatable, Sendable {
     /// The kind of push that shows or brings a notice; `nil` = no push can.
     @inlinable
     public var noticePush: PushKind? {
-        let order: [PushKind] = isAppleDevice ? [.alert, .firebase] : [.firebase, .alert]
+        let order: [PushKind] = isAppleDevice ? [.alert, .firebase, .web] : [.firebase, .web, .alert]
         return order.first { token(for: $0) != nil }
     }
 
@@ -105,7 +113,29 @@ public struct DeviceRecord: Equatable, Sendable {
         switch kind {
         case .voip: voipToken
         case .firebase: fcmToken
+        case .web: webPush?.endpoint
         case .alert: alertToken
+        }
+    }
+
+    /// Returns when the push token for a kind of push was last registered; `nil` = unknown.
+    @inlinable
+    public func tokenRegisteredAt(for kind: PushKind) -> Moment? {
+        switch kind {
+        case .voip: voipTokenAt
+        case .firebase: fcmTokenAt
+        case .web: webPushAt
+        case .alert: alertTokenAt
+        }
+    }
+
+    /// Removes the push token for a kind of push.
+    public mutating func removeToken(for kind: PushKind) {
+        switch kind {
+        case .voip: voipToken = nil
+        case .firebase: fcmToken = nil
+        case .web: webPush = nil
+        case .alert: alertToken = nil
         }
     }
 
@@ -114,16 +144,17 @@ public struct DeviceRecord: Equatable, Sendable {
     /// `environment`: The APNs environment to use.
     @inlinable
     public func route(for kind: PushKind, _ environment: APNsEnvironment) -> PushRoute? {
-        token(for: kind).map { token in
-            switch kind {
-            case .voip:
-                .apns(
-                    APNsRoute(token: token, topic: bundleID + ".voip", environment: environment, pushType: .voip)
-                )
-            case .alert:
-                .apns(APNsRoute(token: token, topic: bundleID, environment: environment, pushType: .alert))
-            case .firebase: .firebase(token: token)
+        switch kind {
+        case .voip:
+            voipToken.map {
+                .apns(APNsRoute(token: $0, topic: bundleID + ".voip", environment: environment, pushType: .voip))
             }
+        case .alert:
+            alertToken.map {
+                .apns(APNsRoute(token: $0, topic: bundleID, environment: environment, pushType: .alert))
+            }
+        case .firebase: fcmToken.map { .firebase(token: $0) }
+        case .web: webPush.map { .web($0) }
         }
     }
 
@@ -135,7 +166,7 @@ public struct DeviceRecord: Equatable, Sendable {
         public var status: Int
         /// The push service's reason ("BadDeviceToken"), or the server's own reason; `nil` = there is none.
         public var reason: String?
-        /// The APNs environment that was used; `nil` = the push went through Firebase.
+        /// The APNs environment that was used; `nil` = the push did not go through APNs.
         public var environment: APNsEnvironment?
         /// The meaning of the result or what to do about it, in plain words; `nil` = there is nothing to explain.
         public var hint: String?

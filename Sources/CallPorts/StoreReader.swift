@@ -30,6 +30,9 @@ public protocol StoreReader: AnyObject {
     /// Returns the bundle ids of the apps on all registered devices, in the order of their bytes, at most `limit`.
     func bundleIDs(limit: Int) throws(StoreFailure) -> [String]
 
+    /// Returns the kinds of push for which at least one device has registered a token.
+    func registeredKinds() throws(StoreFailure) -> Set<PushKind>
+
     /// Returns the invalid values that were read so far, and were replaced or left out.
     ///
     /// Each value is returned once.

@@ -27,7 +27,7 @@ public enum TimelineEvent: Equatable, Sendable {
     case probe(DeviceID)
     /// A device's connection did not answer its ping.
     case probeFailed(DeviceID)
-    /// A push was handed to the push service; the environment is `nil` for Firebase.
+    /// A push was handed to the push service; the environment is `nil` unless it is APNs.
     case pushSent(DeviceID, Push, APNsEnvironment?)
     /// The result of a push came: the service's status and reason or, without a status, the reason why there was no
     /// response.
@@ -61,6 +61,8 @@ public enum TimelineEvent: Equatable, Sendable {
         case voip
         /// A Firebase message for the call.
         case firebase
+        /// A message of Web Push for the call.
+        case web
         /// An alert push for the call, to a device without VoIP pushes, or on which they have no effect or were refused.
         case alert
         /// A notice of a missed call.

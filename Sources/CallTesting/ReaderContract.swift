@@ -163,6 +163,16 @@ public enum ReaderContract {
             let apps = ["org.example.another", "org.example.テスト"]
             try expect(try reader.bundleIDs(limit: 9), apps, "apps")
             try expect(try reader.bundleIDs(limit: 1), [apps[0]], "one app")
+            try expect(try reader.registeredKinds(), Set(PushKind.allCases), "kinds of push")
+        },
+        Case("only the kinds of push for which a device has a token are registered") { storage, bench in
+            try bench.open()
+            let reader = try storage.makeReader()
+            try expect(try reader.registeredKinds(), [], "no device")
+            var device = Sample.fullDevice(Sample.alice, "b")
+            for kind in [PushKind.voip, .firebase, .alert] { device.removeToken(for: kind) }
+            try bench.save([.device(device)])
+            try expect(try reader.registeredKinds(), [.web], "a browser")
         },
         Case("impossible values are replaced or left out, and reported once") { storage, bench in
             try bench.open()

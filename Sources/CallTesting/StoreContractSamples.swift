@@ -163,6 +163,10 @@ enum Sample {
         device.alertTokenAt = moment(3)
         device.fcmToken = "f:1"
         device.fcmTokenAt = moment(4)
+        device.webPush = WebPushSubscription(endpoint: "https://push.example/1", p256dh: "BA", auth: "AA")
+        device.webPushAt = moment(5)
+        device.sound = "ring.caf"
+        device.payloadKeys = "UUID=callUUID"
         device.environment = .sandbox
         device.workingEnvironment = .production
         device.seenAt = lastMoment

@@ -118,7 +118,7 @@ extension Explanation {
         case .missed: "missed call"
         case .over: "call over"
         case .alert: "alert"
-        case .voip, .firebase: "push"
+        case .voip, .firebase, .web: "push"
         }
     }
 

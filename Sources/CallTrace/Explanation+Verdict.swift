@@ -35,7 +35,7 @@ extension Explanation {
     }
 
     /// How long a device may reasonably take from its push to its first sign of life.
-    private static let wakingTime = Moment.Duration.seconds(5)
+    static let wakingTime = Moment.Duration.seconds(5)
 
     private var callee: String { record.callee.text }
 
@@ -217,7 +217,7 @@ extension Explanation {
     /// Returns a clause that says when a device came back after its first push; empty if the device did not come back.
     ///
     /// It is used where no response of APNs shows that the push was accepted.
-    private func laterSignOfLife(_ own: [Event]) -> String {
+    func laterSignOfLife(_ own: [Event]) -> String {
         guard let pushed = own.first(where: { $0.isPushSent }),
             let life = own.first(where: { $0.position > pushed.position && $0.isSignOfLife })
         else { return "" }
@@ -255,102 +255,12 @@ extension Explanation {
             + (isRinging ? "and its app has not reported ringing yet." : "but its app never reported ringing.")
     }
 
-    private func pushed(_ push: Event, _ own: [Event]) -> String {
-        let sent = own.last { $0.isPushSent && $0.position < push.position } ?? push
-        var why =
-            hadDeadConnection(push.device, before: sent)
-            ? " (a connection that did not answer its ping was closed first)" : ""
-        let tries = own.count { $0.isPushSent && $0.push == sent.push && $0.position <= sent.position }
-        why += refusedBefore(sent, own)
-        if tries > 1 { why += " (try \(tries))" }
-        guard case .pushResult(_, let status, let reason, _, let environment) = push.event else { return "" }
-        let (service, detail) = (Self.service(push), environment.map { " (\($0.rawValue))" } ?? "")
-        guard status == 200 else {
-            let hint = Self.hint(status, reason, push).map { ": \($0)" } ?? ""
-            let said = reason.map(\.printable) ?? "no reason given"
-            let came = laterSignOfLife(own)
-            if let status {
-                return " \(verb(sent)) at \(offset(sent.at))\(why), and \(service)\(detail) refused: "
-                    + "\(status) \(said)\(hint)\(came)."
-            }
-            return " was to be pushed at \(offset(sent.at))\(why), but \(said)\(hint)\(came)."
-        }
-        let taken =
-            " \(verb(sent)) at \(offset(sent.at))\(why), \(service) accepted it\(detail) at \(offset(push.at)), "
-        if let life = events.first(where: { $0.position > sent.position && $0.isSignOfLife && $0.device == push.device }
-        ) {
-            return taken + "and it came back at \(offset(life.at))."
-        }
-        if let life = nameless(after: sent), let name = life.device {
-            let pushes = Set(events.filter { $0.isPushSent && !$0.isForNotice }.map(\.device))
-            return taken
-                + (pushes.count == 1
-                    ? "and it came back at \(offset(life.at)) as \(name)."
-                    : "and a device without a device id came back at \(offset(life.at)) as \(name): this one or another.")
-        }
-        return taken + silence(since: sent)
-    }
-
-    /// Returns a clause about a better route that refused the push before; empty if none did.
-    private func refusedBefore(_ sent: Event, _ own: [Event]) -> String {
-        let before = own.last { $0.isPushResult && $0.push != sent.push && $0.position < sent.position }
-        guard let before, case .pushResult(_, let status, let reason, _, _) = before.event else { return "" }
-        let said = [status.map { "\($0)" }, reason?.printable].compactMap { $0 }.joined(separator: " ")
-        return
-            " (after a \(before.push == .voip ? "VoIP push" : "push") through \(Self.service(before)) was refused: \(said))"
-    }
-
-    /// Returns the end of the sentence about a device that has given no sign of life since its push.
-    private func silence(since sent: Event) -> String {
-        guard let stopped = record.answeredAt ?? record.endedAt ?? (now > record.ringUntil ? record.ringUntil : nil)
-        else {
-            return "and the device has not come back yet."
-        }
-        if record.reason != .unanswered, stopped - sent.at < Self.wakingTime {
-            return
-                "but the device had not come back when the ringing stopped, \(Self.seconds(stopped - sent.at)) later."
-        }
-        if sent.push == .alert { return "but nobody opened the app." }
-        if sent.push == .firebase {
-            return
-                "but the device never came back: it is off or without network, or its user has force-stopped the app, "
-                + "or Firebase has lowered the message's priority because earlier ones showed nothing."
-        }
-        return "but the device never came back: it is off or without network, or iOS withholds pushes from an app "
-            + "that did not report earlier calls."
-    }
-
-    /// Returns the advice for a push that was not accepted.
-    private static func hint(_ status: Int?, _ reason: String?, _ push: Event) -> String? {
-        guard status == nil, let reason else { return PushHint.text(forReason: reason) }
-        let kind = push.push == .firebase ? PushKind.firebase : .voip
-        return reason == PushHint.onlyLogged(kind) ? PushHint.remedy(kind) : PushHint.network
-    }
-
-    /// Returns the name of the push service through which a push went.
-    private static func service(_ push: Event) -> String { push.push == .firebase ? "Firebase" : "APNs" }
-
     private func has(_ event: TimelineEvent) -> Bool { events.contains { $0.event == event } }
-
-    /// Returns how a device was notified.
-    ///
-    /// A device without a VoIP token, or on which iOS seems to withhold VoIP pushes, gets an alert push, which sounds only
-    /// once. The timeline does not say which of the two it was. It does say if a VoIP push was refused before.
-    private func verb(_ push: Event) -> String {
-        if push.push == .firebase { return "was sent a Firebase message" }
-        guard push.push == .alert else { return "was pushed" }
-        let isNextRoute = events.contains {
-            $0.isPushResult && $0.device == push.device && $0.push == .voip && $0.position < push.position
-        }
-        if isNextRoute { return "was sent an alert" }
-        return "was sent an alert (it has no VoIP token, or had not reacted to its last "
-            + "\(DeviceRecord.pushesUntilAlert) VoIP pushes)"
-    }
 
     /// Whether a device had a dead connection before its push.
     ///
     /// A device without an id may have had the connection under another id.
-    private func hadDeadConnection(_ device: String?, before sent: Event) -> Bool {
+    func hadDeadConnection(_ device: String?, before sent: Event) -> Bool {
         let isNamed = device.map { !Self.isNameless($0) } ?? true
         return events.contains { event in
             guard event.isProbeFailed, event.position < sent.position else { return false }
@@ -361,7 +271,7 @@ extension Explanation {
     /// Returns the first sign of life, after a push, of a device without an id that had no event before.
     ///
     /// A device that a push wakes may come back under the id that stands for its token or its connection.
-    private func nameless(after sent: Event) -> Event? {
+    func nameless(after sent: Event) -> Event? {
         let known = Set(events.prefix { $0.position <= sent.position }.map(\.device))
         return events.first {
             $0.position > sent.position && $0.isSignOfLife && !known.contains($0.device)

@@ -38,6 +38,23 @@ extension Rating {
         }
     }
 
+    /// Interprets the response of a browser's push service to a message for a browser that does not exist.
+    ///
+    /// The services look for the browser first, so they do not say whether they would accept the VAPID token.
+    package static func webPush(_ result: PushResult, _ origin: String) -> Finding {
+        let subject = "Web Push, \(origin)"
+        switch result {
+        case .response(let status, let reason, _), .deferred(let status, let reason, _):
+            guard status < 500, status != 429 else {
+                return refusal(subject, status, reason, nil, "the push service's")
+            }
+            return .ok(subject, "responds")
+        case .unreachable(let why), .notSent(let why):
+            return .warning(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
+        case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "try again")
+        }
+    }
+
     private static func refusal(
         _ subject: String,
         _ status: Int,

@@ -3,6 +3,7 @@ import CallPorts
 import Crypto
 import JSON
 import OutboundHTTP
+import PushDelivery
 import Threads
 
 /// The access token with which messages are sent: it is fetched when the first push needs it, kept, and renewed.
@@ -148,7 +149,7 @@ final class AccessTokens: Sendable {
     }
 
     private func take(_ response: HTTPResponse, _ configuration: FirebaseConfiguration, _ generation: Int) {
-        let object = FirebaseResponse.object(response.body, 0..<response.body.count)
+        let object = PushResponse.object(response.body)
         if response.status == 200, let text = object?.text("access_token"), Self.isSendable(text) {
             // Without `expires_in` the token is used for a second. An endpoint that names a long time is not believed.
             let seconds = min(max(object?.number("expires_in") ?? 1, 1), 86_400)
@@ -160,14 +161,14 @@ final class AccessTokens: Sendable {
         }
         let now = Moment(milliseconds: configuration.expiryClock())
         // No error of this endpoint says anything about a device's token.
-        let said = object?.text("error").flatMap(FirebaseResponse.word)
+        let said = object?.text("error").flatMap(PushResponse.word)
         let reason = [FirebaseReason.unregistered, FirebaseReason.invalidToken].contains(said) ? nil : said
-        if let asked = FirebaseResponse.retryAt(response, at: now, wall: configuration.clock()) {
+        if let asked = PushResponse.retryAt(response, at: now, wall: configuration.clock()) {
             let until = min(asked, now + .milliseconds(Self.longestPause))
             let result = PushResult.deferred(status: response.status, reason: reason, until: until)
             return finish(result, (until - now).milliseconds, of: generation)
         }
-        guard FirebaseResponse.isPassing(response.status) else {
+        guard PushResponse.isPassing(response.status) else {
             // A 200 without a token is as useless as a refusal, but must not count as an accepted push.
             let status = response.status == 200 ? 502 : response.status
             return finish(

@@ -25,18 +25,10 @@ enum FirebaseMessage {
         json.name("priority")
         json.plain("HIGH")
         json.name("ttl")
-        json.plain("\(seconds(of: push, left: left))s")
+        json.plain("\(push.secondsKept(left: left))s")
         json.endObject()
         json.endObject()
         json.endObject()
         return json.bytes
-    }
-
-    /// Returns how long Firebase keeps the message: whole seconds, at least one.
-    private static func seconds(of push: OutgoingPush, left: Int64) -> Int64 {
-        switch push.kept {
-        case .never, .untilExpiry: max(1, left / 1_000)
-        case .aDay: OutgoingPush.Kept.noticeSeconds
-        }
     }
 }

@@ -1,7 +1,7 @@
 import CallCore
 public import CallPorts
+import PushDelivery
 import ServerLog
-import Threads
 
 /// A test message for `ringline doctor`, which shows whether Google accepts the service account.
 ///
@@ -14,22 +14,14 @@ public enum FirebaseProbe {
     public static func send(_ configuration: FirebaseConfiguration) -> PushResult {
         var configuration = configuration
         configuration.onlyValidates = true
-        let result = Monitor<PushResult?>(nil)
-        let sender: FirebaseSender
-        do {
-            sender = try FirebaseSender(configuration, log: .silent) { _, found in result.withLock { $0 = found } }
-        } catch { return .unreachable(error.description) }
-        defer { sender.shutdown(limitMilliseconds: 500) }
-        sender.send(
-            OutgoingPush(
-                id: PushID(rawValue: 1),
-                route: .firebase(token: "ringline-doctor"),
-                uuid: "",
-                payload: Array("{}".utf8),
-                kept: .untilExpiry,
-                expiresAt: Moment(milliseconds: configuration.expiryClock() + limit)
-            )
-        )
-        return result.wait { $0.take() }
+        let used = configuration
+        return ProbePush.send(
+            by: .firebase(token: "ringline-doctor"),
+            payload: Array("{}".utf8),
+            expiresAt: Moment(milliseconds: configuration.expiryClock() + limit)
+        ) { report throws(FirebaseSenderError) in
+            let sender = try FirebaseSender(used, log: .silent, report: report)
+            return (sender, { sender.shutdown(limitMilliseconds: 500) })
+        }
     }
 }

@@ -1,8 +1,8 @@
 import CallCore
 public import CallPorts
 import Crypto
-import JSON
 import OutboundHTTP
+import PushDelivery
 public import ServerLog
 import Threads
 
@@ -17,24 +17,12 @@ public final class FirebaseSender: PushSender {
     private let configuration: Monitor<FirebaseConfiguration>
     private let tokens: AccessTokens
     private let client: HTTPClient
-    private let report: @Sendable (PushID, PushResult) -> Void
     private let log: ServerLog
     /// How long a response is waited for, in milliseconds; then the push is reported, and can be sent again while the
     /// call rings.
     private static let responseLimit: Int64 = 10_000
 
-    /// The pushes under way, for ``cancel(_:)``.
-    private let pushes = Monitor<[PushID: UnderWay]>([:])
-
-    /// A push under way.
-    private struct UnderWay {
-        let push: OutgoingPush
-        /// The HTTP request of the present attempt; `nil` until it is known.
-        var request: HTTPRequestID?
-        /// Whether the present attempt is the second one, with another access token.
-        var isSecond = false
-        var isCancelled = false
-    }
+    private let pushes: PushesUnderWay
 
     /// Creates a sender; its connections are made with the first pushes.
     ///
@@ -59,35 +47,28 @@ public final class FirebaseSender: PushSender {
         }
         self.configuration = Monitor(configuration)
         self.log = log
-        self.report = report
+        pushes = PushesUnderWay(
+            client,
+            .init(sent: "a push is sent to Firebase", responded: "Firebase responded to a push"),
+            log: log,
+            report: report
+        )
         tokens = AccessTokens(configuration, client)
     }
 
     /// Sends one push; its result is reported, even if the push could not be sent at all.
     public func send(_ push: OutgoingPush) {
-        guard case .firebase(let token) = push.route else {
-            preconditionFailure("a push to APNs was handed to Firebase")
+        guard case .firebase = push.route else {
+            preconditionFailure("a push to another service was handed to Firebase")
         }
-        let isNew = pushes.withLock { $0.updateValue(UnderWay(push: push), forKey: push.id) == nil }
-        precondition(isNew, "a push was sent twice under one id")
-        log.debug("a push is sent to Firebase", fields(of: push, token) + [.pushBytes(push.payload.count)])
-        sendWithToken(push)
+        pushes.begin(push)
+        send(push, isSecond: false)
     }
 
     /// Cancels a push that waits for an access token, or has not been sent on a connection yet.
     ///
     /// A push that was sent continues until Google responds, and is not sent a second time.
-    public func cancel(_ id: PushID) {
-        if tokens.forget(id) {
-            if let push = pushes.withLock({ $0[id]?.push }) { finish(push, .cancelled) }
-            return
-        }
-        let request = pushes.withLock { pending in
-            pending[id]?.isCancelled = true
-            return pending[id]?.request
-        }
-        if let request { client.cancel(request, onlyIfUnsent: true) }
-    }
+    public func cancel(_ id: PushID) { pushes.cancel(id, waits: tokens.forget(id)) }
 
     /// Sends in the name of this configuration's account from now on.
     ///
@@ -104,53 +85,27 @@ public final class FirebaseSender: PushSender {
 
     // MARK: One request
 
-    private func sendWithToken(_ push: OutgoingPush) {
+    private func send(_ push: OutgoingPush, isSecond: Bool) {
         tokens.take(for: push.id) { [self] outcome in
             switch outcome {
-            case .success(let token): post(push, token)
-            case .failure(let failure): finish(push, failure.result)
+            case .success(let token): post(push, token, isSecond: isSecond)
+            case .failure(let failure): pushes.finish(push, failure.result)
             }
         }
     }
 
-    private func post(_ push: OutgoingPush, _ accessToken: AccessTokens.AccessToken) {
-        let (isSecond, isCancelled) = pushes.withLock { pending in
-            (pending[push.id]?.isSecond ?? false, pending[push.id]?.isCancelled ?? true)
-        }
-        if isCancelled { return finish(push, .cancelled) }
+    private func post(_ push: OutgoingPush, _ accessToken: AccessTokens.AccessToken, isSecond: Bool) {
         let configuration = configuration.withLock { $0 }
-        let request = client.send(Self.request(for: push, accessToken, configuration)) { [self] outcome in
-            switch outcome {
-            case .success(let response):
-                let now = Moment(milliseconds: configuration.expiryClock())
-                let result = FirebaseResponse.result(of: response, at: now, wall: configuration.clock())
-                if case .response(401, let reason, _) = result, reason != "THIRD_PARTY_AUTH_ERROR", !isSecond {
-                    tokens.drop(accessToken.text)
-                    return repost(push)
-                }
-                finish(push, result)
-            case .failure(.cancelled): finish(push, .cancelled)
-            case .failure(let failure): finish(push, .unreachable(failure.description))
+        pushes.post(push, Self.request(for: push, accessToken, configuration)) { [self] response in
+            let now = Moment(milliseconds: configuration.expiryClock())
+            let result = FirebaseResponse.result(of: response, at: now, wall: configuration.clock())
+            if case .response(401, let reason, _) = result, reason != "THIRD_PARTY_AUTH_ERROR", !isSecond {
+                log.notice("Google rejected the access token; another one is fetched")
+                tokens.drop(accessToken.text)
+                return send(push, isSecond: true)
             }
+            pushes.finish(push, result)
         }
-        // The request may already have an outcome. Then its push is no longer in `pushes`, or is at its second attempt.
-        let mustCancel = pushes.withLock { pending in
-            guard pending[push.id]?.isSecond == isSecond else { return false }
-            pending[push.id]?.request = request
-            return pending[push.id]?.isCancelled ?? false
-        }
-        if mustCancel { client.cancel(request, onlyIfUnsent: true) }
-    }
-
-    /// Sends the push again with another access token, unless it was cancelled.
-    private func repost(_ push: OutgoingPush) {
-        log.notice("Google rejected the access token; another one is fetched")
-        let isCancelled = pushes.withLock { pending in
-            pending[push.id]?.request = nil
-            pending[push.id]?.isSecond = true
-            return pending[push.id]?.isCancelled ?? false
-        }
-        if isCancelled { finish(push, .cancelled) } else { sendWithToken(push) }
     }
 
     private static func request(
@@ -172,31 +127,6 @@ public final class FirebaseSender: PushSender {
         request.bodyLimit = 64 << 10
         request.wantedHeaders = ["retry-after"]
         return request
-    }
-
-    private func finish(_ push: OutgoingPush, _ result: PushResult) {
-        guard pushes.withLock({ pending in pending.removeValue(forKey: push.id) != nil }) else { return }
-        let fields = fields(of: push, push.route.token)
-        switch result {
-        case .response(let status, let reason, _), .deferred(let status, let reason, _):
-            log.log(
-                level: status == 200 ? .debug : .notice,
-                "Firebase responded to a push",
-                fields + [.pushStatus(status), reason.map { .pushReason(UntrustedText($0)) }]
-            )
-        case .unreachable(let why), .notSent(let why):
-            log.notice("a push got no response", fields + [.error(UntrustedText(why))])
-        case .cancelled, .onlyLogged:
-            log.debug("a push was cancelled", fields)
-        }
-        report(push.id, result)
-    }
-
-    private func fields(of push: OutgoingPush, _ token: String) -> [LogField?] {
-        [
-            .push(push.id.rawValue), push.call.map { .call($0) }, push.device.map { .device($0) },
-            .pushToken(PushTokenStart(token)),
-        ]
     }
 }
 

@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import Crypto
 import LibWebSockets
 import Switchboard
 
@@ -16,6 +17,7 @@ enum Route: Equatable {
     case devices
     case removeDevice(String)
     case turnCredential
+    case webPushKey
     case blocks
     case block
     case unblock(String)
@@ -40,6 +42,7 @@ enum Route: Equatable {
         switch (parts.count, parts.dropFirst().first) {
         case (2, "calls") where parts[0] == "api": [("GET", .history), ("POST", .callJustBegun)]
         case (2, "turn-cred") where parts[0] == "api": [("GET", .turnCredential)]
+        case (2, "web-push") where parts[0] == "api": [("GET", .webPushKey)]
         case (2, "logout-all") where parts[0] == "api": [("POST", .revokeTokens)]
         case (2, "blocks") where parts[0] == "api": [("GET", .blocks), ("POST", .block)]
         case (3, "calls") where parts[0] == "api" && parts[2] == "signal":
@@ -86,12 +89,15 @@ enum Route: Equatable {
         case .timeline(let id): return .timeline(try Self.callID(id), peer: try head.peer(), epoch: try head.epoch())
         case .register:
             try head.checkJSON()
-            return .register(try DeviceRegistration(body: body, device: try head.device()))
+            let registration = try DeviceRegistration(body: body, device: try head.device())
+            try registration.webPush?.checkKeys()
+            return .register(registration)
         case .devices: return .devices
         case .removeDevice(let id):
             guard let device = DeviceID(id) else { throw WireError(.notFound, "no such device") }
             return .removeDevice(device)
         case .turnCredential: return .turnCredential
+        case .webPushKey: return .webPushKey
         case .blocks: return .blocks
         case .block:
             try head.checkJSON()
@@ -120,6 +126,19 @@ enum Route: Equatable {
             throw .invalid(.callId, "must be 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ : -")
         }
         return id
+    }
+}
+
+extension WebPushMember {
+    /// Refuses keys with which no message can be encrypted.
+    fileprivate func checkKeys() throws(WireError) {
+        // The key error says no more than that the point is not on the curve.
+        guard let point = Base64URL.decode(p256dh), (try? PublicKey(p256Point: point)) != nil else {
+            throw Self.invalid("webPush.keys.p256dh", "must be a point on P-256")
+        }
+        guard Base64URL.decode(auth) != nil else {
+            throw Self.invalid("webPush.keys.auth", "must be 16 bytes in base64url, 22 characters")
+        }
     }
 }
 

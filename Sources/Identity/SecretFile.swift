@@ -99,7 +99,7 @@ public enum SecretFile {
     ///   - text: the content for a new file; without it, 32 random bytes in base64url.
     /// - Returns: the text of the file.
     /// - Throws: ``SecretFileError``.
-    static func loadOrCreate(_ path: String, _ text: String? = nil) throws(SecretFileError) -> [UInt8] {
+    public static func loadOrCreate(_ path: String, _ text: String? = nil) throws(SecretFileError) -> [UInt8] {
         if access(path, F_OK) != 0, errno == ENOENT { try create(path, text) }
         return try read(path)
     }

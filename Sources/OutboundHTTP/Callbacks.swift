@@ -60,3 +60,18 @@ func curlSocketMade(_ pointer: UnsafeMutableRawPointer?, _ socket: curl_socket_t
     )
     return CURL_SOCKOPT_OK
 }
+
+/// CURLOPT_OPENSOCKETFUNCTION: makes the socket for an address, unless the address is of a private network.
+@c(ringline_curl_opens_socket)
+func curlOpensSocket(
+    _ pointer: UnsafeMutableRawPointer?,
+    _ purpose: curlsocktype,
+    _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    guard let address, PublicAddress.isPublic(ringline_curl_address(address), Int(address.pointee.addrlen)) else {
+        transfer(pointer)?.refusePrivateAddress()
+        return ringline_curl_no_socket()
+    }
+    let kind = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
+    return socket(address.pointee.family, kind, address.pointee.protocol)
+}

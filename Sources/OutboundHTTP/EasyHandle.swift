@@ -75,6 +75,12 @@ final class EasyHandle {
         check(ringline_curl_set_pointer(pointer, CURLOPT_PREREQDATA, transfer))
     }
 
+    /// Makes libcurl connect to public addresses only.
+    func refusePrivateAddresses(_ transfer: UnsafeMutableRawPointer) {
+        check(ringline_curl_set_opensocket(pointer, curlOpensSocket))
+        check(ringline_curl_set_pointer(pointer, CURLOPT_OPENSOCKETDATA, transfer))
+    }
+
     private func check(_ code: CURLcode) { if code != CURLE_OK { acceptedAllOptions = false } }
 
     /// The status code of the finished transfer.

@@ -10,6 +10,8 @@ public enum HTTPFailure: Error, Equatable, Sendable {
     case nameNotResolved
     /// No connection could be made: the host refused it, was unreachable, or did not reply within the connect timeout.
     case connectFailed
+    /// The host's name leads to an address of a private network, which the request refuses.
+    case privateAddress
     /// A proxy named by the environment failed.
     case proxyFailed
     /// TLS failed before the certificate was checked.
@@ -44,6 +46,7 @@ extension HTTPFailure: CustomStringConvertible {
         case .invalidRequest(let what): "the request cannot be sent: \(what)"
         case .nameNotResolved: "cannot resolve the host name"
         case .connectFailed: "the host cannot be reached, or refuses the connection"
+        case .privateAddress: "the host has an address of a private network"
         case .proxyFailed: "the proxy cannot be reached, or refuses the request"
         case .tlsFailed: "the TLS handshake failed"
         case .certificateRefused: "the server's certificate was refused"

@@ -26,6 +26,11 @@ public struct HTTPRequest: Sendable {
     ///
     /// Default false.
     public var requiresHTTP2 = false
+    /// Whether no connection is made to an address that is not reachable from everywhere, such as one of a private network
+    /// or of this machine; the request then fails with ``HTTPFailure/privateAddress``.
+    ///
+    /// Default false. If the environment names a proxy, the proxy resolves the name, and no address is refused.
+    public var refusesPrivateAddresses = false
 
     /// Creates a request with its usual parts; the other properties have defaults.
     public init(

@@ -16,6 +16,8 @@ final class Transfer {
     private var body: [UInt8] = []
     /// Whether the request was handed to an established connection.
     private(set) var isSent = false
+    /// Whether an address of the host was refused.
+    private var hasPrivateAddress = false
     /// The failure with which a callback aborted the transfer; nil if none did.
     private var abortFailure: HTTPFailure?
 
@@ -53,10 +55,17 @@ final class Transfer {
         easy.set(CURLOPT_CUSTOMREQUEST, request.method)
         easy.setHeaders(headerList)
         easy.setCallbacks(Unmanaged.passUnretained(self).toOpaque())
+        let usesProxy = configuration.usesProxyFromEnvironment && EnvironmentProxy.isNamed
+        if request.refusesPrivateAddresses, !usesProxy {
+            easy.refusePrivateAddresses(Unmanaged.passUnretained(self).toOpaque())
+        }
         return easy.acceptedAllOptions
     }
 
     // MARK: Callbacks of libcurl
+
+    /// The host's name has led to an address that the request refuses; another address of it may still be tried.
+    func refusePrivateAddress() { hasPrivateAddress = true }
 
     func markSent() { isSent = true }
 
@@ -100,6 +109,7 @@ final class Transfer {
     /// Returns the outcome for the sender, once libcurl has finished with this code.
     func outcome(_ code: CURLcode) -> HTTPClient.Outcome {
         if let abortFailure { return .failure(abortFailure) }
+        if code == CURLE_COULDNT_CONNECT, hasPrivateAddress { return .failure(.privateAddress) }
         guard code == CURLE_OK else { return .failure(HTTPFailure(code, isSent: isSent)) }
         let version = easy.version
         if queued.request.requiresHTTP2, version < .http2 { return .failure(.notHTTP2) }

@@ -166,5 +166,11 @@ extension Parameters {
         add(device.lastPush?.environment?.rawValue)
         add(bytesOf: device.lastPush?.hint)
         add(device.fcmTokenAt?.milliseconds)
+        add(bytesOf: device.webPush?.endpoint)
+        add(bytesOf: device.webPush?.p256dh)
+        add(bytesOf: device.webPush?.auth)
+        add(device.webPushAt?.milliseconds)
+        add(bytesOf: device.sound)
+        add(bytesOf: device.payloadKeys)
     }
 }

@@ -62,6 +62,11 @@ public final class DatabaseReader: StoreReader {
         try reading { () throws(PostgresError) in try queries.bundleIDs(limit: limit) }
     }
 
+    /// Returns the kinds of push for which a device has a token; see `StoreReader.registeredKinds()`.
+    public func registeredKinds() throws(StoreFailure) -> Set<PushKind> {
+        try reading { () throws(PostgresError) in try queries.registeredKinds() }
+    }
+
     /// Returns the invalid values that were read so far; see `StoreReader.takeDamages()`.
     public func takeDamages() -> [DamagedValue] { queries.damages.take() }
 

@@ -10,6 +10,13 @@ extension QueryRunner {
         try read(Self.apps, Self.parameters(limit)) { $0.text(0) }
     }
 
+    /// Returns the kinds of push for which at least one device has a token.
+    func registeredKinds() throws(PostgresError) -> Set<PushKind> {
+        try read(Self.registeredKinds, Parameters()) { RowReader.kinds($0) }.first ?? []
+    }
+
+    private static let registeredKinds = SQL("registered kinds", RowReader.registeredKinds)
+
     /// Returns the calls that have not ended, newest first.
     func liveCalls(limit: Int) throws(PostgresError) -> [CallRecord] {
         try read(Self.live, Self.parameters(limit)) { reader.call($0) }

@@ -14,7 +14,7 @@ enum Schema {
     /// The version of the schema after all migrations.
     static var version: Int64 { Int64(migrations.count) }
 
-    static let migrations = [version1, version2, version3, version4]
+    static let migrations = [version1, version2, version3, version4, version5]
 
     /// The key of the advisory lock under which the tables are created and migrated ("ringline" in ASCII).
     static let lock = Int64(bitPattern: 0x7269_6E67_6C69_6E65)
@@ -217,6 +217,20 @@ enum Schema {
             SELECT 1 FROM device AS other WHERE other.fcm_token = device.fcm_token
             AND (other.seen_at, other."user", other.id) > (device.seen_at, device."user", device.id));
         DELETE FROM device WHERE voip_token IS NULL AND alert_token IS NULL AND fcm_token IS NULL;
+        """
+    )
+
+    /// Adds a device's subscription to Web Push, the sound of its alerts, and the keys that its app wants in pushes.
+    private static let version5 = SQL(
+        "schema 5",
+        """
+        ALTER TABLE device
+            ADD COLUMN web_endpoint bytea,
+            ADD COLUMN web_p256dh   bytea,
+            ADD COLUMN web_auth     bytea,
+            ADD COLUMN web_push_at  bigint,
+            ADD COLUMN sound        bytea,
+            ADD COLUMN payload_keys bytea;
         """
     )
 

@@ -25,15 +25,12 @@ public final class LoggingPushSender: PushSender {
             )
         case .firebase:
             log.notice("no Firebase service account is configured: a push was not sent", push.logFields + details)
+        case .web:
+            log.notice("Web Push is not configured: a push was not sent", push.logFields + details)
         }
         report(push.id, .onlyLogged)
     }
 
     /// Does nothing: every push is reported immediately.
     public func cancel(_ id: PushID) {}
-}
-
-extension OutgoingPush {
-    /// The fields that every log line about the push has.
-    var logFields: [LogField?] { [.push(id.rawValue), call.map { .call($0) }, device.map { .device($0) }] }
 }

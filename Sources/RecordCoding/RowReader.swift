@@ -85,7 +85,8 @@ package struct RowReader {
     package static let deviceColumns = """
         "user", id, is_named, platform, bundle_id, voip_token, voip_token_at, alert_token, alert_token_at, fcm_token, \
         environment, working_environment, created_at, seen_at, unanswered_pushes, push_at, push_status, push_reason, \
-        push_environment, push_hint, fcm_token_at
+        push_environment, push_hint, fcm_token_at, web_endpoint, web_p256dh, web_auth, web_push_at, sound, \
+        payload_keys
         """
 
     /// Returns the device in a row of ``deviceColumns``.
@@ -114,6 +115,14 @@ package struct RowReader {
         device.seenAt = row.moment(13)
         device.unansweredPushes = row.count(14)
         device.fcmTokenAt = row.optionalMoment(20)
+        if let endpoint = statement.optionalText(21), let p256dh = statement.optionalText(22),
+            let auth = statement.optionalText(23)
+        {
+            device.webPush = WebPushSubscription(endpoint: endpoint, p256dh: p256dh, auth: auth)
+        }
+        device.webPushAt = row.optionalMoment(24)
+        device.sound = statement.optionalText(25)
+        device.payloadKeys = statement.optionalText(26)
         if let at = row.optionalMoment(15) {
             device.lastPush = DeviceRecord.LastPush(
                 at: at,
@@ -124,6 +133,20 @@ package struct RowReader {
             )
         }
         return device
+    }
+
+    /// The query whose row ``kinds(_:)`` reads: for each kind of push, whether a device has a token.
+    package static let registeredKinds = """
+        SELECT (SELECT count(*) FROM device WHERE voip_token IS NOT NULL),
+            (SELECT count(*) FROM device WHERE fcm_token IS NOT NULL),
+            (SELECT count(*) FROM device WHERE web_endpoint IS NOT NULL),
+            (SELECT count(*) FROM device WHERE alert_token IS NOT NULL)
+        """
+
+    /// Returns the kinds of push of the row of ``registeredKinds``.
+    package static func kinds(_ row: some StoredRow) -> Set<PushKind> {
+        let columns: [PushKind] = [.voip, .firebase, .web, .alert]
+        return Set(columns.enumerated().filter { row.int64(Int32($0.offset)) > 0 }.map(\.element))
     }
 
     /// Returns the block in a row `by, blocked, at`.

@@ -82,6 +82,9 @@ public final class DataFolderReader: StoreReader {
     /// Returns the bundle ids of the apps on all registered devices; see `StoreReader.bundleIDs(limit:)`.
     public func bundleIDs(limit: Int) throws(StoreFailure) -> [String] { try queries.bundleIDs(limit: limit) }
 
+    /// Returns the kinds of push for which a device has a token; see `StoreReader.registeredKinds()`.
+    public func registeredKinds() throws(StoreFailure) -> Set<PushKind> { try queries.registeredKinds() }
+
     /// Returns the invalid values that were read so far; see `StoreReader.takeDamages()`.
     public func takeDamages() -> [DamagedValue] { queries.damages.take() }
 

@@ -19,6 +19,16 @@ extension QueryRunner {
         }
     }
 
+    /// Returns the kinds of push for which at least one device has a token.
+    func registeredKinds() throws(StoreFailure) -> Set<PushKind> {
+        try reading { () throws -> Set<PushKind> in
+            let row = try connection.statement(SQL("registered kinds", RowReader.registeredKinds))
+            defer { row.reset() }
+            guard try row.step() else { return [] }
+            return RowReader.kinds(row)
+        }
+    }
+
     /// Returns the calls that have not ended, newest first.
     func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try calls(Self.live, limit: limit) }
 

@@ -12,7 +12,7 @@ import SQLite
 /// - `crashes` counts the openings that no clean close followed, the present opening included; a reset sets it to 1.
 /// - `last_call_number` is the highest number of the deleted calls; the numbers of the other calls are in `call`.
 enum Schema {
-    static let migrations = Migrations([version1, version2, version3])
+    static let migrations = Migrations([version1, version2, version3, version4])
 
     private static let version1 = SQL(
         "schema 1",
@@ -139,6 +139,19 @@ enum Schema {
             SELECT 1 FROM device AS other WHERE other.fcm_token = device.fcm_token
             AND (other.seen_at, other.user, other.id) > (device.seen_at, device.user, device.id));
         DELETE FROM device WHERE voip_token IS NULL AND alert_token IS NULL AND fcm_token IS NULL
+        """
+    )
+
+    /// Adds a device's subscription to Web Push, the sound of its alerts, and the keys that its app wants in pushes.
+    private static let version4 = SQL(
+        "schema 4",
+        """
+        ALTER TABLE device ADD COLUMN web_endpoint TEXT;
+        ALTER TABLE device ADD COLUMN web_p256dh TEXT;
+        ALTER TABLE device ADD COLUMN web_auth TEXT;
+        ALTER TABLE device ADD COLUMN web_push_at INTEGER;
+        ALTER TABLE device ADD COLUMN sound TEXT;
+        ALTER TABLE device ADD COLUMN payload_keys TEXT
         """
     )
 }

@@ -47,7 +47,8 @@ public struct RequestPath: Equatable, Sendable, CustomStringConvertible {
     public let description: String
 
     private static let words: Set<Substring> = [
-        "api", "calls", "signal", "timeline", "me", "devices", "dnd", "blocks", "turn-cred", "logout-all", "ws",
+        "api", "calls", "signal", "timeline", "me", "devices", "dnd", "blocks", "turn-cred", "web-push", "logout-all",
+        "ws",
         "socket.io", "healthz", "readyz", "metrics",
     ]
     private static let maximumParts = 8

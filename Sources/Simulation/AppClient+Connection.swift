@@ -33,6 +33,7 @@ extension AppClient {
             register(.token(.voip, tokens.voip), at: now, into: &outputs)
             register(.token(.alert, tokens.alert), at: now, into: &outputs)
             if let firebase = tokens.firebase { register(.token(.firebase, firebase), at: now, into: &outputs) }
+            if let web = tokens.webText { register(.token(.web, web), at: now, into: &outputs) }
         case .login(let isLoggedIn): register(isLoggedIn ? .loggedIn : .loggedOut, at: now, into: &outputs)
         case .registered(let number, let status, let body):
             let failure = RequestFailure(status: status, body: body)

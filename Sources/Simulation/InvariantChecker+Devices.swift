@@ -270,7 +270,8 @@ extension InvariantChecker {
         if let number = newest[name.key], let call = calls[number], call.name == name, !call.isRinging {
             fail("I6", "a push to \(device.id.text) for \(name), which is \(call.state.rawValue)")
         }
-        let limit = push.route.kind == .voip ? 5_120 : 4_096
+        let limits: [PushKind: Int] = [.voip: 5_120, .web: 3_993]
+        let limit = limits[push.route.kind] ?? 4_096
         // Firebase counts names and values without quotes and escapes.
         let count = push.route.kind == .firebase ? MessageReader.dataBytes(of: push.payload) : push.payload.count
         if count > limit { fail("I11", "a push has \(count) bytes; the push service takes \(limit)") }
@@ -303,7 +304,7 @@ extension InvariantChecker {
     }
 
     mutating func pushResulted(_ id: PushID, _ result: PushResult) {
-        guard case .response(200, _, _) = result, let push = pushes[id] else { return }
+        guard result.isAccepted, let push = pushes[id] else { return }
         accepted[push.device, default: 0] += 1
         if accepted[push.device] ?? 0 > 1 { fail("I6", "two pushes for \(push.name) were accepted") }
     }

@@ -77,7 +77,7 @@ final class SimulatedDevice {
         self.isRealApp = isRealApp
         self.environment = environment
         self.kind = kind
-        token = Self.pushToken(of: device, 0)
+        token = Self.pushToken(of: device, kind, 0)
     }
 
     /// Its push tokens: ``token`` for the kind that rings it first, and for half of all VoIP devices an alert token.
@@ -85,20 +85,37 @@ final class SimulatedDevice {
         switch kind {
         case .voip: PushTokens(voip: token, alert: index % 2 == 0 ? Self.alertPrefix + token : nil, firebase: nil)
         case .firebase: PushTokens(voip: nil, alert: nil, firebase: token)
+        case .web: PushTokens(voip: nil, alert: nil, firebase: nil, web: Self.subscription(to: token))
         case .alert: PushTokens(voip: nil, alert: token, firebase: nil)
         }
     }
 
     /// The platform that it registers.
-    var platform: String { kind == .firebase ? "android" : "ios" }
+    var platform: String {
+        switch kind {
+        case .voip, .alert: "ios"
+        case .firebase: "android"
+        case .web: "web"
+        }
+    }
 
     /// The prefix that makes a device's alert token of its VoIP token.
     static let alertPrefix = "aa"
 
-    /// Returns one push token of a device, in hexadecimal digits.
-    static func pushToken(of device: DeviceID, _ count: Int) -> String {
+    /// Returns one push token of a device, in hexadecimal digits, or the endpoint of a browser.
+    static func pushToken(of device: DeviceID, _ kind: PushKind, _ count: Int) -> String {
         let number = String(1_000 + count)
-        return (Array(device.text.utf8) + Array(number.utf8)).map { String($0, radix: 16) }.joined()
+        let digits = (Array(device.text.utf8) + Array(number.utf8)).map { String($0, radix: 16) }.joined()
+        return kind == .web ? "https://fcm.googleapis.com/" + digits : digits
+    }
+
+    /// Returns a browser's subscription; nothing is encrypted in the simulation, so the keys are the same for all.
+    private static func subscription(to endpoint: String) -> WebPushSubscription {
+        WebPushSubscription(
+            endpoint: endpoint,
+            p256dh: "BA" + String(repeating: "A", count: 85),
+            auth: String(repeating: "A", count: 22)
+        )
     }
 
     var principal: Principal { Principal(user: user, fingerprint: fingerprint) }
@@ -109,14 +126,23 @@ struct PushTokens {
     var voip: String?
     var alert: String?
     var firebase: String?
+    var web: WebPushSubscription?
+
+    /// The subscription as a browser's app registers it.
+    var webText: String? { web.map(Self.text) }
+
+    /// Returns a subscription as `PushSubscription.toJSON()` does.
+    static func text(_ web: WebPushSubscription) -> String {
+        #"{"endpoint":"\#(web.endpoint)","keys":{"p256dh":"\#(web.p256dh)","auth":"\#(web.auth)"}}"#
+    }
 }
 
 extension DeviceRecord {
     /// The push token by which a device is rung first.
-    var ringingToken: String? { voipToken ?? fcmToken ?? alertToken }
+    var ringingToken: String? { voipToken ?? fcmToken ?? webPush?.endpoint ?? alertToken }
 
     /// Returns whether the device has registered a push token.
-    func has(_ token: String) -> Bool { token == voipToken || token == fcmToken || token == alertToken }
+    func has(_ token: String) -> Bool { tokens.contains(token) }
 }
 
 /// The signals of one call that one app received.

@@ -25,7 +25,7 @@ extension SimulatedWorld {
 
     /// Returns whether a push goes to the service, and the environment, that gave the device its token.
     private func accepts(_ push: OutgoingPush, _ device: SimulatedDevice) -> Bool {
-        push.route.environment == (device.kind == .firebase ? nil : device.environment)
+        push.route.environment == (device.kind.isThroughAPNs ? device.environment : nil)
     }
 
     func pushArrives(_ push: OutgoingPush, _ run: Int) {
@@ -44,19 +44,12 @@ extension SimulatedWorld {
         }
         checker.attempted(push.id)
         guard let device = owner(of: push.route.token), accepts(push, device) else {
-            let reason = push.route.kind.isThroughAPNs ? "BadDeviceToken" : FirebaseReason.invalidToken
-            report(.response(status: 400, reason: reason, timestamp: nil), push, run)
+            report(Self.unknownToken(push.route.kind), push, run)
             return
         }
         if let old = device.oldTokens.first(where: { $0.token == push.route.token }) {
             let until = Moment(milliseconds: old.until)
-            report(
-                push.route.kind.isThroughAPNs
-                    ? .response(status: 410, reason: "Unregistered", timestamp: until)
-                    : .response(status: 404, reason: FirebaseReason.unregistered, timestamp: nil),
-                push,
-                run
-            )
+            report(Self.deadToken(push.route.kind, since: until), push, run)
             return
         }
         if faults.contains(.pushes), !isHealed, apnsDraws.percent(30) {
@@ -65,6 +58,24 @@ extension SimulatedWorld {
         }
         report(.response(status: 200, reason: nil, timestamp: nil), push, run)
         deliver(push, to: device)
+    }
+
+    /// Returns the response of a push service that has never given out the token.
+    private static func unknownToken(_ kind: PushKind) -> PushResult {
+        switch kind {
+        case .voip, .alert: .response(status: 400, reason: "BadDeviceToken", timestamp: nil)
+        case .firebase: .response(status: 400, reason: FirebaseReason.invalidToken, timestamp: nil)
+        case .web: .response(status: 404, reason: nil, timestamp: nil)
+        }
+    }
+
+    /// Returns the response of a push service to which the token is no longer valid.
+    private static func deadToken(_ kind: PushKind, since: Moment) -> PushResult {
+        switch kind {
+        case .voip, .alert: .response(status: 410, reason: "Unregistered", timestamp: since)
+        case .firebase: .response(status: 404, reason: FirebaseReason.unregistered, timestamp: nil)
+        case .web: .response(status: 410, reason: nil, timestamp: nil)
+        }
     }
 
     /// Handles a push that a node hands to the network; that of a deposed owner may still be on its way.
@@ -78,7 +89,11 @@ extension SimulatedWorld {
     }
 
     private func failPush(_ push: OutgoingPush, _ device: SimulatedDevice, _ run: Int) {
-        if push.route.kind == .firebase, apnsDraws.percent(20) {
+        if push.route.kind == .web, apnsDraws.percent(20) {
+            report(.response(status: 413, reason: nil, timestamp: nil), push, run)
+            return
+        }
+        if !push.route.kind.isThroughAPNs, apnsDraws.percent(20) {
             let until = moment + .milliseconds(apnsDraws.within(100...4_000))
             report(.deferred(status: 503, reason: "UNAVAILABLE", until: until), push, run)
             return
@@ -108,7 +123,7 @@ extension SimulatedWorld {
     }
 
     private func deliver(_ push: OutgoingPush, to device: SimulatedDevice) {
-        // An alert starts no app, and of Firebase's notices an app makes no call.
+        // An alert starts no app, and of other services' notices an app makes no call.
         guard push.route.kind != .alert, push.kept != .aDay else { return }
         let delay = apnsDraws.percent(85) ? apnsDraws.within(50...1_200) : apnsDraws.within(1_200...8_000)
         after(delay, .pushDelivered(device: device.index, payload: push.payload))

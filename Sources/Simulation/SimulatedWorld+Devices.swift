@@ -203,7 +203,7 @@ extension SimulatedWorld {
     func replaceToken(of device: SimulatedDevice) {
         device.oldTokens.append((device.token, now))
         device.tokenCount += 1
-        device.token = SimulatedDevice.pushToken(of: device.id, device.tokenCount)
+        device.token = SimulatedDevice.pushToken(of: device.id, device.kind, device.tokenCount)
         guard device.isRealApp else { return register(device) }
         guard device.kind == .voip, device.power == .foreground, faultDraws.percent(30) else {
             return learnToken(device)
@@ -224,7 +224,7 @@ extension SimulatedWorld {
 
     /// Registers the push tokens of a device, without its app.
     func register(_ device: SimulatedDevice) {
-        let registration = DeviceRegistration(
+        var registration = DeviceRegistration(
             voipToken: device.tokens.voip,
             alertToken: device.tokens.alert,
             fcmToken: device.tokens.firebase,
@@ -233,6 +233,9 @@ extension SimulatedWorld {
             device: device.id,
             environment: device.index % 3 == 0 ? .sandbox : nil
         )
+        registration.webPush = device.tokens.web.map {
+            WebPushMember(endpoint: $0.endpoint, p256dh: $0.p256dh, auth: $0.auth)
+        }
         requests(.other(.register(registration)), from: device)
     }
 

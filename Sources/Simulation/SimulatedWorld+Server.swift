@@ -71,6 +71,8 @@ extension SimulatedWorld {
             policy.backlogBytes = serverSeed % 2 == 0 ? 24 * 1_024 : 96 * 1_024
             policy.replaySlice = 8 * 1_024
         }
+        policy.hasFirebase = true
+        policy.applicationServerKey = "B"
         policy.withholdsDecisions = faults.contains(.withholding)
         policy.marksLogs = faults.contains(.takeOver) || hasNodes
         return policy

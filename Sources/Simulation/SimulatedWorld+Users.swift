@@ -29,7 +29,8 @@ extension SimulatedWorld {
         for (number, user) in names.prefix(count).enumerated() {
             for device in 0..<(1 + generator.below(3)) {
                 let kind: PushKind =
-                    !hasRoutes || routes.percent(30) ? .voip : routes.percent(70) ? .firebase : .alert
+                    !hasRoutes || routes.percent(30)
+                    ? .voip : routes.percent(40) ? .firebase : routes.percent(60) ? .web : .alert
                 add(user, "p\(number)\(device)-", kind, &generator)
             }
         }

@@ -26,6 +26,11 @@ public struct Policy: Sendable {
     public var callerName = CallerName.any
     /// Whether the server has a Firebase service account.
     public var hasFirebase = false
+    /// The public key that browsers need to subscribe to this server's Web Push messages, in base64url; `nil` = the server
+    /// sends none.
+    public var applicationServerKey: String?
+    /// The hosts to which Web Push messages may be sent.
+    public var webPushHosts = WebPushHosts()
     /// The keys that an app wants in the push of a call besides, by its bundle id.
     public var payloadAliases: [String: PayloadAliases] = [:]
     /// The APNs environment for devices that do not report theirs; `nil` = found out by trial.
@@ -98,6 +103,22 @@ public struct Policy: Sendable {
 
     /// The default settings.
     public init() {}
+
+    /// Whether a push of this kind can be sent; APNs is always tried, because its pushes are logged at least.
+    func canPush(by kind: PushKind) -> Bool {
+        switch kind {
+        case .voip, .alert: true
+        case .firebase: hasFirebase
+        case .web: applicationServerKey != nil
+        }
+    }
+
+    /// Returns the keys that a device's app wants in the pushes of calls: those that the device registered, and the
+    /// operator's.
+    public func aliases(for device: DeviceRecord) -> PayloadAliases {
+        let registered = device.payloadKeys.map { PayloadAliases(text: $0) } ?? PayloadAliases()
+        return payloadAliases[device.bundleID].map { registered.adding($0) } ?? registered
+    }
 
     /// The source of the displayed name of a caller or of a text's sender.
     public enum CallerName: String, Sendable, CaseIterable {

@@ -209,6 +209,7 @@ extension Switchboard.Request {
         case .devices: .devices
         case .removeDevice: .removeDevice
         case .turnCredential: .turnCredential
+        case .webPushKey: .webPushKey
         case .blocks: .blocks
         case .block: .block
         case .unblock: .unblock
@@ -222,7 +223,8 @@ extension Switchboard.Request {
         switch self {
         case .signal(let message): message.callID
         case .fetch(let id, _), .end(let id, _, _), .call(let id, _, _), .timeline(let id, _, _): id
-        case .history, .callJustBegun, .register, .devices, .removeDevice, .turnCredential, .blocks, .block, .unblock,
+        case .history, .callJustBegun, .register, .devices, .removeDevice, .turnCredential, .webPushKey, .blocks,
+            .block, .unblock,
             .doNotDisturb, .revokeTokens:
             nil
         }

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import Foundation
+import PushDelivery
 import Testing
 
 @testable import ApplePush

@@ -216,15 +216,19 @@ struct RegistrationTests {
         #expect(bench.answer(.refused(code: "not_found")) == [.upload(number(4), tokens((.voip, "aa")))])
     }
 
-    @Test("The server reads the body, and a browser's subscription is left out of it")
+    @Test("The server reads the body; a browser's subscription that is no JSON object is left out of it")
     func body() throws {
         let bench = Bench()
-        let all = tokens((.voip, "abababababababab"), (.alert, "cdcdcdcdcdcdcdcd"), (.firebase, "f\"c"), (.web, "{}"))
+        let all = tokens((.voip, "abababababababab"), (.alert, "cdcdcdcdcdcdcdcd"), (.firebase, "f\"c"), (.web, "{"))
         let read = try DeviceRegistration(body: bench.registration.body(of: all), device: nil)
         #expect(read.voipToken == "abababababababab" && read.alertToken == "cdcdcdcdcdcdcdcd")
         #expect(read.fcmToken == "f\"c" && read.bundleID == "com.example.chat" && read.platform == "ios")
         #expect(read.device == bench.registration.device && read.environment == .sandbox)
-        #expect(!String(decoding: bench.registration.body(of: all), as: UTF8.self).contains("{}"))
+        #expect(read.webPush == nil)
+        let keys = #"{"p256dh":"\#(String(repeating: "B", count: 87))","auth":"\#(String(repeating: "A", count: 22))"}"#
+        let browser = tokens((.web, #"{"endpoint":"https://fcm.googleapis.com/1","keys":\#(keys)}"#))
+        let web = try DeviceRegistration(body: bench.registration.body(of: browser), device: nil).webPush
+        #expect(web?.endpoint == "https://fcm.googleapis.com/1" && web?.auth.utf8.count == 22)
         #expect(RequestFailure(status: 200, body: Array(#"{"ok":true}"#.utf8)) == nil)
         #expect(RequestFailure(status: 204, body: []) == nil)
         #expect(RequestFailure(status: 404, body: []) == .refused(code: "not_found"))

@@ -98,7 +98,7 @@ struct DeviceRegistrationTests {
     func refused() {
         let hex = "must be an even number of hexadecimal digits, 16 to 512"
         let apple = #""voipDeviceToken":"\#(Self.token)""#
-        #expect(refusal("{}") == "voipDeviceToken: missing; give it, apnsDeviceToken or fcm_token")
+        #expect(refusal("{}") == "voipDeviceToken: missing; give it, apnsDeviceToken, fcm_token or webPush")
         #expect(refusal(#"{"voipDeviceToken":"zz"}"#) == "voipDeviceToken: \(hex)")
         #expect(refusal(#"{"apnsDeviceToken":"\#(Self.token)a"}"#) == "apnsDeviceToken: \(hex)")
         #expect(refusal(#"{"fcm_token":""}"#) == "fcm_token: must be 1 to 4,096 bytes")

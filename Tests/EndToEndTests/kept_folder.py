@@ -32,7 +32,19 @@ IPHONE = "ab" * 32
 
 # What each version of the tables adds, as in Schema.swift; the kept folders have at least version 2.
 # Its device rows need no other change.
-MIGRATIONS = ["", "", "ALTER TABLE device ADD COLUMN fcm_token_at INTEGER"]
+MIGRATIONS = [
+    "",
+    "",
+    "ALTER TABLE device ADD COLUMN fcm_token_at INTEGER",
+    """
+    ALTER TABLE device ADD COLUMN web_endpoint TEXT;
+    ALTER TABLE device ADD COLUMN web_p256dh TEXT;
+    ALTER TABLE device ADD COLUMN web_auth TEXT;
+    ALTER TABLE device ADD COLUMN web_push_at INTEGER;
+    ALTER TABLE device ADD COLUMN sound TEXT;
+    ALTER TABLE device ADD COLUMN payload_keys TEXT
+    """,
+]
 
 # For each call, the users whose view of it `results` asks for.
 CALLS = {

@@ -35,7 +35,7 @@ extension Registration {
         case alert
         /// Firebase's registration token.
         case firebase
-        /// A browser's push subscription, as text.
+        /// A browser's push subscription, as the JSON text of `PushSubscription.toJSON()`.
         case web
     }
 
@@ -83,7 +83,7 @@ extension Registration {
 
     /// Returns the body of an upload, as UTF-8 (protocol, section 5.5).
     ///
-    /// Version 1 of the protocol has no member for a web subscription, so the body leaves that token out.
+    /// A web subscription that is not the JSON text of an object is left out.
     public func body(of tokens: Tokens) -> [UInt8] {
         var json = JSONWriter()
         json.beginObject()
@@ -98,9 +98,16 @@ extension Registration {
             json.plain(environment.rawValue)
         }
         for kind in Kind.allCases {
-            guard let member = kind.member, let token = tokens[kind] else { continue }
-            json.name(member)
-            json.value(token)
+            guard let token = tokens[kind] else { continue }
+            guard kind == .web else {
+                json.name(kind.member)
+                json.value(token)
+                continue
+            }
+            // A malformed text would make the whole body malformed.
+            guard (try? JSONObject(Array(token.utf8), names: .none)) != nil else { continue }
+            json.name(kind.member)
+            json.raw(Array(token.utf8)[...])
         }
         json.endObject()
         return json.bytes
@@ -108,13 +115,13 @@ extension Registration {
 }
 
 extension Registration.Kind {
-    /// The member of an upload that has the token; `nil` = the protocol has none.
-    fileprivate var member: String? {
+    /// The member of an upload that has the token.
+    fileprivate var member: String {
         switch self {
         case .voip: "voipDeviceToken"
         case .alert: "apnsDeviceToken"
         case .firebase: "fcm_token"
-        case .web: nil
+        case .web: "webPush"
         }
     }
 }

@@ -18,6 +18,11 @@ public struct RelayedObject: Sendable {
     /// Returns a field's value as written, unless it is absent or null.
     public func value(of field: Field) -> ArraySlice<UInt8>? { object[field].map { object.bytes[$0.value] } }
 
+    /// The kind of the caller's address that an offer names; `nil` = it names none that is known.
+    public var handleType: IncomingCallPayload.HandleType? {
+        object.text("handleType").flatMap(IncomingCallPayload.HandleType.init(rawValue:))
+    }
+
     /// The signal's own members, without those that the server wrote around it, separated by commas.
     public var ownMembers: [UInt8] {
         object.copy(leavingOut: [.type, .callId, .room, .epoch, .seq, .ts, .from, .fromDevice, .id])

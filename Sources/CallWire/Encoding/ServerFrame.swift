@@ -13,7 +13,8 @@ public enum ServerFrame {
         heartbeatSeconds: Int64,
         iceServers: [UInt8],
         frameBytes: Int,
-        signalsPerSecond: Int
+        signalsPerSecond: Int,
+        applicationServerKey: String? = nil
     ) -> [UInt8] {
         frame { json in
             json.type("welcome")
@@ -29,6 +30,10 @@ public enum ServerFrame {
             json.value(heartbeatSeconds)
             json.name("iceServers")
             json.raw(iceServers)
+            if let applicationServerKey {
+                json.name("applicationServerKey")
+                json.plain(applicationServerKey)
+            }
             json.name("limits")
             json.beginObject()
             json.name("frame")

@@ -6,6 +6,14 @@ public enum AcceptedBody {
     /// `{"ok":true}`.
     public static let ok = Array(#"{"ok":true}"#.utf8)
 
+    /// Returns the response to `GET /api/web-push`, with the key that `PushManager.subscribe` takes.
+    public static func applicationServerKey(_ key: String) -> [UInt8] {
+        accepted { json in
+            json.name("applicationServerKey")
+            json.plain(key)
+        }
+    }
+
     /// Returns the response to a signal: the place of the signal in its call's log, and the state of the call after the
     /// signal.
     public static func signal(_ call: CallID, epoch: UInt32, seq: UInt64, _ state: StateChange) -> [UInt8] {

@@ -17,6 +17,12 @@ public struct DeviceBody: Sendable {
     public var alertToken: String?
     /// The Firebase token.
     public var fcmToken: String?
+    /// The subscription to Web Push.
+    public var webPush: WebPushMember?
+    /// The name of the sound of an alert that rings.
+    public var sound: String?
+    /// The keys that the app wants in the pushes of calls besides.
+    public var payloadKeys: PayloadAliases?
     /// The APNs environment in use.
     public var environment: String?
     /// When the device was first registered.
@@ -25,7 +31,7 @@ public struct DeviceBody: Sendable {
     public var seenAt: Moment
     /// The number of VoIP pushes in a row that no sign of life followed.
     public var unansweredPushes: Int
-    /// The kind of push that wakes the device: `voip`, `firebase` or `alert`.
+    /// The kind of push that wakes the device: `voip`, `firebase`, `web` or `alert`.
     public var wakesBy: String
     /// The result of the last push.
     public var lastPush: Push?
@@ -38,7 +44,7 @@ public struct DeviceBody: Sendable {
         public var status: Int
         /// The reason that the service gave, or, without a response, the server's own.
         public var reason: String?
-        /// The APNs environment that was used; `nil` = the push went through Firebase.
+        /// The APNs environment that was used; `nil` = the push did not go through APNs.
         public var environment: String?
         /// The meaning of the result and what to do, in plain words.
         public var hint: String?
@@ -98,6 +104,11 @@ public struct DeviceBody: Sendable {
         json.optional("voipDeviceToken", voipToken)
         json.optional("apnsDeviceToken", alertToken)
         json.optional("fcm_token", fcmToken)
+        json.name("webPush")
+        if let webPush { Self.write(webPush, into: &json) } else { json.null() }
+        json.optional("sound", sound)
+        json.name("payload")
+        if let payloadKeys { Self.write(payloadKeys, into: &json) } else { json.null() }
         json.optional("environment", environment)
         json.name("createdAt")
         json.value(createdAt.milliseconds)
@@ -112,6 +123,29 @@ public struct DeviceBody: Sendable {
         json.endObject()
         json.name("lastPush")
         if let lastPush { Self.write(lastPush, into: &json) } else { json.null() }
+        json.endObject()
+    }
+
+    private static func write(_ subscription: WebPushMember, into json: inout JSONWriter) {
+        json.beginObject()
+        json.name("endpoint")
+        json.value(subscription.endpoint)
+        json.name("keys")
+        json.beginObject()
+        json.name("p256dh")
+        json.plain(subscription.p256dh)
+        json.name("auth")
+        json.plain(subscription.auth)
+        json.endObject()
+        json.endObject()
+    }
+
+    private static func write(_ keys: PayloadAliases, into json: inout JSONWriter) {
+        json.beginObject()
+        for (key, member) in keys.keys {
+            json.name(key)
+            json.plain(member.rawValue)
+        }
         json.endObject()
     }
 

@@ -9,6 +9,12 @@ public struct DeviceRegistration: Equatable, Sendable {
     public var alertToken: String?
     /// The Firebase token.
     public var fcmToken: String?
+    /// The subscription to Web Push.
+    public var webPush: WebPushMember?
+    /// The name of the sound of an alert that rings; `nil` = the client names none.
+    public var sound: String?
+    /// The keys that the app wants in the pushes of calls besides; `nil` = the client names none.
+    public var payloadKeys: PayloadAliases?
     /// The app's bundle id; empty = the client named none.
     public var bundleID: String
     /// The platform, such as `ios` or `android`.
@@ -26,7 +32,7 @@ public struct DeviceRegistration: Equatable, Sendable {
         case production
     }
 
-    /// Creates a registration with the given details.
+    /// Creates a registration with the given details; the other members are `nil`.
     public init(
         voipToken: String? = nil,
         alertToken: String? = nil,
@@ -56,8 +62,9 @@ public struct DeviceRegistration: Equatable, Sendable {
         if let firebase, !(1...4_096).contains(firebase.utf8.count) {
             throw .invalid(.fcm_token, "must be 1 to 4,096 bytes")
         }
-        guard voip != nil || alert != nil || firebase != nil else {
-            throw .invalid(.voipDeviceToken, "missing; give it, apnsDeviceToken or fcm_token")
+        let web = try WebPushMember(of: object)
+        guard voip != nil || alert != nil || firebase != nil || web != nil else {
+            throw .invalid(.voipDeviceToken, "missing; give it, apnsDeviceToken, fcm_token or webPush")
         }
         let bundle = try object.text(.bundleId)
         if let bundle, !Self.isBundleID(bundle) {
@@ -67,9 +74,8 @@ public struct DeviceRegistration: Equatable, Sendable {
         // it was taken from a global setting.
         if voip != nil || alert != nil, bundle == nil { throw .invalid(.bundleId, "missing") }
         // An Android build in production sends its Firebase token and no other field.
-        guard let platform = try object.text(.platform) ?? (voip == nil && alert == nil ? "android" : nil) else {
-            throw .invalid(.platform, "missing")
-        }
+        let onlyPlatform = voip != nil || alert != nil ? nil : firebase == nil ? "web" : "android"
+        guard let platform = try object.text(.platform) ?? onlyPlatform else { throw .invalid(.platform, "missing") }
         guard (1...32).contains(platform.utf8.count) else { throw .invalid(.platform, "must be 1 to 32 bytes") }
         let environment: Environment? =
             switch try object.text(.environment) {
@@ -87,6 +93,18 @@ public struct DeviceRegistration: Equatable, Sendable {
             device: try object.device(.deviceId) ?? inAddress,
             environment: environment
         )
+        webPush = web
+        sound = try Self.sound(of: object)
+        payloadKeys = try PayloadAliases(registered: object)
+    }
+
+    /// Returns the name of the sound, a file in the app: it becomes a member of `aps`.
+    private static func sound(of object: JSONObject) throws(WireError) -> String? {
+        guard let member = object.member(named: "sound") else { return nil }
+        guard let sound = object.string(member), (1...64).contains(sound.utf8.count),
+            sound.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
+        else { throw WireError(.invalidField, "sound: must be the name of a sound, 1 to 64 bytes", field: "sound") }
+        return sound
     }
 
     /// Returns whether a text is a valid bundle id: 1 to 155 of `A–Z a–z 0–9 . -`.

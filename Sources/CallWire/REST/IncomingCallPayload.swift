@@ -26,10 +26,24 @@ public struct IncomingCallPayload: Sendable {
     public var capability: String?
     /// The description as a JSON string; `nil` leaves it out.
     public var offer: ArraySlice<UInt8>?
+    /// The kind of address that ``caller`` is, for CallKit's handle.
+    public var handleType = HandleType.generic
+    /// The name of the sound of an alert; `nil` = the system's.
+    public var sound: String?
     /// The keys that the app wants besides.
     public var aliases = PayloadAliases()
     /// The form of the payload.
     public var form = PushForm.voip
+
+    /// The kinds of address that CallKit knows (`CXHandle.HandleType`).
+    public enum HandleType: String, Sendable {
+        /// Any text.
+        case generic
+        /// A telephone number.
+        case phoneNumber
+        /// An e-mail address.
+        case emailAddress
+    }
 
     /// Creates a payload with the given members.
     public init(
@@ -64,8 +78,14 @@ public struct IncomingCallPayload: Sendable {
         switch form {
         case .voip: writer.addContentAvailable()
         case .alert:
-            writer.addAlert(hasVideo ? "Incoming video call" : "Incoming call", name, thread: caller, .ring)
-        case .data: break
+            writer.addAlert(
+                hasVideo ? "Incoming video call" : "Incoming call",
+                name,
+                thread: caller,
+                .ring,
+                sound: sound
+            )
+        case .data, .web: break
         }
         for member in PayloadAliases.Member.allCases {
             if let value = value(of: member, at: now) { writer.add(member.rawValue, value) }
@@ -91,6 +111,7 @@ public struct IncomingCallPayload: Sendable {
         case .fromUserId, .handle, .callerId: .text(caller)
         case .fromDisplayName, .callerName: .text(name)
         case .toUserId: .text(callee)
+        case .handleType: .text(handleType.rawValue)
         case .room: .text(room)
         case .hasVideo: .flag(hasVideo)
         case .callUUID: .text(uuid)

@@ -1,7 +1,7 @@
 public import CallCore
 import JSON
 
-/// The payload of a notice: an alert that the system shows, or a Firebase message (protocol, section 6).
+/// The payload of a notice: an alert that the system shows, or a message of Firebase or Web Push (protocol, section 6).
 public enum NoticePayload {
     /// The call that a notice is about.
     public struct Call: Sendable {
@@ -56,7 +56,7 @@ public enum NoticePayload {
             writer.add("type", .text("message"))
             writer.add("fromUserId", .text(user.text))
             writer.add("fromDisplayName", .text(name ?? user.text))
-            if form == .data { writer.add("body", .text(body)) }
+            if form.isShownByApp { writer.add("body", .text(body)) }
             writer.add("sentAt", .number(now.milliseconds))
             return writer.finish()
         }
@@ -116,7 +116,14 @@ extension JSONWriter {
     /// Writes the member `aps` of an alert ("Generating a remote notification", Apple).
     ///
     /// `thread`: Notifications with the same value are shown in one group.
-    mutating func alert(_ title: String, _ body: String, thread: String?, _ urgency: AlertUrgency) {
+    /// `sound`: The name of the sound, a file in the app; `nil` = the system's.
+    mutating func alert(
+        _ title: String,
+        _ body: String,
+        thread: String?,
+        _ urgency: AlertUrgency,
+        _ sound: String?
+    ) {
         name("aps")
         beginObject()
         name("alert")
@@ -143,7 +150,7 @@ extension JSONWriter {
         }
         if urgency != .quiet {
             name("sound")
-            plain("default")
+            value(sound ?? "default")
         }
         endObject()
     }

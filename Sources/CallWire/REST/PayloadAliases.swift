@@ -13,8 +13,8 @@ import JSON
 public struct PayloadAliases: Equatable, Sendable {
     /// The members of the payload that a key may repeat.
     public enum Member: String, CaseIterable, Sendable {
-        case type, callId, epoch, fromUserId, fromDisplayName, toUserId, room, hasVideo, callUUID, handle, callerId
-        case callerName, sentAt, ringUntil, act
+        case type, callId, epoch, fromUserId, fromDisplayName, toUserId, room, hasVideo, callUUID, handle, handleType
+        case callerId, callerName, sentAt, ringUntil, act
     }
 
     /// Says why a key was refused.
@@ -49,6 +49,44 @@ public struct PayloadAliases: Equatable, Sendable {
 
     /// Creates a set without keys.
     public init() {}
+
+    /// Reads the member `payload` of a registration: an object of wanted keys, each with the name of a member.
+    ///
+    /// Returns `nil` if it is absent or null.
+    init?(registered registration: JSONObject) throws(WireError) {
+        guard let member = registration.member(named: "payload") else { return nil }
+        guard case .object = member.kind else {
+            throw WireError(.invalidField, "payload: must be an object of keys and members", field: "payload")
+        }
+        let object: JSONObject
+        do { object = try JSONObject(registration.bytes, names: .none, in: member.value) } catch { throw .json(error) }
+        for pair in object.members {
+            guard let key = object.name(of: pair) else { throw WireError(.invalidJSON, "not UTF-8") }
+            do throws(Fault) { try add(key, for: object.string(pair) ?? "") } catch {
+                throw WireError(.invalidField, "payload: a key \(error.message)", field: "payload")
+            }
+        }
+    }
+
+    /// Reads ``text``; a part that this version does not understand is left out.
+    public init(text: String) {
+        for pair in text.split(separator: " ") {
+            let parts = pair.split(separator: "=")
+            // A later version may have written other members.
+            if parts.count == 2 { try? add(String(parts[0]), for: String(parts[1])) }
+        }
+    }
+
+    /// The keys as one text, for a store: `KEY=MEMBER`, with blanks between them.
+    public var text: String { keys.map { "\($0.0)=\($0.1.rawValue)" }.joined(separator: " ") }
+
+    /// Adds the keys of other aliases, except those that do not fit beside the present ones.
+    public func adding(_ others: PayloadAliases) -> PayloadAliases {
+        var all = self
+        // A key that both have keeps its present member.
+        for (key, member) in others.keys { try? all.add(key, for: member.rawValue) }
+        return all
+    }
 
     /// Adds a key that repeats a member of the payload.
     ///

@@ -8,11 +8,24 @@ public enum PushForm: Sendable {
     case alert
     /// The object `data` of a Firebase message: all values are strings, and there are no objects in it.
     case data
+    /// JSON for the service worker of a page.
+    case web
 
-    /// The largest size, in bytes: of the JSON for APNs, of all names and values together for Firebase.
+    /// The largest size, in bytes: of the JSON for APNs and Web Push, of all names and values together for Firebase.
     ///
-    /// Sources: "Generating a remote notification", Apple; "About FCM messages", Firebase.
-    public var limit: Int { self == .voip ? 5_120 : 4_096 }
+    /// For Web Push it is what one encrypted record of 4,096 bytes can hold.
+    ///
+    /// Sources: "Generating a remote notification", Apple; "About FCM messages", Firebase; RFC 8291, section 4.
+    public var limit: Int {
+        switch self {
+        case .voip: 5_120
+        case .alert, .data: 4_096
+        case .web: 3_993
+        }
+    }
+
+    /// Whether the app, not the system, shows a notice in this form.
+    var isShownByApp: Bool { self == .data || self == .web }
 }
 
 /// Writes a push's payload, and counts its size.
@@ -38,8 +51,16 @@ struct PushPayloadWriter {
     }
 
     /// Adds the member `aps` of an alert; see `JSONWriter.alert`.
-    mutating func addAlert(_ title: String, _ body: String, thread: String?, _ urgency: AlertUrgency) {
-        json.alert(title, body, thread: thread, urgency)
+    ///
+    /// `sound`: The name of the sound of an alert that rings; `nil` = the system's.
+    mutating func addAlert(
+        _ title: String,
+        _ body: String,
+        thread: String?,
+        _ urgency: AlertUrgency,
+        sound: String? = nil
+    ) {
+        json.alert(title, body, thread: thread, urgency, sound)
     }
 
     /// Adds a member.

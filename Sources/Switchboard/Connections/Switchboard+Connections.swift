@@ -33,7 +33,8 @@ extension Switchboard {
                     heartbeatSeconds: policy.heartbeat.milliseconds / 1_000,
                     iceServers: iceServers(for: principal),
                     frameBytes: WireLimits.frameBytes,
-                    signalsPerSecond: policy.signalsPerSecond
+                    signalsPerSecond: policy.signalsPerSecond,
+                    applicationServerKey: policy.applicationServerKey
                 )
             )
         )

@@ -21,6 +21,11 @@ enum DeviceView {
         body.voipToken = device.voipToken
         body.alertToken = device.alertToken
         body.fcmToken = device.fcmToken
+        body.webPush = device.webPush.map {
+            WebPushMember(endpoint: $0.endpoint, p256dh: $0.p256dh, auth: $0.auth)
+        }
+        body.sound = device.sound
+        body.payloadKeys = device.payloadKeys.map { PayloadAliases(text: $0) }
         body.environment = (device.workingEnvironment ?? device.environment)?.rawValue
         body.unansweredPushes = device.unansweredPushes
         body.wakesBy = (device.ringingPush ?? .voip).rawValue

@@ -10,6 +10,10 @@ extension Switchboard {
         as id: RequestID
     ) {
         let now = turn.now
+        if let web = registration.webPush, let refusal = refusal(ofEndpoint: web.endpoint) {
+            refuse(id, refusal)
+            return
+        }
         var device = row(for: registration, by: principal)
         // A Firebase token may be registered alone. Then the platform and bundle id that the app registered earlier
         // stay, because the topic of its pushes depends on the bundle id.
@@ -39,17 +43,45 @@ extension Switchboard {
             device.fcmToken = token
             device.fcmTokenAt = now
         }
+        if let web = registration.webPush {
+            moveToken(web.endpoint, .web, by: device)
+            device.webPush = WebPushSubscription(endpoint: web.endpoint, p256dh: web.p256dh, auth: web.auth)
+            device.webPushAt = now
+        }
+        if let sound = registration.sound { device.sound = sound }
+        if let keys = registration.payloadKeys { device.payloadKeys = keys.count == 0 ? nil : keys.text }
         makeRoom(for: device)
         directory.put(device)
         commits.append(.device(device))
         renewWithheldPushes(to: device)
-        // An app must not be led to believe that its device rings if this server cannot push to Firebase.
-        let message = registration.fcmToken == nil || policy.hasFirebase ? nil : Self.noFirebase
-        sendWhenDurable(.reply(id, Reply(body: DeviceView.one(device, message: message))))
+        sendWhenDurable(.reply(id, Reply(body: DeviceView.one(device, message: shortcoming(of: registration)))))
     }
 
-    private static let noFirebase =
-        "the Firebase token is stored, but this server has no Firebase service account and cannot push to it"
+    /// Returns what this server lacks to push to what was registered: an app must not be led to believe that its device
+    /// rings; `nil` = nothing.
+    private func shortcoming(of registration: DeviceRegistration) -> String? {
+        if registration.fcmToken != nil, !policy.canPush(by: .firebase) {
+            return "the Firebase token is stored, but this server has no Firebase service account and cannot push to it"
+        }
+        if registration.webPush != nil, !policy.canPush(by: .web) {
+            return "the subscription is stored, but this server has no --vapid-subject and cannot push to it"
+        }
+        return nil
+    }
+
+    /// Returns the refusal of an endpoint that is not an address of an allowed push service; `nil` = it is one.
+    private func refusal(ofEndpoint text: String) -> WireError? {
+        guard let endpoint = WebPushEndpoint(text) else {
+            return WebPushMember.invalid(
+                "webPush.endpoint",
+                "must be an https address of a host name, at most \(WebPushEndpoint.maximumBytes) bytes"
+            )
+        }
+        guard policy.webPushHosts.allows(endpoint) else {
+            return WebPushMember.invalid("webPush.endpoint", "must be at a push service that this server allows")
+        }
+        return nil
+    }
 
     /// Returns the row that a registration updates: by device id, else by push token, else the row without a device
     /// id that lacks this kind of push token, else a new row.
@@ -76,6 +108,9 @@ extension Switchboard {
             if let row = own.first(where: { $0.voipToken == token || $0.alertToken == token }) { return row }
         }
         if let fcm = registration.fcmToken, let row = own.first(where: { $0.fcmToken == fcm }) { return row }
+        if let web = registration.webPush, let row = own.first(where: { $0.webPush?.endpoint == web.endpoint }) {
+            return row
+        }
         let halfEmpty = own.last { row in
             guard !row.isNamed, !registration.bundleID.isEmpty, row.bundleID == registration.bundleID else {
                 return false
@@ -100,9 +135,7 @@ extension Switchboard {
         guard let owner = directory.owner(ofToken: token), owner.user != device.user || owner.device != device.id,
             var old = directory.device(owner.device, of: owner.user)
         else { return }
-        if old.voipToken == token { old.voipToken = nil }
-        if old.alertToken == token { old.alertToken = nil }
-        if old.fcmToken == token { old.fcmToken = nil }
+        for kind in PushKind.allCases where old.token(for: kind) == token { old.removeToken(for: kind) }
         store(old)
         guard owner.user != device.user else { return }
         takeBackPushes(to: owner.device, of: owner.user, token: token)
@@ -132,6 +165,14 @@ extension Switchboard {
         directory.remove(oldest.id, of: oldest.user)
         commits.append(.deviceRemoved(oldest.user, oldest.id))
         takeBackPushes(to: oldest.id, of: oldest.user)
+    }
+
+    mutating func webPushKey(as id: RequestID) {
+        guard let key = policy.applicationServerKey else {
+            refuse(id, WireError(.notFound, "this server sends no Web Push messages"))
+            return
+        }
+        turn.out.append(.reply(id, Reply(body: AcceptedBody.applicationServerKey(key))))
     }
 
     mutating func removeDevice(_ device: DeviceID, by principal: Principal, as id: RequestID) {
@@ -199,6 +240,9 @@ extension APNsEnvironment {
 extension DeviceRegistration {
     /// The kinds of push for which it brings a token.
     fileprivate var kinds: [PushKind] {
-        [(PushKind.voip, voipToken), (.alert, alertToken), (.firebase, fcmToken)].compactMap { $1 == nil ? nil : $0 }
+        let tokens = [
+            (PushKind.voip, voipToken), (.alert, alertToken), (.firebase, fcmToken), (.web, webPush?.endpoint),
+        ]
+        return tokens.compactMap { $1 == nil ? nil : $0 }
     }
 }

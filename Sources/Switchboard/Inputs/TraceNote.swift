@@ -186,6 +186,8 @@ extension Switchboard {
         case removeDevice = "remove_device"
         /// Get a credential for the TURN server.
         case turnCredential = "turn_credential"
+        /// Get the public key for Web Push.
+        case webPushKey = "web_push_key"
         /// Set do-not-disturb.
         case doNotDisturb = "do_not_disturb"
         /// Revoke a user's tokens.

@@ -26,6 +26,8 @@ extension Switchboard {
         case removeDevice(DeviceID)
         /// Return a credential for the TURN server.
         case turnCredential
+        /// Return the public key that browsers need to subscribe to Web Push.
+        case webPushKey
         /// Return the users that the user blocks.
         case blocks
         /// Block a user.

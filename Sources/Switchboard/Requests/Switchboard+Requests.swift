@@ -75,6 +75,7 @@ extension Switchboard {
         case .devices: turn.out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: principal.user)))))
         case .removeDevice(let device): removeDevice(device, by: principal, as: id)
         case .turnCredential: turnCredential(of: principal, as: id)
+        case .webPushKey: webPushKey(as: id)
         case .blocks:
             let blocked = directory.blocks(of: principal.user).map(\.blocked)
             turn.out.append(.reply(id, Reply(body: BlockBody.list(blocked, asIntegers: principal.userIsInteger))))
@@ -97,6 +98,7 @@ extension Switchboard {
                 return endRefusal(message, by: message.from ?? principal.user, message.device, principal)
             }
         case .fetch, .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
+            .webPushKey,
             .blocks,
             .block,
             .unblock, .doNotDisturb, .revokeTokens:
@@ -129,6 +131,7 @@ extension Switchboard {
             case .fetch(_, let fetch): fetch.device
             case .end(_, _, let device): device
             case .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
+                .webPushKey,
                 .blocks,
                 .block, .unblock,
                 .doNotDisturb, .revokeTokens:

@@ -29,8 +29,12 @@ extension Switchboard {
             message.epoch = scope.epoch
             return .signal(message)
         case .signal, .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
+            .webPushKey,
             .blocks, .block, .unblock, .doNotDisturb, .revokeTokens:
-            throw WireError(.forbidden, "a push capability allows only GET, ringing, answer, ice, connected and end of its own call")
+            throw WireError(
+                .forbidden,
+                "a push capability allows only GET, ringing, answer, ice, connected and end of its own call"
+            )
         }
     }
 

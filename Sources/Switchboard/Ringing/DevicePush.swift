@@ -4,9 +4,10 @@ import CallPorts
 /// The push that wakes one device for one call; it may be tried several times, until its push service has accepted it
 /// once.
 ///
-///                 send           200
+///                 send           200, 201, 202
 ///     (start) ───────────▶ sent ──────▶ accepted
-///                ▲           │ no response, 429, 5xx, the first BadDeviceToken (then the other environment)
+///                ▲           │ no response, 429, 5xx, the first BadDeviceToken (then the other environment),
+///                │           │ the first 413 of Web Push (then without the offer)
 ///                │ moment    ▼
 ///                └──────── waiting         sent ──(any other error)──▶ refused
 ///
@@ -40,6 +41,9 @@ struct DevicePush: Equatable {
     private var hasLostResponse = false
     /// Whether the push token was refused in one environment, and so is tried in the other one.
     private var triedOther = false
+
+    /// Whether the push goes without the offer's SDP, because the push service found it too large with it.
+    private(set) var omitsOffer = false
 
     /// A push that is sent now.
     ///
@@ -124,6 +128,8 @@ struct DevicePush: Equatable {
         case retry
         /// The push is to be tried in the other environment immediately.
         case tryOther
+        /// The push is to be tried without the offer immediately.
+        case tryShorter
         /// The push service reports that the push token is bad; for APNs, in both environments.
         case tokenIsBad
         /// The push will not be tried again.
@@ -134,16 +140,16 @@ struct DevicePush: Equatable {
 
     mutating func take(_ result: PushResult, for id: PushID, at now: Moment) -> Consequence {
         if case .unreachable = result { hasLostResponse = true }
-        if phase == .cancelled, case .response(200, _, _) = result {
+        if phase == .cancelled, result.isAccepted {
             phase = .accepted
             return .accepted
         }
         guard phase == .sent(id) else { return .ignore }
         switch result {
-        case .response(200, _, _):
+        case .response where result.isAccepted:
             phase = .accepted
             return .accepted
-        case .response(400, "BadDeviceToken", _) where kind != .firebase:
+        case .response(400, "BadDeviceToken", _) where route?.environment != nil:
             guard !triedOther, let other = route?.inOtherEnvironment else {
                 phase = .refused
                 return .tokenIsBad
@@ -152,9 +158,14 @@ struct DevicePush: Equatable {
             route = other
             phase = .waiting(until: now)
             return .tryOther
-        case .response where kind == .firebase && result.condemnsFirebaseToken:
+        case .response where kind == .firebase && result.condemnsFirebaseToken,
+            .response where kind == .web && result.endsSubscription:
             phase = .refused
             return .tokenIsBad
+        case .response(413, _, _) where kind == .web && !omitsOffer:
+            omitsOffer = true
+            phase = .waiting(until: now)
+            return .tryShorter
         // A proxy between the server and APNs may respond with 502 or 504, which are as temporary as APNs' 500 and 503.
         case .response(429, _, _), .response(500...599, _, _), .unreachable, .notSent:
             phase = .waiting(until: now + pause)

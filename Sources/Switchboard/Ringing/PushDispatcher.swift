@@ -36,6 +36,7 @@ struct PendingPush {
         case (.over, _): .over
         case (nil, .voip): .voip
         case (nil, .firebase): .firebase
+        case (nil, .web): .web
         case (nil, .alert): .alert
         }
     }

@@ -7,13 +7,14 @@ enum PushPayload {
     /// Returns the payload for an incoming call.
     ///
     /// The offer's SDP is included if it fits, so that the woken app need not fetch it. A displayed name that does not
-    /// fit is cut. `aliases`: the keys that the device's app wants besides.
+    /// fit is cut. `aliases`: the keys that the device's app wants besides. `omitsOffer`: whether the SDP is left out although it may fit.
     static func incoming(
         _ call: Call,
         to device: DeviceRecord,
         as kind: PushKind,
         capabilities: any CapabilityIssuer,
         aliases: PayloadAliases,
+        omitsOffer: Bool = false,
         at now: Moment
     ) -> [UInt8] {
         let capability = capabilities.capability(
@@ -26,7 +27,10 @@ enum PushPayload {
         )
         var payload = payload(of: call, to: device, capability, aliases)
         payload.form = kind.form
-        payload.offer = offer(of: call)
+        payload.sound = device.sound
+        let offer = offer(of: call)
+        payload.handleType = offer?.handleType ?? .generic
+        if !omitsOffer { payload.offer = offer?.value(of: .sdp) }
         let limit = payload.form.limit
         let full = payload.encoded(at: now)
         if full.size <= limit { return full.bytes }
@@ -59,7 +63,7 @@ enum PushPayload {
         NoticePayload.over(notice(of: call), reason, as: kind.form)
     }
 
-    /// Returns the `apns-collapse-id` of a call's alerts, so that each replaces the one before.
+    /// Returns the collapse id of a call's alerts and Web Push messages, so that each replaces the one before.
     static func collapseID(of call: Call) -> String {
         UUIDv5.url("ringline:\(call.key.id.text)/\(call.epoch)/\(call.caller.text)")
     }
@@ -95,11 +99,11 @@ enum PushPayload {
         return payload
     }
 
-    /// Returns the SDP of the caller's newest offer, as the relayed JSON object contains it; `nil` = there is none.
-    private static func offer(of call: Call) -> ArraySlice<UInt8>? {
+    /// Returns the caller's newest offer; `nil` = there is none.
+    private static func offer(of call: Call) -> RelayedObject? {
         for (index, entry) in call.session.log.enumerated().reversed() {
             guard case .signal(.offer, .caller, _, _, _) = entry.content else { continue }
-            return RelayedObject(call.frame(at: index))?.value(of: .sdp)
+            return RelayedObject(call.frame(at: index))
         }
         return nil
     }
@@ -111,6 +115,7 @@ extension PushKind {
         switch self {
         case .voip: .voip
         case .firebase: .data
+        case .web: .web
         case .alert: .alert
         }
     }

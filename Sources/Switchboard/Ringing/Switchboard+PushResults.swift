@@ -21,11 +21,11 @@ extension Switchboard {
         keep(result, consequence, of: pending)
         if let call {
             reportFailure(result, of: pending, call)
-            if consequence == .tryOther, !pending.isNotice { retryPushes(of: call) }
+            if consequence == .tryOther || consequence == .tryShorter, !pending.isNotice { retryPushes(of: call) }
             if consequence == .refused || consequence == .tokenIsBad, !pending.isNotice {
                 ringByNextRoute(pending, result, for: call)
             }
-            if pending.purpose == .alert || pending.purpose == .firebase,
+            if !pending.isNotice, pending.kind != .voip,
                 call.pushes[pending.device]?.mayHaveArrived == true
             {
                 tellOver(call, to: pending.device)
@@ -37,7 +37,11 @@ extension Switchboard {
     /// Returns the consequence of a notice's result, and sends a notice whose push token this environment does not know
     /// once to the other environment.
     private mutating func judgeNotice(_ result: PushResult, _ pending: PendingPush) -> DevicePush.Consequence {
-        guard pending.kind.isThroughAPNs else { return result.condemnsFirebaseToken ? .tokenIsBad : .ignore }
+        switch pending.kind {
+        case .firebase: return result.condemnsFirebaseToken ? .tokenIsBad : .ignore
+        case .web: return result.endsSubscription ? .tokenIsBad : .ignore
+        case .voip, .alert: break
+        }
         guard case .response(400, "BadDeviceToken", _) = result else { return .ignore }
         guard pending.original != nil else { return .tokenIsBad }
         resendToOtherEnvironment(pending)
@@ -45,8 +49,9 @@ extension Switchboard {
     }
 
     private mutating func reportFailure(_ result: PushResult, of pending: PendingPush, _ call: Call) {
+        guard !result.isAccepted else { return }
         switch result {
-        case .response(200, _, _), .cancelled, .onlyLogged: break
+        case .cancelled, .onlyLogged: break
         case .response(let status, let reason, _), .deferred(let status, let reason, _):
             turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: status, reason: reason ?? "")))
         case .unreachable(let why), .notSent(let why):
@@ -82,7 +87,7 @@ extension Switchboard {
         )
         var isRemoved = false
         switch result {
-        case .response(200, _, _):
+        case .response where result.isAccepted:
             // The result says nothing about another push token that was registered meanwhile.
             if let environment = pending.route.environment, device.token(for: pending.kind) == pending.token {
                 device.workingEnvironment = environment
@@ -108,30 +113,15 @@ extension Switchboard {
         // A device that has registered the push token again since then is in order. Its token is not counted as dead:
         // it is no evidence of a fault of the server.
         let kind = pending.kind
-        guard device.token(for: kind) == pending.token, isTokenDead(device.tokenRegisteredAt(kind), diedAt),
+        guard device.token(for: kind) == pending.token, isTokenDead(device.tokenRegisteredAt(for: kind), diedAt),
             pushes.breaker.mayDelete(at: turn.now)
         else { return false }
-        switch kind {
-        case .voip: device.voipToken = nil
-        case .firebase: device.fcmToken = nil
-        case .alert: device.alertToken = nil
-        }
+        device.removeToken(for: kind)
         return true
     }
 
     private func isTokenDead(_ registeredAt: Moment?, _ diedAt: Moment) -> Bool {
         registeredAt.map { diedAt >= $0 } ?? true
-    }
-}
-
-extension DeviceRecord {
-    /// Returns when the push token for a kind of push was last registered; `nil` = unknown.
-    fileprivate func tokenRegisteredAt(_ kind: PushKind) -> Moment? {
-        switch kind {
-        case .voip: voipTokenAt
-        case .firebase: fcmTokenAt
-        case .alert: alertTokenAt
-        }
     }
 }
 
@@ -155,7 +145,7 @@ extension PushResult {
     /// The result in one word, for the metrics.
     fileprivate var label: String {
         switch self {
-        case .response(200, _, _): "accepted"
+        case .response where isAccepted: "accepted"
         // The reasons are a fixed list; any other text would let a third party choose the metric's labels.
         case .response(_, let reason?, _) where PushHint.knows(reason): reason
         case .deferred(_, let reason?, _) where PushHint.knows(reason): reason

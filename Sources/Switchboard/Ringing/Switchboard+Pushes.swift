@@ -10,7 +10,7 @@ extension Switchboard {
 
     /// Returns the route of a notice to a device; `nil` = the device has none, or its service is not configured.
     func noticeRoute(to device: DeviceRecord) -> PushRoute? {
-        guard let kind = device.noticePush, kind != .firebase || policy.hasFirebase else { return nil }
+        guard let kind = device.noticePush, policy.canPush(by: kind) else { return nil }
         return device.route(for: kind, environment(of: device))
     }
 
@@ -22,7 +22,8 @@ extension Switchboard {
             to: device,
             as: route.kind,
             capabilities: ports.capabilities,
-            aliases: policy.payloadAliases[device.bundleID] ?? PayloadAliases(),
+            aliases: policy.aliases(for: device),
+            omitsOffer: push.omitsOffer,
             at: now
         )
         requestPush(
@@ -58,7 +59,7 @@ extension Switchboard {
             uuid: UUIDv5.url("ringline:\(call.key.id.text)/\(call.epoch)/\(device.id.text)\(name)"),
             payload: payload,
             kept: pending.isNotice ? .aDay : pending.kind == .voip ? .never : .untilExpiry,
-            collapseID: pending.kind == .alert ? PushPayload.collapseID(of: call) : nil,
+            collapseID: pending.kind == .alert || pending.kind == .web ? PushPayload.collapseID(of: call) : nil,
             expiresAt: expiresAt,
             call: call.key.id,
             device: device.id

@@ -46,7 +46,7 @@ extension Switchboard {
         // A service that is not configured sends no push of any of its kinds.
         let useless =
             result == .onlyLogged
-            ? PushKind.allCases.filter { $0.isThroughAPNs == refused.kind.isThroughAPNs } : [refused.kind]
+            ? PushKind.allCases.filter { $0.service == refused.kind.service } : [refused.kind]
         let refusedKinds = push.refusedKinds.union(useless)
         guard let kind = device.ringingPush(excluding: refusedKinds),
             let route = device.route(for: kind, environment(of: device))

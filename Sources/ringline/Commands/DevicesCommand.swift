@@ -73,14 +73,18 @@ struct DevicesCommand: ParsableCommand {
     /// Returns the beginning of each push token: enough to tell tokens apart, and too little to use one.
     private static func tokens(of device: DeviceRecord) -> String {
         let tokens = [("voip", device.voipToken), ("alert", device.alertToken), ("fcm", device.fcmToken)]
-        let shown = tokens.compactMap { name, token in token.map { "\(name) \($0.prefix(6))…" } }
+        var shown = tokens.compactMap { name, token in token.map { "\(name) \($0.prefix(6))…" } }
+        // Of an endpoint the host says which browser it is.
+        if let endpoint = device.webPush.flatMap({ WebPushEndpoint($0.endpoint) }) {
+            shown.append("web \(endpoint.host)")
+        }
         return shown.isEmpty ? "none" : shown.joined(separator: ", ")
     }
 
     private static func push(of device: DeviceRecord, at now: Moment) -> String {
         guard let push = device.lastPush else { return "never" }
         let said = push.status == 0 ? push.reason ?? "no response" : "\(push.status) \(push.reason ?? "")"
-        let service = push.environment?.rawValue ?? "Firebase"
+        let service = push.environment?.rawValue ?? (device.noticePush == .web ? PushKind.web : .firebase).service
         return "\(said.trimmingBlanks) (\(service)), \(CallsCommand.span(from: push.at, to: now)) ago"
     }
 }

@@ -12,8 +12,8 @@ struct PushTestCommand: ParsableCommand {
         commandName: "push-test",
         abstract: "Send a push to a user's devices and print the push service's answer in words.",
         discussion: """
-            Takes the devices from the data folder or the database, whether its server runs or not, and the APNs key and the Firebase \
-            service account from the options of 'ringline serve', its variables or its file. The device shows a call from "Ringline \
+            Takes the devices from the data folder or the database, whether its server runs or not, and the APNs key, the Firebase \
+            service account and the VAPID key from the options of 'ringline serve', its variables or its file. The device shows a call from "Ringline \
             test" that does not exist: the app finds no such call at the server and ends it. A device without a VoIP token gets an \
             alert, which stays on its screen. Firebase only checks the message and its token, and does not deliver it. Changes \
             nothing that is stored.
@@ -39,10 +39,10 @@ struct PushTestCommand: ParsableCommand {
     private func push() throws(UsageError) -> Bool {
         let user = try UserID(userOption: user)
         let settings = try ServeSettings(try options.source())
-        guard settings.apns != nil || settings.firebase != nil else {
+        guard settings.apns != nil || settings.firebase != nil || settings.webPush != nil else {
             throw UsageError(
-                "neither an APNs key nor a Firebase service account is configured: give --apns-key-file, --apns-key-id "
-                    + "and --apns-team-id, or --fcm-service-account-file"
+                "no push service is configured: give --apns-key-file, --apns-key-id and --apns-team-id, "
+                    + "--fcm-service-account-file, or --vapid-subject"
             )
         }
         guard !settings.isInMemory else {
@@ -64,7 +64,7 @@ struct PushTestCommand: ParsableCommand {
                 device: device,
                 preferred: settings.policy.apnsEnvironment,
                 capability: key.map { RingCapability(serverKey: ServerKeys(text: $0).newest.secret) },
-                aliases: settings.policy.payloadAliases[device.bundleID] ?? PayloadAliases()
+                aliases: settings.policy.aliases(for: device)
             )
             let now = Moment(milliseconds: SystemClock.wall())
             if test.run(at: now, send: sender.send, say: { print($0) }) { isTaken = true }

@@ -36,6 +36,10 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Self.help("fcm-service-account-file")) var fcmServiceAccountFile: String?
     @Option(help: Self.help("fcm-endpoint")) var fcmEndpoint: String?
     @Option(help: Self.help("fcm-ca-file")) var fcmCaFile: String?
+    @Option(help: Self.help("vapid-subject")) var vapidSubject: String?
+    @Option(help: Self.help("vapid-key-file")) var vapidKeyFile: String?
+    @Option(parsing: .singleValue, help: Self.help("web-push-host")) var webPushHost: [String] = []
+    @Option(help: Self.help("web-push-ca-file")) var webPushCaFile: String?
     @Option(help: Self.help("tls-cert")) var tlsCert: String?
     @Option(help: Self.help("tls-key")) var tlsKey: String?
     @Option(parsing: .singleValue, help: Self.help("allow-origin")) var allowOrigin: [String] = []
@@ -84,6 +88,7 @@ struct ServeOptions: ParsableArguments {
             "apns-environment": apnsEnvironment, "apns-endpoint-sandbox": apnsEndpointSandbox,
             "apns-endpoint-production": apnsEndpointProduction, "apns-ca-file": apnsCaFile,
             "fcm-service-account-file": fcmServiceAccountFile, "fcm-endpoint": fcmEndpoint, "fcm-ca-file": fcmCaFile,
+            "vapid-subject": vapidSubject, "vapid-key-file": vapidKeyFile, "web-push-ca-file": webPushCaFile,
             "tls-cert": tlsCert,
             "tls-key": tlsKey, "turn-secret-file": turnSecretFile, "turn-ttl": turnTtl, "ring-timeout": ringTimeout,
             "probe-timeout": probeTimeout,
@@ -97,6 +102,7 @@ struct ServeOptions: ParsableArguments {
         var flags = single.compactMapValues { $0.map { [$0] } }
         flags["allow-origin"] = allowOrigin
         flags["payload-alias"] = payloadAlias
+        flags["web-push-host"] = webPushHost
         flags["trusted-proxy"] = trustedProxy
         flags["stun-url"] = stunUrl
         flags["turn-url"] = turnUrl

@@ -2,13 +2,17 @@ import ApplePush
 import CallPorts
 import FirebasePush
 import FoundationEssentials
+import PushDelivery
 import ServerLog
+import Switchboard
 import Threads
+import WebPush
 
 /// Hands each push to the service that its route leads through; a service that is not configured only logs.
 final class PushServices: PushSender {
     private let apns: APNsSender?
     private let firebase: FirebaseSender?
+    private let web: WebPushSender?
     private let logging: LoggingPushSender
 
     /// Creates the senders of the services that are configured.
@@ -29,6 +33,7 @@ final class PushServices: PushSender {
                 configuration.onlyValidates = onlyValidatesMessages
                 return try FirebaseSender(configuration, log: log, report: report)
             }
+            web = try application.webPushConfiguration().map { try WebPushSender($0, log: log, report: report) }
         } catch let error as UsageError { throw error } catch { throw UsageError("\(error)") }
     }
 
@@ -37,6 +42,7 @@ final class PushServices: PushSender {
             switch push.route {
             case .apns: apns ?? logging
             case .firebase: firebase ?? logging
+            case .web: web ?? logging
             }
         sender.send(push)
     }
@@ -45,18 +51,23 @@ final class PushServices: PushSender {
     func cancel(_ id: PushID) {
         apns?.cancel(id)
         firebase?.cancel(id)
+        web?.cancel(id)
     }
 
     /// Closes the connections of all services; each has this long for the pushes that are under way.
     func shutdown(limitMilliseconds limit: Int64) {
         apns?.shutdown(limitMilliseconds: limit)
         firebase?.shutdown(limitMilliseconds: limit)
+        web?.shutdown(limitMilliseconds: limit)
     }
 
     /// Whether there is a sender to APNs.
     var hasAPNs: Bool { apns != nil }
     /// Whether there is a sender to Firebase.
     var hasFirebase: Bool { firebase != nil }
+
+    /// Whether there is a sender of Web Push messages.
+    var hasWebPush: Bool { web != nil }
 
     /// Signs with the APNs key of these settings from now on.
     func useAPNsKey(of application: ServerApplication) throws(UsageError) {
@@ -70,6 +81,22 @@ final class PushServices: PushSender {
 }
 
 extension ServerApplication {
+    /// Returns the configuration of Web Push, and makes the key if it is missing; `nil` = Web Push is off.
+    func webPushConfiguration() throws(UsageError) -> WebPushConfiguration? {
+        guard let settings = settings.webPush else { return nil }
+        try settings.caFile.map { path throws(UsageError) in try Self.checkAuthorities(path, for: "web-push-ca-file") }
+        let key = try VAPIDKeyFile.loadOrCreate(settings.keyFile)
+        do throws(WebPushConfigurationError) {
+            var configuration = try WebPushConfiguration(key: key, subject: settings.subject) { [clock] in
+                clock.date()
+            }
+            configuration.hosts = self.settings.policy.webPushHosts
+            configuration.caFile = settings.caFile
+            configuration.expiryClock = { [clock] in clock.now() }
+            return configuration
+        } catch { throw UsageError("--vapid-subject: \(error)") }
+    }
+
     /// Returns the configuration of the APNs client; `nil` = no APNs key is configured.
     func apnsConfiguration() throws(UsageError) -> APNsConfiguration? {
         guard let apns = settings.apns else { return nil }

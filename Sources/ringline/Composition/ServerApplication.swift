@@ -12,7 +12,9 @@ import Postgres
 import PostgresStore
 import SQLiteStore
 import ServerLog
+import Switchboard
 import Threads
+import WebPush
 
 /// Assembles the server from its parts and runs it.
 struct ServerApplication {
@@ -61,6 +63,7 @@ struct ServerApplication {
         // usually arrived when the server listens.
         keySetFetcher?.tick()
         defer { keySetFetcher?.shutdown() }
+        configuration.policy.applicationServerKey = try webPushConfiguration()?.applicationServerKey
         let gateway = Gateway(configuration: configuration, authenticator: keys.authenticator, log: log)
         let push = try PushServices(self, log) { [weak gateway] id, result in gateway?.take(id, result) }
         var folderLock: DataFolderLock?
@@ -104,7 +107,7 @@ struct ServerApplication {
         }
         if settings.apns == nil {
             log.warning(
-                settings.firebase == nil
+                settings.firebase == nil && settings.webPush == nil
                     ? "no APNs key is configured: pushes are only logged, and sleeping devices do not ring"
                     : "no APNs key is configured: pushes to Apple devices are only logged"
             )

@@ -39,6 +39,7 @@ struct ServeSettings {
     let jwtRequireExpiry: Bool
     let apns: APNs?
     let firebase: Firebase?
+    let webPush: WebPush?
     let turn: TURN?
     let tls: ServerConfiguration.TLS?
     let allowedOrigins: Set<String>
@@ -68,6 +69,13 @@ struct ServeSettings {
     struct Firebase {
         let accountFile: String
         let endpoint: String
+        let caFile: String?
+    }
+
+    /// The settings for sending Web Push messages.
+    struct WebPush {
+        let subject: String
+        let keyFile: String
         let caFile: String?
     }
 
@@ -111,6 +119,7 @@ struct ServeSettings {
         jwtRequireExpiry = try source.flag("jwt-require-expiry")
         apns = try Self.apns(source)
         firebase = try Self.firebase(source)
+        webPush = try Self.webPush(source, data: data, isAlone: store == nil)
         turn = try Self.turn(source)
         tls = try Self.tls(source)
         allowedOrigins = Set(try source.values("allow-origin"))
@@ -142,6 +151,7 @@ struct ServeSettings {
         policy.whenBusy = try source.choice("busy-policy", of: ["waiting", "busy"]) == "busy" ? .busy : .waiting
         policy.callerName = try source.choice("caller-name", of: ["token", "any"]) == "token" ? .token : .any
         policy.payloadAliases = try payloadAliases(source)
+        policy.webPushHosts = try webPushHosts(source)
         policy.connectsPerMinute = try count("connects-per-minute", source) ?? policy.connectsPerMinute
         policy.storedBytesPerDay = try count("kept-bytes-per-day", source) ?? policy.storedBytesPerDay
         policy.ringsPerPair = try count("rings-per-pair", from: 0, source) ?? policy.ringsPerPair

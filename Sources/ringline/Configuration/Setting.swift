@@ -17,8 +17,8 @@ struct Setting: Sendable {
     /// Whether the setting's value is the path of a file that holds a secret.
     var holdsSecret: Bool {
         [
-            "jwt-secret-file", "apns-key-file", "fcm-service-account-file", "tls-key", "turn-secret-file",
-            "store-password-file",
+            "jwt-secret-file", "apns-key-file", "fcm-service-account-file", "vapid-key-file", "tls-key",
+            "turn-secret-file", "store-password-file",
         ].contains(name)
     }
 
@@ -197,6 +197,34 @@ struct Setting: Sendable {
             placeholder: "FILE",
             fallback: nil,
             meaning: "Certificate authorities to trust for Firebase instead of the system's."
+        ),
+        Setting(
+            name: "vapid-subject",
+            placeholder: "ADDRESS",
+            fallback: nil,
+            meaning:
+                "Where push services reach you, mailto:name@example.com or an https address; without it browsers are not pushed."
+        ),
+        Setting(
+            name: "vapid-key-file",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning:
+                "The key by which push services know this server (PEM, P-256), made if it is missing; default: vapid-key.pem in the data folder."
+        ),
+        Setting(
+            name: "web-push-host",
+            placeholder: "HOST[:PORT]",
+            fallback: nil,
+            meaning:
+                "A host besides the known push services to which browsers may subscribe: a name, *.domain, or host:port.",
+            isRepeatable: true
+        ),
+        Setting(
+            name: "web-push-ca-file",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning: "Certificate authorities to trust for Web Push instead of the system's."
         ),
         Setting(
             name: "tls-cert",

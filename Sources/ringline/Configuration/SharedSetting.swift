@@ -12,13 +12,14 @@ struct SharedSetting: Equatable {
     private static let own: Set<String> = [
         "listen", "admin-listen", "operator-pages", "data", "store", "store-password-file", "wait-for-data",
         "node-listen", "node-address",
-        "jwks-ca-file", "apns-ca-file", "fcm-ca-file", "tls-cert", "tls-key", "max-connections", "trusted-proxy",
+        "jwks-ca-file", "apns-ca-file", "fcm-ca-file", "web-push-ca-file", "tls-cert", "tls-key", "max-connections",
+        "trusted-proxy",
         "loops",
         "log-level", "log-format", "audit-log",
     ]
     private static let files: Set<String> = [
         "jwt-secret-file", "jwt-public-key-file", "jwks-file", "apns-key-file", "fcm-service-account-file",
-        "turn-secret-file",
+        "vapid-key-file", "turn-secret-file",
     ]
 
     /// Returns all settings that must be the same, in the order of the documentation.

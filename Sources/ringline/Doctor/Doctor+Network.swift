@@ -2,9 +2,11 @@ import ApplePush
 import CallPorts
 import Diagnostics
 import FirebasePush
+import Glibc
 import Identity
 import Switchboard
 import Threads
+import WebPush
 
 extension Doctor {
     // MARK: APNs
@@ -30,7 +32,7 @@ extension Doctor {
     private var noAPNs: Finding {
         .warning(
             "APNs key",
-            settings.firebase == nil
+            settings.firebase == nil && settings.webPush == nil
                 ? "not configured: pushes are only logged, and sleeping devices do not ring"
                 : "not configured: pushes to Apple devices are only logged",
             fix: "give --apns-key-file, --apns-key-id and --apns-team-id"
@@ -50,6 +52,43 @@ extension Doctor {
         say(.ok("Firebase service account", "it can be read, of the project \(configuration.account.projectID)"))
         guard usesNetwork else { return }
         say(Rating.message(FirebaseProbe.send(configuration), project: configuration.account.projectID))
+    }
+
+    /// Checks the VAPID key, and whether the push services of browsers can be reached; says nothing if Web Push is off.
+    func examineWebPush(_ say: (Finding) -> Void) {
+        guard let web = settings.webPush else { return }
+        let subject = "VAPID key"
+        let configuration: WebPushConfiguration
+        do throws(UsageError) {
+            guard access(web.keyFile, F_OK) == 0 else {
+                return say(.ok(subject, "the server makes it at its next start"))
+            }
+            guard let found = try ServerApplication(settings).webPushConfiguration() else { return }
+            configuration = found
+        } catch {
+            let fix = "restore the file: with another key, every browser must subscribe again"
+            return say(.error(subject, error.description, fix: fix))
+        }
+        say(.ok(subject, "it can be read"))
+        guard usesNetwork else { return }
+        for origin in configuration.hosts.origins {
+            say(Rating.webPush(WebPushProbe.send(configuration, to: origin), origin))
+        }
+    }
+
+    /// Warns of devices that no push reaches, because their push service is not configured.
+    func examineRoutes() -> [Finding] {
+        guard !settings.isInMemory else { return [] }
+        // A problem with the records has a finding of its own.
+        guard let kinds = try? RecordsPlace(settings).open().reader.registeredKinds() else { return [] }
+        let off: [(PushKind, Bool)] = [(.firebase, settings.firebase == nil), (.web, settings.webPush == nil)]
+        return off.filter { $1 && kinds.contains($0) }.map { kind, _ in
+            .warning(
+                "devices",
+                "some have registered for \(kind.service), and \(PushHint.notConfigured(kind))",
+                fix: PushHint.remedy(kind)
+            )
+        }
     }
 
     private func probe(_ configuration: APNsConfiguration, _ environment: APNsEnvironment, _ say: (Finding) -> Void) {

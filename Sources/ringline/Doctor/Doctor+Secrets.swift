@@ -12,6 +12,7 @@ extension Doctor {
         let named: [(String, String?)] = [
             ("--jwt-secret-file", settings.jwtSecretFile), ("--apns-key-file", settings.apns?.keyFile),
             ("--fcm-service-account-file", settings.firebase?.accountFile),
+            ("--vapid-key-file", settings.webPush?.keyFile),
             ("--tls-key", settings.tls?.keyPath), ("--turn-secret-file", settings.turn?.secretFile),
             ("--store-password-file", settings.storePasswordFile),
         ]

@@ -7,7 +7,7 @@ struct Doctor {
     let settings: ServeSettings
     /// Bundle ids with topics to ask about, in addition to those of the registered devices.
     let bundles: [String]
-    /// Whether the doctor may contact Apple, the TURN servers, the issuer of tokens and other nodes.
+    /// Whether the doctor may contact push services, the TURN servers, the issuer of tokens and other nodes.
     let usesNetwork: Bool
     /// The current time, in milliseconds since 1970.
     let now: Int64
@@ -31,6 +31,8 @@ struct Doctor {
         for finding in certificate() { say(finding) }
         examineAPNs(say)
         examineFirebase(say)
+        examineWebPush(say)
+        for finding in examineRoutes() { say(finding) }
         for finding in turn() { say(finding) }
     }
 

@@ -41,7 +41,7 @@ struct PushTest {
             let result = send(makePush(by: route, number: UInt64(index) + 1, at: now))
             say("\(device.id.text): \(Self.words(result, route))" + (kind == .alert ? " (an alert)" : ""))
             switch result {
-            case .response(200, _, _): return true
+            case .response where result.isAccepted: return true
             // The token may belong to the other environment: builds from Xcode have sandbox tokens, all other builds
             // have production tokens. The server tries both environments in the same way.
             case .response(400, "BadDeviceToken", _): continue
@@ -52,13 +52,16 @@ struct PushTest {
     }
 
     static func words(_ result: PushResult, _ route: PushRoute) -> String {
-        let subject = route.environment.map { "APNs \($0.rawValue)" } ?? "Firebase"
+        let subject = route.environment.map { "APNs \($0.rawValue)" } ?? route.kind.service
         let hint = PushHint.text(for: result, route.kind).map { ": \($0)" } ?? ""
         switch result {
-        case .response(200, _, _):
-            return route.kind.isThroughAPNs
-                ? "\(subject) accepted the push; the device rings now if it is on and reachable"
-                : "\(subject) accepts the message and its token; it only checked them, so the device does not ring"
+        case .response where result.isAccepted:
+            switch route.kind {
+            case .voip, .alert: return "\(subject) accepted the push; the device rings now if it is on and reachable"
+            case .firebase:
+                return "\(subject) accepts the message and its token; it only checked them, so the device does not ring"
+            case .web: return "\(subject) accepted the push; the browser shows a call now if it is running"
+            }
         case .response(let status, let reason, let since):
             let when = since.map { " since \(Timestamp.text($0))" } ?? ""
             return "\(subject) refused the push with \(status) \(reason ?? "without a reason")\(when)\(hint)"

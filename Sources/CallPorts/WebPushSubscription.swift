@@ -1,0 +1,136 @@
+/// A browser's subscription to Web Push: where a message goes, and the keys with which it is encrypted.
+///
+/// Source: "PushSubscription", W3C Push API; RFC 8291, section 3.
+public struct WebPushSubscription: Equatable, Sendable {
+    /// The address that the browser's push service gave out; whoever knows it may ask the service to deliver messages.
+    public var endpoint: String
+    /// The browser's public key, a point on P-256 in base64url, 87 characters.
+    public var p256dh: String
+    /// The secret that the browser shares with those who push to it: 16 bytes in base64url, 22 characters.
+    public var auth: String
+
+    /// A subscription with the given members.
+    public init(endpoint: String, p256dh: String, auth: String) {
+        self.endpoint = endpoint
+        self.p256dh = p256dh
+        self.auth = auth
+    }
+}
+
+/// The parts of a subscription's endpoint, which a user names and the server connects to.
+///
+/// Only addresses that every parser of URLs understands in the same way are accepted: `https://`, a host name of letters,
+/// digits, hyphens and dots, perhaps a port, and a path of printable ASCII without a fragment.
+public struct WebPushEndpoint: Equatable, Sendable {
+    /// The host's name in lower case.
+    public let host: String
+    /// The port; 443 if the address has none.
+    public let port: UInt16
+    /// Scheme, host and port, as RFC 6454 writes an origin: the port is left out if it is 443.
+    public let origin: String
+
+    /// The largest length of an endpoint, in bytes.
+    public static let maximumBytes = 2_048
+
+    /// Reads an endpoint; `nil` if it is not of the form.
+    public init?(_ text: String) {
+        let scheme = "https://"
+        guard text.utf8.count <= Self.maximumBytes, text.hasPrefix(scheme),
+            text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !#"#\"<>^`{|}"#.utf8.contains($0) })
+        else { return nil }
+        let rest = text.dropFirst(scheme.count)
+        guard let slash = rest.firstIndex(of: "/") else { return nil }
+        let parts = rest[..<slash].split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let name = parts.first, Self.isHostName(name) else { return nil }
+        host = name.lowercased()
+        if parts.count == 2 {
+            guard parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(parts[1]), number > 0
+            else { return nil }
+            port = number
+        } else {
+            port = 443
+        }
+        origin = scheme + host + (port == 443 ? "" : ":\(port)")
+    }
+
+    /// Returns whether a text is a host name, or looks like an IPv4 address.
+    static func isHostName(_ text: Substring) -> Bool {
+        let labels = text.split(separator: ".", omittingEmptySubsequences: false)
+        return (1...253).contains(text.utf8.count)
+            && labels.allSatisfy { label in
+                (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"
+                    && label.utf8.allSatisfy { byte in
+                        switch byte {
+                        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"): true
+                        default: false
+                        }
+                    }
+            }
+    }
+}
+
+/// The hosts to which Web Push messages may be sent.
+///
+/// Users name the endpoints, so without this list a user could make the server connect to any host.
+public struct WebPushHosts: Equatable, Sendable {
+    /// A host, or all hosts of a domain.
+    private struct Host: Equatable {
+        /// The host's name or, for all hosts of a domain, the end of their names, which begins with a dot.
+        let name: String
+        /// The port that the operator named; `nil` = 443.
+        let port: UInt16?
+
+        func allows(_ endpoint: WebPushEndpoint) -> Bool {
+            guard endpoint.port == port ?? 443 else { return false }
+            guard name.hasPrefix(".") else { return endpoint.host == name }
+            return endpoint.host.hasSuffix(name) && endpoint.host.utf8.count > name.utf8.count
+        }
+    }
+
+    /// The push services of Chrome, Firefox, Edge and Safari.
+    ///
+    /// `*.` stands for any host of a domain.
+    public static let services = [
+        "fcm.googleapis.com", "*.push.services.mozilla.com", "*.notify.windows.com", "*.push.apple.com",
+    ]
+
+    private var hosts: [Host] = services.compactMap(Self.host)
+
+    /// An origin of each service, and those that the operator has named in full, to find out whether they can be reached.
+    public var origins: [String] {
+        let known = [
+            "https://fcm.googleapis.com", "https://updates.push.services.mozilla.com", "https://web.push.apple.com",
+        ]
+        let added = hosts.dropFirst(Self.services.count).filter { !$0.name.hasPrefix(".") }
+        return known + added.map { "https://\($0.name)" + ($0.port.map { ":\($0)" } ?? "") }
+    }
+
+    /// Creates the list of the known push services.
+    public init() {}
+
+    /// Adds a host: `host`, `*.domain` or `host:port`; returns false if the text is none of them.
+    ///
+    /// Only a host that is named with its port may have an address of a private network: the operator vouches for it.
+    public mutating func add(_ text: String) -> Bool {
+        guard let host = Self.host(text) else { return false }
+        hosts.append(host)
+        return true
+    }
+
+    private static func host(_ text: String) -> Host? {
+        let isDomain = text.hasPrefix("*.")
+        let parts = text.dropFirst(isDomain ? 2 : 0).split(separator: ":", omittingEmptySubsequences: false)
+        guard let name = parts.first, parts.count <= 2, WebPushEndpoint.isHostName(name) else { return nil }
+        guard parts.count == 2 else { return Host(name: (isDomain ? "." : "") + name.lowercased(), port: nil) }
+        guard !isDomain, let port = UInt16(parts[1]), port > 0 else { return nil }
+        return Host(name: name.lowercased(), port: port)
+    }
+
+    /// Returns whether messages may be sent to an endpoint.
+    public func allows(_ endpoint: WebPushEndpoint) -> Bool { hosts.contains { $0.allows(endpoint) } }
+
+    /// Returns whether an endpoint's host may have an address of a private network.
+    public func mayBePrivate(_ endpoint: WebPushEndpoint) -> Bool {
+        hosts.contains { $0.port != nil && $0.allows(endpoint) }
+    }
+}

@@ -1,0 +1,69 @@
+import JSON
+
+/// The member `webPush` of a registration: what `PushSubscription.toJSON()` returns in a browser.
+///
+/// Source: "PushSubscription", W3C Push API.
+public struct WebPushMember: Equatable, Sendable {
+    /// The address that the browser's push service gave out.
+    public var endpoint: String
+    /// The browser's public key in base64url: 87 characters.
+    public var p256dh: String
+    /// The shared secret in base64url: 22 characters.
+    public var auth: String
+
+    /// A member with the given values.
+    public init(endpoint: String, p256dh: String, auth: String) {
+        self.endpoint = endpoint
+        self.p256dh = p256dh
+        self.auth = auth
+    }
+
+    /// Reads the member of a registration; `nil` if it is absent or null.
+    init?(of registration: JSONObject) throws(WireError) {
+        guard let member = registration.member(named: "webPush") else { return nil }
+        let object = try Self.object(member, "webPush", in: registration)
+        guard let keysMember = object.member(named: "keys") else { throw Self.invalid("webPush.keys", "missing") }
+        let keys = try Self.object(keysMember, "webPush.keys", in: object)
+        guard let endpoint = object.text("endpoint") else { throw Self.invalid("webPush.endpoint", "missing") }
+        self.init(
+            endpoint: endpoint,
+            p256dh: try Self.key("p256dh", of: keys, characters: 87, bytes: 65),
+            auth: try Self.key("auth", of: keys, characters: 22, bytes: 16)
+        )
+    }
+
+    /// Returns the refusal of a part of the member.
+    public static func invalid(_ field: String, _ problem: String) -> WireError {
+        WireError(.invalidField, "\(field): \(problem)", field: field)
+    }
+
+    private static func object(
+        _ member: JSONObject.Member,
+        _ name: String,
+        in outer: JSONObject
+    ) throws(WireError) -> JSONObject {
+        guard case .object = member.kind else { throw invalid(name, "must be an object") }
+        do { return try JSONObject(outer.bytes, names: .none, in: member.value) } catch { throw .json(error) }
+    }
+
+    /// Returns a key; some browsers pad it, which the standard does not.
+    private static func key(
+        _ name: String,
+        of keys: JSONObject,
+        characters: Int,
+        bytes: Int
+    ) throws(WireError) -> String {
+        guard var text = keys.text(name) else { throw invalid("webPush.keys.\(name)", "missing") }
+        while text.hasSuffix("="), text.utf8.count > characters { text.removeLast() }
+        let isBase64URL = text.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"): true
+            default: false
+            }
+        }
+        guard text.utf8.count == characters, isBase64URL else {
+            throw invalid("webPush.keys.\(name)", "must be \(bytes) bytes in base64url, \(characters) characters")
+        }
+        return text
+    }
+}

@@ -1,0 +1,123 @@
+import CallCore
+public import CallPorts
+import Crypto
+import OutboundHTTP
+import PushDelivery
+public import ServerLog
+
+/// A sender of Web Push messages: the adapter of `PushSender` for browsers.
+///
+/// Each message is encrypted for its browser. A message goes only to a host that the configuration allows, over `https`,
+/// and not to an address of a private network unless the operator has named the host with its port; no redirect is
+/// followed. Every response is reported, and if no response comes, the push is reported as unreachable. The caller decides
+/// whether and when to send the push again. ``send(_:)`` and ``cancel(_:)`` do not block.
+///
+/// Source: RFC 8030, RFC 8291, RFC 8292; protocol, section 6.10.
+public final class WebPushSender: PushSender {
+    private let configuration: WebPushConfiguration
+    private let tokens: VAPIDTokens
+    private let client: HTTPClient
+    private let pushes: PushesUnderWay
+    /// How long a response is waited for, in milliseconds; then the push is reported, and can be sent again while the
+    /// call rings.
+    private static let responseLimit: Int64 = 10_000
+
+    /// Creates a sender; its connections are made with the first pushes.
+    ///
+    /// - Parameters:
+    ///   - configuration: the key and the hosts.
+    ///   - log: the log for the sender's actions; it gets no endpoint.
+    ///   - report: called exactly once for each push, on the sender's thread or within ``send(_:)``. The closure must
+    ///     only pass the result on, such as to the event loop.
+    /// - Throws: ``WebPushSenderError`` when libcurl is unusable or the system refuses a thread.
+    public init(
+        _ configuration: WebPushConfiguration,
+        log: ServerLog,
+        report: @escaping @Sendable (PushID, PushResult) -> Void
+    ) throws(WebPushSenderError) {
+        var http = HTTPClientConfiguration()
+        http.caFile = configuration.caFile
+        http.threadName = "web-push"
+        do {
+            client = try HTTPClient(http)
+        } catch {
+            throw WebPushSenderError(description: "Web Push messages cannot be sent: \(error)")
+        }
+        self.configuration = configuration
+        pushes = PushesUnderWay(
+            client,
+            .init(sent: "a push is sent to a browser's push service", responded: "a browser's push service responded"),
+            log: log,
+            report: report
+        )
+        tokens = VAPIDTokens(configuration)
+    }
+
+    /// Sends one push; its result is reported, even if the push could not be sent at all.
+    public func send(_ push: OutgoingPush) {
+        guard case .web(let subscription) = push.route else {
+            preconditionFailure("a push to another service was handed to Web Push")
+        }
+        pushes.begin(push)
+        // The list of hosts may have been shorter when the browser was registered.
+        guard let endpoint = WebPushEndpoint(subscription.endpoint), configuration.hosts.allows(endpoint) else {
+            return pushes.finish(push, .notSent("the push service's host is not among the allowed ones"))
+        }
+        let request: HTTPRequest
+        do { request = try self.request(for: push, to: endpoint, subscription) } catch {
+            return pushes.finish(push, .notSent("the message could not be encrypted"))
+        }
+        pushes.post(push, request) { [self] response in
+            let now = Moment(milliseconds: configuration.expiryClock())
+            pushes.finish(push, WebPushResponse.result(of: response, at: now, wall: configuration.clock()))
+        }
+    }
+
+    /// Cancels a push that has not been sent on a connection yet.
+    public func cancel(_ id: PushID) { pushes.cancel(id) }
+
+    /// Shuts the sender down, and blocks until that is done.
+    ///
+    /// Pushes under way have this long to finish; the rest is reported as unreachable.
+    public func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
+
+    private func request(
+        for push: OutgoingPush,
+        to endpoint: WebPushEndpoint,
+        _ subscription: WebPushSubscription
+    ) throws(KeyError) -> HTTPRequest {
+        let left = push.expiresAt.milliseconds - configuration.expiryClock()
+        var request = HTTPRequest(
+            method: "POST",
+            url: subscription.endpoint,
+            headers: [
+                HTTPHeader("ttl", "\(push.secondsKept(left: left))"),
+                HTTPHeader("urgency", "high"),
+                HTTPHeader("content-encoding", "aes128gcm"),
+                HTTPHeader("content-type", "application/octet-stream"),
+                HTTPHeader("authorization", try tokens.authorization(for: endpoint.origin)),
+            ],
+            body: try MessageEncryption.encrypt(
+                push.payload,
+                for: subscription,
+                salt: SecureRandom.bytes(16),
+                key: .generate()
+            ),
+            timeoutMilliseconds: min(left, Self.responseLimit)
+        )
+        // A UUID without its hyphens has the 32 characters that RFC 8030, section 5.4, allows.
+        if let collapseID = push.collapseID {
+            request.headers.append(HTTPHeader("topic", String(collapseID.filter { $0 != "-" })))
+        }
+        request.bodyLimit = 64 << 10
+        request.wantedHeaders = ["retry-after"]
+        request.refusesPrivateAddresses = !configuration.hosts.mayBePrivate(endpoint)
+        return request
+    }
+}
+
+/// The reason why a ``WebPushSender`` could not be created.
+public struct WebPushSenderError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// One sentence about the error.
+    public let description: String
+}

@@ -67,6 +67,7 @@ public enum PushHint {
         case 404, 410: "the subscription has ended: the page must subscribe again"
         case 413: "the push service finds the message too large"
         case 429: "too many messages to one browser in a short time"
+        case 400...499: "the push service refuses the message; look the status up in its documentation"
         default: nil
         }
     }
@@ -92,6 +93,12 @@ public enum PushHint {
         }
     }
 
+    /// Returns what an operator can do about a push of this kind that got no response, for this reason.
+    public static func remedy(_ kind: PushKind, withoutResponse reason: String) -> String {
+        if reason == onlyLogged(kind) { return remedy(kind) }
+        return PushResult.Fault(rawValue: reason)?.remedy ?? network
+    }
+
     /// The advice when a push service cannot be reached, or does not respond.
     public static let network = "check the network, the proxy, and whether the firewall allows port 443"
 
@@ -112,8 +119,20 @@ public enum PushHint {
             text(forStatus: status, reason, kind)
         case .unreachable: "\(kind.service) could not be reached: \(network)"
         case .notSent: "see the server's log"
+        case .impossible(let fault): fault.remedy
         case .cancelled: nil
         case .onlyLogged: remedy(kind)
+        }
+    }
+}
+
+extension PushResult.Fault {
+    /// What can be done about it.
+    public var remedy: String {
+        switch self {
+        case .hostNotAllowed: "start the server with --web-push-host for it, or let the page subscribe again"
+        case .privateAddress: "name the host with its port in --web-push-host if it is a push service of yours"
+        case .unusableKeys: "the page must subscribe again"
         }
     }
 }

@@ -110,10 +110,22 @@ public enum PushResult: Equatable, Sendable {
     /// The push was not sent, for a reason that may pass, such as an access token that could not be fetched. The text
     /// says so in plain words, without addresses.
     case notSent(String)
+    /// The push cannot be sent on this route, and another attempt would be no better.
+    case impossible(Fault)
     /// The push was cancelled before it was sent.
     case cancelled
     /// The service is not configured: the push was only logged.
     case onlyLogged
+
+    /// Why a push cannot be sent on its route.
+    public enum Fault: String, Sendable, CaseIterable {
+        /// The host of a browser's endpoint is not on the list, which was longer when the browser was registered.
+        case hostNotAllowed = "the push service's host is not among the allowed ones"
+        /// The host of a browser's endpoint has no public address.
+        case privateAddress = "the push service's host has an address of a private network"
+        /// The keys of a browser's subscription cannot be used.
+        case unusableKeys = "the message could not be encrypted with the subscription's keys"
+    }
 
     /// Whether the push service accepted the push: APNs and Firebase respond with 200, Web Push with 201 or 202.
     public var isAccepted: Bool {

@@ -28,6 +28,8 @@ public struct WebPushEndpoint: Equatable, Sendable {
     public let port: UInt16
     /// Scheme, host and port, as RFC 6454 writes an origin: the port is left out if it is 443.
     public let origin: String
+    /// The address in the one form that stands for all its spellings: with ``origin`` at its beginning.
+    public let address: String
 
     /// The largest length of an endpoint, in bytes.
     public static let maximumBytes = 2_048
@@ -35,7 +37,7 @@ public struct WebPushEndpoint: Equatable, Sendable {
     /// Reads an endpoint; `nil` if it is not of the form.
     public init?(_ text: String) {
         let scheme = "https://"
-        guard text.utf8.count <= Self.maximumBytes, text.hasPrefix(scheme),
+        guard text.utf8.count <= Self.maximumBytes, text.prefix(scheme.count).lowercased() == scheme,
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !#"#\"<>^`{|}"#.utf8.contains($0) })
         else { return nil }
         let rest = text.dropFirst(scheme.count)
@@ -51,6 +53,7 @@ public struct WebPushEndpoint: Equatable, Sendable {
             port = 443
         }
         origin = scheme + host + (port == 443 ? "" : ":\(port)")
+        address = origin + rest[slash...]
     }
 
     /// Returns whether a text is a host name, or looks like an IPv4 address.

@@ -23,11 +23,14 @@ extension Explanation {
 
     /// The push services of the call's pushes.
     private var services: String {
-        let environments = events.compactMap { event -> APNsEnvironment?? in
-            if case .pushSent(_, _, let environment) = event.event { environment } else { nil }
+        let sent = events.compactMap { event -> String? in
+            guard case .pushSent(_, let push, let environment) = event.event else { return nil }
+            // The timeline does not say which service carries a notice, unless it is APNs.
+            let isNotice = push == .missed || push == .over
+            return environment != nil ? PushKind.voip.service : isNotice ? "" : Self.service(event)
         }
-        guard environments.contains(nil) else { return "APNs" }
-        return environments.contains { $0 != nil } ? "APNs, Firebase" : "Firebase"
+        let known = [PushKind.voip, .firebase, .web].map(\.service).filter(sent.contains)
+        return known.isEmpty ? (sent.isEmpty ? "APNs" : "push service") : known.joined(separator: ", ")
     }
 
     var ladder: String {

@@ -79,7 +79,7 @@ extension Explanation {
         let kind = kind(of: push)
         if let status { return PushHint.text(forStatus: status, reason, kind) }
         guard let reason else { return nil }
-        return reason == PushHint.onlyLogged(kind) ? PushHint.remedy(kind) : PushHint.network
+        return PushHint.remedy(kind, withoutResponse: reason)
     }
 
     /// Returns the name of the push service through which a push went.

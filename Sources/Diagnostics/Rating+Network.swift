@@ -16,6 +16,7 @@ extension Rating {
             return refusal(subject, status, reason, hint, "Apple's")
         case .unreachable(let why), .notSent(let why):
             return .warning(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
+        case .impossible(let fault): return .warning(subject, fault.rawValue, fix: fault.remedy)
         case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "try again")
         }
     }
@@ -34,6 +35,7 @@ extension Rating {
             return refusal(subject, status, reason, hint, "Firebase's")
         case .unreachable(let why), .notSent(let why):
             return .warning(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
+        case .impossible(let fault): return .warning(subject, fault.rawValue, fix: fault.remedy)
         case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "try again")
         }
     }
@@ -51,6 +53,7 @@ extension Rating {
             return .ok(subject, "responds")
         case .unreachable(let why), .notSent(let why):
             return .warning(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
+        case .impossible(let fault): return .warning(subject, fault.rawValue, fix: fault.remedy)
         case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "try again")
         }
     }

@@ -226,7 +226,9 @@ struct MetricsPage {
             metrics.isDeletionStopped ? 1 : 0
         )
         counter("ringline_pushes_sent_total", "Pushes sent.", metrics.pushesSent)
-        let common = ["accepted", "cancelled", "not_sent", "only_logged", "unreachable"].map { ($0, UInt64(0)) }
+        let common = ["accepted", "cancelled", "impossible", "not_sent", "only_logged", "unreachable"].map {
+            ($0, UInt64(0))
+        }
         let results = metrics.pushResults.merging(common) { counted, _ in counted }
         counters("ringline_push_results_total", "Results of pushes, by reason.", "reason", results.map { ($0, $1) })
     }

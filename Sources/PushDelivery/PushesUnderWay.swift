@@ -87,6 +87,7 @@ public final class PushesUnderWay: Sendable {
             switch outcome {
             case .success(let response): respond(response)
             case .failure(.cancelled): finish(push, .cancelled)
+            case .failure(.privateAddress): finish(push, .impossible(.privateAddress))
             case .failure(let failure): finish(push, .unreachable(failure.description))
             }
         }
@@ -128,6 +129,7 @@ public final class PushesUnderWay: Sendable {
             )
         case .unreachable(let why), .notSent(let why):
             log.notice("a push got no response", fields + [.error(UntrustedText(why))])
+        case .impossible(let fault): log.notice("a push cannot be sent", fields + [.error(UntrustedText(fault.rawValue))])
         case .cancelled, .onlyLogged: log.debug("a push was cancelled", fields)
         }
         report(push.id, result)

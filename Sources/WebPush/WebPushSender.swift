@@ -61,11 +61,11 @@ public final class WebPushSender: PushSender {
         pushes.begin(push)
         // The list of hosts may have been shorter when the browser was registered.
         guard let endpoint = WebPushEndpoint(subscription.endpoint), configuration.hosts.allows(endpoint) else {
-            return pushes.finish(push, .notSent("the push service's host is not among the allowed ones"))
+            return pushes.finish(push, .impossible(.hostNotAllowed))
         }
         let request: HTTPRequest
         do { request = try self.request(for: push, to: endpoint, subscription) } catch {
-            return pushes.finish(push, .notSent("the message could not be encrypted"))
+            return pushes.finish(push, .impossible(.unusableKeys))
         }
         pushes.post(push, request) { [self] response in
             let now = Moment(milliseconds: configuration.expiryClock())

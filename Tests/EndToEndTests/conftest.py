@@ -1,4 +1,4 @@
-"""Fixtures: servers, tokens, WebSocket and REST clients, a fake APNs and a fake Firebase.
+"""Fixtures: servers, tokens, WebSocket and REST clients, and fakes of APNs, of Firebase and of browsers' push services.
 
 Each test has its own server and data.
 """
@@ -255,3 +255,58 @@ def short_firebase_rings(firebase, make_server, make_world):
     """A world with pushes to the fake of Firebase in which calls ring for one second: (world, fake)."""
     options = [*firebase_options(firebase), "--ring-timeout", "1", "--probe-timeout", "0.3"]
     return make_world(make_server(*options)), firebase
+
+
+@pytest.fixture
+def web_push(tmp_path):
+    """A fake of a browser's push service; see Tests/FakeWebPush.
+
+    Fails if a redirect was followed, or if a request was refused for its form and the test has not emptied `refusals`.
+    """
+    import_from("FakeWebPush")
+    from fake_web_push import FakeWebPush
+
+    with FakeWebPush(directory=tmp_path / "web-push") as fake:
+        yield fake
+        for each in fake.attempts():
+            if each["payload"] is not None:
+                recording.heard(f"web push {','.join(each['headers'])}", each["text"])
+    assert fake.refusals == [] and fake.followed == []
+
+
+def web_push_options(fake) -> list[str]:
+    """Returns the options of `ringline serve` that make it push to the fake of a browser's push service."""
+    return [
+        "--vapid-subject",
+        "mailto:ops@example.com",
+        "--vapid-key-file",
+        str(fake.directory / "vapid.pem"),
+        *(word for host in fake.hosts for word in ("--web-push-host", host)),
+        "--web-push-ca-file",
+        fake.ca,
+    ]
+
+
+@pytest.fixture
+def make_web_push_world(web_push, make_server, make_world):
+    """Returns a function that makes a world with a server, with further options, that pushes to the fake."""
+
+    def make(*options) -> World:
+        world = make_world(make_server(*web_push_options(web_push), *options))
+        # Browsers subscribe with the server's public key.
+        web_push.application_server_key = world.rest().get("/api/web-push").json()["applicationServerKey"]
+        return world
+
+    return make
+
+
+@pytest.fixture
+def web_push_world(web_push, make_web_push_world):
+    """A world with a server that pushes to the fake of a browser's push service: (world, fake)."""
+    return make_web_push_world(), web_push
+
+
+@pytest.fixture
+def short_web_push_rings(web_push, make_web_push_world):
+    """A world with pushes to browsers in which calls ring for one second: (world, fake)."""
+    return make_web_push_world("--ring-timeout", "1", "--probe-timeout", "0.3"), web_push

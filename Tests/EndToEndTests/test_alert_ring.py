@@ -46,6 +46,37 @@ def test_an_alert_expires_with_the_ring_and_act_fetches_rings_and_declines_from_
     assert len(fake.pushes(device)) == 1, "the device that declined needs no other alert"
 
 
+def test_act_answers_from_the_lock_screen_and_candidates_flow_both_ways(push_world):
+    world, fake = push_world
+    device = register_alert(world)
+    taro = world.connect("11")
+    taro.ring("10", "c-1")
+    payload = pushed(fake, device)["payload"]
+    action = world.rest("10")
+    action.http.headers["Authorization"] = "Ring " + payload["act"]
+    answer = action.signal("answer", "c-1", sdp=samples.ANSWER)
+    assert answer.status_code == 200 and answer.json()["state"] == "answered", answer.text
+    assert taro.expect(type="answer")["fromDevice"] == "b1"
+    assert action.signal("ice", "c-1", candidate=samples.candidate(1)).status_code == 200
+    assert taro.expect(type="ice")["candidate"] == samples.candidate(1)
+    taro.ask(type="ice", callId="c-1", candidate=samples.candidate(2))
+    assert samples.candidate(2) in action.log("c-1", wait=5)["candidates"]
+    assert action.signal("connected", "c-1").status_code == 200
+    refused = action.signal("offer", "c-1", sdp=samples.OFFER)
+    assert refused.status_code == 403 and refused.json()["code"] == "forbidden"
+    assert action.delete("/api/calls/signal/c-1").status_code == 200
+    taro.expect(type="call", state="ended", reason="hangup")
+
+
+def test_an_alert_has_the_sound_that_its_device_has_registered(push_world):
+    world, fake = push_world
+    device = register_alert(world)
+    body = {"apnsDeviceToken": device, "bundleId": "com.example.chat", "platform": "ios", "deviceId": "b1"}
+    assert world.rest("10").put("/api/me/devices", body | {"sound": "ring.caf"}).json()["sound"] == "ring.caf"
+    world.connect("11").ring("10", "c-1")
+    assert pushed(fake, device)["payload"]["aps"]["sound"] == "ring.caf"
+
+
 def test_a_missed_call_replaces_the_alert(push_world):
     world, fake = push_world
     device = register_alert(world)

@@ -184,6 +184,7 @@ def test_an_offline_callee_gets_one_message_with_everything_that_it_needs(fireba
         "hasVideo": "false",
         "callUUID": call_id,
         "handle": "11",
+        "handleType": "generic",
         "callerId": "11",
         "callerName": "山田太郎",
         "offer": samples.OFFER,

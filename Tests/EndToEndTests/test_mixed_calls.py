@@ -179,8 +179,13 @@ class Client:
 
     async def connect(self):
         token = self.world.token(None, uid=self.user)
+        # 400 clients share one thread, and by default a client waits for one second.
         await self.socket.connect(
-            self.world.server.url, auth={"token": token}, socketio_path="socket.io", transports=["websocket"]
+            self.world.server.url,
+            auth={"token": token},
+            socketio_path="socket.io",
+            transports=["websocket"],
+            wait_timeout=30,
         )
 
     async def send_candidates(self, to):

@@ -51,10 +51,12 @@ def test_an_offline_callee_gets_a_voip_push_with_everything_that_it_needs(push_w
         "callId": call_id,
         "fromUserId": "11",
         "fromDisplayName": "山田太郎",
+        "toUserId": "10",
         "room": "p2p:11-10",
         "hasVideo": True,
         "callUUID": call_id,
         "handle": "11",
+        "handleType": "generic",
         "callerId": "11",
         "callerName": "山田太郎",
     }

@@ -132,6 +132,17 @@ struct WebPushRingTests {
         #expect(try devices(world) == "[]", "it had no other token")
     }
 
+    @Test("Two spellings of an endpoint are one subscription", arguments: [
+        "https://FCM.googleapis.com/wp/1", "https://fcm.googleapis.com:443/wp/1", "HTTPS://fcm.googleapis.com/wp/1",
+    ])
+    func spellings(_ endpoint: String) throws {
+        let (world, _, push) = try rung()
+        world.respondToPush(push, 201)
+        _ = try world.reply(try principal("12"), .register(try registration(endpoint)))
+        #expect(try devices(world) == "[]")
+        #expect(try world.reply(try principal("12"), .devices).text.contains(Self.endpoint))
+    }
+
     @Test("A server without a VAPID subject stores the subscription, says so, and has no key to tell")
     func notConfigured() throws {
         let world = SwitchboardWorld()

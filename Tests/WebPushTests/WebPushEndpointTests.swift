@@ -59,8 +59,9 @@ struct WebPushEndpointTests {
         #expect(!hosts.mayBePrivate(try endpoint("https://a.example.org/x")))
     }
 
-    @Test("The origin has the host in lower case, and the port unless it is 443")
+    @Test("Origin and address have scheme and host in lower case, and the port unless it is 443")
     func origins() throws {
+        #expect(WebPushEndpoint("HTTPS://FCM.GoogleAPIs.com:443/X?y")?.address == "https://fcm.googleapis.com/X?y")
         #expect(WebPushEndpoint("https://FCM.GoogleAPIs.com:443/x")?.origin == "https://fcm.googleapis.com")
         #expect(WebPushEndpoint("https://127.0.0.1:8443/x")?.origin == "https://127.0.0.1:8443")
     }

@@ -24,9 +24,8 @@ public struct WebPushMember: Equatable, Sendable {
         let object = try Self.object(member, "webPush", in: registration)
         guard let keysMember = object.member(named: "keys") else { throw Self.invalid("webPush.keys", "missing") }
         let keys = try Self.object(keysMember, "webPush.keys", in: object)
-        guard let endpoint = object.text("endpoint") else { throw Self.invalid("webPush.endpoint", "missing") }
         self.init(
-            endpoint: endpoint,
+            endpoint: try Self.text("endpoint", of: object, "webPush.endpoint"),
             p256dh: try Self.key("p256dh", of: keys, characters: 87, bytes: 65),
             auth: try Self.key("auth", of: keys, characters: 22, bytes: 16)
         )
@@ -46,6 +45,12 @@ public struct WebPushMember: Equatable, Sendable {
         do { return try JSONObject(outer.bytes, names: .none, in: member.value) } catch { throw .json(error) }
     }
 
+    private static func text(_ name: String, of object: JSONObject, _ path: String) throws(WireError) -> String {
+        guard let member = object.member(named: name) else { throw invalid(path, "missing") }
+        guard let text = object.string(member) else { throw invalid(path, "must be a string of valid Unicode") }
+        return text
+    }
+
     /// Returns a key; some browsers pad it, which the standard does not.
     private static func key(
         _ name: String,
@@ -53,7 +58,7 @@ public struct WebPushMember: Equatable, Sendable {
         characters: Int,
         bytes: Int
     ) throws(WireError) -> String {
-        guard var text = keys.text(name) else { throw invalid("webPush.keys.\(name)", "missing") }
+        var text = try text(name, of: keys, "webPush.keys.\(name)")
         while text.hasSuffix("="), text.utf8.count > characters { text.removeLast() }
         let isBase64URL = text.utf8.allSatisfy { byte in
             switch byte {

@@ -10,9 +10,13 @@ extension Switchboard {
         as id: RequestID
     ) {
         let now = turn.now
-        if let web = registration.webPush, let refusal = refusal(ofEndpoint: web.endpoint) {
-            refuse(id, refusal)
-            return
+        var registration = registration
+        if let web = registration.webPush {
+            // Two spellings of one address are one subscription, which belongs to one user at a time.
+            do throws(WireError) { registration.webPush?.endpoint = try checked(endpoint: web.endpoint) } catch {
+                refuse(id, error)
+                return
+            }
         }
         var device = row(for: registration, by: principal)
         // A Firebase token may be registered alone. Then the platform and bundle id that the app registered earlier
@@ -69,18 +73,18 @@ extension Switchboard {
         return nil
     }
 
-    /// Returns the refusal of an endpoint that is not an address of an allowed push service; `nil` = it is one.
-    private func refusal(ofEndpoint text: String) -> WireError? {
+    /// Returns an endpoint in its one form, if it is an address of an allowed push service.
+    private func checked(endpoint text: String) throws(WireError) -> String {
         guard let endpoint = WebPushEndpoint(text) else {
-            return WebPushMember.invalid(
+            throw WebPushMember.invalid(
                 "webPush.endpoint",
                 "must be an https address of a host name, at most \(WebPushEndpoint.maximumBytes) bytes"
             )
         }
         guard policy.webPushHosts.allows(endpoint) else {
-            return WebPushMember.invalid("webPush.endpoint", "must be at a push service that this server allows")
+            throw WebPushMember.invalid("webPush.endpoint", "must be at a push service that this server allows")
         }
-        return nil
+        return endpoint.address
     }
 
     /// Returns the row that a registration updates: by device id, else by push token, else the row without a device

@@ -173,7 +173,7 @@ struct DevicePush: Equatable {
         case .deferred(_, _, let until):
             phase = .waiting(until: max(until, now + pause))
             return .retry
-        case .response, .onlyLogged:
+        case .response, .impossible, .onlyLogged:
             phase = .refused
             return .refused
         case .cancelled:

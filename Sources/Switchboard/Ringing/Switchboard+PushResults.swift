@@ -56,6 +56,8 @@ extension Switchboard {
             turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: status, reason: reason ?? "")))
         case .unreachable(let why), .notSent(let why):
             turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: 0, reason: why)))
+        case .impossible(let fault):
+            turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: 0, reason: fault.rawValue)))
         }
     }
 
@@ -64,6 +66,7 @@ extension Switchboard {
             switch result {
             case .response(let status, let reason, _), .deferred(let status, let reason, _): (status, reason)
             case .unreachable(let why), .notSent(let why): (nil, why)
+            case .impossible(let fault): (nil, fault.rawValue)
             case .onlyLogged: (nil, PushHint.onlyLogged(pending.kind))
             case .cancelled: (nil, nil)
             }
@@ -97,7 +100,7 @@ extension Switchboard {
             isRemoved = dropToken(of: &device, pending, diedAt: timestamp)
         case .response where consequence == .tokenIsBad: isRemoved = dropToken(of: &device, pending, diedAt: nil)
         // A fault of the topic, the key or the network is on the server's side, and no reason to forget a device.
-        case .response, .deferred, .unreachable, .notSent, .cancelled, .onlyLogged: break
+        case .response, .deferred, .unreachable, .notSent, .impossible, .cancelled, .onlyLogged: break
         }
         metrics.isDeletionStopped = pushes.breaker.isOpen(at: now)
         store(device)
@@ -129,7 +132,7 @@ extension PushResult {
     fileprivate var status: Int {
         switch self {
         case .response(let status, _, _), .deferred(let status, _, _): status
-        case .unreachable, .notSent, .cancelled, .onlyLogged: 0
+        case .unreachable, .notSent, .impossible, .cancelled, .onlyLogged: 0
         }
     }
 
@@ -137,6 +140,7 @@ extension PushResult {
         switch self {
         case .response(_, let reason, _), .deferred(_, let reason, _): reason
         case .unreachable(let why), .notSent(let why): why
+        case .impossible(let fault): fault.rawValue
         case .cancelled: nil
         case .onlyLogged: PushHint.notConfigured(kind)
         }
@@ -152,6 +156,7 @@ extension PushResult {
         case .response, .deferred: "other"
         case .unreachable: "unreachable"
         case .notSent: "not_sent"
+        case .impossible: "impossible"
         case .cancelled: "cancelled"
         case .onlyLogged: "only_logged"
         }

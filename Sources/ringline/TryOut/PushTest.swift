@@ -45,7 +45,7 @@ struct PushTest {
             // The token may belong to the other environment: builds from Xcode have sandbox tokens, all other builds
             // have production tokens. The server tries both environments in the same way.
             case .response(400, "BadDeviceToken", _): continue
-            case .response, .deferred, .unreachable, .notSent, .cancelled, .onlyLogged: return false
+            case .response, .deferred, .unreachable, .notSent, .impossible, .cancelled, .onlyLogged: return false
             }
         }
         return false
@@ -69,6 +69,7 @@ struct PushTest {
             return "\(subject) refused the push for now with \(status) \(reason ?? "without a reason")\(hint)"
         case .unreachable(let why): return "\(subject) gave no response: \(why)\(hint)"
         case .notSent(let why): return "\(subject) was not asked: \(why)"
+        case .impossible(let fault): return "\(subject) was not asked: \(fault.rawValue)\(hint)"
         case .cancelled: return "\(subject) was not asked"
         case .onlyLogged: return "\(subject) was not asked\(hint)"
         }

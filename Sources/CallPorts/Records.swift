@@ -46,6 +46,8 @@ public struct DeviceRecord: Equatable, Sendable {
     public var webPush: WebPushSubscription?
     /// When the subscription was last registered; `nil` = never.
     public var webPushAt: Moment?
+    /// The id of the installation, which several accounts of one device share; `nil` = the client named none.
+    public var installation: String?
     /// The name of the sound of an alert that rings; `nil` = the system's.
     public var sound: String?
     /// The keys that the app wants in the pushes of calls besides, as `PayloadAliases` writes them; `nil` = none.

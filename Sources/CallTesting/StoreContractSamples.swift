@@ -165,6 +165,7 @@ enum Sample {
         device.fcmTokenAt = moment(4)
         device.webPush = WebPushSubscription(endpoint: "https://push.example/1", p256dh: "BA", auth: "AA")
         device.webPushAt = moment(5)
+        device.installation = "i-0123456789abcdef"
         device.sound = "ring.caf"
         device.payloadKeys = "UUID=callUUID"
         device.environment = .sandbox

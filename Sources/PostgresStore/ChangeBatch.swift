@@ -172,5 +172,6 @@ extension Parameters {
         add(device.webPushAt?.milliseconds)
         add(bytesOf: device.sound)
         add(bytesOf: device.payloadKeys)
+        add(device.installation)
     }
 }

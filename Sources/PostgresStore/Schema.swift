@@ -220,7 +220,8 @@ enum Schema {
         """
     )
 
-    /// Adds a device's subscription to Web Push, the sound of its alerts, and the keys that its app wants in pushes.
+    /// Adds a device's subscription to Web Push, the sound of its alerts, the keys that its app wants in pushes, and the id
+    /// of its installation.
     private static let version5 = SQL(
         "schema 5",
         """
@@ -230,7 +231,8 @@ enum Schema {
             ADD COLUMN web_auth     bytea,
             ADD COLUMN web_push_at  bigint,
             ADD COLUMN sound        bytea,
-            ADD COLUMN payload_keys bytea;
+            ADD COLUMN payload_keys bytea,
+            ADD COLUMN installation text;
         """
     )
 

@@ -86,7 +86,7 @@ package struct RowReader {
         "user", id, is_named, platform, bundle_id, voip_token, voip_token_at, alert_token, alert_token_at, fcm_token, \
         environment, working_environment, created_at, seen_at, unanswered_pushes, push_at, push_status, push_reason, \
         push_environment, push_hint, fcm_token_at, web_endpoint, web_p256dh, web_auth, web_push_at, sound, \
-        payload_keys
+        payload_keys, installation
         """
 
     /// Returns the device in a row of ``deviceColumns``.
@@ -123,6 +123,7 @@ package struct RowReader {
         device.webPushAt = row.optionalMoment(24)
         device.sound = statement.optionalText(25)
         device.payloadKeys = statement.optionalText(26)
+        device.installation = statement.optionalText(27)
         if let at = row.optionalMoment(15) {
             device.lastPush = DeviceRecord.LastPush(
                 at: at,

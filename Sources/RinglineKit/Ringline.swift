@@ -104,6 +104,8 @@ public final class Ringline {
             bundleID: configuration.bundleID,
             environment: configuration.environment
         )
+        registration.installation = configuration.installation
+        registration.sound = configuration.sound
         tokens.missing = { [weak self] text in
             self?.emit(.tokenMissing(text))
             self?.settle()

@@ -17,6 +17,11 @@ extension Ringline {
         public var environment: Registration.Environment?
         /// The platform under which the device registers for pushes (protocol, section 5.5).
         public var platform = "ios"
+        /// The id of this installation, for an app with several accounts (protocol, section 5.5): a random text of 16 to 64
+        /// characters that all of them give; `nil` = the app has one account.
+        public var installation: String?
+        /// The name of the sound of an alert that rings, a file in the app; `nil` = the system's.
+        public var sound: String?
         /// How long callees are rung: 5 to 120 s; 45 s by default.
         public var ringTimeout = Moment.Duration.seconds(45)
         /// The largest number of calls at a time, one active and the others on hold: 1 to 16; 2 by default.

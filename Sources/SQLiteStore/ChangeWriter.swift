@@ -139,6 +139,7 @@ struct ChangeWriter {
         try statement.bind(device.webPushAt?.milliseconds, at: 25)
         try statement.bind(device.sound, at: 26)
         try statement.bind(device.payloadKeys, at: 27)
+        try statement.bind(device.installation, at: 28)
         try statement.run()
     }
 
@@ -195,9 +196,9 @@ extension ChangeWriter {
         INSERT OR REPLACE INTO device (user, id, is_named, platform, bundle_id, voip_token, voip_token_at, alert_token,
             alert_token_at, fcm_token, environment, working_environment, created_at, seen_at, unanswered_pushes,
             push_at, push_status, push_reason, push_environment, push_hint, fcm_token_at, web_endpoint, web_p256dh,
-            web_auth, web_push_at, sound, payload_keys)
+            web_auth, web_push_at, sound, payload_keys, installation)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-            ?23, ?24, ?25, ?26, ?27)
+            ?23, ?24, ?25, ?26, ?27, ?28)
         """
     )
 

@@ -142,7 +142,8 @@ enum Schema {
         """
     )
 
-    /// Adds a device's subscription to Web Push, the sound of its alerts, and the keys that its app wants in pushes.
+    /// Adds a device's subscription to Web Push, the sound of its alerts, the keys that its app wants in pushes, and the id
+    /// of its installation.
     private static let version4 = SQL(
         "schema 4",
         """
@@ -151,7 +152,8 @@ enum Schema {
         ALTER TABLE device ADD COLUMN web_auth TEXT;
         ALTER TABLE device ADD COLUMN web_push_at INTEGER;
         ALTER TABLE device ADD COLUMN sound TEXT;
-        ALTER TABLE device ADD COLUMN payload_keys TEXT
+        ALTER TABLE device ADD COLUMN payload_keys TEXT;
+        ALTER TABLE device ADD COLUMN installation TEXT
         """
     )
 }

@@ -225,6 +225,11 @@ struct RegistrationTests {
         #expect(read.fcmToken == "f\"c" && read.bundleID == "com.example.chat" && read.platform == "ios")
         #expect(read.device == bench.registration.device && read.environment == .sandbox)
         #expect(read.webPush == nil)
+        var account = bench.registration
+        account.installation = "i-0123456789abcdef"
+        account.sound = "ring.caf"
+        let named = try DeviceRegistration(body: account.body(of: all), device: nil)
+        #expect(named.installation == "i-0123456789abcdef" && named.sound == "ring.caf")
         let keys = #"{"p256dh":"\#(String(repeating: "B", count: 87))","auth":"\#(String(repeating: "A", count: 22))"}"#
         let browser = tokens((.web, #"{"endpoint":"https://fcm.googleapis.com/1","keys":\#(keys)}"#))
         let web = try DeviceRegistration(body: bench.registration.body(of: browser), device: nil).webPush

@@ -42,7 +42,8 @@ MIGRATIONS = [
     ALTER TABLE device ADD COLUMN web_auth TEXT;
     ALTER TABLE device ADD COLUMN web_push_at INTEGER;
     ALTER TABLE device ADD COLUMN sound TEXT;
-    ALTER TABLE device ADD COLUMN payload_keys TEXT
+    ALTER TABLE device ADD COLUMN payload_keys TEXT;
+    ALTER TABLE device ADD COLUMN installation TEXT
     """,
 ]
 

@@ -97,6 +97,14 @@ extension Registration {
             json.name("environment")
             json.plain(environment.rawValue)
         }
+        if let installation {
+            json.name("installation")
+            json.value(installation)
+        }
+        if let sound {
+            json.name("sound")
+            json.value(sound)
+        }
         for kind in Kind.allCases {
             guard let token = tokens[kind] else { continue }
             guard kind == .web else {

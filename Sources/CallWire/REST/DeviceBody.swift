@@ -19,6 +19,8 @@ public struct DeviceBody: Sendable {
     public var fcmToken: String?
     /// The subscription to Web Push.
     public var webPush: WebPushMember?
+    /// The id of the installation.
+    public var installation: String?
     /// The name of the sound of an alert that rings.
     public var sound: String?
     /// The keys that the app wants in the pushes of calls besides.
@@ -106,6 +108,7 @@ public struct DeviceBody: Sendable {
         json.optional("fcm_token", fcmToken)
         json.name("webPush")
         if let webPush { Self.write(webPush, into: &json) } else { json.null() }
+        json.optional("installation", installation)
         json.optional("sound", sound)
         json.name("payload")
         if let payloadKeys { Self.write(payloadKeys, into: &json) } else { json.null() }

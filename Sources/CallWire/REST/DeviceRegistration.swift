@@ -11,6 +11,8 @@ public struct DeviceRegistration: Equatable, Sendable {
     public var fcmToken: String?
     /// The subscription to Web Push.
     public var webPush: WebPushMember?
+    /// The id of the installation, which several accounts of one device share; `nil` = the client names none.
+    public var installation: String?
     /// The name of the sound of an alert that rings; `nil` = the client names none.
     public var sound: String?
     /// The keys that the app wants in the pushes of calls besides; `nil` = the client names none.
@@ -94,8 +96,22 @@ public struct DeviceRegistration: Equatable, Sendable {
             environment: environment
         )
         webPush = web
+        installation = try Self.installation(of: object)
         sound = try Self.sound(of: object)
         payloadKeys = try PayloadAliases(registered: object)
+    }
+
+    /// Returns the id of the installation: whoever knows it and a push token shares the token, so it is no short word.
+    private static func installation(of object: JSONObject) throws(WireError) -> String? {
+        guard let member = object.member(named: "installation") else { return nil }
+        guard let text = object.string(member), (16...64).contains(text.utf8.count), DeviceID(text) != nil else {
+            throw WireError(
+                .invalidField,
+                "installation: must be a random id of 16 to 64 characters of A–Z a–z 0–9 . _ @ : + -",
+                field: "installation"
+            )
+        }
+        return text
     }
 
     /// Returns the name of the sound, a file in the app: it becomes a member of `aps`.

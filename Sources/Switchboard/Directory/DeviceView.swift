@@ -24,6 +24,7 @@ enum DeviceView {
         body.webPush = device.webPush.map {
             WebPushMember(endpoint: $0.endpoint, p256dh: $0.p256dh, auth: $0.auth)
         }
+        body.installation = device.installation
         body.sound = device.sound
         body.payloadKeys = device.payloadKeys.map { PayloadAliases(text: $0) }
         body.environment = (device.workingEnvironment ?? device.environment)?.rawValue

@@ -4,8 +4,11 @@ import CallPorts
 /// The devices, blocks, do-not-disturb settings and revocations of users, and the epochs of callIds.
 struct Directory {
     private var devices: [UserID: [DeviceRecord]] = [:]
-    /// The owner of each push token: one device of one user at a time.
+    /// The owner of each push token: one device of one user or, for a token that several accounts of one installation
+    /// share, one of them.
     private var owners: [String: Owner] = [:]
+    /// The further owners of shared push tokens.
+    private var furtherOwners: [String: [Owner]] = [:]
     private var blocked: [UserID: [UserID: Moment]] = [:]
     private var doNotDisturbUntil: [UserID: Moment]
     /// For each user, the moment up to which issued tokens are refused.
@@ -41,9 +44,10 @@ struct Directory {
 
     func device(_ id: DeviceID, of user: UserID) -> DeviceRecord? { devices[user]?.first { $0.id == id } }
 
-    /// Returns the device that owns a push token; `nil` = no device has registered the token.
-    func owner(ofToken token: String) -> (user: UserID, device: DeviceID)? {
-        owners[token].map { ($0.user, $0.device) }
+    /// Returns the devices that own a push token: none, one, or those of several accounts of one installation.
+    func owners(ofToken token: String) -> [(user: UserID, device: DeviceID)] {
+        guard let first = owners[token] else { return [] }
+        return ([first] + (furtherOwners[token] ?? [])).map { ($0.user, $0.device) }
     }
 
     /// Adds a device, or replaces the one with its id.
@@ -54,8 +58,9 @@ struct Directory {
         } else {
             devices[device.user, default: []].append(device)
         }
+        let owner = Owner(user: device.user, device: device.id)
         for token in device.tokens {
-            owners[token] = Owner(user: device.user, device: device.id)
+            if owners[token] == nil { owners[token] = owner } else { furtherOwners[token, default: []].append(owner) }
         }
     }
 
@@ -70,9 +75,14 @@ struct Directory {
 
     private mutating func forgetTokens(_ device: DeviceRecord) {
         let owner = Owner(user: device.user, device: device.id)
-        for token in device.tokens
-        where owners[token] == owner {
-            owners[token] = nil
+        for token in device.tokens {
+            var further = furtherOwners.removeValue(forKey: token) ?? []
+            if owners[token] == owner {
+                owners[token] = further.isEmpty ? nil : further.removeFirst()
+            } else {
+                further.removeAll { $0 == owner }
+            }
+            if !further.isEmpty { furtherOwners[token] = further }
         }
     }
 

@@ -26,6 +26,7 @@ extension Switchboard {
             device.bundleID = registration.bundleID
         }
         device.seenAt = now
+        device.installation = registration.installation
         if let environment = registration.environment { device.environment = APNsEnvironment(environment) }
         if let token = registration.voipToken {
             moveToken(token, .voip, by: device)
@@ -133,17 +134,30 @@ extension Switchboard {
         return id
     }
 
-    /// Takes a push token that `device` registers away from the device that registered it before: a device that changed
+    /// Takes a push token that `device` registers away from the devices that registered it before: a device that changed
     /// hands must not ring for its former owner.
+    ///
+    /// The other accounts of one installation keep the token.
     private mutating func moveToken(_ token: String, _ kind: PushKind, by device: DeviceRecord) {
-        guard let owner = directory.owner(ofToken: token), owner.user != device.user || owner.device != device.id,
-            var old = directory.device(owner.device, of: owner.user)
-        else { return }
+        for owner in directory.owners(ofToken: token) where owner.user != device.user || owner.device != device.id {
+            guard let old = directory.device(owner.device, of: owner.user) else { continue }
+            let isOfInstallation = old.installation != nil && old.installation == device.installation
+            if owner.user == device.user || !isOfInstallation { take(token, kind, from: old, by: device) }
+        }
+    }
+
+    private mutating func take(
+        _ token: String,
+        _ kind: PushKind,
+        from former: DeviceRecord,
+        by device: DeviceRecord
+    ) {
+        var old = former
         for kind in PushKind.allCases where old.token(for: kind) == token { old.removeToken(for: kind) }
         store(old)
-        guard owner.user != device.user else { return }
-        takeBackPushes(to: owner.device, of: owner.user, token: token)
-        turn.out.append(.audit(.pushTokenMoved(kind, from: owner.user, to: device.user, device.id)))
+        guard old.user != device.user else { return }
+        takeBackPushes(to: old.id, of: old.user, token: token)
+        turn.out.append(.audit(.pushTokenMoved(kind, from: old.user, to: device.user, device.id)))
     }
 
     /// Cancels the pushes that wait to wake a device and are addressed to a push token that the device has just

@@ -5,8 +5,8 @@ import CallPorts
 struct PendingPush {
     /// The call; `nil` for a text's push.
     let call: CallNumber?
-    let user: UserID
-    let device: DeviceID
+    var user: UserID
+    var device: DeviceID
     var route: PushRoute
     /// When the push was handed to the push service.
     var sentAt: Moment

@@ -104,7 +104,25 @@ extension Switchboard {
         }
         metrics.isDeletionStopped = pushes.breaker.isOpen(at: now)
         store(device)
-        if isRemoved { moveWaitingPushes(from: pending, result) }
+        guard isRemoved else { return }
+        moveWaitingPushes(from: pending, result)
+        dropToken(ofOtherAccounts: pending, result)
+    }
+
+    /// Removes a dead push token from the other accounts that share it, except those that have registered it again.
+    private mutating func dropToken(ofOtherAccounts pending: PendingPush, _ result: PushResult) {
+        let timestamp: Moment? = if case .response(410, _, let moment) = result { moment } else { nil }
+        for owner in directory.owners(ofToken: pending.token) {
+            guard var device = directory.device(owner.device, of: owner.user),
+                device.token(for: pending.kind) == pending.token,
+                isTokenDead(device.tokenRegisteredAt(for: pending.kind), timestamp ?? pending.sentAt)
+            else { continue }
+            device.removeToken(for: pending.kind)
+            store(device)
+            var dead = pending
+            (dead.user, dead.device) = (owner.user, owner.device)
+            moveWaitingPushes(from: dead, result)
+        }
     }
 
     /// Removes a push token, unless the device has registered it again since it died, or so many push tokens die that

@@ -129,7 +129,8 @@ public final class PushesUnderWay: Sendable {
             )
         case .unreachable(let why), .notSent(let why):
             log.notice("a push got no response", fields + [.error(UntrustedText(why))])
-        case .impossible(let fault): log.notice("a push cannot be sent", fields + [.error(UntrustedText(fault.rawValue))])
+        case .impossible(let fault):
+            log.notice("a push cannot be sent", fields + [.error(UntrustedText(fault.rawValue))])
         case .cancelled, .onlyLogged: log.debug("a push was cancelled", fields)
         }
         report(push.id, result)

@@ -132,9 +132,12 @@ struct WebPushRingTests {
         #expect(try devices(world) == "[]", "it had no other token")
     }
 
-    @Test("Two spellings of an endpoint are one subscription", arguments: [
-        "https://FCM.googleapis.com/wp/1", "https://fcm.googleapis.com:443/wp/1", "HTTPS://fcm.googleapis.com/wp/1",
-    ])
+    @Test(
+        "Two spellings of an endpoint are one subscription",
+        arguments: [
+            "https://FCM.googleapis.com/wp/1", "https://fcm.googleapis.com:443/wp/1", "HTTPS://fcm.googleapis.com/wp/1",
+        ]
+    )
     func spellings(_ endpoint: String) throws {
         let (world, _, push) = try rung()
         world.respondToPush(push, 201)

@@ -20,9 +20,11 @@ RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0
 # shellcheck disable=SC2034
 JAVASCRIPT_PACKAGES=(wasi-libc binaryen)
 
-# The packages that the tests need in addition. The last three test the package for JavaScript.
+# The packages that the tests need in addition. The last four test the package for JavaScript; Chromium shows its
+# notifications over the D-Bus of dbus-daemon.
 # shellcheck disable=SC2034
-TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind postgresql nodejs node-typescript chromium)
+TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind postgresql nodejs node-typescript chromium
+    dbus-daemon)
 
 # The packages that Deploy/test needs, such as systemd and the libraries that nginx and HAProxy are linked with. Then the packages
 # that build images without a docker engine, and the packages that run a docker engine.

@@ -12,6 +12,7 @@ export class RinglineEvent extends Event {
 export class Call extends EventTarget {
   /** @type {"calling" | "ringing" | "connecting" | "connected" | "ended"} */
   state;
+  isAnswered = false;
   isHeld = false;
   isMuted = { audio: false, video: false };
   peerMedia = { held: false, audio: false, video: false };
@@ -36,6 +37,7 @@ export class Call extends EventTarget {
   /** Answers the call. `video`: whether to send video; by default if the caller offered it. */
   answer({ video = this.hasVideo } = {}) {
     this.sendsVideo = video;
+    this.isAnswered = true;
     this.#take({ in: "answer" });
   }
 

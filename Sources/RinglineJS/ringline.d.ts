@@ -136,6 +136,55 @@ export interface Options {
   readonly fetch?: Fetch;
 }
 
+/** The texts of the notifications that the service worker shows, in the user's language. */
+export interface WebPushTexts {
+  /** Below the caller's name; "Incoming call" by default. */
+  readonly incomingCall?: string;
+  /** The same for a call with video; "Incoming video call" by default. */
+  readonly incomingVideoCall?: string;
+  /** The button that answers; "Answer" by default. */
+  readonly answer?: string;
+  /** The button that declines; "Decline" by default. */
+  readonly decline?: string;
+  /** The user did not answer in time, or the caller has given up; "Missed call" by default. */
+  readonly missedCall?: string;
+  /** "Answered on another device" by default. */
+  readonly answeredElsewhere?: string;
+  /** "Declined on another device" by default. */
+  readonly declinedElsewhere?: string;
+  /** The call is over for another reason; "Call ended" by default. */
+  readonly callOver?: string;
+  /** The push of `ringline push-test`; "Calls can reach this browser" by default. */
+  readonly test?: string;
+}
+
+/** The options of `Ringline.enableWebPush`. */
+export interface WebPushOptions {
+  /**
+   * The address of `service-worker.js`, or the registration of a worker of the app that imports it. By default the file
+   * beside the module.
+   */
+  readonly serviceWorker?: string | URL | ServiceWorkerRegistration;
+  /** The page that a click on a notification opens if no page of the app is open; by default this one, without its query. */
+  readonly page?: string | URL;
+  /** The image of the notifications. */
+  readonly icon?: string | URL;
+  /** The small monochrome image with which Android marks the notifications. */
+  readonly badge?: string | URL;
+  /** The texts of the notifications, where they differ from the English ones. */
+  readonly texts?: WebPushTexts;
+}
+
+/** A subscription to Web Push as `PushSubscription.toJSON()` returns it. */
+export interface WebPushSubscription {
+  /** The address to which the server sends pushes. */
+  readonly endpoint?: string;
+  /** When the subscription expires, in milliseconds since 1970; `null` = never. */
+  readonly expirationTime?: number | null;
+  /** The keys that encrypt the pushes: `p256dh` and `auth`. */
+  readonly keys?: Record<string, string>;
+}
+
 /** An event of a call or of a `Ringline`; its values are members. */
 export class RinglineEvent extends Event {}
 
@@ -149,7 +198,7 @@ export interface CallEvents {
   connected: RinglineEvent;
   /** The call has ended; the event comes once. `reason` is a `Refusal` if the call could not be made. */
   ended: RinglineEvent & { readonly reason: EndReason | Refusal | null };
-  /** The name, the video, the hold or the mute of the call changed. */
+  /** The name, the video, the hold or the mute of the call changed, or the user answered in a notification. */
   update: RinglineEvent;
   /** The streams of the call changed. */
   media: RinglineEvent;
@@ -178,6 +227,11 @@ export class Call {
   readonly name: string | null;
   /** Whether the call has video. */
   readonly hasVideo: boolean;
+  /**
+   * Whether the user has answered the incoming call. `state` is `ringing` until the answer is made. If the user answered in
+   * a notification, an `update` event says so.
+   */
+  readonly isAnswered: boolean;
   /** Whether this side has put the call on hold. */
   readonly isHeld: boolean;
   /** Whether this side has switched its microphone or its camera off. */
@@ -261,6 +315,25 @@ export class Ringline {
   call(peer: string, options?: { video?: boolean }): Call;
   /** Hands in the payload of a push, whatever it contains. Throws an `Error` after `close`. */
   pushed(payload: Record<string, JSONValue>): void;
+  /**
+   * Lets calls come to this browser when no page of the app is open: asks the user for the permission, installs the service
+   * worker, subscribes with the server's key, and registers this device. Call it when the user clicks on a button, and at
+   * each later start if `Notification.permission` is `granted`, because subscriptions end and keys change.
+   *
+   * Returns the user's choice; nothing was done unless it is `granted`. Rejects with an `Error` if the browser has no Web
+   * Push for this page, if the server has none, or if a step fails.
+   */
+  enableWebPush(options?: WebPushOptions): Promise<NotificationPermission>;
+  /**
+   * Registers this device with a subscription that the app has made, with the server's `applicationServerKey`.
+   * `enableWebPush` does it by itself. Rejects with an `Error` if the server refuses it.
+   */
+  registerWebPush(subscription: PushSubscription | WebPushSubscription): Promise<void>;
+  /**
+   * Ends the subscription, closes the notifications and removes this device from the server. Call it at logout, before
+   * `close`. Rejects with an `Error` if the server cannot be reached; no push comes here even then.
+   */
+  disableWebPush(): Promise<void>;
   /** Returns the connection of a call's media, for `getStats`; `null` while there is none. */
   mediaConnection(call: Call): RTCPeerConnection | null;
   /**

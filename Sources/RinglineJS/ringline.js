@@ -5,6 +5,7 @@ import { BridgeError, Core, compileCore } from "./core.js";
 import { ENGINE_OUTPUTS } from "./engine.js";
 import { checked } from "./options.js";
 import { LONGEST_TIMER, Server, TokenRenewal } from "./server.js";
+import { WebPush } from "./web-push.js";
 
 export { BridgeError, Call, RinglineEvent, compileCore };
 
@@ -12,6 +13,8 @@ export { BridgeError, Call, RinglineEvent, compileCore };
 const UNAUTHENTICATED = 4401;
 /** The close code of a connection that another one of the same device has replaced. */
 const REPLACED = 4409;
+/** The types of the pushes that ring nothing. */
+const NOTICES = new Set(["call.missed", "call.over", "message", "test"]);
 /** The chance of an input of the connection's machine is a whole number below this one. */
 const CHANCES = 1_000_000;
 
@@ -26,6 +29,7 @@ export class Ringline extends EventTarget {
   #server;
   #renewal;
   #engine;
+  #webPush;
   #connection = null;
   #reconnectTimer;
   #deadlineTimer;
@@ -59,6 +63,7 @@ export class Ringline extends EventTarget {
       failed: (error) => this.#fail(error),
     });
     this.#engine = options.engine(this.#engineHost());
+    this.#webPush = new WebPush(options, this.#server, this.#webPushHost());
     for (const name of ["online", "offline"]) globalThis.addEventListener?.(name, this.#networkChanged);
     globalThis.document?.addEventListener("visibilitychange", this.#visibilityChanged);
     // A browser has no audio session that another app may hold.
@@ -92,7 +97,27 @@ export class Ringline extends EventTarget {
   /** Hands in the payload of a push, whatever it contains. */
   pushed(payload) {
     this.#assertOpen();
-    this.#take({ in: "pushed", payload });
+    // A notice rings nothing: the connection brings what has happened.
+    if (NOTICES.has(payload?.type)) this.#becameVisible();
+    else this.#take({ in: "pushed", payload });
+  }
+
+  /** Lets calls come to this browser when no page of the app is open. */
+  async enableWebPush(options) {
+    this.#assertOpen();
+    return this.#webPush.enable(options);
+  }
+
+  /** Registers a subscription that the app has made. */
+  async registerWebPush(subscription) {
+    this.#assertOpen();
+    return this.#webPush.register(subscription);
+  }
+
+  /** Ends what `enableWebPush` has begun, at logout. */
+  async disableWebPush() {
+    this.#assertOpen();
+    return this.#webPush.disable();
   }
 
   /** The connection of a call's media, for `getStats`; `null` while there is none. */
@@ -126,6 +151,7 @@ export class Ringline extends EventTarget {
     for (const timer of [this.#reconnectTimer, this.#deadlineTimer]) clearTimeout(timer);
     this.#renewal.close();
     this.#connection?.giveUp();
+    this.#webPush.close();
     this.#engine.close();
     this.#setConnectionState("closed");
   }
@@ -249,6 +275,7 @@ export class Ringline extends EventTarget {
     const peer = this.#stateOf(uuid)?.peer ?? handle;
     const call = new Call({ uuid, peer, direction: "incoming", name, hasVideo }, (input) => this.#take(input));
     this.calls.set(uuid, call);
+    this.#webPush.watch(call);
     this.dispatchEvent(new RinglineEvent("incoming", { call }));
   }
 
@@ -286,6 +313,16 @@ export class Ringline extends EventTarget {
         iceServers: this.#options.rtcConfiguration?.iceServers ?? (await this.#server.iceServers()),
       }),
       sendsVideo: (uuid) => this.calls.get(uuid)?.sendsVideo ?? false,
+    };
+  }
+
+  #webPushHost() {
+    return {
+      pushed: (push) => this.pushed(push),
+      failed: (error) => this.#fail(error),
+      states: () => this.#core.state.calls,
+      callOf: (uuid) => this.calls.get(uuid),
+      clockSkew: () => this.clockSkew,
     };
   }
 

@@ -72,7 +72,7 @@ export class Server {
 
   /** Sends a signal by REST; returns `{status, body}`, with status 0 if there was no response. */
   post(body, capability) {
-    return this.#request("POST", "api/calls/signal", capability, body);
+    return this.request("POST", "api/calls/signal", body, capability);
   }
 
   /** Fetches the log of a call. */
@@ -82,10 +82,11 @@ export class Server {
       query.set("epoch", epoch);
       query.set("since", since);
     }
-    return this.#request("GET", `api/calls/signal/${encodeURIComponent(callId)}?${query}`, act);
+    return this.request("GET", `api/calls/signal/${encodeURIComponent(callId)}?${query}`, undefined, act);
   }
 
-  async #request(method, path, capability, body) {
+  /** Sends a request with the user's token, or with the capability of a push; returns `{status, body}`. */
+  async request(method, path, body, capability) {
     const abort = new AbortController();
     try {
       const authorization = capability === undefined ? `Bearer ${await this.token()}` : `Ring ${capability}`;
@@ -116,7 +117,7 @@ export class Server {
   /** Returns the ICE servers; asks for fresh ones if there are none yet, or if their credential expires. */
   async iceServers(now = Date.now()) {
     if (this.#iceServers !== null && now + CREDENTIAL_LEAD < this.#iceServersExpire) return this.#iceServers;
-    const { status, body } = await this.#request("GET", "api/turn-cred");
+    const { status, body } = await this.request("GET", "api/turn-cred");
     const credential = status === 200 ? objectIn(body) : null;
     const iceServers = serversIn(credential?.iceServers);
     if (iceServers !== null) {
@@ -213,7 +214,7 @@ const isResponse = ({ status, body }) =>
   Number.isInteger(status) && status >= 0 && status < 1000 && typeof body === "string";
 
 /** Returns the object that a text contains; `null` for another text, such as a page of a proxy. */
-function objectIn(text) {
+export function objectIn(text) {
   try {
     return JSON.parse(text);
   } catch {

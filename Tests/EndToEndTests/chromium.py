@@ -127,22 +127,33 @@ def suspended(browser: Browser):
 class Phone:
     """One page with one Ringline."""
 
-    def __init__(self, browser: Browser, pages: str, user: str, device: str):
+    def __init__(self, page: Page, user: str, device: str):
         self.user = user
         self.device = device
         self.errors: list[str] = []
-        self.context = browser.new_context(permissions=["camera", "microphone"])
-        self.page: Page = self.context.new_page()
+        self.page = page
         self.page.set_default_timeout(20_000)
         self.page.on("pageerror", lambda error: self.errors.append(f"page: {error}"))
         self.page.on("console", lambda line: line.type in ("error", "warning") and self.errors.append(line.text))
-        self.page.goto(f"{pages}/phone.html")
+
+    @classmethod
+    def opened(cls, browser: Browser, pages: str, user: str, device: str):
+        """Opens a page in a browser context of its own."""
+        page = browser.new_context(permissions=["camera", "microphone"]).new_page()
+        return cls(page, user, device).goes_to(f"{pages}/phone.html")
+
+    def goes_to(self, address: str):
+        self.page.goto(address)
         self.page.wait_for_function("() => window.isLoaded")
+        return self
 
     def boot(self, **options):
-        looks = {name: LOOKS[self.user][name] for name in ("colour", "hertz")}
-        self.page.evaluate("options => boot(options)", {"user": self.user, "device": self.device, **looks, **options})
+        self.page.evaluate("options => boot(options)", self.options(**options))
         return self
+
+    def options(self, **options) -> dict:
+        looks = {name: LOOKS[self.user][name] for name in ("colour", "hertz")}
+        return {"user": self.user, "device": self.device, **looks, **options}
 
     def do(self, script: str, argument=None):
         """Runs a statement in the page, where `phone` and `call` are the phone and its newest call."""
@@ -188,4 +199,4 @@ class Phone:
 
     def close(self):
         with contextlib.suppress(Exception):
-            self.context.close()
+            self.page.context.close()

@@ -41,7 +41,7 @@ def make_phone_of(browser, pages, make_server, make_world):
     phones = []
 
     def make(server, user: str, *, device=None, browser=browser, **options) -> browsers.Phone:
-        phone = browsers.Phone(browser, pages, user, device or f"web-{user}-{len(phones)}")
+        phone = browsers.Phone.opened(browser, pages, user, device or f"web-{user}-{len(phones)}")
         phones.append(phone)
         return phone.boot(url=server.url, tokens=[make_world(server).token(user)], **options).wait_online()
 
@@ -241,16 +241,22 @@ def test_media_through_the_turn_server_alone(make_phone_of, make_server, coturn,
 
 
 class Newcomer:
-    """Does what the page for newcomers says, with ports that are free."""
+    """Does what the page for newcomers says, with ports that are free.
 
-    def __init__(self, make_server, folder):
+    With `web_push`, the server's further options for it, also what the page says about Web Push.
+    """
+
+    def __init__(self, make_server, folder, web_push: list[str] | None = None):
         self.text = (ROOT / "Sources/RinglineJS/README.md").read_text()
         self.ports = {"8080": browsers.safe_port(), "8000": browsers.safe_port()}
         commands = self.blocks("")
-        options = shlex.split(commands[0].removeprefix("Deploy/run "))
-        self.server = make_server("--listen", f"127.0.0.1:{self.ports['8080']}", *options)
+        options = shlex.split(commands[3 if web_push else 0].removeprefix("Deploy/run "))
+        self.server = make_server("--listen", f"127.0.0.1:{self.ports['8080']}", *options, *(web_push or []))
         shutil.copytree(browsers.PACKAGE, folder, dirs_exist_ok=True)
-        (folder / "phone.html").write_text(self.blocks("html")[0])
+        (page,), (addition,) = self.blocks("html"), self.blocks("js")
+        if web_push:
+            page = page.replace("</script>", f"{addition}</script>")
+        (folder / "phone.html").write_text(page)
         assert commands[1] == "Sources/RinglineJS/build\n"
         serving = shlex.split(commands[2].replace(".build/javascript", str(folder)))
         self.pages = subprocess.Popen(serving, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -264,6 +270,17 @@ class Newcomer:
             found = [block.replace(f"http.server {named}", f"http.server {free}") for block in found]
         return found
 
+    def opens(self, page, user: str, name: str):
+        for _ in range(100):
+            try:
+                return page.goto(self.address(user, name))
+            except Exception:  # the server of the pages starts
+                page.wait_for_timeout(50)
+
+    def close(self):
+        self.pages.kill()
+        self.pages.wait()
+
     def address(self, user: str, name: str) -> str:
         options = ["--data", str(self.server.data), "--user", user, "--name", name]
         token = subprocess.run([str(binary()), "token", *options], capture_output=True, text=True, check=True).stdout
@@ -276,8 +293,7 @@ def newcomer(make_server, tmp_path):
     folder.mkdir()
     newcomer = Newcomer(make_server, folder)
     yield newcomer
-    newcomer.pages.kill()
-    newcomer.pages.wait()
+    newcomer.close()
 
 
 def test_a_newcomer_makes_a_call_with_the_page_of_the_documentation(newcomer, browser):
@@ -286,12 +302,7 @@ def test_a_newcomer_makes_a_call_with_the_page_of_the_documentation(newcomer, br
         contexts.append(browser.new_context(permissions=["camera", "microphone"]))
         page = contexts[-1].new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
-        for _ in range(100):
-            try:
-                page.goto(newcomer.address(user, name))
-                break
-            except Exception:  # the server of the pages starts
-                page.wait_for_timeout(50)
+        newcomer.opens(page, user, name)
         pages.append(page)
     taro, hanako = pages
     for page in pages:

@@ -139,4 +139,6 @@ window.boot = async ({ colour, hertz, autoAnswer, tokens, ...options }) => {
   });
   window.phone = phone;
 };
+// A page that a notification opens has the options of the page before.
+if (localStorage.options !== undefined) await window.boot(JSON.parse(localStorage.options));
 window.isLoaded = true;

@@ -40,6 +40,13 @@ async function use(): Promise<void> {
   call.addEventListener("info", ({ value }) => console.log(value));
   call.sendInfo({ nested: [1, null, "x"] });
   call.mute({ audio: true });
+  const registration = await navigator.serviceWorker.ready;
+  const permission: NotificationPermission = await ringline.enableWebPush({ serviceWorker: registration, texts: { answer: "応答" } });
+  const subscription = await registration.pushManager.getSubscription();
+  if (permission === "granted" && subscription !== null) await ringline.registerWebPush(subscription);
+  await ringline.registerWebPush(JSON.parse(JSON.stringify(subscription)) as PushSubscriptionJSON);
+  await ringline.enableWebPush({ serviceWorker: new URL("https://example.com/service-worker.js"), page: "/calls" });
+  await ringline.disableWebPush();
   const stream: MediaStream | null = call.remoteStream;
   const skew: number | null = ringline.clockSkew;
   console.log(stream, skew, ringline.mediaConnection(call)?.connectionState);

@@ -29,3 +29,9 @@ call.state = "ended";
 call.remoteStream.getTracks();
 // error: an engine needs close
 void Ringline.create({ ...options, engine: () => ({ perform() {} }) });
+// error: a misspelled text
+void ringline.enableWebPush({ texts: { reject: "Decline" } });
+// error: no subscription
+void ringline.registerWebPush("https://push.example.com/1");
+// error: answered by the user, not by assignment
+call.isAnswered = true;

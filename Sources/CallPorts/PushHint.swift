@@ -43,7 +43,7 @@ public enum PushHint {
         "UNAVAILABLE": "Firebase is not available",
         "INTERNAL": "Firebase's server failed",
         "THIRD_PARTY_AUTH_ERROR":
-            "the token belongs to an iOS app, which must register its APNs tokens, or to a browser, which is not pushed",
+            "the token belongs to an iOS app, which must register its APNs tokens, or to a browser, which must register its webPush subscription",
         "UNAUTHENTICATED": "Google rejects the access token of the service account",
         "PERMISSION_DENIED":
             "the service account may not send in this project, or the Firebase Cloud Messaging API is not enabled",

@@ -38,8 +38,8 @@ public struct OutgoingPush: Equatable, Sendable {
     public var kept: Kept
     /// A UUID that is the same for all pushes of a call; `nil` = the push replaces none.
     ///
-    /// For APNs it is `apns-collapse-id`: a push replaces an earlier one on the screen. For Web Push it is `Topic`: a push
-    /// replaces an earlier one that was not delivered.
+    /// For APNs it is `apns-collapse-id`: a push replaces an earlier one on the screen. For Web Push `Topic` is
+    /// made of it: a push replaces an earlier one that was not delivered.
     public var collapseID: String?
     /// The moment after which the push is useless.
     ///

@@ -168,7 +168,7 @@ extension Explanation {
         if let life = events.first(where: { $0.isSignOfLife }) {
             return ["\(none): the call was fetched at \(offset(life.at)) by a device that asked for it."]
         }
-        return ["\(none): nothing could ring. The app must PUT /api/me/devices with a VoIP, alert or Firebase token."]
+        return ["\(none): nothing could ring. The app must PUT /api/me/devices with a push token."]
     }
 
     /// Returns a sentence about a push that came with a lower priority than it was sent with; empty if none did.

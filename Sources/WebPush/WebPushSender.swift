@@ -81,6 +81,15 @@ public final class WebPushSender: PushSender {
     /// Pushes under way have this long to finish; the rest is reported as unreachable.
     public func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
 
+    /// Returns the topic of a call's messages to a browser: 32 characters, as many as RFC 8030, section 5.4, allows.
+    ///
+    /// Its key is the secret that the browser shares with this server, so that the push service cannot find out by guessing
+    /// which call it is.
+    static func topic(of collapseID: String, _ subscription: WebPushSubscription) -> String {
+        let code = HMACSHA256.code(of: Array(collapseID.utf8), key: Array(subscription.auth.utf8))
+        return Base64URL.encode(Array(code.prefix(24)))
+    }
+
     private func request(
         for push: OutgoingPush,
         to endpoint: WebPushEndpoint,
@@ -105,9 +114,8 @@ public final class WebPushSender: PushSender {
             ),
             timeoutMilliseconds: min(left, Self.responseLimit)
         )
-        // A UUID without its hyphens has the 32 characters that RFC 8030, section 5.4, allows.
         if let collapseID = push.collapseID {
-            request.headers.append(HTTPHeader("topic", String(collapseID.filter { $0 != "-" })))
+            request.headers.append(HTTPHeader("topic", Self.topic(of: collapseID, subscription)))
         }
         request.bodyLimit = 64 << 10
         request.wantedHeaders = ["retry-after"]

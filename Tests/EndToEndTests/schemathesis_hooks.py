@@ -21,6 +21,7 @@ URL = os.environ["ST_URL"]
 SECRET = pathlib.Path(os.environ["ST_SECRET_FILE"]).read_bytes().removesuffix(b"\n")
 SCOPE = {"scope": os.environ["ST_SCOPE"]} if os.environ.get("ST_SCOPE") else {}
 SDP = "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
+POINT = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
 # Enough users that none of them exceeds a rate limit: the limits are per user, and test_limits.py tests them.
 USERS = [f"user-{number}" for number in range(24)]
 
@@ -41,6 +42,14 @@ for _bytes in (32, 64, 4096):
             lambda text, most=_bytes: len(text.encode()) <= most
         ),
     )
+# An address at a push service that every server allows.
+schemathesis.openapi.format(
+    "web-push-endpoint", st.from_regex(r"https://fcm\.googleapis\.com/[A-Za-z0-9_:/-]{1,200}", fullmatch=True)
+)
+# No pattern can tell the points of the curve from others.
+schemathesis.openapi.format("p256-point", st.just(POINT))
+# Keys of which none is the name of a member, or a part of another one.
+schemathesis.openapi.format("payload-key", st.from_regex(r"x[A-Za-z0-9_-]{3,20}", fullmatch=True))
 
 
 def token(user: str) -> str:

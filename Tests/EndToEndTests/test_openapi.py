@@ -224,7 +224,9 @@ def test_the_examples_have_the_members_that_the_server_sends(make_server, make_w
 
     The examples were copied from an earlier run. Since then the server may have gained or lost members.
     """
-    world = make_world(make_server(*turn_options(tmp_path), "--stun-url", "stun:stun.example.com:3478"))
+    options = [*turn_options(tmp_path), "--stun-url", "stun:stun.example.com:3478"]
+    options += ["--vapid-subject", "mailto:ops@example.com", "--vapid-key-file", str(tmp_path / "vapid-key.pem")]
+    world = make_world(make_server(*options))
     api = document()
     taro, hanako = world.rest("11", name="Taro"), world.rest("10", device="iphone-h")
     seen = set()
@@ -265,6 +267,7 @@ def test_the_examples_have_the_members_that_the_server_sends(make_server, make_w
     story(hanako, "GET", "/api/me/devices", "/api/me/devices")
     story(hanako, "DELETE", "/api/me/devices/iphone-h", "/api/me/devices/{deviceId}")
     story(taro, "GET", "/api/turn-cred", "/api/turn-cred")
+    story(taro, "GET", "/api/web-push", "/api/web-push")
     story(taro, "POST", "/api/blocks", "/api/blocks", json={"blocked_user_id": 12})
     story(taro, "GET", "/api/blocks", "/api/blocks")
     story(taro, "DELETE", "/api/blocks/12", "/api/blocks/{userId}")

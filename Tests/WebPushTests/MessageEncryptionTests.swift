@@ -78,3 +78,22 @@ struct MessageEncryptionTests {
         }
     }
 }
+
+@Suite("The topic of a Web Push message")
+struct TopicTests {
+    private func topic(_ call: String, auth: String) -> String {
+        WebPushSender.topic(
+            of: call,
+            WebPushSubscription(endpoint: "https://fcm.googleapis.com/1", p256dh: "B", auth: auth)
+        )
+    }
+
+    @Test("It is the same for all messages of a call to a browser, and says nothing without the browser's secret")
+    func keyed() {
+        let one = topic("6f9c5c3e-0000-5000-8000-000000000000", auth: "BTBZMqHH6r4Tts7J_aSIgg")
+        #expect(one == topic("6f9c5c3e-0000-5000-8000-000000000000", auth: "BTBZMqHH6r4Tts7J_aSIgg"))
+        #expect(one != topic("6f9c5c3e-0000-5000-8000-000000000001", auth: "BTBZMqHH6r4Tts7J_aSIgg"))
+        #expect(one != topic("6f9c5c3e-0000-5000-8000-000000000000", auth: "AAAAAAAAAAAAAAAAAAAAAA"))
+        #expect(one.utf8.count == 32)
+    }
+}

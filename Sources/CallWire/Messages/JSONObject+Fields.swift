@@ -59,6 +59,17 @@ extension JSONObject {
         return epoch
     }
 
+    /// Returns the member of a name that is no ``Field``; `nil` if it is absent or null.
+    ///
+    /// - Throws: `WireError` if the name occurs twice, in whatever spelling.
+    func unique(_ name: String) throws(WireError) -> Member? {
+        let found = members.filter { self.name(of: $0) == name }
+        guard found.count <= 1 else { throw .json(.duplicate(name)) }
+        guard let member = found.first else { return nil }
+        if case .null = member.kind { return nil }
+        return member
+    }
+
     /// Returns a string.
     public func text(_ field: Field) throws(WireError) -> String? {
         guard let member = self[field] else { return nil }

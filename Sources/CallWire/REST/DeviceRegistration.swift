@@ -103,7 +103,7 @@ public struct DeviceRegistration: Equatable, Sendable {
 
     /// Returns the id of the installation: whoever knows it and a push token shares the token, so it is no short word.
     private static func installation(of object: JSONObject) throws(WireError) -> String? {
-        guard let member = object.member(named: "installation") else { return nil }
+        guard let member = try object.unique("installation") else { return nil }
         guard let text = object.string(member), (16...64).contains(text.utf8.count), DeviceID(text) != nil else {
             throw WireError(
                 .invalidField,
@@ -116,7 +116,7 @@ public struct DeviceRegistration: Equatable, Sendable {
 
     /// Returns the name of the sound, a file in the app: it becomes a member of `aps`.
     private static func sound(of object: JSONObject) throws(WireError) -> String? {
-        guard let member = object.member(named: "sound") else { return nil }
+        guard let member = try object.unique("sound") else { return nil }
         guard let sound = object.string(member), (1...64).contains(sound.utf8.count),
             sound.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
         else { throw WireError(.invalidField, "sound: must be the name of a sound, 1 to 64 bytes", field: "sound") }

@@ -54,7 +54,7 @@ public struct PayloadAliases: Equatable, Sendable {
     ///
     /// Returns `nil` if it is absent or null.
     init?(registered registration: JSONObject) throws(WireError) {
-        guard let member = registration.member(named: "payload") else { return nil }
+        guard let member = try registration.unique("payload") else { return nil }
         guard case .object = member.kind else {
             throw WireError(.invalidField, "payload: must be an object of keys and members", field: "payload")
         }

@@ -20,9 +20,9 @@ public struct WebPushMember: Equatable, Sendable {
 
     /// Reads the member of a registration; `nil` if it is absent or null.
     init?(of registration: JSONObject) throws(WireError) {
-        guard let member = registration.member(named: "webPush") else { return nil }
+        guard let member = try registration.unique("webPush") else { return nil }
         let object = try Self.object(member, "webPush", in: registration)
-        guard let keysMember = object.member(named: "keys") else { throw Self.invalid("webPush.keys", "missing") }
+        guard let keysMember = try object.unique("keys") else { throw Self.invalid("webPush.keys", "missing") }
         let keys = try Self.object(keysMember, "webPush.keys", in: object)
         self.init(
             endpoint: try Self.text("endpoint", of: object, "webPush.endpoint"),
@@ -46,7 +46,7 @@ public struct WebPushMember: Equatable, Sendable {
     }
 
     private static func text(_ name: String, of object: JSONObject, _ path: String) throws(WireError) -> String {
-        guard let member = object.member(named: name) else { throw invalid(path, "missing") }
+        guard let member = try object.unique(name) else { throw invalid(path, "missing") }
         guard let text = object.string(member) else { throw invalid(path, "must be a string of valid Unicode") }
         return text
     }

@@ -84,7 +84,9 @@ struct DevicesCommand: ParsableCommand {
     private static func push(of device: DeviceRecord, at now: Moment) -> String {
         guard let push = device.lastPush else { return "never" }
         let said = push.status == 0 ? push.reason ?? "no response" : "\(push.status) \(push.reason ?? "")"
-        let service = push.environment?.rawValue ?? (device.noticePush == .web ? PushKind.web : .firebase).service
+        // The record does not say which service it was, if it was not APNs.
+        let others = [PushKind.firebase, .web].filter { device.token(for: $0) != nil }.map(\.service)
+        let service = push.environment?.rawValue ?? (others.isEmpty ? "not APNs" : others.joined(separator: " or "))
         return "\(said.trimmingBlanks) (\(service)), \(CallsCommand.span(from: push.at, to: now)) ago"
     }
 }

@@ -81,11 +81,13 @@ final class PushServices: PushSender {
 }
 
 extension ServerApplication {
-    /// Returns the configuration of Web Push, and makes the key if it is missing; `nil` = Web Push is off.
-    func webPushConfiguration() throws(UsageError) -> WebPushConfiguration? {
+    /// Returns the configuration of Web Push; `nil` = Web Push is off.
+    ///
+    /// `makesKey`: Whether the key is made if it is missing; only a server that starts does that, and no command.
+    func webPushConfiguration(makesKey: Bool = false) throws(UsageError) -> WebPushConfiguration? {
         guard let settings = settings.webPush else { return nil }
         try settings.caFile.map { path throws(UsageError) in try Self.checkAuthorities(path, for: "web-push-ca-file") }
-        let key = try VAPIDKeyFile.loadOrCreate(settings.keyFile)
+        let key = try VAPIDKeyFile.load(settings.keyFile, makes: makesKey && settings.makesKey)
         do throws(WebPushConfigurationError) {
             var configuration = try WebPushConfiguration(key: key, subject: settings.subject) { [clock] in
                 clock.date()

@@ -63,7 +63,7 @@ struct ServerApplication {
         // usually arrived when the server listens.
         keySetFetcher?.tick()
         defer { keySetFetcher?.shutdown() }
-        configuration.policy.applicationServerKey = try webPushConfiguration()?.applicationServerKey
+        configuration.policy.applicationServerKey = try webPushConfiguration(makesKey: true)?.applicationServerKey
         let gateway = Gateway(configuration: configuration, authenticator: keys.authenticator, log: log)
         let push = try PushServices(self, log) { [weak gateway] id, result in gateway?.take(id, result) }
         var folderLock: DataFolderLock?

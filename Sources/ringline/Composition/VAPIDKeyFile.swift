@@ -6,12 +6,18 @@ import Identity
 /// Browsers subscribe to messages under this key, so it must outlive the server: with another key, every browser would
 /// have to subscribe again.
 enum VAPIDKeyFile {
-    /// Reads the key, or makes the file, with mode 0600, if it is missing.
-    static func loadOrCreate(_ path: String) throws(UsageError) -> P256SigningKey {
+    /// Reads the key.
+    ///
+    /// `makes`: Whether the file is made, with mode 0600, if it is missing.
+    static func load(_ path: String, makes: Bool) throws(UsageError) -> P256SigningKey {
         let text: [UInt8]
         do {
-            text = try SecretFile.loadOrCreate(path, try P256SigningKey.generate().pem())
-        } catch { throw UsageError("--vapid-key-file: \(error)") }
+            text =
+                makes ? try SecretFile.loadOrCreate(path, P256SigningKey.generate().pem()) : try SecretFile.read(path)
+        } catch {
+            let advice = makes ? "" : "; a server that runs alone makes it, and several nodes need copies of one file"
+            throw UsageError("--vapid-key-file: \(error)\(advice)")
+        }
         do throws(KeyError) { return try P256SigningKey(pem: String(decoding: text, as: UTF8.self)) } catch {
             throw UsageError("--vapid-key-file \(path): \(error)")
         }

@@ -5,11 +5,21 @@ extension ServeSettings {
     /// The name of the VAPID key's file in the data folder.
     static let vapidKeyFile = "vapid-key.pem"
 
-    /// Returns the settings for Web Push; `nil` = it is off.
+    /// Reads the settings for Web Push.
     ///
-    /// `isAlone`: Whether no other server shares the calls. Several servers need the same key, which none of them can
-    /// make.
-    static func webPush(_ source: SettingsSource, data: String, isAlone: Bool) throws(UsageError) -> WebPush? {
+    /// - Parameters:
+    ///   - source: the settings.
+    ///   - data: the data folder.
+    ///   - isAlone: whether the calls are in the data folder, and the key may be there too.
+    ///   - isNode: whether the server is one of several, which need the same key: none of them makes it.
+    /// - Returns: the settings; `nil` = Web Push is off.
+    /// - Throws: `UsageError` with the name of the setting.
+    static func webPush(
+        _ source: SettingsSource,
+        data: String,
+        isAlone: Bool,
+        isNode: Bool
+    ) throws(UsageError) -> WebPush? {
         let file = try source.value("vapid-key-file")
         guard let subject = try source.value("vapid-subject") else {
             guard file == nil else {
@@ -30,6 +40,7 @@ extension ServeSettings {
         return WebPush(
             subject: subject,
             keyFile: file ?? "\(data)/\(vapidKeyFile)",
+            makesKey: !isNode,
             caFile: try source.value("web-push-ca-file")
         )
     }

@@ -76,6 +76,8 @@ struct ServeSettings {
     struct WebPush {
         let subject: String
         let keyFile: String
+        /// Whether the server makes the key's file if it is missing.
+        let makesKey: Bool
         let caFile: String?
     }
 
@@ -119,7 +121,7 @@ struct ServeSettings {
         jwtRequireExpiry = try source.flag("jwt-require-expiry")
         apns = try Self.apns(source)
         firebase = try Self.firebase(source)
-        webPush = try Self.webPush(source, data: data, isAlone: store == nil)
+        webPush = try Self.webPush(source, data: data, isAlone: store == nil, isNode: nodes != nil)
         turn = try Self.turn(source)
         tls = try Self.tls(source)
         allowedOrigins = Set(try source.values("allow-origin"))

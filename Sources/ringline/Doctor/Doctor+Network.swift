@@ -60,13 +60,13 @@ extension Doctor {
         let subject = "VAPID key"
         let configuration: WebPushConfiguration
         do throws(UsageError) {
-            guard access(web.keyFile, F_OK) == 0 else {
+            guard access(web.keyFile, F_OK) == 0 || !web.makesKey else {
                 return say(.ok(subject, "the server makes it at its next start"))
             }
             guard let found = try ServerApplication(settings).webPushConfiguration() else { return }
             configuration = found
         } catch {
-            let fix = "restore the file: with another key, every browser must subscribe again"
+            let fix = "put the file there: with another key, every browser must subscribe again"
             return say(.error(subject, error.description, fix: fix))
         }
         say(.ok(subject, "it can be read"))

@@ -48,14 +48,18 @@ public enum PushHint {
         "PERMISSION_DENIED":
             "the service account may not send in this project, or the Firebase Cloud Messaging API is not enabled",
         "NOT_FOUND": "Firebase does not know the project of the service account",
+        "invalid_grant": "the service account or its key was deleted, or this machine's clock is wrong",
+    ]
+
+    /// The meaning of the reasons of browsers' push services.
+    private static let webTexts: [String: String] = [
         "BadJwtToken":
             "the push service refuses the VAPID token: --vapid-subject must be a real address, and this machine's clock must be right",
         "VapidPkHashMismatch":
             "the page has subscribed with another key: it must subscribe again with applicationServerKey",
-        "invalid_grant": "the service account or its key was deleted, or this machine's clock is wrong",
     ]
 
-    /// What the statuses of browsers' push services mean, which give few reasons.
+    /// The meaning of the statuses of browsers' push services, which give few reasons.
     ///
     /// Sources: RFC 8030, section 7; RFC 8292, section 4.2.
     private static func webText(_ status: Int) -> String? {
@@ -102,13 +106,15 @@ public enum PushHint {
     /// The advice when a push service cannot be reached, or does not respond.
     public static let network = "check the network, the proxy, and whether the firewall allows port 443"
 
-    /// Whether ``text(forReason:)`` has a text for a reason.
-    public static func knows(_ reason: String) -> Bool { texts[reason] != nil }
+    /// Whether a reason is one that a push service is known to give.
+    public static func knows(_ reason: String) -> Bool { texts[reason] != nil || webTexts[reason] != nil }
 
     /// Returns the meaning of a response to a push of this kind; `nil` = it needs no explanation, or is unknown.
     public static func text(forStatus status: Int, _ reason: String?, _ kind: PushKind) -> String? {
         guard !PushResult.isAcceptance(status) else { return nil }
-        return reason.flatMap { texts[$0] } ?? (kind == .web ? webText(status) : nil)
+        // Browsers' push services use words of Apple's and Google's in another sense.
+        guard kind != .web else { return reason.flatMap { webTexts[$0] } ?? webText(status) }
+        return reason.flatMap { texts[$0] }
     }
 
     /// Returns what the result of a push of this kind means, or what the operator can do about it; `nil` = the result

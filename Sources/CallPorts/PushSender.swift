@@ -63,7 +63,8 @@ public struct OutgoingPush: Equatable, Sendable {
         public static let noticeSeconds: Int64 = 24 * 60 * 60
     }
 
-    /// Returns how many seconds a service that counts whole seconds keeps the push, at least one.
+    /// Returns how many seconds a service that counts whole seconds keeps the push, at least one: such a service keeps also
+    /// a push that rings now or not at all.
     ///
     /// `left`: The milliseconds until the push expires.
     public func secondsKept(left: Int64) -> Int64 {
@@ -99,7 +100,7 @@ public struct OutgoingPush: Equatable, Sendable {
 
 /// The result of a push.
 public enum PushResult: Equatable, Sendable {
-    /// The push service responded with 200, or with an error and its reason ("BadDeviceToken"). For APNs' 410 there is
+    /// The push service accepted the push (``isAccepted``), or responded with an error and its reason ("BadDeviceToken"). For APNs' 410 there is
     /// also the `timestamp` since which the push token is invalid.
     case response(status: Int, reason: String?, timestamp: Moment?)
     /// The push service responded with an error that passes, and asks not to be tried again before `until`.

@@ -46,7 +46,7 @@ public struct DeviceRecord: Equatable, Sendable {
     public var webPush: WebPushSubscription?
     /// When the subscription was last registered; `nil` = never.
     public var webPushAt: Moment?
-    /// The id of the installation, which several accounts of one device share; `nil` = the client named none.
+    /// The id of the installation, on which several users may be signed in; `nil` = the client named none.
     public var installation: String?
     /// The name of the sound of an alert that rings; `nil` = the system's.
     public var sound: String?

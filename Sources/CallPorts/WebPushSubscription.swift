@@ -2,7 +2,8 @@
 ///
 /// Source: "PushSubscription", W3C Push API; RFC 8291, section 3.
 public struct WebPushSubscription: Equatable, Sendable {
-    /// The address that the browser's push service gave out; whoever knows it may ask the service to deliver messages.
+    /// The address that the browser's push service gave out, a secret: messages to it need no other permission than the key
+    /// with which the browser subscribed.
     public var endpoint: String
     /// The browser's public key, a point on P-256 in base64url, 87 characters.
     public var p256dh: String
@@ -28,7 +29,7 @@ public struct WebPushEndpoint: Equatable, Sendable {
     public let port: UInt16
     /// Scheme, host and port, as RFC 6454 writes an origin: the port is left out if it is 443.
     public let origin: String
-    /// The address in the one form that stands for all its spellings: with ``origin`` at its beginning.
+    /// The normalized address: it begins with ``origin``.
     public let address: String
 
     /// The largest length of an endpoint, in bytes.
@@ -46,14 +47,21 @@ public struct WebPushEndpoint: Equatable, Sendable {
         guard parts.count <= 2, let name = parts.first, Self.isHostName(name) else { return nil }
         host = name.lowercased()
         if parts.count == 2 {
-            guard parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(parts[1]), number > 0
-            else { return nil }
+            guard let number = Self.port(parts[1]) else { return nil }
             port = number
         } else {
             port = 443
         }
         origin = scheme + host + (port == 443 ? "" : ":\(port)")
         address = origin + rest[slash...]
+    }
+
+    /// Returns the port that a text names: digits, 1 to 65,535.
+    static func port(_ text: Substring) -> UInt16? {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(text), number > 0 else {
+            return nil
+        }
+        return number
     }
 
     /// Returns whether a text is a host name, or looks like an IPv4 address.
@@ -99,7 +107,7 @@ public struct WebPushHosts: Equatable, Sendable {
 
     private var hosts: [Host] = services.compactMap(Self.host)
 
-    /// An origin of each service, and those that the operator has named in full, to find out whether they can be reached.
+    /// An origin of each service but Microsoft's, which has many hosts, and those that the operator has named in full, to find out whether they can be reached.
     public var origins: [String] {
         let known = [
             "https://fcm.googleapis.com", "https://updates.push.services.mozilla.com", "https://web.push.apple.com",
@@ -125,7 +133,7 @@ public struct WebPushHosts: Equatable, Sendable {
         let parts = text.dropFirst(isDomain ? 2 : 0).split(separator: ":", omittingEmptySubsequences: false)
         guard let name = parts.first, parts.count <= 2, WebPushEndpoint.isHostName(name) else { return nil }
         guard parts.count == 2 else { return Host(name: (isDomain ? "." : "") + name.lowercased(), port: nil) }
-        guard !isDomain, let port = UInt16(parts[1]), port > 0 else { return nil }
+        guard !isDomain, let port = WebPushEndpoint.port(parts[1]) else { return nil }
         return Host(name: name.lowercased(), port: port)
     }
 

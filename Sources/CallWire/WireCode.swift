@@ -133,6 +133,11 @@ public struct WireError: Error, Equatable, Sendable {
         WireError(.invalidField, "\(field.name): \(problem)", field: field.name)
     }
 
+    /// Returns the refusal of a member that is not a ``Field``, by its name or path, such as `webPush.endpoint`.
+    public static func invalid(named name: String, _ problem: String) -> Self {
+        WireError(.invalidField, "\(name): \(problem)", field: name)
+    }
+
     /// Returns the refusal of a text that has a fault as JSON, with the code ``WireCode/invalidJSON``.
     public static func json(_ fault: JSONFault) -> Self {
         switch fault {

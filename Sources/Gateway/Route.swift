@@ -134,10 +134,10 @@ extension WebPushMember {
     fileprivate func checkKeys() throws(WireError) {
         // The key error says no more than that the point is not on the curve.
         guard let point = Base64URL.decode(p256dh), (try? PublicKey(p256Point: point)) != nil else {
-            throw Self.invalid("webPush.keys.p256dh", "must be a point on P-256")
+            throw .invalid(named: "webPush.keys.p256dh", "must be a point on P-256")
         }
         guard Base64URL.decode(auth) != nil else {
-            throw Self.invalid("webPush.keys.auth", "must be 16 bytes in base64url, 22 characters")
+            throw .invalid(named: "webPush.keys.auth", "must be 16 bytes in canonical base64url, 22 characters")
         }
     }
 }

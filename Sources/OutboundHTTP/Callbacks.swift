@@ -72,6 +72,7 @@ func curlOpensSocket(
         transfer(pointer)?.refusePrivateAddress()
         return ringline_curl_no_socket()
     }
+    transfer(pointer)?.tryPublicAddress()
     let kind = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
     return socket(address.pointee.family, kind, address.pointee.protocol)
 }

@@ -29,7 +29,8 @@ public struct HTTPRequest: Sendable {
     /// Whether no connection is made to an address that is not reachable from everywhere, such as one of a private network
     /// or of this machine; the request then fails with ``HTTPFailure/privateAddress``.
     ///
-    /// Default false. If the environment names a proxy, the proxy resolves the name, and no address is refused.
+    /// Default false. If the environment names a proxy, the request goes through it whatever `no_proxy` says: the
+    /// proxy resolves the name, and no address is refused.
     public var refusesPrivateAddresses = false
 
     /// Creates a request with its usual parts; the other properties have defaults.

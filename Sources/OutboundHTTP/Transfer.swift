@@ -18,6 +18,8 @@ final class Transfer {
     private(set) var isSent = false
     /// Whether an address of the host was refused.
     private var hasPrivateAddress = false
+    /// Whether an address of the host was tried.
+    private var hasPublicAddress = false
     /// The failure with which a callback aborted the transfer; nil if none did.
     private var abortFailure: HTTPFailure?
 
@@ -55,9 +57,13 @@ final class Transfer {
         easy.set(CURLOPT_CUSTOMREQUEST, request.method)
         easy.setHeaders(headerList)
         easy.setCallbacks(Unmanaged.passUnretained(self).toOpaque())
-        let usesProxy = configuration.usesProxyFromEnvironment && EnvironmentProxy.isNamed
-        if request.refusesPrivateAddresses, !usesProxy {
-            easy.refusePrivateAddresses(Unmanaged.passUnretained(self).toOpaque())
+        if request.refusesPrivateAddresses {
+            if configuration.usesProxyFromEnvironment, EnvironmentProxy.isNamed {
+                // An exception in `no_proxy` would be a direct connection, without a check of the address.
+                easy.set(CURLOPT_NOPROXY, "")
+            } else {
+                easy.refusePrivateAddresses(Unmanaged.passUnretained(self).toOpaque())
+            }
         }
         return easy.acceptedAllOptions
     }
@@ -66,6 +72,9 @@ final class Transfer {
 
     /// The host's name has led to an address that the request refuses; another address of it may still be tried.
     func refusePrivateAddress() { hasPrivateAddress = true }
+
+    /// A public address of the host is tried.
+    func tryPublicAddress() { hasPublicAddress = true }
 
     func markSent() { isSent = true }
 
@@ -109,7 +118,7 @@ final class Transfer {
     /// Returns the outcome for the sender, once libcurl has finished with this code.
     func outcome(_ code: CURLcode) -> HTTPClient.Outcome {
         if let abortFailure { return .failure(abortFailure) }
-        if code == CURLE_COULDNT_CONNECT, hasPrivateAddress { return .failure(.privateAddress) }
+        if code == CURLE_COULDNT_CONNECT, hasPrivateAddress, !hasPublicAddress { return .failure(.privateAddress) }
         guard code == CURLE_OK else { return .failure(HTTPFailure(code, isSent: isSent)) }
         let version = easy.version
         if queued.request.requiresHTTP2, version < .http2 { return .failure(.notHTTP2) }

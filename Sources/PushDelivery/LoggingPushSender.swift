@@ -26,7 +26,7 @@ public final class LoggingPushSender: PushSender {
         case .firebase:
             log.notice("no Firebase service account is configured: a push was not sent", push.logFields + details)
         case .web:
-            log.notice("Web Push is not configured: a push was not sent", push.logFields + details)
+            log.notice("no VAPID subject is configured: a push was not sent", push.logFields + details)
         }
         report(push.id, .onlyLogged)
     }

@@ -127,8 +127,8 @@ public final class PushesUnderWay: Sendable {
                 words.responded,
                 fields + [.pushStatus(status), reason.map { .pushReason(UntrustedText($0)) }]
             )
-        case .unreachable(let why), .notSent(let why):
-            log.notice("a push got no response", fields + [.error(UntrustedText(why))])
+        case .unreachable(let why): log.notice("a push got no response", fields + [.error(UntrustedText(why))])
+        case .notSent(let why): log.notice("a push was not sent", fields + [.error(UntrustedText(why))])
         case .impossible(let fault):
             log.notice("a push cannot be sent", fields + [.error(UntrustedText(fault.rawValue))])
         case .cancelled, .onlyLogged: log.debug("a push was cancelled", fields)

@@ -138,10 +138,10 @@ package struct RowReader {
 
     /// The query whose row ``kinds(_:)`` reads: for each kind of push, whether a device has a token.
     package static let registeredKinds = """
-        SELECT (SELECT count(*) FROM device WHERE voip_token IS NOT NULL),
-            (SELECT count(*) FROM device WHERE fcm_token IS NOT NULL),
-            (SELECT count(*) FROM device WHERE web_endpoint IS NOT NULL),
-            (SELECT count(*) FROM device WHERE alert_token IS NOT NULL)
+        SELECT (SELECT count(*) FROM (SELECT 1 FROM device WHERE voip_token IS NOT NULL LIMIT 1) AS one),
+            (SELECT count(*) FROM (SELECT 1 FROM device WHERE fcm_token IS NOT NULL LIMIT 1) AS one),
+            (SELECT count(*) FROM (SELECT 1 FROM device WHERE web_endpoint IS NOT NULL LIMIT 1) AS one),
+            (SELECT count(*) FROM (SELECT 1 FROM device WHERE alert_token IS NOT NULL LIMIT 1) AS one)
         """
 
     /// Returns the kinds of push of the row of ``registeredKinds``.

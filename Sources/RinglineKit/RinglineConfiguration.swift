@@ -17,8 +17,9 @@ extension Ringline {
         public var environment: Registration.Environment?
         /// The platform under which the device registers for pushes (protocol, section 5.5).
         public var platform = "ios"
-        /// The id of this installation, for an app with several accounts (protocol, section 5.5): a random text of 16 to 64
-        /// characters that all of them give; `nil` = the app has one account.
+        /// The id of this installation, for an app on which several users may be signed in (protocol, section 5.5): a
+        /// random text of 16 to 64
+        /// characters, the same for all of them; `nil` = one user at a time.
         public var installation: String?
         /// The name of the sound of an alert that rings, a file in the app; `nil` = the system's.
         public var sound: String?

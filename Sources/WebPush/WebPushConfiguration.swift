@@ -63,7 +63,7 @@ public enum WebPushConfigurationError: Error, Equatable, Sendable, CustomStringC
         switch self {
         case .malformedSubject:
             "must be an address where you can be reached: mailto:name@example.com or https://example.com"
-        case .unusableKey: "The key cannot be used."
+        case .unusableKey: "the VAPID key cannot be used"
         }
     }
 }

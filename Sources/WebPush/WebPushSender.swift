@@ -63,8 +63,12 @@ public final class WebPushSender: PushSender {
         guard let endpoint = WebPushEndpoint(subscription.endpoint), configuration.hosts.allows(endpoint) else {
             return pushes.finish(push, .impossible(.hostNotAllowed))
         }
+        let authorization: String
+        do { authorization = try tokens.authorization(for: endpoint.origin) } catch {
+            return pushes.finish(push, .notSent("the VAPID token could not be signed"))
+        }
         let request: HTTPRequest
-        do { request = try self.request(for: push, to: endpoint, subscription) } catch {
+        do { request = try self.request(for: push, to: endpoint, subscription, authorization) } catch {
             return pushes.finish(push, .impossible(.unusableKeys))
         }
         pushes.post(push, request) { [self] response in
@@ -93,7 +97,8 @@ public final class WebPushSender: PushSender {
     private func request(
         for push: OutgoingPush,
         to endpoint: WebPushEndpoint,
-        _ subscription: WebPushSubscription
+        _ subscription: WebPushSubscription,
+        _ authorization: String
     ) throws(KeyError) -> HTTPRequest {
         let left = push.expiresAt.milliseconds - configuration.expiryClock()
         var request = HTTPRequest(
@@ -104,7 +109,7 @@ public final class WebPushSender: PushSender {
                 HTTPHeader("urgency", "high"),
                 HTTPHeader("content-encoding", "aes128gcm"),
                 HTTPHeader("content-type", "application/octet-stream"),
-                HTTPHeader("authorization", try tokens.authorization(for: endpoint.origin)),
+                HTTPHeader("authorization", authorization),
             ],
             body: try MessageEncryption.encrypt(
                 push.payload,

@@ -111,7 +111,7 @@ struct PayloadAliasesTests {
     func limits() throws {
         var aliases = PayloadAliases()
         for number in 0..<16 { try aliases.add("k\(number)." + String(repeating: "k", count: 60), for: "epoch") }
-        #expect(throws: PayloadAliases.Fault(message: "is one of more than 16 keys")) {
+        #expect(throws: PayloadAliases.Fault(message: "is one too many: there may be 16")) {
             try aliases.add("k", for: "epoch")
         }
         var others = PayloadAliases()

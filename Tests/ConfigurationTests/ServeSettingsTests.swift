@@ -188,7 +188,7 @@ struct ServeSettingsTests {
         arguments: [
             ("a.b", "must be BUNDLE:KEY=MEMBER"), (":k=epoch", "must be BUNDLE:KEY=MEMBER"),
             ("a.b:k=offer", "must name one of type, "),
-            ("a.b:aps.x=epoch", "must not begin with aps"), ("a.b:k=epoch,a.b:k=room", "stands twice"),
+            ("a.b:aps.x=epoch", "must not begin with aps"), ("a.b:k=epoch,a.b:k=room", "repeats another key"),
         ]
     )
     func wrongAlias(_ text: String, _ reason: String) {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("Several accounts on one phone")
+@Suite("Several users of one installation")
 struct InstallationTests {
     private static let installation = "i-0123456789abcdef"
 
@@ -25,7 +25,7 @@ struct InstallationTests {
         #expect(try world.reply(try principal(user), .register(registration)).status == 200)
     }
 
-    /// Returns whether a user has the phone's push token.
+    /// Returns whether a user has the push token.
     private func hasToken(_ user: String, _ world: SwitchboardWorld) throws -> Bool {
         try world.reply(try principal(user), .devices).text.contains(#""voipDeviceToken":"aa""#)
     }
@@ -33,7 +33,7 @@ struct InstallationTests {
     /// Returns the users whom the pushes of calls are for.
     private func callees(_ pushes: [OutgoingPush]) -> [String?] { pushes.map { Reply(body: $0.payload)["toUserId"] } }
 
-    @Test("Both accounts ring, each with its own toUserId; a call between them rings too")
+    @Test("Both users ring, each with its own toUserId; a call between them rings too")
     func bothRing() throws {
         let world = SwitchboardWorld()
         for user in ["10", "12"] { try register(user, in: world) }
@@ -46,7 +46,7 @@ struct InstallationTests {
         #expect(callees(world.takenPushes()) == ["12"])
     }
 
-    @Test("A logout of one account leaves the other, and cancels only its own pushes")
+    @Test("A logout of one user leaves the other registered")
     func logout() throws {
         let world = SwitchboardWorld()
         for user in ["10", "12"] { try register(user, in: world) }
@@ -58,7 +58,7 @@ struct InstallationTests {
     }
 
     @Test(
-        "Another installation, or none, takes the token from all accounts: a sold phone",
+        "Another installation, or none, takes the token from all users: a device that was sold",
         arguments: [
             nil, "i-another-installation",
         ]
@@ -74,7 +74,7 @@ struct InstallationTests {
         #expect(world.takenPushes().isEmpty)
     }
 
-    @Test("An account that registers without the installation's id has the token alone")
+    @Test("A user who registers without the installation's id has the token alone")
     func withoutID() throws {
         let world = SwitchboardWorld()
         for user in ["10", "12"] { try register(user, in: world) }
@@ -84,7 +84,7 @@ struct InstallationTests {
         #expect(try !hasToken("10", world) && hasToken("12", world), "10 is no longer of the installation")
     }
 
-    @Test("One account has one row with the token, whatever device ids it gives")
+    @Test("One user has one row with the token, whatever device ids the app gives")
     func oneRow() throws {
         let world = SwitchboardWorld()
         try register("10", in: world)
@@ -95,7 +95,7 @@ struct InstallationTests {
         #expect(try hasToken("12", world))
     }
 
-    @Test("A dead token is removed from all accounts, except one that has registered it again since")
+    @Test("A dead token is removed from all users, except one who has registered it again since")
     func dead() throws {
         let world = SwitchboardWorld()
         for user in ["10", "12", "13"] { try register(user, in: world) }
@@ -107,7 +107,7 @@ struct InstallationTests {
         #expect(try !hasToken("10", world) && !hasToken("12", world) && hasToken("13", world))
     }
 
-    @Test("After a restart the accounts still share the token")
+    @Test("After a restart the users still share the token")
     func restart() throws {
         let world = SwitchboardWorld()
         for user in ["10", "12"] { try register(user, in: world) }

@@ -57,19 +57,23 @@ struct RegisteredPayloadTests {
         )
         #expect(try registered("").contains(#""sound":"a.caf","payload":{"k":"room"}"#))
         #expect(try registered(#","payload":{}"#).contains(#""sound":"a.caf","payload":null"#))
+        #expect(try registered(#","sound":"""#).contains(#""sound":null,"payload":null"#))
     }
 
     @Test(
         "A malformed sound or key is refused by its name",
         arguments: [
-            (#","sound":"""#, "sound: "), (#","sound":1"#, "sound: "),
+            (#","sound":1"#, "sound: "),
             (#","sound":"\#(String(repeating: "x", count: 65))""#, "sound: "), (#","sound":"a\n""#, "sound: "),
             (#","payload":[]"#, "payload: "), (#","payload":{"aps":"room"}"#, "payload: a key must not begin with aps"),
             (#","payload":{"callId":"room"}"#, "payload: a key must not begin with callId"),
             (#","payload":{"k":"none"}"#, "payload: a key must name one of"),
             (#","payload":{"k":1}"#, "payload: a key must name"),
-            (#","payload":{"k":"room","k":"room"}"#, "payload: a key has a part that is another key"),
-            (#","payload":{\#((0..<17).map { "\"k\($0)\":\"room\"" }.joined(separator: ","))}"#, "more than 16 keys"),
+            (#","payload":{"k":"room","k":"room"}"#, "payload: a key repeats another key, or begins with one"),
+            (
+                #","payload":{\#((0..<17).map { "\"k\($0)\":\"room\"" }.joined(separator: ","))}"#,
+                "is one too many: there may be 16"
+            ),
         ]
     )
     func refused(_ more: String, _ message: String) {

@@ -150,7 +150,7 @@ struct WebPushRingTests {
     func notConfigured() throws {
         let world = SwitchboardWorld()
         let reply = try world.reply(try principal("10"), .register(try registration()))
-        #expect(reply.status == 200 && reply.text.contains("no --vapid-subject and cannot push to it"))
+        #expect(reply.status == 200 && reply.text.contains("no VAPID subject and cannot push to it"))
         #expect(try world.reply(try principal("10"), .webPushKey).status == 404)
         let other = SwitchboardWorld { $0.applicationServerKey = "BKey" }
         #expect(try other.reply(try principal("10"), .webPushKey).text.contains(#""applicationServerKey":"BKey""#))

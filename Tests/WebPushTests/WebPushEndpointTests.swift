@@ -42,7 +42,7 @@ struct WebPushEndpointTests {
             let isAdded = hosts.add(right)
             #expect(isAdded, "\(right)")
         }
-        for wrong in ["", "*", "*.", "a b", "https://x", "x:", "x:0", "*.x:443", "x/y", "-x"] {
+        for wrong in ["", "*", "*.", "a b", "https://x", "x:", "x:0", "x:+443", "*.x:443", "x/y", "-x"] {
             let isAdded = hosts.add(wrong)
             #expect(!isAdded, "\(wrong)")
         }

@@ -43,7 +43,7 @@ public struct Registration: Equatable, Sendable {
     public let bundleID: String
     /// The service of Apple to which the tokens belong; `nil` = unknown, and the server finds out.
     public let environment: Environment?
-    /// The id of the installation, which all accounts of an app with several of them give; `nil` = the app has one account.
+    /// The id of the installation, for an app on which several users may be signed in; `nil` = one user at a time.
     public var installation: String?
     /// The name of the sound of an alert that rings, a file in the app; `nil` = the system's.
     public var sound: String?

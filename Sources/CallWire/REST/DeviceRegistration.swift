@@ -11,7 +11,7 @@ public struct DeviceRegistration: Equatable, Sendable {
     public var fcmToken: String?
     /// The subscription to Web Push.
     public var webPush: WebPushMember?
-    /// The id of the installation, which several accounts of one device share; `nil` = the client names none.
+    /// The id of the installation, on which several users may be signed in; `nil` = the client names none.
     public var installation: String?
     /// The name of the sound of an alert that rings; `nil` = the client names none.
     public var sound: String?
@@ -101,25 +101,25 @@ public struct DeviceRegistration: Equatable, Sendable {
         payloadKeys = try PayloadAliases(registered: object)
     }
 
-    /// Returns the id of the installation: whoever knows it and a push token shares the token, so it is no short word.
+    /// Returns the id of the installation, which must not be easy to guess: whoever gives it with a push token shares
+    /// the token.
     private static func installation(of object: JSONObject) throws(WireError) -> String? {
         guard let member = try object.unique("installation") else { return nil }
         guard let text = object.string(member), (16...64).contains(text.utf8.count), DeviceID(text) != nil else {
-            throw WireError(
-                .invalidField,
-                "installation: must be a random id of 16 to 64 characters of A–Z a–z 0–9 . _ @ : + -",
-                field: "installation"
+            throw .invalid(
+                named: "installation",
+                "must be a random id of 16 to 64 characters of A–Z a–z 0–9 . _ @ : + -"
             )
         }
         return text
     }
 
-    /// Returns the name of the sound, a file in the app: it becomes a member of `aps`.
+    /// Returns the name of the sound, a file in the app; an empty one removes the name that was registered before.
     private static func sound(of object: JSONObject) throws(WireError) -> String? {
         guard let member = try object.unique("sound") else { return nil }
-        guard let sound = object.string(member), (1...64).contains(sound.utf8.count),
+        guard let sound = object.string(member), sound.utf8.count <= 64,
             sound.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
-        else { throw WireError(.invalidField, "sound: must be the name of a sound, 1 to 64 bytes", field: "sound") }
+        else { throw .invalid(named: "sound", "must be the name of a sound of at most 64 bytes") }
         return sound
     }
 

@@ -56,14 +56,14 @@ public struct PayloadAliases: Equatable, Sendable {
     init?(registered registration: JSONObject) throws(WireError) {
         guard let member = try registration.unique("payload") else { return nil }
         guard case .object = member.kind else {
-            throw WireError(.invalidField, "payload: must be an object of keys and members", field: "payload")
+            throw .invalid(named: "payload", "must be an object of keys and members")
         }
         let object: JSONObject
         do { object = try JSONObject(registration.bytes, names: .none, in: member.value) } catch { throw .json(error) }
         for pair in object.members {
             guard let key = object.name(of: pair) else { throw WireError(.invalidJSON, "not UTF-8") }
             do throws(Fault) { try add(key, for: object.string(pair) ?? "") } catch {
-                throw WireError(.invalidField, "payload: a key \(error.message)", field: "payload")
+                throw .invalid(named: "payload", "a key \(error.message)")
             }
         }
     }
@@ -103,7 +103,9 @@ public struct PayloadAliases: Equatable, Sendable {
         guard parts[0] != "aps", parts[0] != "offer", Member(rawValue: parts[0]) == nil else {
             throw Fault(message: "must not begin with \(parts[0]), a member of every payload")
         }
-        guard count < Self.maximumCount else { throw Fault(message: "is one of more than \(Self.maximumCount) keys") }
+        guard count < Self.maximumCount else {
+            throw Fault(message: "is one too many: there may be \(Self.maximumCount)")
+        }
         try Self.add(parts[...], member, to: &branches)
         count += 1
     }
@@ -119,7 +121,7 @@ public struct PayloadAliases: Equatable, Sendable {
             return
         }
         guard !isLast, branches[place].member == nil else {
-            throw Fault(message: "has a part that is another key, or stands twice")
+            throw Fault(message: "repeats another key, or begins with one")
         }
         try add(parts.dropFirst(), member, to: &branches[place].branches)
     }

@@ -22,7 +22,7 @@ public struct WebPushMember: Equatable, Sendable {
     init?(of registration: JSONObject) throws(WireError) {
         guard let member = try registration.unique("webPush") else { return nil }
         let object = try Self.object(member, "webPush", in: registration)
-        guard let keysMember = try object.unique("keys") else { throw Self.invalid("webPush.keys", "missing") }
+        guard let keysMember = try object.unique("keys") else { throw .invalid(named: "webPush.keys", "missing") }
         let keys = try Self.object(keysMember, "webPush.keys", in: object)
         self.init(
             endpoint: try Self.text("endpoint", of: object, "webPush.endpoint"),
@@ -31,23 +31,18 @@ public struct WebPushMember: Equatable, Sendable {
         )
     }
 
-    /// Returns the refusal of a part of the member.
-    public static func invalid(_ field: String, _ problem: String) -> WireError {
-        WireError(.invalidField, "\(field): \(problem)", field: field)
-    }
-
     private static func object(
         _ member: JSONObject.Member,
         _ name: String,
         in outer: JSONObject
     ) throws(WireError) -> JSONObject {
-        guard case .object = member.kind else { throw invalid(name, "must be an object") }
+        guard case .object = member.kind else { throw .invalid(named: name, "must be an object") }
         do { return try JSONObject(outer.bytes, names: .none, in: member.value) } catch { throw .json(error) }
     }
 
     private static func text(_ name: String, of object: JSONObject, _ path: String) throws(WireError) -> String {
-        guard let member = try object.unique(name) else { throw invalid(path, "missing") }
-        guard let text = object.string(member) else { throw invalid(path, "must be a string of valid Unicode") }
+        guard let member = try object.unique(name) else { throw .invalid(named: path, "missing") }
+        guard let text = object.string(member) else { throw .invalid(named: path, "must be a string of valid Unicode") }
         return text
     }
 
@@ -67,7 +62,10 @@ public struct WebPushMember: Equatable, Sendable {
             }
         }
         guard text.utf8.count == characters, isBase64URL else {
-            throw invalid("webPush.keys.\(name)", "must be \(bytes) bytes in base64url, \(characters) characters")
+            throw .invalid(
+                named: "webPush.keys.\(name)",
+                "must be \(bytes) bytes in base64url, \(characters) characters"
+            )
         }
         return text
     }

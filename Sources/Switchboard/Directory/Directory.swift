@@ -4,7 +4,7 @@ import CallPorts
 /// The devices, blocks, do-not-disturb settings and revocations of users, and the epochs of callIds.
 struct Directory {
     private var devices: [UserID: [DeviceRecord]] = [:]
-    /// The owner of each push token: one device of one user or, for a token that several accounts of one installation
+    /// The owner of each push token: one device of one user or, for a token that several users of one installation
     /// share, one of them.
     private var owners: [String: Owner] = [:]
     /// The further owners of shared push tokens.
@@ -44,7 +44,7 @@ struct Directory {
 
     func device(_ id: DeviceID, of user: UserID) -> DeviceRecord? { devices[user]?.first { $0.id == id } }
 
-    /// Returns the devices that own a push token: none, one, or those of several accounts of one installation.
+    /// Returns the devices that own a push token: none, one, or those of several users of one installation.
     func owners(ofToken token: String) -> [(user: UserID, device: DeviceID)] {
         guard let first = owners[token] else { return [] }
         return ([first] + (furtherOwners[token] ?? [])).map { ($0.user, $0.device) }

@@ -19,7 +19,7 @@ extension Switchboard {
             }
         }
         var device = row(for: registration, by: principal)
-        // A Firebase token may be registered alone. Then the platform and bundle id that the app registered earlier
+        // A Firebase token or a subscription may be registered alone. Then the platform and bundle id that the app registered earlier
         // stay, because the topic of its pushes depends on the bundle id.
         if !registration.bundleID.isEmpty || device.bundleID.isEmpty {
             device.platform = registration.platform
@@ -53,7 +53,7 @@ extension Switchboard {
             device.webPush = WebPushSubscription(endpoint: web.endpoint, p256dh: web.p256dh, auth: web.auth)
             device.webPushAt = now
         }
-        if let sound = registration.sound { device.sound = sound }
+        if let sound = registration.sound { device.sound = sound.isEmpty ? nil : sound }
         if let keys = registration.payloadKeys { device.payloadKeys = keys.count == 0 ? nil : keys.text }
         makeRoom(for: device)
         directory.put(device)
@@ -69,7 +69,7 @@ extension Switchboard {
             return "the Firebase token is stored, but this server has no Firebase service account and cannot push to it"
         }
         if registration.webPush != nil, !policy.canPush(by: .web) {
-            return "the subscription is stored, but this server has no --vapid-subject and cannot push to it"
+            return "the subscription is stored, but this server has no VAPID subject and cannot push to it"
         }
         return nil
     }
@@ -77,13 +77,13 @@ extension Switchboard {
     /// Returns an endpoint in its one form, if it is an address of an allowed push service.
     private func checked(endpoint text: String) throws(WireError) -> String {
         guard let endpoint = WebPushEndpoint(text) else {
-            throw WebPushMember.invalid(
-                "webPush.endpoint",
+            throw .invalid(
+                named: "webPush.endpoint",
                 "must be an https address of a host name, at most \(WebPushEndpoint.maximumBytes) bytes"
             )
         }
         guard policy.webPushHosts.allows(endpoint) else {
-            throw WebPushMember.invalid("webPush.endpoint", "must be at a push service that this server allows")
+            throw .invalid(named: "webPush.endpoint", "must be at a push service that this server allows")
         }
         return endpoint.address
     }
@@ -137,7 +137,7 @@ extension Switchboard {
     /// Takes a push token that `device` registers away from the devices that registered it before: a device that changed
     /// hands must not ring for its former owner.
     ///
-    /// The other accounts of one installation keep the token.
+    /// The other users of one installation keep the token.
     private mutating func moveToken(_ token: String, _ kind: PushKind, by device: DeviceRecord) {
         for owner in directory.owners(ofToken: token) where owner.user != device.user || owner.device != device.id {
             guard let old = directory.device(owner.device, of: owner.user) else { continue }
@@ -153,7 +153,7 @@ extension Switchboard {
         by device: DeviceRecord
     ) {
         var old = former
-        for kind in PushKind.allCases where old.token(for: kind) == token { old.removeToken(for: kind) }
+        for each in PushKind.allCases where old.token(for: each) == token { old.removeToken(for: each) }
         store(old)
         guard old.user != device.user else { return }
         takeBackPushes(to: old.id, of: old.user, token: token)

@@ -106,11 +106,11 @@ extension Switchboard {
         store(device)
         guard isRemoved else { return }
         moveWaitingPushes(from: pending, result)
-        dropToken(ofOtherAccounts: pending, result)
+        dropToken(ofOtherUsers: pending, result)
     }
 
-    /// Removes a dead push token from the other accounts that share it, except those that have registered it again.
-    private mutating func dropToken(ofOtherAccounts pending: PendingPush, _ result: PushResult) {
+    /// Removes a dead push token from the other users' devices that share it, except those that have registered it again.
+    private mutating func dropToken(ofOtherUsers pending: PendingPush, _ result: PushResult) {
         let timestamp: Moment? = if case .response(410, _, let moment) = result { moment } else { nil }
         for owner in directory.owners(ofToken: pending.token) {
             guard var device = directory.device(owner.device, of: owner.user),

@@ -66,9 +66,6 @@ final class PushServices: PushSender {
     /// Whether there is a sender to Firebase.
     var hasFirebase: Bool { firebase != nil }
 
-    /// Whether there is a sender of Web Push messages.
-    var hasWebPush: Bool { web != nil }
-
     /// Signs with the APNs key of these settings from now on.
     func useAPNsKey(of application: ServerApplication) throws(UsageError) {
         if let configuration = try application.apnsConfiguration() { apns?.use(configuration) }

@@ -217,7 +217,7 @@ struct Setting: Sendable {
             placeholder: "HOST[:PORT]",
             fallback: nil,
             meaning:
-                "A host besides the known push services to which browsers may subscribe: a name, *.domain, or host:port.",
+                "A host besides the known push services to which browsers may subscribe: a name, *.domain, or host:port, which alone may have a private address.",
             isRepeatable: true
         ),
         Setting(

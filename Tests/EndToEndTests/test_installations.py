@@ -1,4 +1,4 @@
-"""Several accounts of one app on one phone share its push token (protocol, section 5.5)."""
+"""Several users who are signed in on one installation share its push token (protocol, section 5.5)."""
 
 import pytest
 from test_push import pushed, token
@@ -21,7 +21,7 @@ def devices(world, user) -> list:
     return world.rest(user).get("/api/me/devices").json()
 
 
-def test_both_accounts_ring_each_with_its_user_and_over_a_restart(push_world):
+def test_both_users_ring_each_by_a_push_of_its_own_and_over_a_restart(push_world):
     world, fake = push_world
     for user in ("10", "12"):
         phone = register(world, user)
@@ -39,7 +39,7 @@ def test_both_accounts_ring_each_with_its_user_and_over_a_restart(push_world):
         assert app.signal("ringing", payload["callId"]).status_code == 200
 
 
-def test_a_call_between_two_accounts_of_one_phone_rings_and_is_answered(push_world):
+def test_a_call_between_two_users_of_one_installation_rings_and_is_answered(push_world):
     world, fake = push_world
     for user in ("10", "12"):
         phone = register(world, user)
@@ -54,7 +54,7 @@ def test_a_call_between_two_accounts_of_one_phone_rings_and_is_answered(push_wor
     callee.expect(type="call", state="ended", reason="hangup")
 
 
-def test_a_logout_of_one_account_leaves_the_other(push_world):
+def test_a_logout_of_one_user_leaves_the_other(push_world):
     world, fake = push_world
     for user in ("10", "12"):
         phone = register(world, user)
@@ -67,7 +67,7 @@ def test_a_logout_of_one_account_leaves_the_other(push_world):
 
 
 @pytest.mark.parametrize("installation", [None, "install-of-the-buyer"])
-def test_a_sold_phone_rings_for_nobody_of_before(push_world, installation):
+def test_a_device_that_was_sold_rings_for_nobody_of_before(push_world, installation):
     world, fake = push_world
     for user in ("10", "12"):
         register(world, user)
@@ -78,7 +78,7 @@ def test_a_sold_phone_rings_for_nobody_of_before(push_world, installation):
     assert len(fake.pushes(phone)) == 1 and devices(world, "10") == devices(world, "12") == []
 
 
-def test_a_dead_token_is_removed_from_all_accounts(push_world):
+def test_a_dead_token_is_removed_from_all_users(push_world):
     world, fake = push_world
     for user in ("10", "12"):
         phone = register(world, user)
@@ -88,7 +88,7 @@ def test_a_dead_token_is_removed_from_all_accounts(push_world):
 
 
 @pytest.mark.parametrize("wrong", ["short", "x" * 65, "with blanks in between", "", 7, {}], ids=str)
-def test_an_installation_that_is_no_random_id_is_refused(push_world, wrong):
+def test_an_installation_id_that_is_not_random_is_refused(push_world, wrong):
     world, _ = push_world
     body = {"voipDeviceToken": token(1), "bundleId": "com.example.chat", "platform": "ios", "installation": wrong}
     response = world.rest("10").put("/api/me/devices", body)

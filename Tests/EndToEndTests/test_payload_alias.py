@@ -52,12 +52,13 @@ def test_an_app_reads_the_keys_that_it_has_registered(push_world, bundle):
 
 def test_keys_that_do_not_fit_are_left_out_and_the_push_comes(push_world):
     world, apns = push_world
-    body = {"voipDeviceToken": token(1), "bundleId": "com.example.chat", "platform": "ios", "deviceId": "a"}
+    body = {"apnsDeviceToken": token(1), "bundleId": "com.example.chat", "platform": "ios", "deviceId": "a"}
     keys = {f"{'k' * 60}{number}": "act" for number in range(16)}
     assert world.rest("10").put("/api/me/devices", body | {"payload": keys}).status_code == 200
-    world.connect("11").ring("10", "c-1", displayName="名" * 100)
+    call_id = "c" * 128
+    world.connect("11").ring("10", call_id, displayName="名" * 100)
     payload = pushed(apns, token(1))["payload"]
-    assert payload["callId"] == "c-1" and payload["fromDisplayName"] == "名" * 100
+    assert payload["callId"] == call_id and payload["fromDisplayName"] == "名" * 100
     assert not keys.keys() & payload.keys()
 
 

@@ -21,7 +21,7 @@ public struct WebPushSubscription: Equatable, Sendable {
 /// The parts of a subscription's endpoint, which a user names and the server connects to.
 ///
 /// Only addresses that every parser of URLs understands in the same way are accepted: `https://`, a host name of letters,
-/// digits, hyphens and dots, perhaps a port, and a path of printable ASCII without a fragment.
+/// digits, hyphens and dots, perhaps a port, and a path of printable ASCII without a fragment and without `.` and `..`.
 public struct WebPushEndpoint: Equatable, Sendable {
     /// The host's name in lower case.
     public let host: String
@@ -43,6 +43,9 @@ public struct WebPushEndpoint: Equatable, Sendable {
         else { return nil }
         let rest = text.dropFirst(scheme.count)
         guard let slash = rest.firstIndex(of: "/") else { return nil }
+        // Some clients would remove such segments, so that two addresses would be one.
+        let path = rest[slash...].prefix { $0 != "?" }.lowercased().replacing("%2e", with: ".")
+        guard path.split(separator: "/").allSatisfy({ $0 != "." && $0 != ".." }) else { return nil }
         let parts = rest[..<slash].split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count <= 2, let name = parts.first, Self.isHostName(name) else { return nil }
         host = name.lowercased()

@@ -109,6 +109,29 @@ struct FirebaseRingTests {
         #expect(kinds == [.firebase, .firebase], "\(kinds)")
     }
 
+    @Test(
+        "A push whose token is removed while it is under way, or waits, goes on by the next route",
+        arguments: [true, false]
+    )
+    func tokenGoneUnderWay(_ isMoved: Bool) throws {
+        let (world, _, push) = try rung(alert: "bb")
+        // The push is under way when another call shows that its token is dead, or another device of the user registers the token.
+        if isMoved {
+            world.respondToPush(push, 503, "UNAVAILABLE")
+            try world.register(try principal("10"), "b2", voip: nil, firebase: "f:1", platform: "android")
+        } else {
+            world.send(try world.open("12", "x1"), SwitchboardWorld.offer("c-2", to: "10"))
+            let second = try #require(world.takenPushes().first)
+            world.respondToPush(second, 404, "UNREGISTERED")
+            #expect(world.takenPushes().map(\.route.kind) == [.alert])
+            world.respondToPush(push, 503, "UNAVAILABLE")
+        }
+        world.wait(1)
+        let next = world.takenPushes()
+        #expect(next.map(\.route.kind) == [.alert], "\(next.map(\.route.kind))")
+        #expect(Reply(body: try #require(next.first).payload)["callId"] == "c-1")
+    }
+
     @Test("A service that asks to be left alone is not asked before then")
     func deferred() throws {
         let (world, _, push) = try rung()

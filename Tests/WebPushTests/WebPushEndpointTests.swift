@@ -27,7 +27,9 @@ struct WebPushEndpointTests {
             "https://fcm.googleapis.com%2eevil.example/x", "https://fcm.googleapis.com#@evil.example/",
             "https://fcm.googleapis.com/x\ny", "https://fcm.googleapis.com/é", "https:///fcm.googleapis.com/x",
             "https://fcm.googleapis.com:0/x", "https://fcm.googleapis.com:70000/x", "https://fcm.googleapis.com:+443/x",
-            "https://fcm.googleapis.com:/x", "https://.push.apple.com/x", "https://a..push.apple.com/x", "",
+            "https://fcm.googleapis.com:/x", "https://fcm.googleapis.com/./x", "https://fcm.googleapis.com/a/../x",
+            "https://fcm.googleapis.com/a/%2E./x", "https://fcm.googleapis.com/..", "https://.push.apple.com/x",
+            "https://a..push.apple.com/x", "",
             "https://fcm.googleapis.com/" + String(repeating: "x", count: 2_048),
         ]
     )

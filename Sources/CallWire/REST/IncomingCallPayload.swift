@@ -98,8 +98,34 @@ public struct IncomingCallPayload: Sendable {
     /// Returns the payload that is sent at a moment.
     public func bytes(at now: Moment) -> [UInt8] { encoded(at: now).bytes }
 
+    /// Returns the payload that is sent at a moment, cut until it fits.
+    ///
+    /// If it does not fit, the description is left out; then the name is cut, unless it is the user id; if that is not
+    /// enough, the app's keys are left out instead: a push that is refused wakes nobody, and the app may still find the
+    /// standard members.
+    public consuming func fitted(at now: Moment) -> [UInt8] {
+        let limit = form.limit
+        let full = encoded(at: now)
+        if full.size <= limit { return full.bytes }
+        offer = nil
+        let whole = name
+        let isUserID = name == caller
+        while true {
+            let (bytes, size) = encoded(at: now)
+            guard size > limit else { return bytes }
+            if isUserID || name.isEmpty {
+                guard aliases.count > 0 else { return bytes }
+                aliases = PayloadAliases()
+                name = whole
+                continue
+            }
+            var excess = size - limit
+            while excess > 0, let last = name.popLast() { excess -= copiesOfName * last.utf8.count }
+        }
+    }
+
     /// The number of times that the payload contains the caller's name.
-    public var copiesOfName: Int { (form == .alert ? 3 : 2) + aliases.count(of: [.fromDisplayName, .callerName]) }
+    var copiesOfName: Int { (form == .alert ? 3 : 2) + aliases.count(of: [.fromDisplayName, .callerName]) }
 
     // The code of the first app reads `callerId` and `callerName`, although that app's documents name `fromUserId` and
     // `fromDisplayName`.

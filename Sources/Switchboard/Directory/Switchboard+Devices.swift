@@ -156,7 +156,13 @@ extension Switchboard {
         for each in PushKind.allCases where old.token(for: each) == token { old.removeToken(for: each) }
         store(old)
         guard old.user != device.user else { return }
-        takeBackPushes(to: old.id, of: old.user, token: token)
+        // The device has probably changed hands, so it must not ring by another token of its former owner either.
+        for call in calls.ringing(old.user) where call.pushes[old.id]?.route?.token == token {
+            takeBack(old.id, of: call)
+            commits.markDirty(call)
+            reschedule(call)
+        }
+        takeBackPushes(to: old.id, of: old.user, token: token, onlyNotices: true)
         turn.out.append(.audit(.pushTokenMoved(kind, from: old.user, to: device.user, device.id)))
     }
 

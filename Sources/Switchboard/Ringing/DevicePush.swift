@@ -85,8 +85,10 @@ struct DevicePush: Equatable {
 
     /// Switches to a route, unless it has the push token that is tried now.
     ///
-    /// That the earlier token was refused in one environment says nothing about the new token.
+    /// That the earlier token was refused in one environment says nothing about the new token. A browser may have
+    /// registered new keys for the same endpoint.
     mutating func take(_ route: PushRoute) {
+        if route.kind == .web { self.route = route }
         guard route.token != self.route?.token else { return }
         self.route = route
         triedOther = false

@@ -31,26 +31,7 @@ enum PushPayload {
         let offer = offer(of: call)
         payload.handleType = offer?.handleType ?? .generic
         if !omitsOffer { payload.offer = offer?.value(of: .sdp) }
-        let limit = payload.form.limit
-        let full = payload.encoded(at: now)
-        if full.size <= limit { return full.bytes }
-        payload.offer = nil
-        var name = call.displayName
-        while true {
-            payload.name = name ?? call.caller.text
-            let (bytes, size) = payload.encoded(at: now)
-            guard size > limit else { return bytes }
-            guard var shorter = name, !shorter.isEmpty else {
-                guard payload.aliases.count > 0 else { return bytes }
-                // A push that is refused wakes nobody. Without its keys, the app may still find the standard ones.
-                payload.aliases = PayloadAliases()
-                name = call.displayName
-                continue
-            }
-            var excess = size - limit
-            while excess > 0, let last = shorter.popLast() { excess -= payload.copiesOfName * last.utf8.count }
-            name = shorter
-        }
+        return payload.fitted(at: now)
     }
 
     /// Returns the payload of the notice of a missed call.

@@ -76,6 +76,18 @@ extension Switchboard {
         }
     }
 
+    /// Returns the route of a push's next attempt, and the kinds of push that cannot ring the device; `nil` = none can.
+    ///
+    /// The attempt stays on its route, unless the push token was removed or registered by another device meanwhile.
+    private func nextAttempt(_ push: DevicePush, _ device: DeviceRecord) -> (PushRoute, Set<PushKind>)? {
+        let environment = environment(of: device)
+        if let route = push.kind.flatMap({ device.route(for: $0, environment) }) { return (route, push.refusedKinds) }
+        let refusedKinds = push.refusedKinds.union(push.kind.map { [$0] } ?? [])
+        return device.ringingPush(excluding: refusedKinds).flatMap { device.route(for: $0, environment) }.map {
+            ($0, refusedKinds)
+        }
+    }
+
     mutating func retryPushes(of call: Call) {
         let now = turn.now
         guard case .ringing = call.session.phase else { return }
@@ -83,11 +95,11 @@ extension Switchboard {
         for id in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             guard var push = call.pushes[id], let at = push.retryAt, now >= at else { continue }
             guard let device = directory.device(id, of: call.callee),
-                let kind = push.kind, let route = device.route(for: kind, environment(of: device)),
+                let (route, refusedKinds) = nextAttempt(push, device),
                 !directory.hasDoNotDisturb(device.user, at: now)
             else {
-                // The device was removed, another device has registered its push token, or its user's do-not-disturb
-                // was restored after a restart. A retry that stays due would wake the loop for ever.
+                // The device was removed, or it has no other route left, or its user's do-not-disturb was restored after a
+                // restart. A retry that stays due would wake the loop for ever.
                 _ = call.pushes[id]?.cancel()
                 note(call, .pushCancelled(id))
                 continue
@@ -95,6 +107,10 @@ extension Switchboard {
             guard !device.isLive(among: own) else {
                 // The device has connected by itself. If its connection turns out to be dead, it is pushed anew.
                 call.pushes[id] = nil
+                continue
+            }
+            guard route.kind == push.kind else {
+                self.push(to: device, by: route, after: refusedKinds, for: call)
                 continue
             }
             let name = pushes.makeID()

@@ -83,6 +83,7 @@ struct PushTest {
             uuid: id,
             payload: payload(id, route.kind, at: now),
             kept: route.kind == .voip ? .never : .untilExpiry,
+            collapseID: route.kind == .alert || route.kind == .web ? id : nil,
             expiresAt: now + .seconds(10)
         )
     }
@@ -117,6 +118,7 @@ struct PushTest {
         )
         payload.aliases = aliases
         payload.form = kind.form
-        return payload.bytes(at: now)
+        payload.sound = device.sound
+        return payload.fitted(at: now)
     }
 }

@@ -159,7 +159,7 @@ def test_the_act_of_a_push_allows_fetching_ringing_and_declining_without_a_token
     assert woken.log("c-1")["offer"]["sdp"] == samples.OFFER
     assert woken.signal("ringing", "c-1").status_code == 200
     assert taro.expect(type="ringing")["fromDevice"] == "iphone-h"
-    for refused in (woken.get("/api/calls"), woken.signal("answer", "c-1", sdp=samples.ANSWER), woken.get("/api/me/devices")):
+    for refused in (woken.get("/api/calls"), woken.signal("update", "c-1", hold=True), woken.get("/api/me/devices")):
         assert refused.status_code == 403
     assert woken.get("/api/calls/signal/c-2").status_code == 404
     world.server.kill()

@@ -348,7 +348,8 @@ def test_a_client_reconnects_by_itself_after_a_restart(world, way):
     world.server.options += ["--listen", f"127.0.0.1:{port}"]
     world.server.start()
     for app in (taro, hanako):
-        app.wait(lambda said: "registered" in said, seconds=20)
+        # The client waits longer before each attempt.
+        app.wait(lambda said: "registered" in said, seconds=60)
     taro.emit("offer", {"to": 10, "sdp": samples.OFFER})
     hanako.expect("offer")
 

@@ -24,7 +24,8 @@ struct DemoPages: Sendable {
         index: "/demo/index.html",
         paths: ["/ringline.wasm", "/page/page.css", "/page/ladder.css", "/page/ladder.js", "/demo/demo.css"]
             + ["demo", "ladders", "media", "network", "phone", "server"].map { "/demo/\($0).js" }
-            + ["ringline", "call", "connection", "core", "engine", "options", "server"].map { "/\($0).js" },
+            + ["ringline", "call", "connection", "core", "engine", "options", "server", "service-worker", "web-push"]
+            .map { "/\($0).js" },
         setting: "pages"
     )
 

@@ -100,8 +100,9 @@ public struct OutgoingPush: Equatable, Sendable {
 
 /// The result of a push.
 public enum PushResult: Equatable, Sendable {
-    /// The push service accepted the push (``isAccepted``), or responded with an error and its reason ("BadDeviceToken"). For APNs' 410 there is
-    /// also the `timestamp` since which the push token is invalid.
+    /// The push service accepted the push (``isAccepted``), or responded with an error and its reason ("BadDeviceToken").
+    ///
+    /// For APNs' 410 there is also the `timestamp` since which the push token is invalid.
     case response(status: Int, reason: String?, timestamp: Moment?)
     /// The push service responded with an error that passes, and asks not to be tried again before `until`.
     case deferred(status: Int, reason: String?, until: Moment)

@@ -110,7 +110,8 @@ public struct WebPushHosts: Equatable, Sendable {
 
     private var hosts: [Host] = services.compactMap(Self.host)
 
-    /// An origin of each service but Microsoft's, which has many hosts, and those that the operator has named in full, to find out whether they can be reached.
+    /// The origins to which a probe connects: one of each service but Microsoft's, which has many hosts, and those of the
+    /// operator's hosts.
     public var origins: [String] {
         let known = [
             "https://fcm.googleapis.com", "https://updates.push.services.mozilla.com", "https://web.push.apple.com",

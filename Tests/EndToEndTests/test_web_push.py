@@ -335,22 +335,15 @@ def test_every_browser_of_the_callee_gets_a_message_with_a_capability_of_its_own
     assert rung(fake, one)["payload"]["callUUID"] == rung(fake, two)["payload"]["callUUID"]
 
 
-def test_do_not_disturb_lets_no_call_and_no_text_through(web_push_world):
+@pytest.mark.parametrize("hides", ["do-not-disturb", "a block"])
+def test_no_call_and_no_text_comes_through(web_push_world, hides):
     world, fake = web_push_world
     browser = register_web(world, fake)
-    world.rest("10").put("/api/me/dnd", {"until": int(time.time() * 1000) + 60_000})
-    taro = world.connect("11")
-    taro.ring("10", "c-1")
-    taro.ask(type="end", callId="c-1")
-    taro.ask(type="message", to="10", body="hello")
-    fence(world, fake)
-    assert fake.attempts(browser) == []
-
-
-def test_a_block_lets_no_call_and_no_text_through(web_push_world):
-    world, fake = web_push_world
-    browser = register_web(world, fake)
-    assert world.rest("10").post("/api/blocks", {"userId": "11"}).status_code < 300
+    if hides == "a block":
+        response = world.rest("10").post("/api/blocks", {"userId": "11"})
+    else:
+        response = world.rest("10").put("/api/me/dnd", {"until": int(time.time() * 1000) + 60_000})
+    assert response.status_code < 300
     taro = world.connect("11")
     taro.ring("10", "c-1")
     taro.ask(type="end", callId="c-1")

@@ -13,7 +13,7 @@ const NOTES = {
   "push.cancelled": "push cancelled",
   logged_out: "tokens revoked",
 };
-const PUSHES = { voip: "push", firebase: "push", alert: "alert", missed: "missed call", over: "call over" };
+const PUSHES = { voip: "push", firebase: "push", web: "push", alert: "alert", missed: "missed call", over: "call over" };
 // Frequent events of little interest: those of one kind and device share a row, as long as nothing else happens.
 const NUMEROUS = new Set(["signal.ice", "signal.info", "signal.dtmf", "signal.update", "fetched"]);
 

@@ -7,11 +7,16 @@ extension Switchboard {
     /// Requests a push to a device that has a push token, unless a push to the device was requested for this call
     /// before or its user has set do-not-disturb.
     mutating func wake(_ device: DeviceRecord, for call: Call) {
-        guard call.pushes[device.id] == nil, let kind = device.ringingPush,
-            let route = device.route(for: kind, environment(of: device)), mayWake(device, for: call)
-        else { return }
+        guard call.pushes[device.id] == nil, let route = ringingRoute(of: device), mayWake(device, for: call) else {
+            return
+        }
         process(call, .notified(DeviceIdentity(id: device.id, fingerprint: TokenFingerprint(rawValue: 0))))
         push(to: device, by: route, for: call)
+    }
+
+    /// Returns the best route that rings a device, without the kinds of push that cannot; `nil` = there is none.
+    private func ringingRoute(of device: DeviceRecord, excluding kinds: Set<PushKind> = []) -> PushRoute? {
+        device.ringingPush(excluding: kinds).flatMap { device.route(for: $0, environment(of: device)) }
     }
 
     private func mayWake(_ device: DeviceRecord, for call: Call) -> Bool {
@@ -48,9 +53,7 @@ extension Switchboard {
             result == .onlyLogged
             ? PushKind.allCases.filter { $0.service == refused.kind.service } : [refused.kind]
         let refusedKinds = push.refusedKinds.union(useless)
-        guard let kind = device.ringingPush(excluding: refusedKinds),
-            let route = device.route(for: kind, environment(of: device))
-        else { return }
+        guard let route = ringingRoute(of: device, excluding: refusedKinds) else { return }
         self.push(to: device, by: route, after: refusedKinds, for: call)
     }
 
@@ -69,9 +72,7 @@ extension Switchboard {
         guard case .ringing = call.session.phase, call.hidden == nil, !call.isSilenced else { return }
         for device in directory.devices(of: call.callee)
         where call.pushes[device.id] == nil && !call.session.isSilenced(device.id) {
-            guard let kind = device.ringingPush, let route = device.route(for: kind, environment(of: device)) else {
-                continue
-            }
+            guard let route = ringingRoute(of: device) else { continue }
             call.pushes[device.id] = DevicePush(waitingUntil: turn.now + policy.probeTimeout, for: route)
         }
     }
@@ -80,12 +81,11 @@ extension Switchboard {
     ///
     /// The attempt stays on its route, unless the push token was removed or registered by another device meanwhile.
     private func nextAttempt(_ push: DevicePush, _ device: DeviceRecord) -> (PushRoute, Set<PushKind>)? {
-        let environment = environment(of: device)
-        if let route = push.kind.flatMap({ device.route(for: $0, environment) }) { return (route, push.refusedKinds) }
-        let refusedKinds = push.refusedKinds.union(push.kind.map { [$0] } ?? [])
-        return device.ringingPush(excluding: refusedKinds).flatMap { device.route(for: $0, environment) }.map {
-            ($0, refusedKinds)
+        if let route = push.kind.flatMap({ device.route(for: $0, environment(of: device)) }) {
+            return (route, push.refusedKinds)
         }
+        let refusedKinds = push.refusedKinds.union(push.kind.map { [$0] } ?? [])
+        return ringingRoute(of: device, excluding: refusedKinds).map { ($0, refusedKinds) }
     }
 
     mutating func retryPushes(of call: Call) {

@@ -74,7 +74,7 @@ struct DevicesCommand: ParsableCommand {
     private static func tokens(of device: DeviceRecord) -> String {
         let tokens = [("voip", device.voipToken), ("alert", device.alertToken), ("fcm", device.fcmToken)]
         var shown = tokens.compactMap { name, token in token.map { "\(name) \($0.prefix(6))…" } }
-        // Of an endpoint the host says which browser it is.
+        // The endpoint is a secret; its host names the browser's push service.
         if let endpoint = device.webPush.flatMap({ WebPushEndpoint($0.endpoint) }) {
             shown.append("web \(endpoint.host)")
         }

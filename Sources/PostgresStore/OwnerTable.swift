@@ -257,7 +257,11 @@ struct OwnerTable {
         guard let connection = try? Connection.connect(options, for: .register, waiting: wait) else { return }
         let backend = options.parameters { $0.add(lost.backend) }
         _ = try? connection.run(Self.endWait, backend)  // the same
-        _ = try? connection.run(Self.releaseAbandoned, options.parameters { $0.add(nonce) })  // the same
+        // The claim becomes visible only when its connection has ended, which its lock on the row tells. The statement
+        // that releases the claim must start after that to see it.
+        let release = Connection.Step(Self.releaseAbandoned, options.parameters { $0.add(nonce) })
+        let steps = [Connection.Step(Self.begin), Connection.Step(Self.lockAbandoned), release, Self.end]
+        _ = try? connection.run(steps)  // the same
     }
 
     static let begin = SQL("begin", "BEGIN")
@@ -365,6 +369,8 @@ struct OwnerTable {
         WHERE pid = $1 AND wait_event = 'SyncRep' AND application_name = current_setting('application_name')
         """
     )
+
+    private static let lockAbandoned = SQL("lock the claimed row", "SELECT FROM owner WHERE slot = 0 FOR UPDATE")
 
     private static let releaseAbandoned = SQL(
         "release the abandoned claim",

@@ -51,6 +51,30 @@ final class PostgresStandbyTests {
         return try admin.run(count).first?.int64(0) ?? 0
     }
 
+    /// Returns the process of the server whose commit for the store waits for a standby.
+    private func pidOfCommit() throws -> pid_t {
+        let pid = SQL(
+            "pid of commit",
+            """
+            SELECT pid FROM pg_stat_activity
+            WHERE wait_event = 'SyncRep' AND application_name = '\(schema.options.schema)'
+            """
+        )
+        return pid_t(try #require(try admin.run(pid).first?.int64(0)))
+    }
+
+    /// Returns whether a connection of the store waits for the lock on the row that the claim holds.
+    private func isReleaseWaiting() throws -> Bool {
+        let count = SQL(
+            "waiting for the lock",
+            """
+            SELECT count(*) FROM pg_stat_activity
+            WHERE wait_event_type = 'Lock' AND application_name = '\(schema.options.schema)'
+            """
+        )
+        return try admin.run(count).first?.int64(0) ?? 0 > 0
+    }
+
     private func store(_ reports: StoreReports) -> PostgresCallStore {
         var options = schema.options
         options.stallMilliseconds = 300
@@ -173,7 +197,16 @@ final class PostgresStandbyTests {
         let said = reason.wait(until: .now + .seconds(10)) { $0 } ?? ""
         #expect(said.contains("it may wait for its standby"))
         #expect(failure.withLock { $0 } == nil)
+        // PostgreSQL's process of the claim ends only after the start has asked for it and goes on. A first start does
+        // not get as far as a claim: its tables wait for the standby.
+        let backend = try pidOfCommit()
+        if !isFirst { kill(backend, SIGSTOP) }
+        defer { kill(backend, SIGCONT) }
         isStopped.withLock { $0 = true }
+        if !isFirst {
+            try waitUntil("the release waits for the end of the claim's connection") { try isReleaseWaiting() }
+            kill(backend, SIGCONT)
+        }
         #expect(failure.wait(until: .now + .seconds(10)) { $0 }?.contains("has not responded") == true)
         // The stopped start leaves no connection that locks the row `owner`: the next start can already make its claim,
         // which then waits for the standby.

@@ -26,8 +26,9 @@ func system(_ name: String, apt: String) -> Target {
     .systemLibrary(name: name, providers: [.apt([apt])])
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
+/// A test target; `others` are the files in its folder that are not compiled.
+func tests(_ name: String, _ dependencies: [Target.Dependency], others: [String] = []) -> Target {
+    .testTarget(name: name, dependencies: dependencies, exclude: others, swiftSettings: house)
 }
 
 /// Whether an image is built (`Deploy/Dockerfile`): with exact versions of the packages, and without the test folder.
@@ -61,6 +62,11 @@ let testing: [Target] = [
     ),
     tests("ClusterTests", ["Cluster", "CallPorts", "CallCore", "CallWire", "SeededRandom"]),
     tests("ThreadsTests", ["Threads"]),
+    tests(
+        "TimeZonesTests",
+        ["TimeZoneFiles", "TimeZones", "CallCore", "SeededRandom"],
+        others: ["make_fixture.py", "transitions.txt"]
+    ),
     tests("PlainTextTests", ["PlainText"]),
     tests("ServerLogTests", ["ServerLog", "CallCore", logging]),
     tests("IdentityTests", ["Identity", "Crypto", "COpenSSL", "CallCore", "SeededRandom"]),
@@ -238,6 +244,9 @@ let package = Package(
         library("CallTrace", ["CallPorts", "CallCore", "CallWire", "JSON", "PlainText"], pure),
         library("Switchboard", ["CallTrace", "CallPorts", "CallCore", "CallWire", "JSON", deques, heaps], pure),
 
+        // Local times, and the rules of time zones.
+        library("TimeZones", ["CallCore"], pure),
+
         // Several nodes: who owns the calls, and the links between the nodes.
         library("Cluster", ["CallPorts", "CallCore", "CallWire"], pure),
 
@@ -254,6 +263,9 @@ let package = Package(
 
         // Locks, threads and clocks, from the operating system.
         library("Threads"),
+
+        // The time zones of the operating system.
+        library("TimeZoneFiles", ["TimeZones", "Threads"]),
 
         // Storage.
         library("RecordCoding", ["Threads", "CallPorts", "CallWire", "CallCore", "JSON"]),

@@ -4,6 +4,7 @@ import Testing
 struct PurityTests {
     private static let modules: Set<String> = [
         "CallCore", "JSON", "CallWire", "CallPorts", "CallTrace", "SocketIO", "Switchboard", "Cluster", "ClientBridge",
+        "TimeZones",
     ]
     private static let pure = Repository.sources.filter { modules.contains($0.target) }
 

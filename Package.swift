@@ -240,9 +240,13 @@ let package = Package(
         library("JSON", [], pure),
         library("CallWire", ["CallCore", "JSON"], pure),
         library("SocketIO", ["CallCore", "CallWire", "JSON"], pure),
-        library("CallPorts", ["CallCore"], pure),
+        library("CallPorts", ["TimeZones", "CallCore"], pure),
         library("CallTrace", ["CallPorts", "CallCore", "CallWire", "JSON", "PlainText"], pure),
-        library("Switchboard", ["CallTrace", "CallPorts", "CallCore", "CallWire", "JSON", deques, heaps], pure),
+        library(
+            "Switchboard",
+            ["CallTrace", "CallPorts", "TimeZones", "CallCore", "CallWire", "JSON", deques, heaps],
+            pure
+        ),
 
         // Local times, and the rules of time zones.
         library("TimeZones", ["CallCore"], pure),
@@ -268,7 +272,7 @@ let package = Package(
         library("TimeZoneFiles", ["TimeZones", "Threads"]),
 
         // Storage.
-        library("RecordCoding", ["Threads", "CallPorts", "CallWire", "CallCore", "JSON"]),
+        library("RecordCoding", ["Threads", "CallPorts", "TimeZones", "CallWire", "CallCore", "JSON"]),
         library("StoreWriting", ["Threads", "CallPorts"]),
         system("CSQLite", apt: "libsqlite3-dev"),
         library("SQLite", ["CSQLite"]),
@@ -317,7 +321,7 @@ let package = Package(
             dependencies: [
                 "Gateway", "Identity", "SQLiteStore", "PostgresStore", "Postgres", "MemoryStore", "ApplePush",
                 "FirebasePush", "WebPush", "PushDelivery", "Switchboard", "CallTrace",
-                "CallPorts",
+                "CallPorts", "TimeZoneFiles",
                 "CallCore", "CallWire",
                 "LibWebSockets", "Threads", "OutboundHTTP", "Diagnostics",
                 "Crypto", "JSON", "PlainText", "ServerLog", arguments, logging,

@@ -23,6 +23,12 @@ public enum EndReason: String, Sendable, CaseIterable {
     /// One of the two users began a new call under the same callId, or the caller rings the same callee with another
     /// call.
     case replaced
+    /// The user confirmed a scheduled call.
+    case confirmed
+    /// A scheduled call was not answered, or the server was not running when it was due.
+    case missed
+    /// The last ring of a scheduled call ended without the confirmation that the schedule asks for.
+    case givenUp = "given_up"
 }
 
 extension EndReason {

@@ -10,6 +10,8 @@ public struct CallRecord: Equatable, Sendable {
     public var displayName: String?
     /// Why the call is hidden from its callee; `nil` = it is shown.
     public var hidden: Hidden? { didSet { session.isHidden = hidden != nil } }
+    /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
+    public var scheduled: ScheduledCall?
     /// Whether the callee was in another call when this call began.
     public var isWaiting = false
     /// Whether the callee set do-not-disturb while the call rang.

@@ -104,6 +104,10 @@ public enum Change: Equatable, Sendable {
     case unblocked(UserID, by: UserID)
     /// A user set do-not-disturb until a moment; `nil` = the user ended it.
     case doNotDisturb(UserID, until: Moment?)
+    /// A schedule was made or changed; replaces the schedule with the same user and id.
+    indirect case schedule(ScheduleRecord)
+    /// A schedule was removed, or has no further call.
+    case scheduleRemoved(UserID, ScheduleID)
     /// Tokens of a user that were issued up to a moment are refused; replaces the user's earlier revocation.
     case revoked(UserID, before: Moment)
     /// The values of `seq` that earlier runs may have sent to clients and lost in a crash no longer matter:
@@ -157,11 +161,11 @@ public struct CallSelector: Equatable, Sendable {
 }
 
 extension CallRecord {
-    /// Whether a user may see the call: its caller may, and its callee unless a block or a taken callId hides it from
-    /// them.
+    /// Whether a user may see the call: its caller may, unless the call is scheduled, and its callee unless a block or a
+    /// taken callId hides it from them.
     @inlinable
     public func concerns(_ user: UserID) -> Bool {
-        caller == user || callee == user && hidden != .block && hidden != .callIDTaken
+        caller == user && scheduled == nil || callee == user && hidden != .block && hidden != .callIDTaken
     }
 }
 
@@ -189,6 +193,8 @@ public struct StoredState: Equatable, Sendable {
     public var blocks: [BlockRecord] = []
     /// The users that have set do-not-disturb, each with its end.
     public var doNotDisturb: [UserID: Moment] = [:]
+    /// Every schedule.
+    public var schedules: [ScheduleRecord] = []
     /// The moments of revocations: a user's tokens that were issued up to the user's moment are refused.
     public var revocations: [UserID: Moment] = [:]
     /// The newest epoch of every callId that is not a UUID, including calls without a stored log.

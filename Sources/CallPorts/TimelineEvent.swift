@@ -7,6 +7,8 @@ public import CallCore
 public enum TimelineEvent: Equatable, Sendable {
     /// A device's signal was logged under this `seq`.
     case signal(SignalKind, from: Side, device: DeviceID, seq: UInt64)
+    /// The call is a ring of the user's schedule, for the time `occurrence` of the schedule; `ring` counts from 1.
+    case scheduled(ScheduleID, occurrence: Moment, ring: Int)
     /// The call is hidden from its callee, who has blocked the caller.
     case blocked
     /// The callee has set do-not-disturb, before the call or while the call rang.
@@ -107,7 +109,7 @@ public enum TimelineEvent: Equatable, Sendable {
     /// nothing of calls that are hidden from them.
     public var audience: Audience {
         switch self {
-        case .signal, .restarted, .ended: .both
+        case .signal, .scheduled, .restarted, .ended: .both
         case .doNotDisturb, .tooManyCallers, .noDevice, .delivered, .fetched, .probe, .probeFailed, .pushSent,
             .pushResult, .pushCancelled, .pushLowered, .silenced, .ringRefused, .repeated, .omitted:
             .callee
@@ -119,6 +121,7 @@ public enum TimelineEvent: Equatable, Sendable {
     public var name: String {
         switch self {
         case .signal(let kind, _, _, _): kind == .offer ? "offer" : "signal.\(kind.rawValue)"
+        case .scheduled: "scheduled"
         case .blocked: "blocked"
         case .doNotDisturb: "dnd"
         case .callIDTaken: "name_taken"
@@ -179,6 +182,10 @@ public enum TimelineEvent: Equatable, Sendable {
             if let reason { body("reason", .text(reason)) }
             body("kind", .word(push.rawValue))
             if let environment { body("environment", .word(environment.rawValue)) }
+        case .scheduled(let id, let occurrence, let ring):
+            body("schedule", .word(id.text))
+            body("occurrence", .number(UInt64(max(0, occurrence.milliseconds))))
+            body("ring", .number(UInt64(max(0, ring))))
         case .tokensRevoked(let side): body("side", .word(side.rawValue))
         case .takenOver(let node): body("node", .text(node))
         case .ringRefused(let limit, let caller, let count):

@@ -111,6 +111,7 @@ extension Explanation {
         case .noDevice: return .word(at: 1, "no device")
         case .doNotDisturb: return .word(at: 1, "do not disturb")
         case .takenOver(let node): return .word(at: 1, "taken over by \(node.printable)")
+        case .scheduled(_, _, let ring): return .word(at: 1, "scheduled, ring \(ring)")
         case .blocked, .callIDTaken, .tooManyCallers, .tokensRevoked, .restarted, .other:
             return .word(at: 1, event.event.name.printable)
         }

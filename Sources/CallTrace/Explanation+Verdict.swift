@@ -9,6 +9,7 @@ extension Explanation {
     /// The verdict's sentences: the outcome of the call, and then the reasons for it.
     public var sentences: [String] {
         var parts = [outcome]
+        if let scheduledSentence { parts.append(scheduledSentence) }
         let nodes = events.compactMap { if case .takenOver(let node) = $0.event { node } else { nil } }
         if let last = nodes.last {
             let times = nodes.count == 1 ? "" : "\(nodes.count) times, at last "
@@ -63,6 +64,7 @@ extension Explanation {
             let by = events.first { $0.signal == .answer }?.device.map { " on \($0)" } ?? ""
             return "\(callee) answered\(by) at \(offset(answeredAt)); \(ending)."
         }
+        if let scheduledOutcome { return scheduledOutcome }
         guard let endedAt = record.endedAt, let reason = record.reason else { return ringing }
         switch reason {
         case .cancelled:
@@ -85,7 +87,7 @@ extension Explanation {
             let next = record.replacedBy.map { "with call \($0.text)" } ?? "with the same callId"
             return "The caller started again \(next) at \(offset(endedAt))."
         case .failed: return "The call failed at \(offset(endedAt)), as \(enderName) reported, before an answer."
-        case .hangup, .answeredElsewhere, .declinedElsewhere, .disconnected:
+        case .hangup, .answeredElsewhere, .declinedElsewhere, .disconnected, .confirmed, .missed, .givenUp:
             return "The call ended with \(reason.rawValue) at \(offset(endedAt))."
         }
     }
@@ -150,7 +152,9 @@ extension Explanation {
         // The app that was killed in the call may be either user's, and the call's record does not show which user
         // began the new call.
         case .replaced: return "one of the two started again with the same callId at \(offset(endedAt))"
-        case .cancelled, .declined, .busy, .unanswered, .answeredElsewhere, .declinedElsewhere, .glare:
+        case .confirmed: return "\(callee) confirmed at \(offset(endedAt))"
+        case .givenUp: return "it ended at \(offset(endedAt)), and \(callee) had not confirmed"
+        case .cancelled, .declined, .busy, .unanswered, .answeredElsewhere, .declinedElsewhere, .glare, .missed:
             return "it ended with \(reason.rawValue) at \(offset(endedAt))"
         }
     }

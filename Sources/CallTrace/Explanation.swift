@@ -40,7 +40,8 @@ public struct Explanation: Sendable {
         var side: Side? {
             switch event {
             case .signal(_, let side, _, _), .tokensRevoked(let side): side
-            case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .delivered, .fetched, .probe,
+            case .scheduled, .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .delivered, .fetched,
+                .probe,
                 .probeFailed, .silenced, .pushSent, .pushResult, .pushCancelled, .pushLowered, .restarted, .takenOver,
                 .ringRefused, .repeated, .omitted, .ended, .other:
                 nil
@@ -55,7 +56,8 @@ public struct Explanation: Sendable {
                 .pushCancelled(let device), .pushLowered(let device), .silenced(let device, _),
                 .repeated(_, let device, _):
                 device.text
-            case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .tokensRevoked, .restarted,
+            case .scheduled, .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .tokensRevoked,
+                .restarted,
                 .takenOver, .ringRefused, .omitted, .ended, .other:
                 nil
             }

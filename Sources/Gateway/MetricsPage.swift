@@ -191,6 +191,12 @@ struct MetricsPage {
         for reason in EndReason.allCases {
             line("ringline_calls_ended_total", "{reason=\"\(reason.rawValue)\"}", "\(metrics.callsEnded[reason] ?? 0)")
         }
+        gauge("ringline_schedules", "Schedules of calls.", metrics.schedules)
+        counter(
+            "ringline_scheduled_rings_total",
+            "Calls that the server itself began because a schedule was due.",
+            metrics.scheduledRings
+        )
         begin("ringline_calls_hidden_total", "counter", "Calls not shown to their callee.")
         for reason in CallRecord.Hidden.allCases {
             let count = metrics.callsHidden[reason] ?? 0

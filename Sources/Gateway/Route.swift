@@ -22,6 +22,7 @@ enum Route: Equatable {
     case block
     case unblock(String)
     case doNotDisturb
+    case schedules(Schedules)
     case revokeTokens
 
     init(method: String, path: String) throws(RoutingFault) {
@@ -48,6 +49,7 @@ enum Route: Equatable {
         case (3, "calls") where parts[0] == "api" && parts[2] == "signal":
             [("GET", .getSignal(nil)), ("POST", .postSignal(nil))]
         case (3, "calls") where parts[0] == "api": [("GET", .call(parts[2]))]
+        case (2...5, _) where parts[0] == "api" && parts.contains("schedules"): Schedules.routes(parts)
         case (3, "blocks") where parts[0] == "api": [("DELETE", .unblock(parts[2]))]
         case (3, "me") where parts[0] == "api" && parts[2] == "devices":
             [("GET", .devices), ("PUT", .register), ("POST", .register)]
@@ -110,6 +112,9 @@ enum Route: Equatable {
                 )
             }
             return .unblock(user)
+        case .schedules(let schedules):
+            if schedules.hasBody { try head.checkJSON() }
+            return try schedules.request(body: body)
         case .doNotDisturb:
             try head.checkJSON()
             return .doNotDisturb(until: try RequestBody.doNotDisturbEnd(in: body))
@@ -144,7 +149,7 @@ extension WebPushMember {
 
 extension RequestHead {
     /// Refuses a body with a content type other than JSON; a body without a content type is taken as JSON.
-    fileprivate func checkJSON() throws(WireError) {
+    func checkJSON() throws(WireError) {
         guard let type = contentType?.split(separator: ";").first?.lowercased() else { return }
         let name = type.filter { $0 != " " }
         guard name == "application/json" || name.hasSuffix("+json") else {

@@ -20,6 +20,7 @@ struct Tables {
     private(set) var numbersByUser: [UserID: [CallNumber]] = [:]
     private var devices: [DeviceKey: DeviceRecord] = [:]
     private var blocks: [BlockKey: Moment] = [:]
+    private var schedules: [ScheduleKey: ScheduleRecord] = [:]
     private var doNotDisturb: [UserID: Moment] = [:]
     private var revocations: [UserID: Moment] = [:]
     private var lastCallNumber: Int64 = 0
@@ -30,6 +31,11 @@ struct Tables {
     private struct DeviceKey: Hashable {
         let user: UserID
         let id: DeviceID
+    }
+
+    private struct ScheduleKey: Hashable {
+        let user: UserID
+        let id: ScheduleID
     }
 
     private struct BlockKey: Hashable {
@@ -52,6 +58,8 @@ struct Tables {
         case .blocked(let user, let by, let at): blocks[BlockKey(by: by, blocked: user)] = at
         case .unblocked(let user, let by): blocks[BlockKey(by: by, blocked: user)] = nil
         case .doNotDisturb(let user, let until): doNotDisturb[user] = until
+        case .schedule(let record): schedules[ScheduleKey(user: record.user, id: record.id)] = record
+        case .scheduleRemoved(let user, let id): schedules[ScheduleKey(user: user, id: id)] = nil
         case .revoked(let user, let moment): revocations[user] = moment
         }
     }
@@ -63,7 +71,10 @@ struct Tables {
         if let earlier { unlist(earlier) }
         lastCallNumber = max(lastCallNumber, call.number.rawValue)
         numbersByID[call.id, default: []].insert(call.number)
-        for user in Set([call.caller, call.callee]) { numbersByUser[user, default: []].insert(call.number) }
+        // The caller of a scheduled call is only a name.
+        for user in Set([call.scheduled == nil ? call.caller : call.callee, call.callee]) {
+            numbersByUser[user, default: []].insert(call.number)
+        }
     }
 
     private mutating func unlist(_ call: CallRecord) {
@@ -95,6 +106,7 @@ struct Tables {
         state.devices = devices.values.sorted { ($0.user.text, $0.id.text) < ($1.user.text, $1.id.text) }
         state.blocks = blocks.map { BlockRecord(by: $0.by, blocked: $0.blocked, at: $1) }
             .sorted { ($0.by.text, $0.blocked.text) < ($1.by.text, $1.blocked.text) }
+        state.schedules = schedules.values.sorted { ($0.user.text, $0.id) < ($1.user.text, $1.id) }
         state.doNotDisturb = doNotDisturb
         state.revocations = revocations
         state.lastCallNumber = lastCallNumber

@@ -22,7 +22,7 @@ struct CallRows {
     mutating func take() -> Connection.Step? {
         guard !records.isEmpty else { return nil }
         var numbers = (0..<7).map { _ in Column<Int64>() }
-        var texts = (0..<6).map { _ in Column<String>() }
+        var texts = (0..<7).map { _ in Column<String>() }
         var bytes = (0..<4).map { _ in Column<ArraySlice<UInt8>>() }
         var videos = Column<Bool>()
         for call in records {
@@ -34,7 +34,7 @@ struct CallRows {
             for (index, moment) in moments.enumerated() { numbers[index + 2].append(moment?.milliseconds) }
             let words = [
                 call.id.text, call.caller.text, call.callee.text, call.reason?.rawValue, call.replacedBy?.text,
-                call.hidden?.rawValue,
+                call.hidden?.rawValue, call.scheduled?.schedule.text,
             ]
             for (index, word) in words.enumerated() { texts[index].append(word) }
             let free = [call.room, call.displayName, LegText.encode(call.legs), call.stateText]
@@ -54,7 +54,8 @@ struct CallRows {
     private static let upsert: SQL = {
         let columns = [
             "number", "epoch", "started_at", "ring_until", "answered_at", "active_at", "ended_at", "id", "caller",
-            "callee", "reason", "replaced_by", "hidden", "room", "display_name", "legs", "state", "has_video",
+            "callee", "reason", "replaced_by", "hidden", "schedule", "room", "display_name", "legs", "state",
+            "has_video",
         ]
         let values = (1...columns.count).map { "$\($0)" }.joined(separator: ", ")
         let updates = columns.dropFirst().map { "\($0) = excluded.\($0)" }.joined(separator: ", ")

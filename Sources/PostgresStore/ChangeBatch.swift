@@ -61,6 +61,12 @@ struct ChangeBatch {
                 $0.add(until.milliseconds)
             }
         case .doNotDisturb(let user, .none): add(Self.disturb) { $0.add(user.text) }
+        case .schedule(let schedule): add(Self.upsertSchedule) { $0.add(schedule) }
+        case .scheduleRemoved(let user, let id):
+            add(Self.removeSchedule) {
+                $0.add(user.text)
+                $0.add(id.text)
+            }
         case .revoked(let user, let moment):
             add(Self.revoke) {
                 $0.add(user.text)
@@ -128,18 +134,21 @@ extension ChangeBatch {
         """
     )
 
-    private static let upsertDevice: SQL = {
-        let columns = RowReader.deviceColumns.split(separator: ",").map { $0.drop { $0 == " " } }
+    private static let upsertDevice = upsert("device", RowReader.deviceColumns)
+
+    /// Returns the statement that writes a row of a table whose key is `"user", id`, its first two columns.
+    static func upsert(_ table: String, _ columnNames: String) -> SQL {
+        let columns = columnNames.split(separator: ",").map { $0.drop { $0 == " " } }
         let values = (1...columns.count).map { "$\($0)" }.joined(separator: ", ")
         let updates = columns.dropFirst(2).map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
         return SQL(
-            "write device",
+            "write \(table)",
             """
-            INSERT INTO device (\(columns.joined(separator: ", "))) VALUES (\(values))
+            INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(values))
             ON CONFLICT ("user", id) DO UPDATE SET \(updates)
             """
         )
-    }()
+    }
 }
 
 extension Parameters {

@@ -115,7 +115,7 @@ public struct DatabaseImport {
         SELECT CASE
             WHEN EXISTS (SELECT FROM call) THEN 'calls' WHEN EXISTS (SELECT FROM device) THEN 'devices'
             WHEN EXISTS (SELECT FROM block) THEN 'blocks' WHEN EXISTS (SELECT FROM revocation) THEN 'revocations'
-            WHEN EXISTS (SELECT FROM do_not_disturb) THEN 'users with do-not-disturb' ELSE '' END
+            WHEN EXISTS (SELECT FROM schedule) THEN 'schedules' WHEN EXISTS (SELECT FROM do_not_disturb) THEN 'users with do-not-disturb' ELSE '' END
         """
     )
 

@@ -107,7 +107,7 @@ struct QueryRunner {
         "history",
         """
         (SELECT \(RowReader.callColumns) FROM call
-            WHERE caller = $1 AND number <= $2 AND \(CallCondition.isNotForgotten) ORDER BY number DESC LIMIT $3)
+            WHERE caller = $1 AND schedule IS NULL AND number <= $2 AND \(CallCondition.isNotForgotten) ORDER BY number DESC LIMIT $3)
         UNION ALL
         (SELECT \(RowReader.callColumns) FROM call
             WHERE callee = $1 AND caller <> $1 AND number <= $2 AND \(CallCondition.isNotForgotten) ORDER BY number DESC LIMIT $3)
@@ -120,11 +120,11 @@ struct QueryRunner {
         """
         SELECT peer FROM (
             (SELECT callee AS peer, number FROM call
-                WHERE caller = $1 AND callee <> $1 AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
+                WHERE caller = $1 AND callee <> $1 AND schedule IS NULL AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
                 ORDER BY number DESC LIMIT $2)
             UNION ALL
             (SELECT caller AS peer, number FROM call
-                WHERE callee = $1 AND caller <> $1 AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
+                WHERE callee = $1 AND caller <> $1 AND schedule IS NULL AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
                 ORDER BY number DESC LIMIT $2)) AS found
         GROUP BY peer ORDER BY max(number) DESC
         """
@@ -136,7 +136,7 @@ struct QueryRunner {
         SELECT \(RowReader.callColumns) FROM call
         WHERE id = $1 AND ($2 IS NULL OR caller = $2 OR callee = $2) AND ($3 IS NULL OR caller = $3 OR callee = $3)
             AND ($4 IS NULL OR epoch = $4) AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
-            AND ($6 IS NULL OR caller = $6 OR callee = $6 AND (hidden IS NULL OR hidden NOT IN ('block', 'name_taken')))
+            AND ($6 IS NULL OR caller = $6 AND schedule IS NULL OR callee = $6 AND (hidden IS NULL OR hidden NOT IN ('block', 'name_taken')))
         ORDER BY number DESC LIMIT $5
         """
     )

@@ -14,7 +14,7 @@ enum Schema {
     /// The version of the schema after all migrations.
     static var version: Int64 { Int64(migrations.count) }
 
-    static let migrations = [version1, version2, version3, version4, version5]
+    static let migrations = [version1, version2, version3, version4, version5, version6]
 
     /// The key of the advisory lock under which the tables are created and migrated ("ringline" in ASCII).
     static let lock = Int64(bitPattern: 0x7269_6E67_6C69_6E65)
@@ -233,6 +233,36 @@ enum Schema {
             ADD COLUMN sound        bytea,
             ADD COLUMN payload_keys bytea,
             ADD COLUMN installation text;
+        """
+    )
+
+    /// Adds schedules, and the schedule by which the server itself has begun a call.
+    private static let version6 = SQL(
+        "schema 6",
+        """
+        ALTER TABLE call ADD COLUMN schedule text;
+        CREATE TABLE schedule (
+            "user"       text    COLLATE "C" NOT NULL,
+            id           text    COLLATE "C" NOT NULL,
+            at           text    NOT NULL,            -- such as 06:30
+            dates        text    NOT NULL,            -- 2026-12-01, or weekdays: mon tue
+            zone         text    NOT NULL,
+            caller       text    COLLATE "C" NOT NULL,
+            display_name bytea,
+            handle       bytea,
+            handle_type  text,
+            data         bytea,                       -- a JSON value
+            ring         bigint  NOT NULL,            -- milliseconds
+            every        bigint,                      -- milliseconds; NULL = the user need not confirm
+            times        bigint,
+            is_own       boolean NOT NULL,
+            created_at   bigint  NOT NULL,
+            next         bigint,
+            occurrence   bigint,
+            rings        bigint  NOT NULL,
+            again        bigint,
+            PRIMARY KEY ("user", id)
+        ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
         """
     )
 

@@ -30,6 +30,9 @@ struct StateReader {
         }
         try connection.each(Self.devices) { if let device = reader.device($0) { state.devices.append(device) } }
         try connection.each(Self.blocks) { if let block = reader.block($0) { state.blocks.append(block) } }
+        try connection.each(Self.schedules) {
+            if let schedule = reader.schedule($0) { state.schedules.append(schedule) }
+        }
         try connection.each(Self.doNotDisturb) {
             if let (user, until) = reader.doNotDisturb($0) { state.doNotDisturb[user] = until }
         }
@@ -68,6 +71,10 @@ struct StateReader {
     private static let devices = SQL(
         "devices",
         #"SELECT \#(RowReader.deviceColumns) FROM device ORDER BY "user", id"#
+    )
+    private static let schedules = SQL(
+        "schedules",
+        #"SELECT \#(RowReader.scheduleColumns) FROM schedule ORDER BY "user", id"#
     )
     private static let blocks = SQL("blocks", "SELECT by, blocked, at FROM block ORDER BY by, blocked")
     private static let doNotDisturb = SQL("quiet users", #"SELECT "user", until FROM do_not_disturb"#)

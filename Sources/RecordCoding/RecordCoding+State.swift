@@ -29,6 +29,10 @@ extension CallRecord {
                     .joined()
             )
         }
+        if let scheduled {
+            json.name("ring")
+            json.plain("\(scheduled.occurrence.milliseconds) \(scheduled.ring) \(session.scheduled.word)")
+        }
         if isWaiting {
             json.name("waiting")
             json.value(true)
@@ -67,6 +71,7 @@ extension CallRecord {
             case "decliner": record.session.ending?.declinedBy = value.flatMap { DeviceIdentity(kept: $0[...]) }
             case "caller": record.session.callerMedia = Self.media(value)
             case "callee": record.session.calleeMedia = Self.media(value)
+            case "ring": record.readRing(value)
             case "waiting": record.isWaiting = true
             case "silenced": record.isSilenced = true
             case "ends": record.ends = AcceptedSignal.lines(value, areEnds: true)
@@ -83,10 +88,44 @@ extension CallRecord {
         return record
     }
 
+    /// Reads which ring of its schedule the call is; a damaged text leaves what the row says.
+    private mutating func readRing(_ text: String?) {
+        let words = (text ?? "").split(separator: " ")
+        guard words.count == 3, scheduled != nil, let occurrence = Int64(words[0]),
+            StorableRange.moments.contains(occurrence), let ring = Int(words[1]),
+            let kind = ScheduledRing(word: words[2])
+        else { return }
+        scheduled?.occurrence = Moment(milliseconds: occurrence)
+        scheduled?.ring = ring
+        session.scheduled = kind
+    }
+
     private static func media(_ text: String?) -> MediaUpdate {
         let flags = (text ?? "---").map { $0 == "-" ? nil : $0 == "1" }
         guard flags.count == 3 else { return MediaUpdate() }
         return MediaUpdate(hold: flags[0], audioMuted: flags[1], videoMuted: flags[2])
+    }
+}
+
+extension ScheduledRing? {
+    /// The word for the ring in the column.
+    fileprivate var word: String {
+        switch self {
+        case .unconfirmed, nil: "once"
+        case .confirmable(isLast: false): "again"
+        case .confirmable(isLast: true): "last"
+        }
+    }
+}
+
+extension ScheduledRing {
+    fileprivate init?(word: Substring) {
+        switch word {
+        case "once": self = .unconfirmed
+        case "again": self = .confirmable(isLast: false)
+        case "last": self = .confirmable(isLast: true)
+        default: return nil
+        }
     }
 }
 

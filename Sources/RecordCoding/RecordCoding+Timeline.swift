@@ -34,6 +34,7 @@ extension TimelineEvent {
 
     private static func event(_ name: String, _ stored: StoredDetails) -> Self? {
         switch name {
+        case "scheduled": scheduled(stored)
         case "blocked": .blocked
         case "dnd": .doNotDisturb
         case "name_taken": .callIDTaken
@@ -70,6 +71,13 @@ extension TimelineEvent {
             let seq = stored.number("seq")
         else { return nil }
         return .signal(kind, from: side, device: device, seq: UInt64(seq))
+    }
+
+    private static func scheduled(_ stored: StoredDetails) -> Self? {
+        guard let id = stored["schedule"].flatMap({ ScheduleID($0) }), let occurrence = stored.number("occurrence"),
+            let ring = stored.number("ring")
+        else { return nil }
+        return .scheduled(id, occurrence: Moment(milliseconds: occurrence), ring: Int(ring))
     }
 
     private static func silenced(_ stored: StoredDetails) -> Self? {

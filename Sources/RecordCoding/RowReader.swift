@@ -5,7 +5,7 @@ package import CallPorts
 ///
 /// A row that cannot be read gives `nil` and is recorded in the `DamageLog`.
 package struct RowReader {
-    private let damages: DamageLog
+    let damages: DamageLog
 
     /// Creates a reader that records impossible values in a log.
     package init(damages: DamageLog) { self.damages = damages }
@@ -13,7 +13,7 @@ package struct RowReader {
     /// The columns of a call, in the order in which ``call(_:)`` reads them.
     package static let callColumns = """
         number, id, epoch, room, caller, callee, display_name, has_video, started_at, ring_until, answered_at, \
-        active_at, ended_at, reason, replaced_by, hidden, legs, state
+        active_at, ended_at, reason, replaced_by, hidden, legs, state, schedule
         """
 
     /// Returns the call in a row of ``callColumns``.
@@ -23,9 +23,9 @@ package struct RowReader {
             let epoch = row.number(2, in: StorableRange.epochs), let caller = row.value(4, UserID.init),
             let callee = row.value(5, UserID.init), let legs = row.value(16, LegText.decode),
             let reason = row.word(13, EndReason.init(rawValue:)), let replacedBy = row.word(14, CallID.init),
-            let hidden = row.word(15, CallRecord.Hidden.init(rawValue:))
+            let hidden = row.word(15, CallRecord.Hidden.init(rawValue:)), let schedule = row.word(18, ScheduleID.init)
         else { return nil }
-        let record = CallRecord(
+        var record = CallRecord(
             number: CallNumber(rawValue: number),
             id: id,
             epoch: UInt32(epoch),
@@ -44,7 +44,12 @@ package struct RowReader {
             hidden: hidden.value,
             legs: legs
         )
-        return row.value(17) { record.with(stateText: $0) }
+        if let schedule = schedule.value {
+            // The moment and the number are in the column `state`.
+            record.scheduled = ScheduledCall(schedule: schedule, occurrence: record.startedAt, ring: 1)
+            record.session.scheduled = .unconfirmed
+        }
+        return row.value(17) { [record] in record.with(stateText: $0) }
     }
 
     /// The columns of an entry, in the order in which ``entry(_:)`` reads them.

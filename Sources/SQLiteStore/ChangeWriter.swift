@@ -7,7 +7,7 @@ import SQLite
 ///
 /// The code that uses a writer begins and commits the transaction.
 struct ChangeWriter {
-    private let connection: Connection
+    let connection: Connection
 
     private let insertEntry: Statement
     private let insertEvent: Statement
@@ -51,6 +51,12 @@ struct ChangeWriter {
             try statement.bind(user.text, at: 1)
             if let until { try statement.bind(until.milliseconds, at: 2) }
             try statement.run()
+        case .schedule(let schedule): try write(schedule)
+        case .scheduleRemoved(let user, let id):
+            let statement = try connection.statement(Self.removeSchedule)
+            try statement.bind(user.text, at: 1)
+            try statement.bind(id.text, at: 2)
+            try statement.run()
         case .revoked(let user, let moment):
             let statement = try connection.statement(Self.revoke)
             try statement.bind(user.text, at: 1)
@@ -79,6 +85,7 @@ struct ChangeWriter {
         try statement.bind(call.hidden?.rawValue, at: 16)
         try statement.bind(LegText.encode(call.legs), at: 17)
         try statement.bind(call.stateText, at: 18)
+        try statement.bind(call.scheduled?.schedule.text, at: 19)
         try statement.run()
     }
 
@@ -181,12 +188,12 @@ extension ChangeWriter {
         "write call",
         """
         INSERT INTO call (number, id, epoch, room, caller, callee, display_name, has_video, started_at, ring_until,
-            answered_at, active_at, ended_at, reason, replaced_by, hidden, legs, state)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+            answered_at, active_at, ended_at, reason, replaced_by, hidden, legs, state, schedule)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
         ON CONFLICT (number) DO UPDATE SET
             id = ?2, epoch = ?3, room = ?4, caller = ?5, callee = ?6, display_name = ?7, has_video = ?8,
             started_at = ?9, ring_until = ?10, answered_at = ?11, active_at = ?12, ended_at = ?13, reason = ?14,
-            replaced_by = ?15, hidden = ?16, legs = ?17, state = ?18
+            replaced_by = ?15, hidden = ?16, legs = ?17, state = ?18, schedule = ?19
         """
     )
 

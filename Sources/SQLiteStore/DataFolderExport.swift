@@ -70,7 +70,7 @@ public final class DataFolderExport {
             }
             numbers.insert(call.number.rawValue)
             try take(.call(call))
-            if calls.int64(18) == 0 {
+            if calls.int64(19) == 0 {
                 try take(.logForgotten(call.number))
             } else {
                 for entry in try queries.log(of: call.number) { try take(.entry(call.number, entry)) }
@@ -92,6 +92,9 @@ public final class DataFolderExport {
         try each(QueryRunner.devices) { row in if let device = reader.device(row) { try take(.device(device)) } }
         try each(QueryRunner.blocks) { row in
             if let block = reader.block(row) { try take(.blocked(block.blocked, by: block.by, at: block.at)) }
+        }
+        try each(QueryRunner.schedules) { row in
+            if let schedule = reader.schedule(row) { try take(.schedule(schedule)) }
         }
         try each(QueryRunner.doNotDisturb) { row in
             if let (user, until) = reader.doNotDisturb(row) { try take(.doNotDisturb(user, until: until)) }

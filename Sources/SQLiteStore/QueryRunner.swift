@@ -139,7 +139,7 @@ struct QueryRunner {
         """
         SELECT * FROM (
             SELECT \(RowReader.callColumns) FROM call
-            WHERE caller = ?1 AND number <= ?2 AND \(CallCondition.isNotForgotten) ORDER BY number DESC LIMIT ?3)
+            WHERE caller = ?1 AND schedule IS NULL AND number <= ?2 AND \(CallCondition.isNotForgotten) ORDER BY number DESC LIMIT ?3)
         UNION ALL
         SELECT * FROM (
             SELECT \(RowReader.callColumns) FROM call
@@ -154,12 +154,12 @@ struct QueryRunner {
         SELECT peer, max(number) AS newest FROM (
             SELECT * FROM (
                 SELECT callee AS peer, number FROM call
-                WHERE caller = ?1 AND callee <> ?1 AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
+                WHERE caller = ?1 AND callee <> ?1 AND schedule IS NULL AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
                 ORDER BY number DESC LIMIT ?2)
             UNION ALL
             SELECT * FROM (
                 SELECT caller AS peer, number FROM call
-                WHERE callee = ?1 AND caller <> ?1 AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
+                WHERE callee = ?1 AND caller <> ?1 AND schedule IS NULL AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
                 ORDER BY number DESC LIMIT ?2))
         GROUP BY peer ORDER BY newest DESC
         """
@@ -171,7 +171,7 @@ struct QueryRunner {
         SELECT \(RowReader.callColumns) FROM call
         WHERE id = ?1 AND (?2 IS NULL OR caller = ?2 OR callee = ?2) AND (?3 IS NULL OR caller = ?3 OR callee = ?3)
             AND (?4 IS NULL OR epoch = ?4) AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
-            AND (?6 IS NULL OR caller = ?6 OR callee = ?6 AND (hidden IS NULL OR hidden NOT IN ('block', 'name_taken')))
+            AND (?6 IS NULL OR caller = ?6 AND schedule IS NULL OR callee = ?6 AND (hidden IS NULL OR hidden NOT IN ('block', 'name_taken')))
         ORDER BY number DESC LIMIT ?5
         """
     )
@@ -198,6 +198,7 @@ struct QueryRunner {
     )
 
     static let devices = SQL("devices", "SELECT \(RowReader.deviceColumns) FROM device ORDER BY user, id")
+    static let schedules = SQL("schedules", "SELECT \(RowReader.scheduleColumns) FROM schedule ORDER BY user, id")
     static let blocks = SQL("blocks", "SELECT by, blocked, at FROM block ORDER BY by, blocked")
     static let doNotDisturb = SQL("do not disturb", "SELECT user, until FROM do_not_disturb")
     static let revocations = SQL("revocations", "SELECT user, before FROM revocation")
@@ -247,6 +248,10 @@ struct QueryRunner {
             let blocks = try connection.statement(Self.blocks)
             while try blocks.step() {
                 if let block = reader.block(blocks) { state.blocks.append(block) }
+            }
+            let schedules = try connection.statement(Self.schedules)
+            while try schedules.step() {
+                if let schedule = reader.schedule(schedules) { state.schedules.append(schedule) }
             }
             let quiet = try connection.statement(Self.doNotDisturb)
             while try quiet.step() {

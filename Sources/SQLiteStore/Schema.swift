@@ -12,7 +12,7 @@ import SQLite
 /// - `crashes` counts the openings that no clean close followed, the present opening included; a reset sets it to 1.
 /// - `last_call_number` is the highest number of the deleted calls; the numbers of the other calls are in `call`.
 enum Schema {
-    static let migrations = Migrations([version1, version2, version3, version4])
+    static let migrations = Migrations([version1, version2, version3, version4, version5])
 
     private static let version1 = SQL(
         "schema 1",
@@ -154,6 +154,36 @@ enum Schema {
         ALTER TABLE device ADD COLUMN sound TEXT;
         ALTER TABLE device ADD COLUMN payload_keys TEXT;
         ALTER TABLE device ADD COLUMN installation TEXT
+        """
+    )
+
+    /// Adds schedules, and the schedule by which the server itself has begun a call.
+    private static let version5 = SQL(
+        "schema 5",
+        """
+        ALTER TABLE call ADD COLUMN schedule TEXT;
+        CREATE TABLE schedule (
+            user         TEXT    NOT NULL,
+            id           TEXT    NOT NULL,
+            at           TEXT    NOT NULL,            -- such as 06:30
+            dates        TEXT    NOT NULL,            -- 2026-12-01, or weekdays: mon tue
+            zone         TEXT    NOT NULL,
+            caller       TEXT    NOT NULL,
+            display_name TEXT,
+            handle       TEXT,
+            handle_type  TEXT,
+            data         TEXT,                        -- a JSON value
+            ring         INTEGER NOT NULL,            -- milliseconds
+            every        INTEGER,                     -- milliseconds; NULL = the user need not confirm
+            times        INTEGER,
+            is_own       INTEGER NOT NULL,
+            created_at   INTEGER NOT NULL,
+            next         INTEGER,
+            occurrence   INTEGER,
+            rings        INTEGER NOT NULL,
+            again        INTEGER,
+            PRIMARY KEY (user, id)
+        ) STRICT, WITHOUT ROWID
         """
     )
 }

@@ -144,7 +144,9 @@ struct InvariantChecker {
             devices[user]?.removeAll { $0.id == id }
             removedAt[id] = now
         case .doNotDisturb(let user, let until): if until != nil { silencedAt[user] = now }
-        case .event, .historyForgotten, .blocked, .unblocked, .revoked, .uncleanStartsForgotten: break
+        case .event, .historyForgotten, .blocked, .unblocked, .schedule, .scheduleRemoved, .revoked,
+            .uncleanStartsForgotten:
+            break
         }
         return transition
     }

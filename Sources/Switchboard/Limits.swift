@@ -73,6 +73,15 @@ enum SwitchboardLimits {
     /// The number of spans into which the history's time is divided: the epochs of callIds are forgotten span by span.
     static let epochSpans: Int64 = 4
 
+    // MARK: Schedules
+
+    /// How late the call of a schedule may begin, for example because the server was not running; a later one is missed.
+    static let scheduleLateness = Moment.Duration.seconds(60)
+    /// The number of schedules that are handled in one turn, so that signals do not wait long for them.
+    static let schedulesPerTurn = 8
+    /// When schedules are handled again if the database cannot be written.
+    static let schedulesRetriedAfter = Moment.Duration.seconds(1)
+
     // MARK: Timelines
 
     /// The largest number of events of one call: a call has some 10; a call to a family's 32 devices has some 200.

@@ -21,6 +21,10 @@ public struct Metrics: Sendable {
     public var callsBegun: UInt64 = 0
     /// Calls ended, by reason.
     public var callsEnded: [EndReason: UInt64] = [:]
+    /// Schedules now.
+    public var schedules = 0
+    /// Calls that the server itself began because a schedule was due.
+    public var scheduledRings: UInt64 = 0
     /// Calls hidden from their callee, by cause.
     public var callsHidden: [CallRecord.Hidden: UInt64] = [:]
     /// Reports of devices whose system does not show a call, by cause.

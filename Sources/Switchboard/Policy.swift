@@ -1,6 +1,7 @@
 public import CallCore
 public import CallPorts
 public import CallWire
+public import TimeZones
 
 /// The settings of an operator; the defaults are those of the protocol, sections 3, 6 and 8.
 public struct Policy: Sendable {
@@ -76,6 +77,12 @@ public struct Policy: Sendable {
     public var refusedFrames = 1_000
     /// Frames in a row that are not JSON after which a connection is closed.
     public var badFrames = 10
+    /// Schedules that a user may have.
+    public var schedulesPerUser = 50
+    /// Returns the rules of a time zone by its name in the tz database; `nil` = there is no such zone.
+    ///
+    /// It is a closure, because with an existential here the compiler of Swift 6.3 ends on a closure that returns the settings.
+    public var timeZoneRules: @Sendable (String) -> TimeZoneRules? = { _ in nil }
     /// The STUN servers that clients are sent: a JSON array of `RTCIceServer`, as bytes.
     ///
     /// A user's TURN server, which needs a credential, is appended.

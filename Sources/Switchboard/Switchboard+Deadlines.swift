@@ -21,6 +21,7 @@ extension Switchboard {
                 }
             case .poll(let id): pollTimedOut(id)
             case .sweep: sweep()
+            case .schedules: schedulesDue()
             }
         }
     }

@@ -88,8 +88,8 @@ extension Switchboard {
                 }
                 continue
             case .entry(let call, _), .event(let call, _), .logForgotten(let call): number = call
-            case .historyForgotten, .device, .deviceRemoved, .blocked, .unblocked, .doNotDisturb, .revoked,
-                .uncleanStartsForgotten:
+            case .historyForgotten, .device, .deviceRemoved, .blocked, .unblocked, .doNotDisturb, .revoked, .schedule,
+                .scheduleRemoved, .uncleanStartsForgotten:
                 continue
             }
             if seen.insert(number).inserted, let call = calls[number] { tags.append(call.tag) }
@@ -129,6 +129,8 @@ extension CallSession.Input {
         case .lostGlare: .glare
         case .replaced: .replaced
         case .gaveWay: .gaveWay
+        case .withdrawn: .withdrawn
+        case .confirmed: .confirmed
         case .deadlineReached: .deadline
         }
     }
@@ -139,7 +141,7 @@ extension CallSession.Input {
         case .signal(_, _, let device), .notified(let device), .gone(let device, _), .seen(let device, _),
             .renewed(_, let device, _), .endDelivered(let device, _):
             device.id
-        case .foundBusy, .lostGlare, .replaced, .gaveWay, .deadlineReached: nil
+        case .foundBusy, .lostGlare, .replaced, .gaveWay, .withdrawn, .confirmed, .deadlineReached: nil
         }
     }
 }
@@ -187,7 +189,7 @@ extension TimelineEvent {
             .probeFailed(let device), .pushSent(let device, _, _), .pushResult(let device, _, _, _, _),
             .pushCancelled(let device), .pushLowered(let device), .silenced(let device, _), .repeated(_, let device, _):
             device
-        case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .tokensRevoked, .restarted,
+        case .scheduled, .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .tokensRevoked, .restarted,
             .takenOver, .ringRefused, .omitted, .ended, .other:
             nil
         }
@@ -210,6 +212,7 @@ extension Switchboard.Request {
         case .removeDevice: .removeDevice
         case .turnCredential: .turnCredential
         case .webPushKey: .webPushKey
+        case .schedules: .schedules
         case .blocks: .blocks
         case .block: .block
         case .unblock: .unblock
@@ -224,8 +227,7 @@ extension Switchboard.Request {
         case .signal(let message): message.callID
         case .fetch(let id, _), .end(let id, _, _), .call(let id, _, _), .timeline(let id, _, _): id
         case .history, .callJustBegun, .register, .devices, .removeDevice, .turnCredential, .webPushKey, .blocks,
-            .block, .unblock,
-            .doNotDisturb, .revokeTokens:
+            .block, .unblock, .doNotDisturb, .schedules, .revokeTokens:
             nil
         }
     }

@@ -26,6 +26,7 @@ public struct Switchboard: ~Copyable {
     var pushes = PushDispatcher()
     var commits = CommitQueue()
     var precautions: StartPrecautions
+    var schedules: Schedules
     var timers = Heap<Timer>()
     var turn: Turn
 
@@ -46,6 +47,7 @@ public struct Switchboard: ~Copyable {
         ports = Ports(capabilities: capabilities, turnCredentials: turnCredentials, random: random)
         calls = CallTable(lastNumber: stored.lastCallNumber)
         directory = Directory(stored, historyFor: policy.historyFor, at: now)
+        schedules = Schedules(stored.schedules)
         limits = RateLimits(policy)
         polls = LongPolls(at: now)
         precautions = StartPrecautions(
@@ -57,6 +59,7 @@ public struct Switchboard: ~Copyable {
         )
         for damage in stored.damages { noteDamage(damage) }
         for kept in stored.calls { restore(kept) }
+        restoreSchedules()
         if let age = precautions.historyHold.oddAge { turn.out.append(.note(.oddClock(age))) }
         limitFutureRevocations()
         schedule(.sweep, at: now + SwitchboardLimits.sweepEvery)

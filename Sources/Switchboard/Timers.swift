@@ -12,6 +12,7 @@ struct Timer: Comparable {
         case call(CallNumber)
         case poll(RequestID)
         case sweep
+        case schedules
     }
 
     let at: Moment

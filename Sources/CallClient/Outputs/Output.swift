@@ -156,8 +156,8 @@ public enum ReportedEnd: String, Sendable, CaseIterable {
     public init(_ reason: EndReason) {
         self =
             switch reason {
-            case .hangup, .cancelled, .declined, .busy, .glare, .replaced: .remoteEnded
-            case .unanswered: .unanswered
+            case .hangup, .cancelled, .declined, .busy, .glare, .replaced, .confirmed: .remoteEnded
+            case .unanswered, .missed, .givenUp: .unanswered
             case .answeredElsewhere: .answeredElsewhere
             case .declinedElsewhere: .declinedElsewhere
             case .failed, .disconnected: .failed

@@ -16,21 +16,32 @@ public struct CallIdentity: Equatable, Sendable {
     /// Whether the call is hidden from the callee, who blocks the caller, has set do-not-disturb, or has a live call of
     /// that callId with another user.
     public let isHidden: Bool
+    /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
+    public let scheduled: ScheduledRing?
 
     /// The identity of a call that `caller`, one of the two users of `key`, begins.
-    public init(number: CallNumber, key: CallKey, epoch: UInt32, caller: UserID, isHidden: Bool) {
+    public init(
+        number: CallNumber,
+        key: CallKey,
+        epoch: UInt32,
+        caller: UserID,
+        isHidden: Bool,
+        scheduled: ScheduledRing? = nil
+    ) {
         self.number = number
         self.key = key
         self.epoch = epoch
         self.caller = caller
         callee = key.pair.other(than: caller)
         self.isHidden = isHidden
+        self.scheduled = scheduled
     }
 
-    /// Returns the side that `user` is on; `nil` for all other users, and for a callee from whom the call is hidden.
+    /// Returns the side that `user` is on; `nil` for all other users, for a callee from whom the call is hidden, and for
+    /// the caller of a scheduled call.
     @inlinable
     public func side(of user: UserID) -> Side? {
-        if user == caller { return .caller }
+        if user == caller, scheduled == nil { return .caller }
         return user == callee && !isHidden ? .callee : nil
     }
 

@@ -44,6 +44,7 @@ extension CallSession {
         at now: Moment,
         into outputs: inout [Output]
     ) {
+        let reason = scheduled?.reason(for: reason) ?? reason
         let answeringDevice = answeringDevice
         let wasRinging = answeringDevice == nil
         phase = .ended(

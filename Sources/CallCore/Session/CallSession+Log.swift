@@ -56,8 +56,14 @@ extension CallSession {
             seq: nextSeq,
             at: now,
             content: .signal(signal.kind, from: side, device: device, id: signal.id, digest: digest),
-            audience: audience ?? (side == .callee ? .caller : isHidden ? .nobody : .callee)
+            audience: audience ?? self.audience(ofSignalFrom: side)
         )
+    }
+
+    private func audience(ofSignalFrom side: Side) -> LogEntry.Audience {
+        // Nobody is on the caller's side of a scheduled call.
+        if side == .callee { return scheduled == nil ? .caller : .nobody }
+        return isHidden ? .nobody : .callee
     }
 
     func hasRoom(for signal: Signal) -> Bool {

@@ -6,6 +6,7 @@ extension CallSession {
     /// is still live on the server (protocol, section 3.6).
     public func isReplaced(by offer: Offer, from side: Side, _ device: DeviceIdentity) -> Bool {
         guard isLive else { return true }
+        guard scheduled == nil else { return false }
         if lastDescription(.offer, from: side)?.digest == offer.digest { return false }
         // An app that was killed while its call rang, and calls again, begins another call.
         guard answeredAt != nil else { return offer.begins && side == .caller && isCaller(device) }
@@ -65,6 +66,7 @@ extension CallSession {
 
     /// Returns the meaning of an offer of this epoch under an `id` that was not taken before.
     private func meaning(of offer: Offer, from side: Side, _ device: DeviceIdentity) -> OfferMeaning {
+        if scheduled != nil { return .refused(.forbidden("a scheduled call has no media to negotiate")) }
         switch phase {
         case .ringing where side == .callee: return .refused(.callExists)
         case .ringing:

@@ -27,6 +27,8 @@ extension CallSession {
         public var hasVideo: Bool
         /// Whether the call is hidden from the callee.
         public var isHidden: Bool
+        /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
+        public var scheduled: ScheduledRing?
         /// The hold and mute state of the caller's side.
         public var callerMedia: MediaUpdate
         /// The hold and mute state of the callee's side.
@@ -47,6 +49,7 @@ extension CallSession {
             answeringDevice: DeviceIdentity?,
             hasVideo: Bool,
             isHidden: Bool,
+            scheduled: ScheduledRing? = nil,
             callerMedia: MediaUpdate,
             calleeMedia: MediaUpdate
         ) {
@@ -63,6 +66,7 @@ extension CallSession {
             self.answeringDevice = answeringDevice
             self.hasVideo = hasVideo
             self.isHidden = isHidden
+            self.scheduled = scheduled
             self.callerMedia = callerMedia
             self.calleeMedia = calleeMedia
         }
@@ -85,6 +89,7 @@ extension CallSession {
             answeringDevice: answeringDevice,
             hasVideo: hasVideo,
             isHidden: isHidden,
+            scheduled: scheduled,
             callerMedia: callerMedia,
             calleeMedia: calleeMedia
         )
@@ -120,7 +125,8 @@ extension CallSession {
             key: kept.key,
             epoch: kept.epoch,
             caller: kept.caller,
-            isHidden: kept.isHidden
+            isHidden: kept.isHidden,
+            scheduled: kept.scheduled
         )
         self.grace = grace
         startedAt = kept.startedAt

@@ -47,6 +47,9 @@ extension CallSession {
             guard append(signal, from: side, device, at: now, into: &outputs) else { return }
             if side == .caller { callerMedia.apply(update) } else { calleeMedia.apply(update) }
             outputs.append(.changed)
+        case .confirm:
+            guard append(signal, from: side, device, at: now, into: &outputs) else { return }
+            end(.confirmed, by: nil, at: now, into: &outputs)
         case .ice, .dtmf, .info: break
         }
     }
@@ -90,6 +93,7 @@ extension CallSession {
 
     /// Returns why a device may not send a signal, other than an offer or an `end`, in the present phase.
     private func refusal(of signal: Signal, from side: Side, _ device: DeviceIdentity) -> Refusal? {
+        if case .confirm = signal.content, scheduled == nil { return .forbidden("only a scheduled call is confirmed") }
         switch side {
         case .caller:
             if !isCaller(device) { return .forbidden("another of your devices is making this call") }

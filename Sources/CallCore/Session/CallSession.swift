@@ -104,18 +104,27 @@ public struct CallSession: Equatable, Sendable {
         device: DeviceIdentity,
         offer: Offer,
         isHidden: Bool,
+        scheduled: ScheduledRing? = nil,
         grace: Moment.Duration,
         firstSeq: UInt64 = 1,
         at now: Moment
     ) {
         precondition(key.pair.contains(caller), "a call is begun by one of its two users")
-        identity = CallIdentity(number: number, key: key, epoch: epoch, caller: caller, isHidden: isHidden)
+        identity = CallIdentity(
+            number: number,
+            key: key,
+            epoch: epoch,
+            caller: caller,
+            isHidden: isHidden,
+            scheduled: scheduled
+        )
         self.grace = grace
         self.startedAt = now
         self.hasVideo = offer.hasVideo
         self.ringUntil = now + offer.ringTimeout
         self.phase = .ringing(until: now + offer.ringTimeout)
-        self.legs = [Leg(device: device, side: .caller, phase: .answered)]
+        // No device is on the caller's side of a scheduled call, so none can be gone, or hear of the end.
+        self.legs = [Leg(device: device, side: .caller, phase: scheduled == nil ? .answered : .left)]
         self.nextSeq = firstSeq
         // Most calls have at least as many entries; to grow step by step would allocate and copy three times.
         log.reserveCapacity(8)
@@ -131,6 +140,8 @@ public struct CallSession: Equatable, Sendable {
     public var caller: UserID { identity.caller }
     /// The user who is called.
     public var callee: UserID { identity.callee }
+    /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
+    @inlinable public var scheduled: ScheduledRing? { identity.scheduled }
     /// Whether the call is hidden from the callee (``CallIdentity/isHidden``).
     @inlinable public var isHidden: Bool { identity.isHidden }
 
@@ -203,6 +214,8 @@ public struct CallSession: Equatable, Sendable {
         case .lostGlare(let winner): endWhileRinging(.glare, replacedBy: winner, at: now, into: &outputs)
         case .gaveWay(let next): endWhileRinging(.replaced, replacedBy: next, at: now, into: &outputs)
         case .replaced: if isLive { end(.replaced, by: nil, at: now, into: &outputs) }
+        case .withdrawn: endWhileRinging(.cancelled, at: now, into: &outputs)
+        case .confirmed: if isLive { end(.confirmed, by: nil, at: now, into: &outputs) }
         case .deadlineReached: deadlineReached(at: now, into: &outputs)
         }
     }

@@ -26,6 +26,10 @@ extension CallSession {
         case replaced
         /// The caller rings the same callee with another call, which goes on instead.
         case gaveWay(to: CallID)
+        /// The schedule of this call was removed.
+        case withdrawn
+        /// The user confirmed this scheduled call by a request that is no signal of the call.
+        case confirmed
 
         // From time.
         /// The time in ``CallSession/deadline`` has come.

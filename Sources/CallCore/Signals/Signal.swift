@@ -39,6 +39,8 @@ public struct Signal: Equatable, Sendable {
         case dtmf
         /// Data of the app's own.
         case info
+        /// The user confirms a scheduled call, which then ends: on the wire an `info` with `confirm` true.
+        case confirm
         /// The call is over for the sender.
         case end(EndReason?)
     }
@@ -47,7 +49,7 @@ public struct Signal: Equatable, Sendable {
     @inlinable public var isOnlyRelayed: Bool {
         switch content {
         case .ice, .dtmf, .info: true
-        case .offer, .ringing, .silenced, .answer, .connected, .update, .end: false
+        case .offer, .ringing, .silenced, .answer, .connected, .update, .confirm, .end: false
         }
     }
 
@@ -61,7 +63,7 @@ public struct Signal: Equatable, Sendable {
         case .connected: .connected
         case .update: .update
         case .dtmf: .dtmf
-        case .info: .info
+        case .info, .confirm: .info
         case .end: .end
         }
     }

@@ -23,6 +23,9 @@ public struct RelayedObject: Sendable {
         object.text("handleType").flatMap(IncomingCallPayload.HandleType.init(rawValue:))
     }
 
+    /// Returns the text of a member that the app names; `nil` if it is absent or no string.
+    public func text(_ name: String) -> String? { object.text(name) }
+
     /// The signal's own members, without those that the server wrote around it, separated by commas.
     public var ownMembers: [UInt8] {
         object.copy(leavingOut: [.type, .callId, .room, .epoch, .seq, .ts, .from, .fromDevice, .id])

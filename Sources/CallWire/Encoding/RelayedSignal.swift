@@ -28,14 +28,24 @@ public struct RelayedSignal: Sendable {
         public var ringUntil: Moment
         /// Whether the callee is in another call.
         public var isWaiting: Bool
+        /// Whether the server itself begins the call, as a schedule asks; the offer then has no description.
+        public var isScheduled: Bool
 
         /// Creates the values from all their parts.
-        public init(hasVideo: Bool, displayName: String?, callUUID: String, ringUntil: Moment, isWaiting: Bool) {
+        public init(
+            hasVideo: Bool,
+            displayName: String?,
+            callUUID: String,
+            ringUntil: Moment,
+            isWaiting: Bool,
+            isScheduled: Bool = false
+        ) {
             self.hasVideo = hasVideo
             self.displayName = displayName
             self.callUUID = callUUID
             self.ringUntil = ringUntil
             self.isWaiting = isWaiting
+            self.isScheduled = isScheduled
         }
     }
 
@@ -296,6 +306,12 @@ extension JSONWriter {
         value(offer.ringUntil.milliseconds)
         if offer.isWaiting {
             name("waiting")
+            value(true)
+        }
+        if offer.isScheduled {
+            name("media")
+            plain("none")
+            name("scheduled")
             value(true)
         }
     }

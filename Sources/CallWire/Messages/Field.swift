@@ -9,7 +9,8 @@ public enum Field: UInt8, CaseIterable, Sendable {
         audioMuted,
         videoMuted, digits, data, token, calls, from, fromDevice, seq, ts, callUUID, ringUntil, waiting, deviceId,
         action, signalType, user_id, userId, blocked_user_id, voipDeviceToken, apnsDeviceToken, fcm_token, bundleId,
-        platform, environment, until, callee_id, call_type, begin, body, shown, why, priority
+        platform, environment, until, callee_id, call_type, begin, body, shown, why, priority,
+        confirm, scheduled
 
     /// The name in JSON.
     public var name: String { Self.names.texts[Int(rawValue)] }
@@ -23,7 +24,8 @@ public enum Field: UInt8, CaseIterable, Sendable {
         "reason", "hold", "audioMuted", "videoMuted", "digits", "data", "token", "calls", "from", "fromDevice", "seq",
         "ts", "callUUID", "ringUntil", "waiting", "deviceId", "action", "signalType", "user_id", "userId",
         "blocked_user_id", "voipDeviceToken", "apnsDeviceToken", "fcm_token", "bundleId", "platform", "environment",
-        "until", "callee_id", "call_type", "begin", "body", "shown", "why", "priority",
+        "until", "callee_id", "call_type", "begin", "body", "shown", "why", "priority", "confirm",
+        "scheduled",
     ])
 }
 

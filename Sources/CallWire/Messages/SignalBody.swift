@@ -70,6 +70,6 @@ extension SignalMessage {
     /// The members that are not relayed from a body in the shape of a WebSocket frame.
     private static let envelopeInBody: FieldSet = [
         .type, .action, .signalType, .id, .callId, .room, .from, .fromDevice, .seq, .ts, .epoch, .token, .callUUID,
-        .ringUntil, .waiting, .deviceId, .reason,
+        .ringUntil, .waiting, .deviceId, .reason, .scheduled,
     ]
 }

@@ -18,6 +18,8 @@ public struct SignalMessage: Sendable {
     public var device: DeviceID?
     /// The caller's display name, cut to its limit.
     public var displayName: String?
+    /// Whether it is an answer without a session description, as only a scheduled call accepts it.
+    public internal(set) var lacksDescription = false
     /// The members that are relayed unchanged.
     public internal(set) var relayed: RelayedMembers
 
@@ -29,6 +31,7 @@ public struct SignalMessage: Sendable {
     /// The server writes its own values of these members where they apply, and never relays a `token`.
     fileprivate static let serverMembers: FieldSet = [
         .type, .id, .callId, .room, .from, .fromDevice, .seq, .ts, .epoch, .token, .callUUID, .ringUntil, .waiting,
+        .scheduled,
     ]
 
     /// The memory that held the message's member list, for reuse by the next message.
@@ -95,6 +98,7 @@ extension SignalMessage {
             device = try envelope.device(.deviceId)
         }
         var displayName: String?
+        var lacksDescription = false
         let content: Signal.Content
         var left = Self.serverMembers
         switch kind {
@@ -118,6 +122,9 @@ extension SignalMessage {
             content = try fields.flag(.shown) == false ? .silenced(why ?? .system) : .ringing
             _ = try fields.text(.priority)
             left.insert(.priority)
+        case .answer where fields[.sdp] == nil:
+            lacksDescription = true
+            content = .answer(digest: 0)
         case .answer: content = .answer(digest: try fields.description().digest)
         case .ice:
             try fields.checkCandidate()
@@ -134,6 +141,7 @@ extension SignalMessage {
         case .dtmf:
             try fields.checkDigits()
             content = .dtmf
+        case .info where try fields.flag(.confirm) == true: content = .confirm
         case .info:
             try fields.checkInfo()
             content = .info
@@ -150,6 +158,7 @@ extension SignalMessage {
             from: from,
             device: device,
             displayName: displayName,
+            lacksDescription: lacksDescription,
             relayed: relayed
         )
     }

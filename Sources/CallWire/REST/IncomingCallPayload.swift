@@ -26,6 +26,12 @@ public struct IncomingCallPayload: Sendable {
     public var capability: String?
     /// The description as a JSON string; `nil` leaves it out.
     public var offer: ArraySlice<UInt8>?
+    /// Whether the server itself begins the call, as a schedule asks.
+    public var isScheduled = false
+    /// The address of the caller for CallKit; `nil` = ``caller``.
+    public var handle: String?
+    /// The data of a schedule, a JSON value; `nil` leaves it out.
+    public var data: ArraySlice<UInt8>?
     /// The kind of address that ``caller`` is, for CallKit's handle.
     public var handleType = HandleType.generic
     /// The name of the sound of an alert; `nil` = the system's.
@@ -91,6 +97,7 @@ public struct IncomingCallPayload: Sendable {
             if let value = value(of: member, at: now) { writer.add(member.rawValue, value) }
         }
         if let offer { writer.add("offer", encoded: offer) }
+        if let data { writer.add("data", encoded: data) }
         writer.add(aliases) { value(of: $0, at: now) }
         return writer.finish()
     }
@@ -108,6 +115,7 @@ public struct IncomingCallPayload: Sendable {
         let full = encoded(at: now)
         if full.size <= limit { return full.bytes }
         offer = nil
+        data = nil
         let whole = name
         let isUserID = name == caller
         while true {
@@ -134,7 +142,8 @@ public struct IncomingCallPayload: Sendable {
         case .type: .text("call.incoming")
         case .callId: .text(callID)
         case .epoch: .number(Int64(epoch))
-        case .fromUserId, .handle, .callerId: .text(caller)
+        case .fromUserId, .callerId: .text(caller)
+        case .handle: .text(handle ?? caller)
         case .fromDisplayName, .callerName: .text(name)
         case .toUserId: .text(callee)
         case .handleType: .text(handleType.rawValue)
@@ -144,6 +153,7 @@ public struct IncomingCallPayload: Sendable {
         case .sentAt: .number(now.milliseconds)
         case .ringUntil: .number(ringUntil.milliseconds)
         case .act: capability.map { .text($0) }
+        case .scheduled: isScheduled ? .flag(true) : nil
         }
     }
 }

@@ -14,7 +14,7 @@ public struct PayloadAliases: Equatable, Sendable {
     /// The members of the payload that a key may repeat.
     public enum Member: String, CaseIterable, Sendable {
         case type, callId, epoch, fromUserId, fromDisplayName, toUserId, room, hasVideo, callUUID, handle, handleType
-        case callerId, callerName, sentAt, ringUntil, act
+        case callerId, callerName, sentAt, ringUntil, act, scheduled
     }
 
     /// Says why a key was refused.

@@ -104,7 +104,7 @@ extension Switchboard {
                         call.acceptedSignals.description(id, digest: offer.digest, from: device, of: source.user)
                     case .answer(let digest):
                         call.acceptedSignals.description(id, digest: digest, from: device, of: source.user)
-                    case .ringing, .silenced, .ice, .connected, .update, .dtmf, .info: nil
+                    case .ringing, .silenced, .ice, .connected, .update, .dtmf, .info, .confirm: nil
                     }
                 guard let accepted else { continue }
                 return Receipt(

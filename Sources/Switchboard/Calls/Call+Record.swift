@@ -6,6 +6,7 @@ import CallWire
 extension Call {
     var record: CallRecord {
         var record = CallRecord(session: snapshot, room: room, displayName: displayName, hidden: hidden)
+        record.scheduled = scheduled
         record.isWaiting = isWaiting
         record.isSilenced = isSilenced
         if !pushes.isEmpty { record.pushes = pushes.compactMapValues(\.outcome) }
@@ -46,7 +47,8 @@ extension Call {
             room: record.room,
             displayName: record.displayName,
             hidden: record.hidden,
-            isWaiting: record.isWaiting
+            isWaiting: record.isWaiting,
+            scheduled: record.scheduled
         )
         isSilenced = record.isSilenced
         pushes = record.pushes.mapValues { DevicePush(settled: $0) }

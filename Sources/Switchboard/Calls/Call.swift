@@ -24,6 +24,8 @@ final class Call {
     let hidden: CallRecord.Hidden?
     /// Whether the callee was in another call when this call began.
     let isWaiting: Bool
+    /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
+    let scheduled: ScheduledCall?
     /// The frames as they are relayed, each at the index of its entry in the log.
     var frames = KeptFrames()
     /// The entries that are not shown yet.
@@ -73,7 +75,8 @@ final class Call {
         room: String,
         displayName: String?,
         hidden: CallRecord.Hidden?,
-        isWaiting: Bool
+        isWaiting: Bool,
+        scheduled: ScheduledCall? = nil
     ) {
         identity = session.identity
         isLive = session.isLive
@@ -83,6 +86,7 @@ final class Call {
         self.uuid = UUIDv5.call(session.key.id, epoch: session.epoch)
         self.hidden = hidden
         self.isWaiting = isWaiting
+        self.scheduled = scheduled
         // At the end, because the session would be copied if it were read again.
         self.session = session
     }
@@ -92,8 +96,10 @@ final class Call {
     var epoch: UInt32 { identity.epoch }
     var caller: UserID { identity.caller }
     var callee: UserID { identity.callee }
-    /// The users of the call: one if a user calls another device of their own.
-    var users: [UserID] { caller == callee ? [caller] : [caller, callee] }
+    /// The users of the call: one if a user calls another device of their own, or if the call is scheduled.
+    var users: [UserID] { caller == callee || scheduled != nil ? [callee] : [caller, callee] }
+    /// The user to whose quota the server's own entries count: the caller, or the callee of a scheduled call.
+    var owner: UserID { scheduled == nil ? caller : callee }
 
     /// Hands one input to the session, and appends the session's outputs to `outputs`.
     func handle(_ input: CallSession.Input, at now: Moment, into outputs: inout [CallSession.Output]) {

@@ -191,13 +191,13 @@ struct CallTable: ~Copyable {
     }
 
     /// Whether a call is still listed among its users' live calls.
-    func isListedLive(_ call: Call) -> Bool { live[call.caller]?.contains { $0 === call } ?? false }
+    func isListedLive(_ call: Call) -> Bool { live[call.owner]?.contains { $0 === call } ?? false }
 
     /// Records that a call has ended; returns `false` if it was recorded before.
     @discardableResult
     mutating func ended(_ call: Call) -> Bool {
-        guard removeLive(call, of: call.caller) else { return false }
-        if call.callee != call.caller { _ = removeLive(call, of: call.callee) }
+        guard removeLive(call, of: call.owner) else { return false }
+        if call.callee != call.owner { _ = removeLive(call, of: call.callee) }
         liveCount -= 1
         return true
     }

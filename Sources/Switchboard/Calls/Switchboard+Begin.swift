@@ -86,7 +86,7 @@ extension Switchboard {
         return result
     }
 
-    private mutating func start(
+    mutating func start(
         _ call: Call,
         _ message: SignalMessage,
         from source: Source,
@@ -118,11 +118,11 @@ extension Switchboard {
         }
     }
 
-    private func isInCall(_ user: UserID) -> Bool {
+    func isInCall(_ user: UserID) -> Bool {
         calls.live(of: user).contains { $0.session.answeredAt != nil }
     }
 
-    private mutating func makeCallID() -> CallID {
+    mutating func makeCallID() -> CallID {
         var bytes: [UInt8] = []
         for word in [ports.random.next(), ports.random.next()] {
             for shift in stride(from: 56, through: 0, by: -8) {

@@ -35,7 +35,7 @@ extension Switchboard {
     private static func movesNoDeadline(_ signal: Signal) -> Bool {
         switch signal.content {
         case .ice, .dtmf, .info, .update: true
-        case .offer, .ringing, .silenced, .answer, .connected, .end: false
+        case .confirm, .offer, .ringing, .silenced, .answer, .connected, .end: false
         }
     }
 
@@ -138,7 +138,8 @@ extension Switchboard {
             displayName: side == .caller ? call.displayName : message?.displayName,
             callUUID: call.uuid,
             ringUntil: call.session.ringUntil,
-            isWaiting: call.isWaiting
+            isWaiting: call.isWaiting,
+            isScheduled: call.scheduled != nil
         )
     }
 
@@ -170,7 +171,7 @@ extension Switchboard {
     ) {
         let isEnd = if case .state(let change) = entry.content { change.state == .ended } else { false }
         let isOffer = if case .signal(.offer, .caller, _, _, _) = entry.content { true } else { false }
-        for side in Side.allCases where entry.audience.reaches(side) {
+        for side in Side.allCases where entry.audience.reaches(side) && (side == .callee || call.scheduled == nil) {
             for connection in connections.of(call.user(on: side))
             where show(entry, as: frame, of: call, to: connection, side, openedBefore: openedBefore) {
                 if isEnd { notified.append((connection, side)) }
@@ -226,6 +227,7 @@ extension Switchboard {
             calls.endNotices.insert(call.number, for: call.user(on: leg.side))
         }
         tellMissed(call)
+        if call.scheduled != nil { scheduledCallEnded(call, ending.reason) }
         reschedule(call)
     }
 }

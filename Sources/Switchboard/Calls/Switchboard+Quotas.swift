@@ -50,7 +50,7 @@ extension Switchboard {
             }
         }
         call.countedEntries = call.frames.count
-        limits.quotas.spend(bytes.caller, for: call.caller, at: moment)
+        limits.quotas.spend(bytes.caller, for: call.owner, at: moment)
         limits.quotas.spend(bytes.callee, for: call.callee, at: moment)
     }
 

@@ -138,7 +138,7 @@ extension Switchboard {
         switch message.content {
         case .end, .answer:
             if let receipt = receipt(ofAccepted: message, from: source, peer) { return .success(receipt) }
-        case .offer, .ringing, .silenced, .ice, .connected, .update, .dtmf, .info: break
+        case .offer, .ringing, .silenced, .ice, .connected, .update, .dtmf, .info, .confirm: break
         }
         let call: Call?
         if let id = message.callID {
@@ -182,6 +182,7 @@ extension Switchboard {
         _ side: Side,
         from source: Source
     ) -> Result<Receipt, WireError> {
+        if message.lacksDescription, call.scheduled == nil { return .failure(.invalid(.sdp, "missing")) }
         // No two calls have the same description, so this answer is a late copy of the answer to the earlier call. An
         // app may answer by request and, once its connection is back, by connection too. By then the app may have hung
         // up, and its user may have been called again.

@@ -49,7 +49,7 @@ extension Switchboard {
         _ device: DeviceIdentity
     ) -> WireError? {
         switch signal.content {
-        case .offer, .ringing, .silenced, .answer, .connected, .end: return nil
+        case .offer, .ringing, .silenced, .answer, .connected, .confirm, .end: return nil
         case .ice, .update, .dtmf, .info: break
         }
         if let id = signal.id, call.session.hasAccepted(id, from: device, on: side) { return nil }

@@ -174,6 +174,8 @@ extension Switchboard {
         case replaced
         /// The caller rings the same callee with another call.
         case gaveWay = "gave_way"
+        case withdrawn
+        case confirmed
         /// A deadline has come: the end of ringing, or the end of the grace of a side that is gone.
         case deadline
     }
@@ -188,6 +190,7 @@ extension Switchboard {
         case turnCredential = "turn_credential"
         /// Get the public key for Web Push.
         case webPushKey = "web_push_key"
+        case schedules
         /// Set do-not-disturb.
         case doNotDisturb = "do_not_disturb"
         /// Revoke a user's tokens.

@@ -36,6 +36,8 @@ extension Switchboard {
         case unblock(UserID)
         /// Set do-not-disturb until a moment, or end it (`nil`).
         case doNotDisturb(until: Moment?)
+        /// Read or change schedules of a user; `nil` = of the user that makes the request.
+        case schedules(ScheduleRequest, of: UserID?)
         /// Refuse all tokens that were issued to a user so far; `nil` = to the user that makes the request.
         case revokeTokens(UserID?)
     }

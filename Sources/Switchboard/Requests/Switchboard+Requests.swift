@@ -82,6 +82,7 @@ extension Switchboard {
         case .block(let user): block(user, by: principal, as: id)
         case .unblock(let user): unblock(user, by: principal, as: id)
         case .doNotDisturb(let until): doNotDisturb(until, by: principal, as: id)
+        case .schedules(let asked, let user): schedules(asked, of: user, by: principal, as: id)
         case .revokeTokens(let user): revokeTokens(user, by: principal, as: id)
         }
     }
@@ -98,10 +99,7 @@ extension Switchboard {
                 return endRefusal(message, by: message.from ?? principal.user, message.device, principal)
             }
         case .fetch, .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
-            .webPushKey,
-            .blocks,
-            .block,
-            .unblock, .doNotDisturb, .revokeTokens:
+            .webPushKey, .blocks, .block, .unblock, .doNotDisturb, .schedules, .revokeTokens:
             break
         }
         // A service acts for all users: its rate is not limited.
@@ -131,10 +129,7 @@ extension Switchboard {
             case .fetch(_, let fetch): fetch.device
             case .end(_, _, let device): device
             case .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
-                .webPushKey,
-                .blocks,
-                .block, .unblock,
-                .doNotDisturb, .revokeTokens:
+                .webPushKey, .blocks, .block, .unblock, .doNotDisturb, .schedules, .revokeTokens:
                 nil
             }
         let device = principal.deviceIdentity(named: named)

@@ -17,7 +17,7 @@ extension Switchboard {
         case .end(let id, let peer, _):
             try checkScope(id, with: peer, against: scope, of: user)
             return request
-        case .signal(var message) where Self.scopedSignals.contains(message.signal.kind):
+        case .signal(var message) where Self.allowsScoped(message.signal):
             guard let id = message.callID else { throw Self.unknownCall }
             try checkScope(id, with: message.to, against: scope, of: user)
             if let room = message.room {
@@ -29,17 +29,22 @@ extension Switchboard {
             message.epoch = scope.epoch
             return .signal(message)
         case .signal, .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
-            .webPushKey,
-            .blocks, .block, .unblock, .doNotDisturb, .revokeTokens:
+            .webPushKey, .blocks, .block, .unblock, .doNotDisturb, .schedules, .revokeTokens:
             throw WireError(
                 .forbidden,
-                "a push capability allows only GET, ringing, answer, ice, connected and end of its own call"
+                "a push capability allows only GET, ringing, answer, ice, connected, confirm and end of its own call"
             )
         }
     }
 
-    /// The signals that a woken device may send without a token: what it needs to take the call or to leave it.
-    private static let scopedSignals: Set<SignalKind> = [.ringing, .answer, .ice, .connected, .end]
+    /// Whether a woken device may send a signal without a token: what it needs to take the call, to confirm it, or to
+    /// leave it.
+    private static func allowsScoped(_ signal: Signal) -> Bool {
+        switch signal.content {
+        case .ringing, .silenced, .answer, .ice, .connected, .confirm, .end: true
+        case .offer, .update, .dtmf, .info: false
+        }
+    }
 
     private static let callIDReused = WireError(.callEnded, "the call has ended; its callId now names another call")
 

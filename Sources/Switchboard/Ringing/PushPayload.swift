@@ -7,7 +7,8 @@ enum PushPayload {
     /// Returns the payload for an incoming call.
     ///
     /// The offer's SDP is included if it fits, so that the woken app need not fetch it. A displayed name that does not
-    /// fit is cut. `aliases`: the keys that the device's app wants besides. `omitsOffer`: whether the SDP is left out although it may fit.
+    /// fit is cut. `aliases`: the keys that the device's app wants besides. `omitsOffer`: whether the SDP, or a schedule's
+    /// data, is left out although it may fit.
     static func incoming(
         _ call: Call,
         to device: DeviceRecord,
@@ -31,6 +32,11 @@ enum PushPayload {
         let offer = offer(of: call)
         payload.handleType = offer?.handleType ?? .generic
         if !omitsOffer { payload.offer = offer?.value(of: .sdp) }
+        if call.scheduled != nil {
+            payload.isScheduled = true
+            payload.handle = offer?.text("handle")
+            if !omitsOffer { payload.data = offer?.value(of: .data) }
+        }
         return payload.fitted(at: now)
     }
 

@@ -30,12 +30,24 @@ extension Switchboard {
 
     /// Notifies the callee's devices of a call that was not answered.
     mutating func tellMissed(_ call: Call) {
-        guard case .ended(let ending, nil) = call.session.phase,
-            ending.reason == .unanswered || ending.reason == .cancelled
-        else { return }
+        guard case .ended(let ending, nil) = call.session.phase, isMissed(call, ending.reason) else { return }
         for device in directory.devices(of: call.callee)
         where wasRung(device, in: call) && mayHearOfMissed(call, device) {
             sendNotice(.missed, to: device, for: call) { PushPayload.missed(call, as: $0) }
+        }
+    }
+
+    /// Returns whether a call that nobody answered is a missed one: not if its schedule was removed, or rings again.
+    private func isMissed(_ call: Call, _ reason: EndReason) -> Bool {
+        switch reason {
+        case .unanswered, .cancelled: call.scheduled == nil
+        case .missed: true
+        // The user has declined the last ring, and knows of it.
+        case .givenUp:
+            if case .ended(let ending, _) = call.session.phase { ending.declinedBy == nil } else { false }
+        case .hangup, .declined, .busy, .answeredElsewhere, .declinedElsewhere, .glare, .failed, .disconnected,
+            .replaced, .confirmed:
+            false
         }
     }
 
@@ -103,7 +115,7 @@ extension Switchboard {
         case .ringing: return nil
         case .answered(let by), .active(let by), .ended(_, let by?): return mayBe(device, by) ? nil : .answeredElsewhere
         case .ended(let ending, nil):
-            if ending.reason == .unanswered || ending.reason == .cancelled {
+            if isMissed(call, ending.reason) {
                 return mayHearOfMissed(call, device) ? nil : ending.reason
             }
             guard let decliner = ending.declinedBy else { return ending.reason }

@@ -79,6 +79,7 @@ struct MoveCommand: ParsableCommand {
         private var endedCalls = 0
         private var devices = 0
         private var blocks = 0
+        private var schedules = 0
         private var quietUsers = 0
         private var revocations = 0
 
@@ -87,9 +88,11 @@ struct MoveCommand: ParsableCommand {
             case .call(let call): if call.endedAt == nil { liveCalls += 1 } else { endedCalls += 1 }
             case .device: devices += 1
             case .blocked: blocks += 1
+            case .schedule: schedules += 1
             case .doNotDisturb: quietUsers += 1
             case .revoked: revocations += 1
-            case .entry, .event, .logForgotten, .historyForgotten, .deviceRemoved, .unblocked, .uncleanStartsForgotten:
+            case .entry, .event, .logForgotten, .historyForgotten, .deviceRemoved, .unblocked, .scheduleRemoved,
+                .uncleanStartsForgotten:
                 break
             }
         }
@@ -98,7 +101,7 @@ struct MoveCommand: ParsableCommand {
         var text: String {
             let parts = [
                 (liveCalls, "live call"), (endedCalls, "ended call"), (devices, "device"), (blocks, "block"),
-                (quietUsers, "do-not-disturb"), (revocations, "revocation"),
+                (schedules, "schedule"), (quietUsers, "do-not-disturb"), (revocations, "revocation"),
             ]
             return parts.map { "\($0) \($1)\($0 == 1 || $1 == "do-not-disturb" ? "" : "s")" }.joined(separator: ", ")
         }

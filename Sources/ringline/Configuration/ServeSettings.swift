@@ -7,6 +7,7 @@ import LibWebSockets
 import OutboundHTTP
 import Postgres
 import Switchboard
+import TimeZoneFiles
 
 /// The settings of `ringline serve`, read and checked.
 struct ServeSettings {
@@ -147,6 +148,8 @@ struct ServeSettings {
 
     private static func policy(_ source: SettingsSource) throws(UsageError) -> Policy {
         var policy = Policy()
+        let timeZones = TimeZoneFiles()
+        policy.timeZoneRules = { timeZones.rules(named: $0) }
         policy.ringTimeout = .milliseconds(try source.milliseconds("ring-timeout"))
         policy.probeTimeout = .milliseconds(try source.milliseconds("probe-timeout"))
         policy.grace = .milliseconds(try source.milliseconds("disconnect-grace"))

@@ -1,0 +1,27 @@
+/// One ring of a scheduled call: a call that the server begins by itself, at the time that a schedule names.
+///
+/// Its caller is only a name. No device of a user with that name takes part in the call, sees it, or can end it.
+public enum ScheduledRing: Equatable, Sendable {
+    /// The user need not confirm the call: it rings once.
+    case unconfirmed
+    /// The user is rung again until they confirm the call; `isLast`: whether no further ring follows this one.
+    case confirmable(isLast: Bool)
+
+    /// The device that stands for the caller in the call's log.
+    public static let device = DeviceIdentity(id: deviceID, fingerprint: TokenFingerprint(rawValue: 0))
+
+    private static var deviceID: DeviceID {
+        guard let id = DeviceID("scheduler") else { preconditionFailure("the text is a device id") }
+        return id
+    }
+
+    /// Returns the reason with which the call ends, from the reason that an ordinary call would have.
+    public func reason(for reason: EndReason) -> EndReason {
+        switch (self, reason) {
+        case (_, .confirmed), (_, .cancelled), (_, .answeredElsewhere), (_, .declinedElsewhere): reason
+        case (.unconfirmed, .unanswered): .missed
+        case (.unconfirmed, _), (.confirmable(isLast: false), _): reason
+        case (.confirmable(isLast: true), _): .givenUp
+        }
+    }
+}

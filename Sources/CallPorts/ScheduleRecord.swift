@@ -1,0 +1,103 @@
+public import CallCore
+public import TimeZones
+
+/// A schedule of calls by which the server itself rings a user, such as a wake-up call (protocol, section 5.12).
+public struct ScheduleRecord: Equatable, Sendable {
+    /// The user that is rung.
+    public var user: UserID
+    /// The schedule's id, unique among those of the user.
+    public var id: ScheduleID
+    /// The local times of the calls.
+    public var recurrence: Recurrence
+    /// The name of the time zone in the tz database, such as `Asia/Seoul`.
+    public var timeZone: String
+    /// The caller of the calls, which is only a name.
+    public var from: UserID
+    /// The caller's displayed name; `nil` = there is none.
+    public var displayName: String?
+    /// The caller's address for CallKit; `nil` = ``from``.
+    public var handle: String?
+    /// The kind of ``handle``, as an offer names it; `nil` = generic.
+    public var handleType: String?
+    /// Data of the app's own, a JSON value; `nil` = there is none.
+    public var data: String?
+    /// How long each call rings.
+    public var ring: Moment.Duration
+    /// How the user is rung until they confirm; `nil` = each call rings once.
+    public var confirmation: Confirmation?
+    /// Whether the user made the schedule, and not a service.
+    ///
+    /// The calls of such a schedule ring during the user's do-not-disturb.
+    public var isOwn: Bool
+    /// When the schedule was made.
+    public var createdAt: Moment
+    /// When the next call is due; `nil` = never.
+    public var next: Moment?
+    /// The time of the schedule for which the user is being rung; `nil` = none.
+    ///
+    /// It stays until the user has confirmed or is given up, or, without a confirmation, until the call has ended.
+    public var occurrence: Moment?
+    /// The number of rings that have begun for ``occurrence``.
+    public var rings: Int
+    /// When the user is rung again for ``occurrence``; `nil` = a call is live, or none.
+    public var again: Moment?
+
+    /// How a user is rung until they confirm.
+    public struct Confirmation: Equatable, Sendable {
+        /// The time from the end of a ring that was not confirmed to the next ring.
+        public var every: Moment.Duration
+        /// The number of rings, the first one included.
+        public var times: Int
+
+        /// A confirmation that is asked for so often.
+        public init(every: Moment.Duration, times: Int) {
+            self.every = every
+            self.times = times
+        }
+    }
+
+    /// A schedule that was just made, with no call due yet.
+    public init(
+        user: UserID,
+        id: ScheduleID,
+        recurrence: Recurrence,
+        timeZone: String,
+        from: UserID,
+        ring: Moment.Duration,
+        isOwn: Bool,
+        createdAt: Moment
+    ) {
+        self.user = user
+        self.id = id
+        self.recurrence = recurrence
+        self.timeZone = timeZone
+        self.from = from
+        self.ring = ring
+        self.isOwn = isOwn
+        self.createdAt = createdAt
+        rings = 0
+    }
+
+    /// When something is due: the next ring for ``occurrence``, or the next call; `nil` = never.
+    public var due: Moment? {
+        guard let again else { return next }
+        return next.map { min($0, again) } ?? again
+    }
+}
+
+/// The ring of a schedule that a call is.
+public struct ScheduledCall: Equatable, Sendable {
+    /// The schedule.
+    public var schedule: ScheduleID
+    /// The time of the schedule for which the call rings.
+    public var occurrence: Moment
+    /// The number of the ring, from 1.
+    public var ring: Int
+
+    /// The ring of a schedule with these members.
+    public init(schedule: ScheduleID, occurrence: Moment, ring: Int) {
+        self.schedule = schedule
+        self.occurrence = occurrence
+        self.ring = ring
+    }
+}

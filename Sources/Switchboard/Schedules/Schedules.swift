@@ -1,0 +1,65 @@
+import CallCore
+import CallPorts
+import HeapModule
+
+/// The schedules of all users, in the order in which they are due.
+struct Schedules {
+    private var byUser: [UserID: [ScheduleID: ScheduleRecord]] = [:]
+    /// The moments at which schedules are due.
+    ///
+    /// A moment whose schedule was changed or removed stays until it comes first.
+    private var queue = Heap<Due>()
+    /// The moment of the timer that is set; `nil` = none is.
+    var timerAt: Moment?
+    /// The number of schedules.
+    private(set) var count = 0
+
+    private struct Due: Comparable {
+        let at: Moment
+        let user: UserID
+        let id: ScheduleID
+
+        static func < (a: Self, b: Self) -> Bool { a.at < b.at }
+    }
+
+    init(_ stored: [ScheduleRecord]) { for record in stored { put(record) } }
+
+    /// Returns a user's schedules, in the order of their ids.
+    func schedules(of user: UserID) -> [ScheduleRecord] { (byUser[user] ?? [:]).values.sorted { $0.id < $1.id } }
+
+    /// Returns the number of a user's schedules.
+    func count(of user: UserID) -> Int { byUser[user]?.count ?? 0 }
+
+    subscript(user: UserID, id: ScheduleID) -> ScheduleRecord? { byUser[user]?[id] }
+
+    /// All schedules for which a user is being rung.
+    var withOccurrence: [ScheduleRecord] {
+        byUser.values.flatMap { $0.values.filter { $0.occurrence != nil } }
+    }
+
+    /// Adds a schedule, or replaces the one with its user and id.
+    mutating func put(_ record: ScheduleRecord) {
+        let earlier = byUser[record.user, default: [:]].updateValue(record, forKey: record.id)
+        if earlier == nil { count += 1 }
+        guard let due = record.due, due != earlier?.due else { return }
+        queue.insert(Due(at: due, user: record.user, id: record.id))
+    }
+
+    /// Removes a schedule; returns whether there was one.
+    @discardableResult
+    mutating func remove(_ id: ScheduleID, of user: UserID) -> Bool {
+        guard byUser[user]?.removeValue(forKey: id) != nil else { return false }
+        if byUser[user]?.isEmpty == true { byUser[user] = nil }
+        count -= 1
+        return true
+    }
+
+    /// Returns the schedule that is due first, which may be in the future; `nil` = none is due at all.
+    mutating func first() -> ScheduleRecord? {
+        while let due = queue.min {
+            if let record = self[due.user, due.id], record.due == due.at { return record }
+            queue.removeMin()
+        }
+        return nil
+    }
+}

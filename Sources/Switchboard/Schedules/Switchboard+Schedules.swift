@@ -1,0 +1,225 @@
+public import CallCore
+import CallPorts
+public import CallWire
+import TimeZones
+
+extension Switchboard {
+    /// A request about schedules (protocol, section 5.12).
+    public enum ScheduleRequest: Sendable {
+        /// Return all schedules.
+        case list
+        /// Return one schedule.
+        case one(ScheduleID)
+        /// Make a schedule; one with the id of the form is replaced.
+        case make(ScheduleForm)
+        /// Make or replace a schedule.
+        case put(ScheduleID, ScheduleForm)
+        /// Change the members of a schedule that the form has.
+        case change(ScheduleID, ScheduleForm)
+        /// Remove a schedule.
+        case remove(ScheduleID)
+        /// Confirm the present call of a schedule.
+        case confirm(ScheduleID)
+    }
+}
+
+/// Schedules, as users and services read and change them.
+extension Switchboard {
+    mutating func schedules(
+        _ asked: ScheduleRequest,
+        of named: UserID?,
+        by principal: Principal,
+        as id: RequestID
+    ) {
+        let user = named ?? principal.user
+        guard user == principal.user || principal.isService else {
+            refuse(id, WireError(.forbidden, "only a service token may name another user"))
+            return
+        }
+        do throws(WireError) {
+            switch asked {
+            case .list:
+                let bodies = schedules.schedules(of: user).map { ScheduleBody($0) }
+                turn.out.append(.reply(id, Reply(body: ScheduleBody.list(bodies))))
+            case .one(let schedule):
+                turn.out.append(.reply(id, Reply(body: ScheduleBody(try known(schedule, of: user)).bytes)))
+            case .make(let form):
+                let made = form.id ?? makeScheduleID()
+                try put(made, form, of: user, by: principal, as: id)
+            case .put(let schedule, let form):
+                guard form.id ?? schedule == schedule else {
+                    throw .invalid(named: "id", "must equal the id in the path, or be absent")
+                }
+                try put(schedule, form, of: user, by: principal, as: id)
+            case .change(let schedule, let form):
+                guard form.id ?? schedule == schedule else { throw .invalid(named: "id", "cannot be changed") }
+                try keep(form.applied(to: try known(schedule, of: user), policy, at: turn.now), as: id)
+            case .remove(let schedule):
+                let record = try known(schedule, of: user)
+                remove(record)
+                if let call = liveCall(of: record) { process(call, .withdrawn) }
+                sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
+            case .confirm(let schedule):
+                guard confirm(try known(schedule, of: user)) else {
+                    throw WireError(.notFound, "the schedule has no call to confirm")
+                }
+                rescheduleSchedules()
+                sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
+            }
+        } catch { refuse(id, error) }
+    }
+
+    private func known(_ id: ScheduleID, of user: UserID) throws(WireError) -> ScheduleRecord {
+        guard let record = schedules[user, id] else { throw WireError(.notFound, "no such schedule") }
+        return record
+    }
+
+    private mutating func put(
+        _ id: ScheduleID,
+        _ form: ScheduleForm,
+        of user: UserID,
+        by principal: Principal,
+        as request: RequestID
+    ) throws(WireError) {
+        let earlier = schedules[user, id]
+        if earlier == nil, schedules.count(of: user) >= policy.schedulesPerUser {
+            throw WireError(.rateLimited, "at most \(policy.schedulesPerUser) schedules for a user")
+        }
+        let record = try form.record(id, of: user, isOwn: !principal.isService, policy, at: turn.now)
+        try keep(record.continuing(earlier), as: request)
+    }
+
+    /// Stores a schedule, and responds with it when it is durable.
+    private mutating func keep(_ record: ScheduleRecord, as id: RequestID) throws(WireError) {
+        save(record)
+        rescheduleSchedules()
+        sendWhenDurable(.reply(id, Reply(body: ScheduleBody(record).bytes)))
+    }
+
+    private mutating func makeScheduleID() -> ScheduleID {
+        guard let id = ScheduleID(makeCallID().text) else { preconditionFailure("a UUID is a schedule id") }
+        return id
+    }
+}
+
+extension ScheduleRecord {
+    /// Returns the schedule with the present call of the one that it replaces.
+    fileprivate func continuing(_ earlier: ScheduleRecord?) -> ScheduleRecord {
+        guard let earlier else { return self }
+        var record = self
+        record.createdAt = earlier.createdAt
+        record.occurrence = earlier.occurrence
+        record.rings = earlier.rings
+        record.again = earlier.again
+        return record
+    }
+}
+
+extension ScheduleForm {
+    /// Returns a schedule of the form, which must have all that a schedule needs.
+    fileprivate func record(
+        _ id: ScheduleID,
+        of user: UserID,
+        isOwn: Bool,
+        _ policy: Policy,
+        at now: Moment
+    ) throws(WireError) -> ScheduleRecord {
+        guard let at else { throw .invalid(named: "at", "missing") }
+        guard timeZone != nil else { throw .invalid(named: "timeZone", "missing") }
+        guard days != nil || on != nil else { throw .invalid(named: "days", "missing; give days or on") }
+        guard let from else { throw .invalid(named: "from", "missing") }
+        let bare = ScheduleRecord(
+            user: user,
+            id: id,
+            recurrence: Recurrence(.weekly([]), at: try Self.time(at)),
+            timeZone: "",
+            from: from,
+            ring: policy.ringTimeout,
+            isOwn: isOwn,
+            createdAt: now
+        )
+        return try applied(to: bare, policy, at: now)
+    }
+
+    /// Returns a schedule with the members that the form has.
+    fileprivate func applied(
+        to earlier: ScheduleRecord,
+        _ policy: Policy,
+        at now: Moment
+    ) throws(WireError) -> ScheduleRecord {
+        var record = earlier
+        if let timeZone { record.timeZone = timeZone }
+        let time = try at.map { text throws(WireError) in try Self.time(text) } ?? record.recurrence.time
+        var dates = record.recurrence.dates
+        if let on {
+            guard let date = CivilDate(on) else { throw .invalid(named: "on", "must be a date such as 2026-12-01") }
+            dates = .once(date)
+        } else if let days {
+            dates = .weekly(try Self.weekdays(days))
+        }
+        record.recurrence = Recurrence(dates, at: time)
+        if record.recurrence != earlier.recurrence || record.timeZone != earlier.timeZone {
+            guard let rules = policy.timeZoneRules(record.timeZone) else {
+                throw .invalid(named: "timeZone", "unknown; give a name of the tz database, such as Asia/Seoul")
+            }
+            record.next = record.recurrence.next(after: now, in: rules)
+            guard record.next != nil else { throw .invalid(named: "on", "has passed") }
+        }
+        if let from {
+            record.from = from
+            record.displayName = displayName
+        }
+        guard record.from != record.user else { throw .invalid(named: "from.id", "must be another user") }
+        if let handle { record.handle = handle }
+        if let handleType { record.handleType = handleType }
+        if let data { record.data = data }
+        if let ring { record.ring = ring }
+        if let confirm { record.confirmation = confirm.map { .init(every: .seconds($0.every), times: $0.times) } }
+        return record
+    }
+
+    private static func time(_ text: String) throws(WireError) -> TimeOfDay {
+        guard let time = TimeOfDay(text) else { throw .invalid(named: "at", "must be a time of day such as 06:30") }
+        return time
+    }
+
+    private static func weekdays(_ words: [String]) throws(WireError) -> Set<Weekday> {
+        var days: Set<Weekday> = []
+        for word in words {
+            guard let day = Weekday(word: word), days.insert(day).inserted else {
+                throw .invalid(named: "days", "must contain mon, tue, wed, thu, fri, sat or sun, each at most once")
+            }
+        }
+        guard !days.isEmpty else { throw .invalid(named: "days", "must not be empty") }
+        return days
+    }
+}
+
+extension ScheduleBody {
+    init(_ record: ScheduleRecord) {
+        var date: CivilDate?
+        var days: [String] = []
+        switch record.recurrence.dates {
+        case .once(let only): date = only
+        case .weekly(let weekdays): days = Weekday.allCases.filter(weekdays.contains).map(\.word)
+        }
+        self.init(
+            id: record.id,
+            user: record.user,
+            at: record.recurrence.time.description,
+            timeZone: record.timeZone,
+            days: days,
+            on: date?.description,
+            from: record.from,
+            ring: record.ring
+        )
+        displayName = record.displayName
+        handle = record.handle
+        handleType = record.handleType
+        data = record.data
+        confirm = record.confirmation.map { ($0.every, $0.times) }
+        next = record.next
+        rings = record.rings
+        again = record.again
+    }
+}

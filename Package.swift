@@ -56,8 +56,9 @@ let testing: [Target] = [
     tests(
         "SwitchboardTests",
         [
-            "Switchboard", "CallTrace", "CallPorts", "RecordCoding", "CallCore", "CallWire", "CallClient", "JSON",
-            "SeededRandom",
+            "Switchboard", "CallTrace", "CallPorts", "RecordCoding", "TimeZoneFiles", "TimeZones", "CallCore",
+            "CallWire",
+            "CallClient", "JSON", "SeededRandom",
         ]
     ),
     tests("ClusterTests", ["Cluster", "CallPorts", "CallCore", "CallWire", "SeededRandom"]),
@@ -344,7 +345,7 @@ let package = Package(
         library("SeededRandom", [], pure),
 
         // The test world: simulated networks, devices and pushes, and the contract suites of the ports.
-        library("CallTesting", ["CallPorts", "CallCore", "Threads"]),
+        library("CallTesting", ["CallPorts", "TimeZones", "CallCore", "Threads"]),
         library(
             "Simulation",
             [

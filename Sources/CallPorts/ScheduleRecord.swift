@@ -31,6 +31,8 @@ public struct ScheduleRecord: Equatable, Sendable {
     public var isOwn: Bool
     /// When the schedule was made.
     public var createdAt: Moment
+    /// A random number, without which nobody can tell the callIds of the schedule's calls beforehand.
+    public var salt: Int64
     /// When the next call is due; `nil` = never.
     public var next: Moment?
     /// The time of the schedule for which the user is being rung; `nil` = none.
@@ -65,7 +67,8 @@ public struct ScheduleRecord: Equatable, Sendable {
         from: UserID,
         ring: Moment.Duration,
         isOwn: Bool,
-        createdAt: Moment
+        createdAt: Moment,
+        salt: Int64
     ) {
         self.user = user
         self.id = id
@@ -75,6 +78,7 @@ public struct ScheduleRecord: Equatable, Sendable {
         self.ring = ring
         self.isOwn = isOwn
         self.createdAt = createdAt
+        self.salt = salt
         rings = 0
     }
 

@@ -46,5 +46,5 @@ public enum StoreContract {
     }
 
     /// All cases.
-    public static let cases: [Case] = keeping + replacing + reporting + forgetting + querying + restarting
+    public static let cases: [Case] = keeping + schedules + replacing + reporting + forgetting + querying + restarting
 }

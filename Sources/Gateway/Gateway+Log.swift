@@ -47,6 +47,11 @@ extension Gateway {
             )
         case .unreadable(let number):
             log.error("a stored call cannot be read and was left out", [.callNumber(number)])
+        case .unknownTimeZone(let user):
+            log.error(
+                "the time zone of a schedule is unknown, so its next call is not planned; see Troubleshooting",
+                [.user(user)]
+            )
         }
     }
 

@@ -16,6 +16,7 @@ extension Route {
         /// Returns the operations at a path, by method.
         static func routes(_ parts: [String]) -> [(method: String, route: Route)] {
             var user: String?
+            guard parts.first == "api" else { return [] }
             var rest = parts.dropFirst()
             if rest.first == "users", rest.count >= 3 {
                 user = rest.dropFirst().first
@@ -52,7 +53,10 @@ extension Route {
 
         private func asked(_ body: [UInt8]) throws(WireError) -> Switchboard.ScheduleRequest {
             guard let id else { return operation == .list ? .list : .make(try ScheduleForm(body: body)) }
-            guard let schedule = ScheduleID(id) else { throw WireError(.notFound, "no such schedule") }
+            guard let schedule = ScheduleID(id) else {
+                guard operation == .put else { throw WireError(.notFound, "no such schedule") }
+                throw .invalid(named: "id", "must be 1 to 64 characters of A–Z a–z 0–9 . _ : -")
+            }
             switch operation {
             case .list: return .list
             case .make: return .make(try ScheduleForm(body: body))

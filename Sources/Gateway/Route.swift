@@ -49,7 +49,6 @@ enum Route: Equatable {
         case (3, "calls") where parts[0] == "api" && parts[2] == "signal":
             [("GET", .getSignal(nil)), ("POST", .postSignal(nil))]
         case (3, "calls") where parts[0] == "api": [("GET", .call(parts[2]))]
-        case (2...5, _) where parts[0] == "api" && parts.contains("schedules"): Schedules.routes(parts)
         case (3, "blocks") where parts[0] == "api": [("DELETE", .unblock(parts[2]))]
         case (3, "me") where parts[0] == "api" && parts[2] == "devices":
             [("GET", .devices), ("PUT", .register), ("POST", .register)]
@@ -58,7 +57,7 @@ enum Route: Equatable {
             [("GET", .getSignal(parts[3])), ("POST", .postSignal(parts[3])), ("DELETE", .deleteSignal(parts[3]))]
         case (4, "calls") where parts[0] == "api" && parts[3] == "timeline": [("GET", .timeline(parts[2]))]
         case (4, "me") where parts[0] == "api" && parts[2] == "devices": [("DELETE", .removeDevice(parts[3]))]
-        default: []
+        default: Schedules.routes(parts)
         }
     }
 

@@ -30,5 +30,6 @@ extension Parameters {
         add(schedule.occurrence?.milliseconds)
         add(Int64(schedule.rings))
         add(schedule.again?.milliseconds)
+        add(schedule.salt)
     }
 }

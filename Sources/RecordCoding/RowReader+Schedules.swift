@@ -1,5 +1,7 @@
-package import CallCore
+import CallCore
 package import CallPorts
+import CallWire
+import JSON
 import TimeZones
 
 /// The rows of schedules.
@@ -7,7 +9,7 @@ extension RowReader {
     /// The columns of a schedule, in the order in which ``schedule(_:)`` reads them.
     package static let scheduleColumns = """
         "user", id, at, dates, zone, caller, display_name, handle, handle_type, data, ring, every, times, is_own, \
-        created_at, next, occurrence, rings, again
+        created_at, next, occurrence, rings, again, salt
         """
 
     /// Returns the schedule in a row of ``scheduleColumns``.
@@ -25,12 +27,17 @@ extension RowReader {
             from: caller,
             ring: .milliseconds(Int64(row.count(10))),
             isOwn: statement.int64(13) != 0,
-            createdAt: row.moment(14)
+            createdAt: row.moment(14),
+            salt: statement.int64(19)
         )
         schedule.displayName = statement.optionalText(6)
         schedule.handle = statement.optionalText(7)
         schedule.handleType = statement.optionalText(8)
         schedule.data = statement.optionalText(9)
+        if let data = schedule.data, !Self.isJSON(data) {
+            damages.record(DamagedValue(table: "schedule", column: "data", row: user.text, remedy: .replaced))
+            schedule.data = nil
+        }
         if !statement.isNull(11) {
             schedule.confirmation = .init(every: .milliseconds(row.moment(11).milliseconds), times: row.count(12))
         }
@@ -39,6 +46,12 @@ extension RowReader {
         schedule.rings = row.count(17)
         schedule.again = row.optionalMoment(18)
         return schedule
+    }
+
+    /// Whether a text is one JSON value.
+    private static func isJSON(_ text: String) -> Bool {
+        // The kind of the fault does not matter: the value is left out.
+        (try? JSONObject(Array("{\"value\":\(text)}".utf8)))?.members.count == 1
     }
 }
 

@@ -25,11 +25,12 @@ extension ChangeWriter {
         try statement.bind(schedule.occurrence?.milliseconds, at: 17)
         try statement.bind(Int64(schedule.rings), at: 18)
         try statement.bind(schedule.again?.milliseconds, at: 19)
+        try statement.bind(schedule.salt, at: 20)
         try statement.run()
     }
 
     private static let upsertSchedule: SQL = {
-        let values = (1...19).map { "?\($0)" }.joined(separator: ", ")
+        let values = (1...20).map { "?\($0)" }.joined(separator: ", ")
         return SQL(
             "write schedule",
             "INSERT OR REPLACE INTO schedule (\(RowReader.scheduleColumns)) VALUES (\(values))"

@@ -182,6 +182,7 @@ enum Schema {
             occurrence   INTEGER,
             rings        INTEGER NOT NULL,
             again        INTEGER,
+            salt         INTEGER NOT NULL,
             PRIMARY KEY (user, id)
         ) STRICT, WITHOUT ROWID
         """

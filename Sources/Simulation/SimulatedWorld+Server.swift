@@ -222,6 +222,7 @@ extension SimulatedWorld {
         switch note {
         case .began(let id, let epoch): log("server: call \(id.text)/\(epoch) begins")
         case .ended(let id, let epoch, let reason): log("server: call \(id.text)/\(epoch) ended, \(reason.rawValue)")
+        case .unknownTimeZone: break
         case .unreadable(let number): fail("I4", "call number \(number.rawValue) was stored and cannot be read")
         case .pushFailed, .storeStalled, .storeRecovered, .storeBehind, .oddClock, .damaged: break
         }

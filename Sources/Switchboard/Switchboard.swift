@@ -26,7 +26,6 @@ public struct Switchboard: ~Copyable {
     var pushes = PushDispatcher()
     var commits = CommitQueue()
     var precautions: StartPrecautions
-    var schedules: Schedules
     var timers = Heap<Timer>()
     var turn: Turn
 
@@ -47,7 +46,6 @@ public struct Switchboard: ~Copyable {
         ports = Ports(capabilities: capabilities, turnCredentials: turnCredentials, random: random)
         calls = CallTable(lastNumber: stored.lastCallNumber)
         directory = Directory(stored, historyFor: policy.historyFor, at: now)
-        schedules = Schedules(stored.schedules)
         limits = RateLimits(policy)
         polls = LongPolls(at: now)
         precautions = StartPrecautions(

@@ -41,7 +41,8 @@ struct PayloadAliasesTests {
 
     @Test("Each member can be repeated, and says the same")
     func all() throws {
-        let members = PayloadAliases.Member.allCases
+        // There may be 16 keys, and the payload of an ordinary call has no member `scheduled`.
+        let members = PayloadAliases.Member.allCases.filter { $0 != .scheduled }
         let text = try payload(members.map { ("x-\($0.rawValue)", $0.rawValue) }, capability: "a")
         for member in members {
             let parts = text.components(between: "\"\(member.rawValue)\":", and: "\"x-\(member.rawValue)\":")

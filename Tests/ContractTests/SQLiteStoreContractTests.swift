@@ -34,7 +34,7 @@ final class TemporaryDataFolder: StoreContract.Storage {
 }
 
 extension TemporaryDataFolder: ReaderContract.Storage {
-    var version: Int { 4 }
+    var version: Int { 5 }
 
     func makeReader() throws -> any StoreReader { try SQLiteCallStore.reader(of: path) }
 

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Testing
 
 @Suite("The modules that decide")
@@ -89,8 +90,10 @@ struct PurityTests {
     func strictMemorySafety() {
         let package = Repository.text(of: "Package.swift")
         for module in Self.modules {
-            let line = package.split(separator: "\n").first { $0.contains("library(\"\(module)\"") }
-            #expect(line?.hasSuffix(", pure),") == true, "\(module) is built with the pure settings")
+            let words = package.split(whereSeparator: \.isWhitespace).joined(separator: " ").replacing("( ", with: "(")
+            let declaration = words.components(separatedBy: "library(\"\(module)\",").dropFirst().first
+            let settings = declaration?.prefix { $0 != ")" }.split(separator: ",").last
+            #expect(settings?.contains("pure") == true, "\(module) is built with the pure settings")
         }
         #expect(package.contains("let pure = house + [.strictMemorySafety()]"))
     }

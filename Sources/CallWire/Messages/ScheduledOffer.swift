@@ -10,6 +10,7 @@ public enum ScheduledOffer {
     ///   - schedule: The schedule's id.
     ///   - handle: The caller's address for CallKit, and its kind.
     ///   - data: Data of the app's own, a JSON value.
+    /// - Returns: The signal, to be relayed as an offer of the schedule's caller.
     public static func message(
         ring: Moment.Duration,
         schedule: ScheduleID,

@@ -31,6 +31,8 @@ public struct CallBody: Sendable {
     public var activeAt: Moment?
     /// When the call ended.
     public var endedAt: Moment?
+    /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
+    public var scheduled: (schedule: ScheduleID, occurrence: Moment, ring: Int)?
     /// The legs that the user may see; with `nil`, the body has no member for them.
     public var legs: [Leg]?
 
@@ -131,6 +133,17 @@ public struct CallBody: Sendable {
         json.optional("endedAt", endedAt)
         json.name("ringMilliseconds")
         json.value(((answeredAt ?? endedAt).map { $0 - startedAt })?.milliseconds ?? 0)
+        if let scheduled {
+            json.name("scheduled")
+            json.beginObject()
+            json.name("schedule")
+            json.plain(scheduled.schedule.text)
+            json.name("occurrence")
+            json.value(scheduled.occurrence.milliseconds)
+            json.name("ring")
+            json.value(Int64(scheduled.ring))
+            json.endObject()
+        }
         if let legs { write(legs, into: &json) }
         json.endObject()
     }

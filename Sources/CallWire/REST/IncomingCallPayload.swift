@@ -97,7 +97,14 @@ public struct IncomingCallPayload: Sendable {
             if let value = value(of: member, at: now) { writer.add(member.rawValue, value) }
         }
         if let offer { writer.add("offer", encoded: offer) }
-        if let data { writer.add("data", encoded: data) }
+        if let data {
+            // Firebase takes only strings.
+            if form == .data {
+                writer.add("data", .text(String(decoding: data, as: UTF8.self)))
+            } else {
+                writer.add("data", encoded: data)
+            }
+        }
         writer.add(aliases) { value(of: $0, at: now) }
         return writer.finish()
     }

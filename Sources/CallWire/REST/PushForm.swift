@@ -73,7 +73,7 @@ struct PushPayloadWriter {
         }
     }
 
-    /// Adds a member whose value is a JSON string already.
+    /// Adds a member whose value is JSON already; in a Firebase message it must be a string.
     mutating func add(_ name: String, encoded: ArraySlice<UInt8>) {
         json.name(name)
         json.raw(encoded)

@@ -1,5 +1,5 @@
 public import CallCore
-public import JSON
+import JSON
 
 /// The members of a schedule as a client writes them (protocol, section 5.12).
 ///
@@ -84,9 +84,12 @@ public struct ScheduleForm: Equatable, Sendable {
         guard let member = try object.unique("from") else { return }
         guard member.kind == .object else { throw .invalid(named: "from", "must be an object") }
         let inner = try JSONObject.ofBody(object.bytes, in: member.value)
-        guard let id = try inner.user(.id) else { throw .invalid(named: "from.id", "missing") }
-        from = id
-        displayName = try inner.text(.displayName)?.cut(to: WireLimits.displayNameCharacters).unlessBlank
+        from = try inner.within("from") { object throws(WireError) in
+            guard let id = try object.user(.id) else { throw .invalid(.id, "missing") }
+            return id
+        }
+        let name = try inner.within("from") { object throws(WireError) in try object.text(.displayName) }
+        displayName = name?.cut(to: WireLimits.displayNameCharacters).unlessBlank
     }
 }
 
@@ -167,7 +170,7 @@ extension JSONObject {
     }
 
     /// Names a member of an inner object by its way from the outer one in the error.
-    private func within<Value>(
+    fileprivate func within<Value>(
         _ outer: String,
         _ read: (JSONObject) throws(WireError) -> Value
     ) throws(WireError) -> Value {

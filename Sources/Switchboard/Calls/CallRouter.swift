@@ -88,6 +88,8 @@ enum CallRouter {
             return .lateCopy(seq: seq)
         }
         let live = found.flatMap { $0.isLive ? $0 : nil }
+        // The user in whose name the server calls must not put a call of their own in its place.
+        if let live, live.scheduled != nil { return .refused(.init(.callExists, "the callId is in use")) }
         // The callId of an ended call does not determine the peer: the callId may be used again with another user.
         guard let callee = incoming.named ?? incoming.peerInCallID ?? live?.key.pair.other(than: source.user) else {
             return .refused(.invalid(.to, "missing; give to or room"))

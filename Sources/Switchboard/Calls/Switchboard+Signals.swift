@@ -218,6 +218,8 @@ extension Switchboard {
                 }
             }
             return .success(Receipt(call: call, seq: seq))
+        case .refused(.callEnded) where confirmsBetweenRings(signal, of: call):
+            return .success(Receipt(call: call, seq: 0))
         case .refused(let refusal): return .failure(WireError(refusal))
         case .nothing: return .success(Receipt(call: call, seq: 0))
         }

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 
-/// The devices, blocks, do-not-disturb settings and revocations of users, and the epochs of callIds.
+/// The devices, schedules, blocks, do-not-disturb settings and revocations of users, and the epochs of callIds.
 struct Directory {
     private var devices: [UserID: [DeviceRecord]] = [:]
     /// The owner of each push token: one device of one user or, for a token that several users of one installation
@@ -9,6 +9,7 @@ struct Directory {
     private var owners: [String: Owner] = [:]
     /// The further owners of shared push tokens.
     private var furtherOwners: [String: [Owner]] = [:]
+    var schedules: Schedules
     private var blocked: [UserID: [UserID: Moment]] = [:]
     private var doNotDisturbUntil: [UserID: Moment]
     /// For each user, the moment up to which issued tokens are refused.
@@ -28,6 +29,7 @@ struct Directory {
     }
 
     init(_ stored: StoredState, historyFor: Moment.Duration, at now: Moment) {
+        schedules = Schedules(stored.schedules)
         doNotDisturbUntil = stored.doNotDisturb
         revocations = stored.revocations
         epochs = Epochs(stored.epochs, keptFor: historyFor, at: now)

@@ -244,7 +244,9 @@ extension Switchboard {
         directory.doNotDisturb(principal.user, until: until)
         commits.append(.doNotDisturb(principal.user, until: until))
         if directory.hasDoNotDisturb(principal.user, at: turn.now) {
-            for call in calls.ringing(principal.user) { cancelPushesForDoNotDisturb(call) }
+            for call in calls.ringing(principal.user) where isSilencedByDoNotDisturb(call) {
+                cancelPushesForDoNotDisturb(call)
+            }
         }
         sendWhenDurable(.reply(id, Reply(body: AcceptedBody.doNotDisturb(until: until))))
     }

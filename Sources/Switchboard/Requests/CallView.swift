@@ -25,7 +25,7 @@ enum CallView {
     }
 
     private static func body(_ record: CallRecord, for principal: Principal) -> CallBody {
-        CallBody(
+        var body = CallBody(
             number: record.number,
             callID: record.id,
             epoch: record.epoch,
@@ -41,5 +41,7 @@ enum CallView {
             activeAt: record.activeAt,
             endedAt: record.endedAt
         )
+        body.scheduled = record.scheduled.map { ($0.schedule, $0.occurrence, $0.ring) }
+        return body
     }
 }

@@ -82,7 +82,7 @@ extension Switchboard {
 
     /// Returns whether a device may be notified that it has missed a call.
     private func mayHearOfMissed(_ call: Call, _ device: DeviceRecord) -> Bool {
-        call.hidden == nil && !call.isSilenced && !directory.hasDoNotDisturb(call.callee, at: turn.now)
+        call.hidden == nil && !call.isSilenced && !isSilencedByDoNotDisturb(call)
             && !call.blockingDevices.contains(device.id)
     }
 

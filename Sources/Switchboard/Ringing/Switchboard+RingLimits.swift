@@ -44,7 +44,8 @@ extension Switchboard {
         let live = calls.live(of: callee)
         guard live.count > policy.callersPerCallee else { return false }
         var callers: Set<UserID> = []
-        for other in live where other.callee == callee && other.hidden == nil && other !== call {
+        for other in live
+        where other.callee == callee && other.hidden == nil && other.scheduled == nil && other !== call {
             if case .ringing = other.session.phase { callers.insert(other.caller) }
         }
         return callers.count >= policy.callersPerCallee

@@ -20,8 +20,16 @@ extension Switchboard {
     }
 
     private func mayWake(_ device: DeviceRecord, for call: Call) -> Bool {
-        !directory.hasDoNotDisturb(device.user, at: turn.now) && !call.isSilenced
+        !isSilencedByDoNotDisturb(call) && !call.isSilenced
             && !call.session.isSilenced(device.id)
+    }
+
+    /// Whether the callee's do-not-disturb silences a call: any call but one of the callee's own schedules.
+    ///
+    /// A user who sets a time and do-not-disturb wants to be woken at that time.
+    func isSilencedByDoNotDisturb(_ call: Call) -> Bool {
+        directory.hasDoNotDisturb(call.callee, at: turn.now)
+            && call.scheduled.flatMap { directory.schedules[call.callee, $0.schedule] }?.isOwn != true
     }
 
     private mutating func push(
@@ -96,7 +104,7 @@ extension Switchboard {
             guard var push = call.pushes[id], let at = push.retryAt, now >= at else { continue }
             guard let device = directory.device(id, of: call.callee),
                 let (route, refusedKinds) = nextAttempt(push, device),
-                !directory.hasDoNotDisturb(device.user, at: now)
+                !isSilencedByDoNotDisturb(call)
             else {
                 // The device was removed, or it has no other route left, or its user's do-not-disturb was restored after a
                 // restart. A retry that stays due would wake the loop for ever.

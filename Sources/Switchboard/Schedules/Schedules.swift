@@ -32,10 +32,8 @@ struct Schedules {
 
     subscript(user: UserID, id: ScheduleID) -> ScheduleRecord? { byUser[user]?[id] }
 
-    /// All schedules for which a user is being rung.
-    var withOccurrence: [ScheduleRecord] {
-        byUser.values.flatMap { $0.values.filter { $0.occurrence != nil } }
-    }
+    /// All schedules, in no defined order.
+    var all: [ScheduleRecord] { byUser.values.flatMap(\.values) }
 
     /// Adds a schedule, or replaces the one with its user and id.
     mutating func put(_ record: ScheduleRecord) {

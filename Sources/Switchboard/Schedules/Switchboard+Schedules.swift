@@ -6,7 +6,7 @@ import TimeZones
 extension Switchboard {
     /// A request about schedules (protocol, section 5.12).
     public enum ScheduleRequest: Sendable {
-        /// Return all schedules.
+        /// Return all directory.schedules.
         case list
         /// Return one schedule.
         case one(ScheduleID)
@@ -39,7 +39,7 @@ extension Switchboard {
         do throws(WireError) {
             switch asked {
             case .list:
-                let bodies = schedules.schedules(of: user).map { ScheduleBody($0) }
+                let bodies = directory.schedules.schedules(of: user).map { ScheduleBody($0) }
                 turn.out.append(.reply(id, Reply(body: ScheduleBody.list(bodies))))
             case .one(let schedule):
                 turn.out.append(.reply(id, Reply(body: ScheduleBody(try known(schedule, of: user)).bytes)))
@@ -56,11 +56,11 @@ extension Switchboard {
                 try keep(form.applied(to: try known(schedule, of: user), policy, at: turn.now), as: id)
             case .remove(let schedule):
                 let record = try known(schedule, of: user)
-                remove(record)
+                removeSchedule(record)
                 if let call = liveCall(of: record) { process(call, .withdrawn) }
                 sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
             case .confirm(let schedule):
-                guard confirm(try known(schedule, of: user)) else {
+                guard confirmCall(of: try known(schedule, of: user)) else {
                     throw WireError(.notFound, "the schedule has no call to confirm")
                 }
                 rescheduleSchedules()
@@ -70,7 +70,7 @@ extension Switchboard {
     }
 
     private func known(_ id: ScheduleID, of user: UserID) throws(WireError) -> ScheduleRecord {
-        guard let record = schedules[user, id] else { throw WireError(.notFound, "no such schedule") }
+        guard let record = directory.schedules[user, id] else { throw WireError(.notFound, "no such schedule") }
         return record
     }
 
@@ -81,17 +81,18 @@ extension Switchboard {
         by principal: Principal,
         as request: RequestID
     ) throws(WireError) {
-        let earlier = schedules[user, id]
-        if earlier == nil, schedules.count(of: user) >= policy.schedulesPerUser {
+        let earlier = directory.schedules[user, id]
+        if earlier == nil, directory.schedules.count(of: user) >= policy.schedulesPerUser {
             throw WireError(.rateLimited, "at most \(policy.schedulesPerUser) schedules for a user")
         }
-        let record = try form.record(id, of: user, isOwn: !principal.isService, policy, at: turn.now)
+        let salt = Int64(bitPattern: ports.random.next())
+        let record = try form.record(id, of: user, isOwn: !principal.isService, salt, policy, at: turn.now)
         try keep(record.continuing(earlier), as: request)
     }
 
     /// Stores a schedule, and responds with it when it is durable.
     private mutating func keep(_ record: ScheduleRecord, as id: RequestID) throws(WireError) {
-        save(record)
+        storeSchedule(record)
         rescheduleSchedules()
         sendWhenDurable(.reply(id, Reply(body: ScheduleBody(record).bytes)))
     }
@@ -108,6 +109,7 @@ extension ScheduleRecord {
         guard let earlier else { return self }
         var record = self
         record.createdAt = earlier.createdAt
+        record.salt = earlier.salt
         record.occurrence = earlier.occurrence
         record.rings = earlier.rings
         record.again = earlier.again
@@ -121,6 +123,7 @@ extension ScheduleForm {
         _ id: ScheduleID,
         of user: UserID,
         isOwn: Bool,
+        _ salt: Int64,
         _ policy: Policy,
         at now: Moment
     ) throws(WireError) -> ScheduleRecord {
@@ -136,7 +139,8 @@ extension ScheduleForm {
             from: from,
             ring: policy.ringTimeout,
             isOwn: isOwn,
-            createdAt: now
+            createdAt: now,
+            salt: salt
         )
         return try applied(to: bare, policy, at: now)
     }

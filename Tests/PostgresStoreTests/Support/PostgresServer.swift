@@ -137,7 +137,7 @@ final class TemporarySchema: StoreContract.Storage, Sendable {
 }
 
 extension TemporarySchema: ReaderContract.Storage {
-    var version: Int { 5 }
+    var version: Int { 6 }
 
     func makeReader() throws -> any StoreReader { try DatabaseReader(options) }
 

@@ -9,6 +9,7 @@ struct Kept {
     private var calls: [CallNumber: StoredCall] = [:]
     private var devices: [DeviceRecord] = []
     private var blocks: [BlockRecord] = []
+    private(set) var schedules: [ScheduleRecord] = []
     private var doNotDisturb: [UserID: Moment] = [:]
     private var revocations: [UserID: Moment] = [:]
     private(set) var hasForgottenUncleanStarts = false
@@ -20,6 +21,7 @@ struct Kept {
         for call in state.calls { calls[call.record.number] = call }
         devices = state.devices
         blocks = state.blocks
+        schedules = state.schedules
         doNotDisturb = state.doNotDisturb
         revocations = state.revocations
     }
@@ -42,6 +44,10 @@ struct Kept {
             case .blocked(let user, let by, let at): blocks.append(BlockRecord(by: by, blocked: user, at: at))
             case .unblocked(let user, let by): blocks.removeAll { $0.by == by && $0.blocked == user }
             case .doNotDisturb(let user, let until): doNotDisturb[user] = until
+            case .schedule(let record):
+                schedules.removeAll { $0.user == record.user && $0.id == record.id }
+                schedules.append(record)
+            case .scheduleRemoved(let user, let id): schedules.removeAll { $0.user == user && $0.id == id }
             case .revoked(let user, let moment): revocations[user] = moment
             }
         }
@@ -54,6 +60,7 @@ struct Kept {
         }
         state.devices = devices
         state.blocks = blocks
+        state.schedules = schedules
         state.doNotDisturb = doNotDisturb
         state.revocations = revocations
         for call in calls.values where !UUIDv5.isUUID(call.record.id.text) {
@@ -69,10 +76,10 @@ struct Kept {
         let all = calls.values.map(\.record).sorted { $1.number < $0.number }
         switch query {
         case .history(let user, let limit, let before):
-            let own = all.filter { ($0.caller == user || $0.callee == user) && before.map($0.number.isBelow) ?? true }
+            let own = all.filter { $0.belongs(to: user) && before.map($0.number.isBelow) ?? true }
             return .history(Array(own.prefix(limit)))
         case .peers(let user, let limit):
-            let own = all.filter { $0.caller == user || $0.callee == user }.prefix(limit)
+            let own = all.filter { $0.belongs(to: user) && $0.scheduled == nil }.prefix(limit)
             var found: [UserID] = []
             for peer in own.map({ $0.caller == user ? $0.callee : $0.caller }) where !found.contains(peer) {
                 found.append(peer)
@@ -84,6 +91,11 @@ struct Kept {
         case .log(let number): return .log(forgotten.contains(number) ? nil : calls[number])
         }
     }
+}
+
+extension CallRecord {
+    /// Whether the call is in a user's history.
+    fileprivate func belongs(to user: UserID) -> Bool { caller == user && scheduled == nil || callee == user }
 }
 
 extension CallNumber {

@@ -121,6 +121,20 @@ final class SwitchboardWorld {
 
     func wait(_ seconds: Int64) { wait(.seconds(seconds)) }
 
+    /// Lets time pass while the server is not woken, and then wakes it once.
+    func skip(_ seconds: Int64) {
+        now = now + .seconds(seconds)
+        give(.deadlineReached)
+    }
+
+    /// Lets time pass while a device keeps its connection alive.
+    func wait(_ seconds: Int64, keeping connection: ConnectionID) {
+        for second in 1...seconds {
+            wait(1)
+            if second % 20 == 0 { send(connection, #"{"type":"ping"}"#) }
+        }
+    }
+
     /// Makes the commits that were held back.
     func commit() {
         guard let last = heldTickets.last else { return }

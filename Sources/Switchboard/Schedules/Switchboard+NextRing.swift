@@ -1,0 +1,133 @@
+import CallCore
+import CallPorts
+import CallWire
+import TimeZones
+
+/// When schedules are due next, and what follows the end of their calls.
+extension Switchboard {
+    /// Ensures that there is a timer for the schedule that is due first.
+    mutating func rescheduleSchedules() {
+        guard let due = directory.schedules.first()?.due, directory.schedules.timerAt.map({ due < $0 }) ?? true else {
+            return
+        }
+        directory.schedules.timerAt = due
+        schedule(.schedules, at: due)
+    }
+
+    mutating func noteUnknownZone(of record: ScheduleRecord) {
+        turn.out.append(.note(.unknownTimeZone(record.user)))
+    }
+
+    /// Returns the first call of a schedule after a moment; `nil` = there is none, or the zone is unknown.
+    func nextCall(of record: ScheduleRecord, after moment: Moment) -> Moment? {
+        policy.timeZoneRules(record.timeZone).flatMap { record.recurrence.next(after: moment, in: $0) }
+    }
+
+    /// Stores a schedule for which the user is no longer rung; removes it if it has no further call.
+    mutating func settleSchedule(_ record: ScheduleRecord) {
+        var record = record
+        record.occurrence = nil
+        record.again = nil
+        record.rings = 0
+        if record.next == nil, case .once = record.recurrence.dates {
+            removeSchedule(record)
+        } else {
+            storeSchedule(record)
+        }
+    }
+
+    /// Keeps a schedule, and has it stored.
+    mutating func storeSchedule(_ record: ScheduleRecord) {
+        directory.schedules.put(record)
+        metrics.schedules = directory.schedules.count
+        commits.append(.schedule(record))
+    }
+
+    /// Removes a schedule, also from the database.
+    mutating func removeSchedule(_ record: ScheduleRecord) {
+        directory.schedules.remove(record.id, of: record.user)
+        metrics.schedules = directory.schedules.count
+        commits.append(.scheduleRemoved(record.user, record.id))
+    }
+
+    /// Returns the live call of a schedule.
+    func liveCall(of record: ScheduleRecord) -> Call? {
+        calls.live(of: record.user).last { $0.scheduled?.schedule == record.id }
+    }
+
+    /// Decides what follows the end of a scheduled call: the next ring, or nothing.
+    mutating func scheduledCallEnded(_ call: Call, _ reason: EndReason) {
+        guard let ring = call.scheduled, var record = directory.schedules[call.callee, ring.schedule],
+            record.occurrence == ring.occurrence, record.rings == ring.ring
+        else { return }
+        if let confirmation = record.confirmation, case .confirmable(isLast: false)? = call.identity.scheduled,
+            call.hidden == nil, reason != .confirmed, reason != .cancelled
+        {
+            record.again = turn.now + confirmation.every
+            storeSchedule(record)
+        } else {
+            settleSchedule(record)
+        }
+        rescheduleSchedules()
+    }
+
+    /// Adds a call to the history that did not ring: one that the server missed, or that was confirmed or given up
+    /// between two rings.
+    mutating func recordOutcome(_ reason: EndReason, of record: ScheduleRecord, for occurrence: Moment) {
+        let ring = record.rings + 1
+        let id = callIDOfRing(of: record, for: occurrence, ring: ring)
+        let key = CallKey(id: id, pair: Pair(record.from, record.user))
+        var call = CallRecord(
+            number: calls.makeNumber(),
+            id: id,
+            epoch: directory.nextEpoch(of: key, after: calls[key]?.epoch, at: turn.now),
+            room: Room.name(caller: record.from, callee: record.user),
+            caller: record.from,
+            callee: record.user,
+            displayName: record.displayName,
+            hasVideo: false,
+            startedAt: reason == .missed ? occurrence : turn.now,
+            ringUntil: turn.now,
+            endedAt: turn.now,
+            reason: reason,
+            legs: [Leg(device: ScheduledRing.device, side: .caller, phase: .left)]
+        )
+        call.session.scheduled = .unconfirmed
+        call.scheduled = ScheduledCall(schedule: record.id, occurrence: occurrence, ring: ring)
+        metrics.callsBegun += 1
+        metrics.callsEnded[reason, default: 0] += 1
+        commits.append(.call(call))
+        let scheduled = TimelineEvent.scheduled(record.id, occurrence: occurrence, ring: ring)
+        for event in [scheduled, .ended(reason)] {
+            commits.append(.event(call.number, TimelineRecord(at: turn.now, event: event)))
+        }
+        // It has no log, and no client can fetch it.
+        commits.append(.logForgotten(call.number))
+    }
+
+    /// Cancels the next ring of a schedule, because its user has confirmed; returns `false` if none was to come.
+    mutating func confirmBetweenRings(_ record: ScheduleRecord) -> Bool {
+        guard record.again != nil, let occurrence = record.occurrence else { return false }
+        recordOutcome(.confirmed, of: record, for: occurrence)
+        settleSchedule(record)
+        rescheduleSchedules()
+        return true
+    }
+
+    /// Whether a signal is a confirmation that has come after the end of its ring, and before the next ring, which it
+    /// cancels.
+    mutating func confirmsBetweenRings(_ signal: Signal, of call: Call) -> Bool {
+        guard case .confirm = signal.content, let ring = call.scheduled,
+            let record = directory.schedules[call.callee, ring.schedule], record.occurrence == ring.occurrence
+        else { return false }
+        return confirmBetweenRings(record)
+    }
+
+    /// Returns the callId of a ring, which nobody can tell beforehand: the same one if the ring must begin again after a crash.
+    func callIDOfRing(of record: ScheduleRecord, for occurrence: Moment, ring: Int) -> CallID {
+        let name =
+            "ringline:schedule/\(record.user.text)/\(record.id.text)/\(occurrence.milliseconds)/\(ring)/\(record.salt)"
+        guard let id = CallID(UUIDv5.url(name)) else { preconditionFailure("a UUID is a call id") }
+        return id
+    }
+}

@@ -105,6 +105,7 @@ public struct CallClient: Sendable {
         case .setMuted(let uuid, let audio, let video): setMuted(uuid, audio: audio, video: video, at: now)
         case .playDTMF(let uuid, let digits): playDTMF(uuid, digits, at: now)
         case .sendInfo(let uuid, let text): sendInfo(uuid, text, at: now)
+        case .confirm(let uuid): confirm(uuid)
         case .renegotiate(let uuid, let hasVideo, let restartsICE):
             renegotiate(uuid, hasVideo: hasVideo, restartsICE: restartsICE, at: now)
         case .audioActivated: isAudioSessionActive = true
@@ -151,12 +152,13 @@ public struct CallClient: Sendable {
     /// Starts or stops the audio of each call.
     ///
     /// Audio flows only while the app owns the audio session, the call is answered, and this side has not put it on
-    /// hold.
+    /// hold. The media engine has no part in a scheduled call, whose sound is the app's own.
     private mutating func gateAudio() {
         for index in calls.indices {
             let isOn = isAudioSessionActive && calls[index].isAnswered && calls[index].media.hold != true
             guard isOn != calls[index].isAudioOn else { continue }
             calls[index].isAudioOn = isOn
+            guard !calls[index].isScheduled else { continue }
             out.append(isOn ? .startAudio(calls[index].uuid) : .stopAudio(calls[index].uuid))
         }
     }

@@ -189,6 +189,7 @@ extension JSONWriter {
         case .sendInfo(let uuid, let data):
             begin("sendInfo", uuid)
             member("data", data)
+        case .confirm(let uuid): begin("confirm", uuid)
         case .renegotiate(let uuid, let hasVideo, let restartsICE):
             begin("renegotiate", uuid)
             member("hasVideo", hasVideo)

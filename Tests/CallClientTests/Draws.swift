@@ -26,6 +26,7 @@ extension SeededGenerator {
             at: sent
         )
         if one(in: 3) { push["offer"] = .string("v=0 offer") }
+        if one(in: 5) { push["scheduled"] = .bool(true) }
         guard one(in: 2) else { return push }
         let broken: [PushValue] = [
             .null, .other, .bool(true), .double(.nan), .double(1e300), .int(.min), .int(.max), .int(-1), .string(""),

@@ -69,6 +69,9 @@ private struct RandomWorld {
     private mutating func check(_ outputs: [CallClient.Output], after input: CallClient.Input) -> String? {
         var reports = 0
         for output in outputs {
+            if let uuid = mediaCall(of: output), client.calls.last(where: { $0.uuid == uuid })?.isScheduled == true {
+                return "media for a scheduled call"
+            }
             switch output {
             case .reportIncoming(let uuid, _):
                 reports += 1
@@ -117,6 +120,17 @@ private struct RandomWorld {
         return nil
     }
 
+    /// Returns the call for which an output makes the engine do something.
+    private func mediaCall(of output: CallClient.Output) -> CallUUID? {
+        switch output {
+        case .makeOffer(let uuid, _, _, _), .makeAnswer(let uuid, _), .setRemoteDescription(let uuid, _, _),
+            .addRemoteCandidate(let uuid, _), .rollback(let uuid), .startAudio(let uuid), .stopAudio(let uuid),
+            .holdMedia(let uuid, _), .muteMedia(let uuid, _, _), .closeMedia(let uuid):
+            uuid
+        default: nil
+        }
+    }
+
     /// Returns a fault if a candidate of ours goes out before its description, or if the epoch is wrong.
     ///
     /// An offer that begins a call must not name an epoch; every other signal must.
@@ -132,7 +146,7 @@ private struct RandomWorld {
             if round > 1, !sentDescriptions.contains(name(round)) {
                 return "a candidate of ours before its description"
             }
-        case .ringing, .silenced, .connected, .update, .dtmf, .info, .end: break
+        case .ringing, .silenced, .scheduledAnswer, .connected, .update, .dtmf, .info, .confirm, .end: break
         }
         return signal.epoch == nil ? "no epoch" : nil
     }
@@ -144,7 +158,9 @@ private struct RandomWorld {
         if Set(live.map(\.uuid)).count != live.count { return "one UUID for two calls" }
         if client.calls.count - live.count > ClientLimits.endedCalls { return "too many ended calls are kept" }
         if client.unacknowledgedCount > 2_000 { return "the outbox grows" }
-        for call in live where call.isAudioOn != sounding.contains(call.uuid) { return "sound is not as it is told" }
+        for call in live where (call.isAudioOn && !call.isScheduled) != sounding.contains(call.uuid) {
+            return "sound is not as it is told"
+        }
         if input == .deadlineReached, let deadline = client.deadline, deadline <= now { return "time stands still" }
         for call in visible where !shown.contains(call.uuid) { return "a call that the system does not show" }
         return nil
@@ -196,7 +212,9 @@ private struct RandomWorld {
             return .end(uuid(), generator.one(in: 2) ? nil : generator.pick(EndReason.allCases))
         case 2: return .setHeld(uuid(), generator.one(in: 2))
         case 3: return .setMuted(uuid(), audio: generator.one(in: 2), video: generator.one(in: 2) ? nil : true)
-        case 4: return generator.one(in: 2) ? .playDTMF(uuid(), "1") : .sendInfo(uuid(), "{}")
+        case 4:
+            if generator.one(in: 3) { return .confirm(uuid()) }
+            return generator.one(in: 2) ? .playDTMF(uuid(), "1") : .sendInfo(uuid(), "{}")
         case 5: return .renegotiate(uuid(), hasVideo: true, restartsICE: generator.one(in: 2))
         case 6: return generator.one(in: 3) ? .audioDeactivated : .audioActivated
         case 7: return generator.one(in: 8) ? .providerReset : .mediaConnected(uuid())
@@ -287,6 +305,13 @@ private struct RandomWorld {
     private mutating func content() -> ServerMessage.Content {
         let round = generator.one(in: 2) ? nil : UInt32.random(in: 0...3, using: &generator)
         switch Int.random(in: 0..<10, using: &generator) {
+        case 0 where generator.one(in: 2):
+            var offer = IncomingOffer(
+                sdp: "",
+                ringUntil: now + .seconds(Int64.random(in: -10...200, using: &generator))
+            )
+            offer.schedule = IncomingSchedule(id: ScheduleID("s"), data: generator.one(in: 2) ? nil : "1")
+            return .offer(offer)
         case 0, 1, 2:
             return .offer(
                 IncomingOffer(

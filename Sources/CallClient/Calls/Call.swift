@@ -18,6 +18,17 @@ extension CallClient {
         public internal(set) var phase: Phase
         /// The peer as the system displays it.
         public internal(set) var displayedPeer: DisplayedPeer
+        /// Whether the server itself began the call, at the time that a schedule names.
+        ///
+        /// Nobody is on the other side, and there is no media: from the answer on, the app plays a sound of its own while
+        /// ``isAudioOn`` is true.
+        public internal(set) var isScheduled = false
+        /// The schedule of a scheduled call; `nil` until the call's log has arrived.
+        public internal(set) var schedule: ScheduleID?
+        /// The app's data in the schedule of a scheduled call: one JSON value as text.
+        ///
+        /// It is `nil` if there is none, and until the call's log has arrived if it was too large for the push.
+        public internal(set) var data: String?
         /// The media that this side holds or mutes.
         public internal(set) var media = MediaUpdate()
         /// The media that the peer holds or mutes.

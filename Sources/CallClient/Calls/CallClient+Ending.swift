@@ -24,7 +24,9 @@ extension CallClient {
     /// Ends a call for the user; the system knows about it already.
     mutating func endForUser(_ index: Int, _ wish: EndReason?, at now: Moment) {
         guard calls[index].isLive else { return }
-        let reason = EndReason.fitting(wish, by: calls[index].side, answered: calls[index].isAnswered)
+        let fitting = EndReason.fitting(wish, by: calls[index].side, answered: calls[index].isAnswered)
+        // The confirmation reaches the server before the end.
+        let reason = isBeingConfirmed(index) ? .confirmed : fitting
         sendEnd(of: index, wish)
         markEnded(index, reason, reports: false, at: now)
     }
@@ -32,11 +34,15 @@ extension CallClient {
     /// Sends the end of a call to the server, and drops the call's other signals that wait.
     ///
     /// The offer that began the call stays in the outbox if it was sent: its ack or refusal shows whether the server
-    /// has the call.
+    /// has the call. A confirmation stays too, before the end: without it, a scheduled call would ring again.
     mutating func sendEnd(of index: Int, _ reason: EndReason?) {
         let number = calls[index].number
-        outbox.removeAll { $0.call == number && !($0.role == .firstOffer && $0.wasSent) }
-        for place in outbox.indices where outbox[place].call == number { outbox[place].isWithdrawn = true }
+        outbox.removeAll {
+            $0.call == number && !($0.role == .firstOffer && $0.wasSent) && $0.signal.content != .confirm
+        }
+        for place in outbox.indices where outbox[place].call == number && outbox[place].role == .firstOffer {
+            outbox[place].isWithdrawn = true
+        }
         // If no signal of the call has left this device, the server need not know about the end.
         guard calls[index].epoch != nil || calls[index].side == .callee || hasUnacknowledged(index) else { return }
         let told = EndReason.fitting(reason, by: calls[index].side, answered: calls[index].isAnswered)
@@ -55,7 +61,7 @@ extension CallClient {
         calls[index].phase = .ended(reason, at: now)
         if call.isAudioOn, !keepsMedia {
             calls[index].isAudioOn = false
-            out.append(.stopAudio(call.uuid))
+            if !call.isScheduled { out.append(.stopAudio(call.uuid)) }
         }
         if call.usesMedia, !keepsMedia { out.append(.closeMedia(call.uuid)) }
         if reports, call.isReported { out.append(.reportEnded(call.uuid, ReportedEnd(reason))) }
@@ -113,7 +119,7 @@ extension CallClient {
             let call = calls[index]
             calls[index].phase = .ended(.failed, at: now)
             calls[index].isAudioOn = false
-            if call.isAudioOn { out.append(.stopAudio(call.uuid)) }
+            if call.isAudioOn, !call.isScheduled { out.append(.stopAudio(call.uuid)) }
             if call.usesMedia { out.append(.closeMedia(call.uuid)) }
             calls[index].negotiation.clear()
             calls[index].receivedSignals = []

@@ -16,7 +16,9 @@ extension CallClient {
         }
         if wish.to == configuration.user {
             out.append(.refused(wish.uuid, .callsOneself))
-        } else if let ringing = calls.firstIndex(where: { $0.peer == wish.to && $0.phase.name == .ringing }) {
+        } else if let ringing = calls.firstIndex(where: {
+            $0.peer == wish.to && $0.phase.name == .ringing && !$0.isScheduled
+        }) {
             // The peer is already calling this device. That call is answered, and no second call is needed.
             out.append(.refused(wish.uuid, .answeredInstead(calls[ringing].uuid)))
             answer(calls[ringing].uuid, at: now)
@@ -92,6 +94,8 @@ extension CallClient {
     mutating func hold(_ index: Int, _ isHeld: Bool) {
         guard (calls[index].media.hold ?? false) != isHeld else { return }
         calls[index].media.hold = isHeld
+        // Nobody hears of the hold of a scheduled call; the app reads it in the call's value.
+        guard !calls[index].isScheduled else { return }
         out.append(.holdMedia(calls[index].uuid, isHeld))
         if calls[index].isAnswered { enqueue(.update(MediaUpdate(hold: isHeld)), of: index) }
     }
@@ -113,6 +117,7 @@ extension CallClient {
         )
         guard change.audioMuted != nil || change.videoMuted != nil else { return }
         calls[index].media.apply(change)
+        guard !calls[index].isScheduled else { return }
         out.append(.muteMedia(uuid, audio: change.audioMuted, video: change.videoMuted))
         if calls[index].isAnswered { enqueue(.update(change), of: index) }
     }
@@ -123,7 +128,7 @@ extension CallClient {
             out.append(.refused(uuid, .unknownCall))
             return
         }
-        guard calls[index].isAnswered, (1...ClientLimits.digits).contains(digits.utf8.count),
+        guard calls[index].isAnswered, !calls[index].isScheduled, (1...ClientLimits.digits).contains(digits.utf8.count),
             digits.utf8.allSatisfy({ allowed.contains($0) }), enqueue(.dtmf(digits), of: index)
         else {
             out.append(.refused(uuid, .notPossible))
@@ -137,7 +142,7 @@ extension CallClient {
             return
         }
         let wrapped = Array("{\"data\":\(text)}".utf8)
-        guard calls[index].isAnswered, text.utf8.count <= WireLimits.infoBytes,
+        guard calls[index].isAnswered, !calls[index].isScheduled, text.utf8.count <= WireLimits.infoBytes,
             // Text that is not one JSON value would make the frame malformed. `try?`: the app only learns that the text
             // was refused.
             let object = try? JSONObject(wrapped), object.members.count == 1, enqueue(.info(text), of: index)
@@ -150,6 +155,10 @@ extension CallClient {
     mutating func renegotiate(_ uuid: CallUUID, hasVideo: Bool?, restartsICE: Bool, at now: Moment) {
         guard let index = liveIndex(uuid), !calls[index].isIncomingUnanswered else {
             out.append(.refused(uuid, .unknownCall))
+            return
+        }
+        guard !calls[index].isScheduled else {
+            out.append(.refused(uuid, .notPossible))
             return
         }
         let wish = Negotiation.PlannedOffer(

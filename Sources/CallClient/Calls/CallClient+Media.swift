@@ -15,7 +15,10 @@ extension CallClient {
     }
 
     /// Sets the peer's offer and asks the engine for an answer; fetches the log if the offer is missing.
+    ///
+    /// A scheduled call has no description: its answer is sent at once.
     mutating func startAnswering(_ index: Int) {
+        if calls[index].isScheduled { return answerScheduled(index) }
         guard let offer = calls[index].negotiation.remoteOffer else {
             requestLog(of: index)
             return
@@ -131,7 +134,7 @@ extension CallClient {
     }
 
     mutating func mediaFailed(_ uuid: CallUUID, at now: Moment) {
-        guard let index = liveIndex(uuid), !calls[index].isIncomingUnanswered else { return }
+        guard let index = liveIndex(uuid), !calls[index].isIncomingUnanswered, !calls[index].isScheduled else { return }
         endLocally(index, .failed, at: now)
     }
 }

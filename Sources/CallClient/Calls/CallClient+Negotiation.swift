@@ -3,6 +3,7 @@ import CallCore
 /// The peer's offers and answers after the offer that began the call.
 extension CallClient {
     mutating func takeOffer(_ offer: IncomingOffer, for index: Int, at now: Moment) {
+        if calls[index].isScheduled || offer.schedule != nil { return takeScheduledOffer(offer, for: index) }
         if calls[index].negotiation.isUnconfirmed, calls[index].isLive {
             // The engine already has the offer that came with the push. The log is read from the beginning, so a
             // different offer in the log may be older than the push's. The different offer is set aside until the log
@@ -75,7 +76,9 @@ extension CallClient {
             guard entry.call == number, !entry.wasSent else { return false }
             switch entry.signal.content {
             case .offer(_, round, _, _), .ice(_, round): return true
-            case .offer, .ice, .ringing, .silenced, .answer, .connected, .update, .dtmf, .info, .end: return false
+            case .offer, .ice, .ringing, .silenced, .answer, .scheduledAnswer, .connected, .update, .dtmf, .info,
+                .confirm, .end:
+                return false
             }
         }
         calls[index].negotiation.state = .stable
@@ -96,7 +99,8 @@ extension CallClient {
     /// Name and video come from the newest offer; a value that the offer does not contain stays as it was.
     func displayedPeer(_ offer: IncomingOffer, peer: UserID, before: DisplayedPeer?) -> DisplayedPeer {
         DisplayedPeer(
-            handle: before?.handle ?? peer.text,
+            handle: before?.handle ?? offer.schedule?.handle ?? peer.text,
+            handleType: offer.handleType ?? before?.handleType ?? .generic,
             name: offer.displayName ?? before?.name,
             hasVideo: offer.hasVideo ?? before?.hasVideo ?? SDP.offersVideo(Array(offer.sdp.utf8))
         )

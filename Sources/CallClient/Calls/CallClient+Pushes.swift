@@ -56,7 +56,11 @@ extension CallClient {
         let index = append(uuid, callID, peer, epoch: push.epoch, .ringing(until: until), push.caller)
         calls[index].ringUntil = push.ringUntil
         calls[index].capability = push.capability
-        if let sdp = push.offer { calls[index].negotiation.keep(offer(of: push, sdp)) }
+        if let schedule = push.schedule {
+            note(schedule, of: index)
+        } else if let sdp = push.offer {
+            calls[index].negotiation.keep(offer(of: push, sdp))
+        }
         ring(index, at: now)
         requestLog(of: index)
     }
@@ -94,6 +98,7 @@ extension CallClient {
                 setEpoch(epoch, of: index)
             }
             calls[index].capability = push.capability ?? calls[index].capability
+            if let schedule = push.schedule, mayBeScheduled(calls[index]) { note(schedule, of: index) }
             if calls[index].negotiation.remoteOffer == nil, calls[index].negotiation.remoteSDP == nil {
                 requestLog(of: index)
             }
@@ -137,6 +142,7 @@ extension CallClient {
         calls[index].ringUntil = push.ringUntil
         calls[index].capability = push.capability
         calls[index].endedAsLate = reason == .unanswered
+        if let schedule = push.schedule { note(schedule, of: index) }
         if reason == .busy {
             enqueue(.end(.busy), of: index)
             if push.epoch == nil { requestLog(of: index) }

@@ -67,8 +67,10 @@ extension CallClient {
         )
         // A waiting offer means that this user is in an answered call. If this device is calling the peer, that
         // outgoing call is assumed to be the answered one, and its answer has not arrived here yet. So there is no
-        // glare.
-        if !offer.isWaiting, let own = calls.lastIndex(where: { $0.peer == peer && $0.isOutgoingUnanswered }) {
+        // glare. The caller of a scheduled call is only a name, so nobody there calls this user.
+        if !offer.isWaiting, offer.schedule == nil,
+            let own = calls.lastIndex(where: { $0.peer == peer && $0.isOutgoingUnanswered })
+        {
             resolveGlare(own, envelope.callID, envelope.epoch, offer, uuid, caller, until: until, at: now)
         } else if shownCount >= configuration.capacity {
             refuse(uuid, envelope.callID, peer, epoch: envelope.epoch, caller, at: now)
@@ -83,6 +85,7 @@ extension CallClient {
         guard lastCall > known else { return }
         if let index = calls.lastIndex(where: { $0.callID == envelope.callID && $0.peer == peer }) {
             calls[index].seq = max(calls[index].seq, envelope.seq)
+            if let schedule = offer.schedule { note(schedule, of: index) }
             if let device = envelope.fromDevice, let id = envelope.id {
                 let name = Call.SignalKey(device: device, id: id)
                 calls[index].firstOffer = name

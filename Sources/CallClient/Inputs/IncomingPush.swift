@@ -27,6 +27,8 @@ public struct IncomingPush: Equatable, Sendable {
     public var capability: String?
     /// The caller's description.
     public var offer: String?
+    /// The schedule by which the server itself begins the call; `nil` = a user calls.
+    public var schedule: IncomingSchedule?
 
     /// Reads the dictionary of a push that `user` received.
     public init(_ push: [String: PushValue], for user: UserID) {
@@ -34,7 +36,7 @@ public struct IncomingPush: Equatable, Sendable {
             switch push[name] {
             case .string(let text)? where !text.isEmpty: text
             case .int(let number)?: String(number)
-            case .string?, .bool?, .double?, .null?, .other?, nil: nil
+            case .string?, .bool?, .double?, .null?, .json?, .other?, nil: nil
             }
         }
         func number(_ name: String) -> Int64? {
@@ -42,7 +44,7 @@ public struct IncomingPush: Equatable, Sendable {
             case .int(let number)?: number
             case .double(let number)?: Int64(exactly: number.rounded())
             case .string(let text)?: Int64(text)
-            case .bool?, .null?, .other?, nil: nil
+            case .bool?, .null?, .json?, .other?, nil: nil
             }
         }
         // A value outside this range cannot be a moment of a call, and arithmetic with it would be meaningless.
@@ -62,16 +64,18 @@ public struct IncomingPush: Equatable, Sendable {
         }
         self.from = from
         // In a Firebase message all values are strings.
-        let hasVideo = [.bool(true), .int(1), .string("true")].contains(push["hasVideo"])
+        func flag(_ name: String) -> Bool { [.bool(true), .int(1), .string("true")].contains(push[name]) }
         caller = CallClient.DisplayedPeer(
             handle: text("handle") ?? from?.text ?? "unknown",
+            handleType: text("handleType").flatMap { CallClient.HandleType(rawValue: $0) } ?? .generic,
             name: text("fromDisplayName") ?? text("callerName"),
-            hasVideo: hasVideo
+            hasVideo: flag("hasVideo")
         )
         sentAt = moment("sentAt")
         ringUntil = moment("ringUntil")
         capability = text("act")
         offer = text("offer")
+        if flag("scheduled") { schedule = IncomingSchedule(push: push) }
     }
 
     /// Returns the other user of a room of two; `nil` for every other room.

@@ -33,7 +33,13 @@ extension CallClient {
         case playDTMF(CallUUID, String)
         /// The app sends app-specific data to the peer: one JSON value as text.
         case sendInfo(CallUUID, String)
+        /// The user confirms a scheduled call, while it rings or after the answer.
+        ///
+        /// The server then ends the call as `confirmed`, and does not ring again.
+        case confirm(CallUUID)
         /// The media must be described again: video was added, or the network changed (`restartsICE`).
+        ///
+        /// A scheduled call has no media: the input is refused as ``Refusal/notPossible``.
         case renegotiate(CallUUID, hasVideo: Bool? = nil, restartsICE: Bool = false)
         /// The system activated the audio session.
         case audioActivated
@@ -114,10 +120,10 @@ extension CallClient {
 
 extension CallClient.Input {
     /// Whether a connection that the core asks for because of this input should not wait for the end of a pause: the
-    /// user makes or answers a call, or a push arrived (``Reconnection``).
+    /// user makes, answers or confirms a call, or a push arrived (``Reconnection``).
     public var isUrgent: Bool {
         switch self {
-        case .startCall, .answer, .pushed: true
+        case .startCall, .answer, .confirm, .pushed: true
         case .reportFailed, .reportSucceeded, .answerTimedOut, .end, .setHeld, .setMuted, .playDTMF, .sendInfo,
             .renegotiate, .audioActivated,
             .audioDeactivated, .providerReset, .localDescription, .localCandidate, .mediaConnected, .mediaFailed,

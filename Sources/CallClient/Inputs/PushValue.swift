@@ -7,6 +7,8 @@
 ///     case let number as NSNumber where CFGetTypeID(number) == CFBooleanGetTypeID(): .bool(number.boolValue)
 ///     case let number as NSNumber: Int64(exactly: number).map { .int($0) } ?? .double(number.doubleValue)
 ///     case is NSNull: .null
+///     case is [Any], is [String: Any]:
+///         (try? JSONSerialization.data(withJSONObject: value)).map { .json(String(decoding: $0, as: UTF8.self)) } ?? .other
 ///     default: .other
 ///     }
 /// }
@@ -22,6 +24,8 @@ public enum PushValue: Equatable, Sendable {
     case double(Double)
     /// A null.
     case null
-    /// A dictionary, an array or anything else; the core reads none of it.
+    /// A dictionary or an array, as JSON text; the core reads the data of a scheduled call from it.
+    case json(String)
+    /// Anything else, or a dictionary or an array that was not converted; the core reads none of it.
     case other
 }

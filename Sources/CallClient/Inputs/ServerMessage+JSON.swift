@@ -71,18 +71,22 @@ extension ServerMessage.Content {
         let round = object.number("round").flatMap { UInt32(exactly: $0) }
         switch kind {
         case .offer:
-            guard let sdp = object.text("sdp") else { return nil }
-            self = .offer(
-                IncomingOffer(
-                    sdp: sdp,
-                    round: round,
-                    hasVideo: object.flag("hasVideo"),
-                    displayName: object.text("displayName"),
-                    callUUID: object.text("callUUID").flatMap { CallUUID($0) },
-                    ringUntil: object.number("ringUntil").map { Moment(milliseconds: $0) },
-                    isWaiting: object.flag("waiting") ?? false
-                )
+            // Only an offer of the server itself has no description, and only the server writes `scheduled`.
+            let sdp = object.text("sdp")
+            let schedule = sdp == nil ? IncomingSchedule(offer: object) : nil
+            guard sdp != nil || schedule != nil else { return nil }
+            var offer = IncomingOffer(
+                sdp: sdp ?? "",
+                round: round,
+                hasVideo: object.flag("hasVideo"),
+                displayName: object.text("displayName"),
+                callUUID: object.text("callUUID").flatMap { CallUUID($0) },
+                ringUntil: object.number("ringUntil").map { Moment(milliseconds: $0) },
+                isWaiting: object.flag("waiting") ?? false
             )
+            offer.schedule = schedule
+            offer.handleType = object.text("handleType").flatMap { CallClient.HandleType(rawValue: $0) }
+            self = .offer(offer)
         case .ringing:
             // A server that does not know `shown` relays it. A device whose system does not show the call does not ring.
             if object.flag("shown") == false { return nil }

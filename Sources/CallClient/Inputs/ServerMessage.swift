@@ -119,8 +119,12 @@ public enum ServerMessage: Equatable, Sendable {
 
 /// An offer as it was received.
 public struct IncomingOffer: Equatable, Sendable {
-    /// The session description.
+    /// The session description; empty if the call is scheduled.
     public var sdp: String
+    /// The schedule by which the server itself begins the call; `nil` = a user calls.
+    public var schedule: IncomingSchedule?
+    /// The kind of address under which the caller is displayed; `nil` = not stated.
+    public var handleType: CallClient.HandleType?
     /// The round: the sender's number for this description; `nil` if the sending client does not number its
     /// descriptions.
     public var round: UInt32?

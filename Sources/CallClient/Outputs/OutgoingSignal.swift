@@ -37,6 +37,8 @@ public struct OutgoingSignal: Equatable, Sendable {
         case silenced(Silence)
         /// The description that answers an offer.
         case answer(sdp: String, round: UInt32)
+        /// The answer to a scheduled call, which has no description.
+        case scheduledAnswer
         /// A candidate of the description of this round; `nil` = the end of candidates.
         case ice(String?, round: UInt32)
         /// Media flows.
@@ -47,6 +49,8 @@ public struct OutgoingSignal: Equatable, Sendable {
         case dtmf(String)
         /// Data of the app itself: one JSON value as text.
         case info(String)
+        /// The user confirms a scheduled call: an `info` with `confirm`.
+        case confirm
         /// The end of the call.
         case end(EndReason)
     }
@@ -64,12 +68,12 @@ public struct OutgoingSignal: Equatable, Sendable {
         switch content {
         case .offer: .offer
         case .ringing, .silenced: .ringing
-        case .answer: .answer
+        case .answer, .scheduledAnswer: .answer
         case .ice: .ice
         case .connected: .connected
         case .update: .update
         case .dtmf: .dtmf
-        case .info: .info
+        case .info, .confirm: .info
         case .end: .end
         }
     }
@@ -174,7 +178,10 @@ public struct OutgoingSignal: Equatable, Sendable {
             json.value(false)
             json.name("why")
             json.plain(why.rawValue)
-        case .ringing, .connected: break
+        case .confirm:
+            json.name("confirm")
+            json.value(true)
+        case .ringing, .scheduledAnswer, .connected: break
         }
     }
 }

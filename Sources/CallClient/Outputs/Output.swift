@@ -16,7 +16,7 @@ extension CallClient {
         case reportConnected(CallUUID)
         /// Report the end of a call that this device's user did not end.
         case reportEnded(CallUUID, ReportedEnd)
-        /// Report that the displayed data of the peer changed.
+        /// Report that the displayed data of the peer changed, or that the data of a scheduled call arrived.
         case update(CallUUID, DisplayedPeer)
         /// Fail the user's action on this call: it is not possible.
         case refused(CallUUID, Refusal)
@@ -31,7 +31,7 @@ extension CallClient {
         /// The peer's app sent app-specific data: one JSON value as text.
         case receivedInfo(CallUUID, String)
 
-        // To the media engine.
+        // To the media engine, which has no part in a scheduled call.
         /// Make an offer, set it, and hand it in as ``Input/localDescription(_:round:_:sdp:)`` with this round.
         case makeOffer(CallUUID, round: UInt32, hasVideo: Bool, restartsICE: Bool)
         /// Make an answer to the offer that was set last, set it, and hand it in as
@@ -80,17 +80,30 @@ extension CallClient {
     public struct DisplayedPeer: Equatable, Sendable {
         /// The push's `handle`, else the user id; `unknown` when a malformed push contains neither.
         public var handle: String
+        /// The kind of address that ``handle`` is.
+        public var handleType: HandleType
         /// The display name.
         public var name: String?
         /// Whether the call has video.
         public var hasVideo: Bool
 
         /// Creates a value from its parts.
-        public init(handle: String, name: String?, hasVideo: Bool) {
+        public init(handle: String, handleType: HandleType = .generic, name: String?, hasVideo: Bool) {
             self.handle = handle
+            self.handleType = handleType
             self.name = name
             self.hasVideo = hasVideo
         }
+    }
+
+    /// The kinds of addresses that the system tells apart (`CXHandle.HandleType`).
+    public enum HandleType: String, Sendable, CaseIterable {
+        /// A user id, or any other text.
+        case generic
+        /// A telephone number.
+        case phoneNumber
+        /// A mail address.
+        case emailAddress
     }
 
     /// Why an action of the user is not possible.
@@ -109,7 +122,8 @@ extension CallClient {
         case callsOneself
         /// The digits or the JSON text are malformed, the call is not answered, or too many signals wait to be sent.
         ///
-        /// For ``Input/answer(_:)``: the call is not an incoming one.
+        /// For ``Input/answer(_:)``: the call is not an incoming one. For ``Input/confirm(_:)``: the call is not scheduled.
+        /// Digits, data and renegotiations of a scheduled call, which has no peer, are not possible either.
         case notPossible
     }
 

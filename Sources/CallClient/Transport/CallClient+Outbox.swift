@@ -69,7 +69,7 @@ extension CallClient {
         let entry = outbox[index]
         guard !entry.isPosting, entry.postAfter == nil else { return }
         if isConnected, let sentAt = entry.sentAt, now < sentAt + ClientLimits.ackTimeout { return }
-        guard let authorization = authorization(for: entry.signal.kind, of: entry.call) else { return }
+        guard let authorization = authorization(for: entry.signal, of: entry.call) else { return }
         outbox[index].isPosting = true
         outbox[index].wasSent = true
         outbox[index].wasPostedWithEpochKnown = isEpochKnown(ofCall: entry.call)
@@ -91,10 +91,13 @@ extension CallClient {
     }
 
     /// Returns the authorisation for a signal; `nil` when the signal must wait for a fresh token.
-    private func authorization(for kind: SignalKind, of number: UInt64) -> Authorization? {
+    private func authorization(for signal: OutgoingSignal, of number: UInt64) -> Authorization? {
         guard isTokenExpired else { return .token }
-        guard kind == .ringing || kind == .end else { return nil }
-        return calls.first { $0.number == number }?.capability.map { .capability($0) }
+        guard let call = calls.first(where: { $0.number == number }) else { return nil }
+        // A scheduled call needs nothing that the capability does not allow. An ordinary one needs the token for its media
+        // in any case, so its answer waits for it.
+        guard signal.kind == .ringing || signal.kind == .end || call.isScheduled else { return nil }
+        return call.capability.map { .capability($0) }
     }
 
     /// Drops the ends that could not be delivered in time: by now the server has ended their calls anyway.
@@ -124,7 +127,7 @@ extension CallClient {
                 continue
             }
             guard isHead, !entry.isPosting, entry.role == .firstOffer || hasEpoch,
-                authorization(for: entry.signal.kind, of: entry.call) != nil
+                authorization(for: entry.signal, of: entry.call) != nil
             else { continue }
             let timeout = isConnected ? entry.sentAt.map { $0 + ClientLimits.ackTimeout } : nil
             switch (timeout, entry.postAfter) {

@@ -55,7 +55,8 @@ public struct BridgedClient: Sendable {
     /// - Throws: ``BridgeFault`` if a member is missing, unknown, malformed or out of range; the core has then not changed.
     public mutating func handle(_ input: [UInt8], at now: Moment) throws(BridgeFault) -> [UInt8] {
         let input = try InputReader.input(input)
-        return OutputWriter.text(of: client.handle(input, at: now), isUrgent: input.isUrgent)
+        let outputs = client.handle(input, at: now)
+        return OutputWriter.text(of: outputs, calls: client.calls, isUrgent: input.isUrgent)
     }
 
     /// The JSON form of the core's state, in UTF-8: its moments, its clock skew and its calls.
@@ -76,6 +77,10 @@ public struct BridgedClient: Sendable {
             if let epoch = call.epoch { json.member("epoch", epoch) }
             if let reason = call.reason { json.member("reason", reason.rawValue) }
             json.members(of: call.displayedPeer)
+            if call.isScheduled {
+                json.scheduleMembers(of: call)
+                json.member("held", call.media.hold ?? false)
+            }
             json.endObject()
         }
         json.endObject()

@@ -52,6 +52,7 @@ enum InputReader {
             return .setMuted(uuid, audio: audio, video: try members.optionalFlag("video"))
         case "playDTMF": return .playDTMF(try uuid(&members), try members.text("digits"))
         case "sendInfo": return .sendInfo(try uuid(&members), try members.text("data"))
+        case "confirm": return .confirm(try uuid(&members))
         case "renegotiate":
             let uuid = try uuid(&members)
             let hasVideo = try members.optionalFlag("hasVideo")
@@ -133,7 +134,7 @@ enum InputReader {
             case .true: values[name] = .bool(true)
             case .false: values[name] = .bool(false)
             case .null: values[name] = .null
-            case .object, .array: values[name] = .other
+            case .object, .array: values[name] = .json(String(decoding: payload.bytes[member.value], as: UTF8.self))
             }
         }
         return values

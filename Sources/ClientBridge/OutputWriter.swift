@@ -7,17 +7,22 @@ struct OutputWriter {
     private var json = JSONWriter()
     /// Whether the input that caused the outputs is one for which a connection must not wait.
     private let isUrgent: Bool
+    /// The scheduled calls of the core, after the input.
+    private let scheduled: [CallClient.Call]
 
     /// Returns the outputs as one JSON array.
-    static func text(of outputs: [CallClient.Output], isUrgent: Bool) -> [UInt8] {
-        var writer = OutputWriter(isUrgent: isUrgent)
+    static func text(of outputs: [CallClient.Output], calls: [CallClient.Call], isUrgent: Bool) -> [UInt8] {
+        var writer = OutputWriter(isUrgent: isUrgent, scheduled: calls.filter { $0.isScheduled })
         writer.json.beginArray()
         for output in outputs { writer.write(output) }
         writer.json.endArray()
         return writer.json.bytes
     }
 
-    private init(isUrgent: Bool) { self.isUrgent = isUrgent }
+    private init(isUrgent: Bool, scheduled: [CallClient.Call]) {
+        self.isUrgent = isUrgent
+        self.scheduled = scheduled
+    }
 
     private mutating func write(_ output: CallClient.Output) {
         json.beginObject()
@@ -121,7 +126,9 @@ struct OutputWriter {
             json.name("uuid")
             json.plain(uuid.text)
         }
-        if let peer { json.members(of: peer) }
+        guard let uuid, let peer else { return }
+        json.members(of: peer)
+        if let call = scheduled.last(where: { $0.uuid == uuid }) { json.scheduleMembers(of: call) }
     }
 
     private mutating func write(_ refusal: CallClient.Refusal) {
@@ -163,7 +170,14 @@ extension JSONWriter {
 
     mutating func members(of peer: CallClient.DisplayedPeer) {
         member("handle", peer.handle)
+        if peer.handleType != .generic { member("handleType", peer.handleType.rawValue) }
         if let name = peer.name { member("name", name) }
         member("hasVideo", peer.hasVideo)
+    }
+
+    mutating func scheduleMembers(of call: CallClient.Call) {
+        member("scheduled", true)
+        if let schedule = call.schedule { member("schedule", schedule.text) }
+        if let data = call.data { member("data", data) }
     }
 }

@@ -19,6 +19,9 @@ export class Call extends EventTarget {
   localStream = null;
   remoteStream = null;
   reason = null;
+  isScheduled = false;
+  schedule = null;
+  data = null;
   sendsVideo;
   #take;
 
@@ -73,12 +76,25 @@ export class Call extends EventTarget {
     this.#take({ in: "playDTMF", digits });
   }
 
+  /** Confirms a scheduled call, which then ends and rings no more. */
+  confirm() {
+    this.#take({ in: "confirm" });
+  }
+
   /** Sends any JSON value to the peer's app. */
   sendInfo(value) {
     const data = JSON.stringify(value);
     if (data === undefined) throw new TypeError("value: must be a JSON value");
     this.#take({ in: "sendInfo", data });
   }
+}
+
+/** Takes what an output of the core says about the schedule of a call. */
+export function applySchedule(call, { scheduled = false, schedule = null, data }) {
+  if (!scheduled) return;
+  call.isScheduled = true;
+  call.schedule = schedule;
+  call.data = data === undefined ? null : JSON.parse(data);
 }
 
 /** Applies an output of the core to the call that it concerns. */
@@ -98,6 +114,7 @@ export function applyOutput(call, output) {
     case "update":
       call.name = rest.name ?? null;
       call.hasVideo = rest.hasVideo;
+      applySchedule(call, rest);
       return call.dispatchEvent(new RinglineEvent("update"));
     case "holdMedia":
       // Also a call that the user did not hold: an answer holds the other calls.

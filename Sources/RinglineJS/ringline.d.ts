@@ -12,7 +12,10 @@ export type EndReason =
   | "glare"
   | "failed"
   | "disconnected"
-  | "replaced";
+  | "replaced"
+  | "confirmed"
+  | "missed"
+  | "given_up";
 
 /**
  * Why an action on a call is not possible.
@@ -198,7 +201,10 @@ export interface CallEvents {
   connected: RinglineEvent;
   /** The call has ended; the event comes once. `reason` is a `Refusal` if the call could not be made. */
   ended: RinglineEvent & { readonly reason: EndReason | Refusal | null };
-  /** The name, the video, the hold or the mute of the call changed, or the user answered in a notification. */
+  /**
+   * The name, the video, the hold or the mute of the call changed, the data of a scheduled call arrived, or the user answered
+   * in a notification.
+   */
   update: RinglineEvent;
   /** The streams of the call changed. */
   media: RinglineEvent;
@@ -242,6 +248,15 @@ export class Call {
   readonly localStream: MediaStream | null;
   /** The media of the peer; `null` until there is any. */
   readonly remoteStream: MediaStream | null;
+  /**
+   * Whether the server itself began the call, at the time that a schedule names. Nobody is on the other side, and there is
+   * no media: from the event `connected` on, the page plays what it likes, and pauses while `isHeld`.
+   */
+  readonly isScheduled: boolean;
+  /** The id of the schedule; `null` until the server has sent it. */
+  readonly schedule: string | null;
+  /** The app's data in the schedule; `null` if there is none, or until an `update` event says that it has arrived. */
+  readonly data: JSONValue;
   /** Why the call ended; `null` while it has not. */
   readonly reason: EndReason | Refusal | null;
   /** Answers an incoming call; `video`: whether to send video, by default if the call has video. */
@@ -260,6 +275,11 @@ export class Call {
   sendDTMF(digits: string): void;
   /** Sends a value to the peer's app: at most 16 KiB as JSON, else `refused`. Throws a `TypeError` if JSON cannot hold it. */
   sendInfo(value: JSONValue): void;
+  /**
+   * Confirms a scheduled call, while it rings or after the answer: the server ends it as `confirmed`, and rings no more.
+   * Another call cannot be confirmed, and gets `refused`.
+   */
+  confirm(): void;
   /** As of `EventTarget`. */
   addEventListener<Type extends keyof CallEvents>(
     type: Type,

@@ -1,5 +1,5 @@
 // Calls over a Ringline server, for browsers and Node. README.md beside this file shows how to use it.
-import { Call, RinglineEvent, applyOutput, endCall } from "./call.js";
+import { Call, RinglineEvent, applyOutput, applySchedule, endCall } from "./call.js";
 import { Connection } from "./connection.js";
 import { BridgeError, Core, compileCore } from "./core.js";
 import { ENGINE_OUTPUTS } from "./engine.js";
@@ -201,8 +201,16 @@ export class Ringline extends EventTarget {
         this.#fail(error);
       }
     }
+    for (const call of this.calls.values()) if (call.isScheduled) this.#applyHold(call);
     const ended = input.in === "end" ? this.calls.get(input.uuid) : undefined;
     if (ended !== undefined) endCall(ended, this.#reasonOf(input.uuid));
+  }
+
+  /** Tells the app of the hold of a scheduled call, whose sound is its own: the engine has no part in it. */
+  #applyHold(call) {
+    if (call.state === "ended") return;
+    const { held = false } = this.#stateOf(call.uuid) ?? {};
+    if (held !== call.isHeld) applyOutput(call, { out: "holdMedia", uuid: call.uuid, held });
   }
 
   /** Ends everything after a trap: the core's memory cannot be trusted any more. */
@@ -270,10 +278,11 @@ export class Ringline extends EventTarget {
     endCall(call, output.why);
   }
 
-  #reportIncoming({ uuid, handle, name, hasVideo }) {
+  #reportIncoming({ uuid, handle, name, hasVideo, ...schedule }) {
     this.#forgetEndedCalls();
     const peer = this.#stateOf(uuid)?.peer ?? handle;
     const call = new Call({ uuid, peer, direction: "incoming", name, hasVideo }, (input) => this.#take(input));
+    applySchedule(call, schedule);
     this.calls.set(uuid, call);
     this.#webPush.watch(call);
     this.dispatchEvent(new RinglineEvent("incoming", { call }));

@@ -51,12 +51,43 @@ struct BridgeTests {
         #expect(text(outputs).contains(#""data":"12345678901234567890""#))
     }
 
+    @Test("A scheduled call comes with its schedule and its data, which keep each byte, and can be confirmed")
+    func scheduled() throws {
+        var client = try client()
+        let push =
+            #"{"in":"pushed","payload":{"callId":"c-1","epoch":1,"fromUserId":"wake","callUUID":"\#(Self.uuid)","#
+            + #""fromDisplayName":"Mina","handle":"+82","handleType":"phoneNumber","scheduled":true,"data":{"n":1.0}}}"#
+        let peer = #""handle":"+82","handleType":"phoneNumber","name":"Mina","hasVideo":false,"scheduled":true"#
+        let pushed = text(try client.handle(Array(push.utf8), at: now))
+        #expect(
+            pushed.hasPrefix(#"[{"out":"reportIncoming","uuid":"\#(Self.uuid)",\#(peer),"data":"{\"n\":1.0}"},"#)
+        )
+        let offer =
+            #"{\"type\":\"offer\",\"callId\":\"c-1\",\"epoch\":1,\"seq\":1,\"from\":\"wake\",\"room\":\"p2p:wake-11\",\"displayName\":\"Mina\","#
+            + #"\"hasVideo\":false,\"scheduled\":true,\"schedule\":\"s-1\",\"data\":12345678901234567890}"#
+        let received = text(try client.handle(Array(#"{"in":"received","frame":"\#(offer)"}"#.utf8), at: now))
+        let update = #"\#(peer),"schedule":"s-1","data":"12345678901234567890"}"#
+        #expect(received.hasPrefix(#"[{"out":"update","uuid":"\#(Self.uuid)",\#(update)"#))
+        let answered = text(try client.handle(Array(#"{"in":"answer","uuid":"\#(Self.uuid)"}"#.utf8), at: now))
+        #expect(answered.contains(#"{"out":"reportConnected","uuid":"\#(Self.uuid)"}"#))
+        #expect(client.client.calls.first?.phase == .active)
+        let state = text(client.state)
+        #expect(
+            state.contains(#""scheduled":true,"schedule":"s-1","data":"12345678901234567890","held":false}"#),
+            "\(state)"
+        )
+        let waiting = client.client.unacknowledgedCount
+        _ = try client.handle(Array(#"{"in":"confirm","uuid":"\#(Self.uuid)"}"#.utf8), at: now)
+        #expect(client.client.unacknowledgedCount == waiting + 1)
+    }
+
     @Test(
         "A malformed input is refused with the name of the member",
         arguments: [
             (#"{"in":"answer","uuid":"x"}"#, "uuid: must be a UUID"),
             (#"{"in":"answer","uuid":7}"#, "uuid: must be a string of valid Unicode"),
             (#"{"in":"answer"}"#, "uuid: is missing"),
+            (#"{"in":"confirm"}"#, "uuid: is missing"),
             (#"{"in":"answer","uuid":null}"#, "uuid: is missing"),
             (#"{"in":"answers"}"#, "in: there is no input answers"),
             (#"{}"#, "in: is missing"),

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { PeerEngine } from "../../Sources/RinglineJS/engine.js";
 import { BridgeError, Ringline } from "../../Sources/RinglineJS/ringline.js";
 import { device, offer, settled, stopClock, token, withPage } from "./support.mjs";
 
@@ -396,4 +397,80 @@ test("closing ends the calls and performs nothing afterwards", async () => {
   assert.equal(performed.at(-1).out, "close");
   take({ in: "mediaConnected", uuid: call.uuid });
   assert.throws(() => ringline.call("10"), /closed/);
+});
+
+/** An offer of the server itself, as a schedule asks. */
+const scheduled = (more = {}) => {
+  const { sdp: _, ...rest } = offer({ from: "wake", fromDevice: "scheduler", room: "p2p:wake-11", displayName: "Mina" });
+  return { ...rest, media: "none", scheduled: true, schedule: "s-1", data: { sound: "birds" }, ...more };
+};
+
+test("a scheduled call is connected as soon as it is answered, without the engine, and can be confirmed", async (context) => {
+  const { ringline, socket, performed } = await online(context);
+  let call;
+  const events = [];
+  ringline.addEventListener("incoming", (event) => {
+    ({ call } = event);
+    for (const name of ["connecting", "connected", "ended", "update"]) call.addEventListener(name, () => events.push(name));
+  });
+  socket.receive(scheduled());
+  assert.deepEqual([call.isScheduled, call.schedule, call.data], [true, "s-1", { sound: "birds" }]);
+  assert.deepEqual([call.peer, call.name, call.state], ["wake", "Mina", "ringing"]);
+  call.answer();
+  assert.equal(call.state, "connected");
+  assert.deepEqual(socket.sent.slice(-2).map(({ type, sdp }) => [type, sdp]), [["answer", undefined], ["connected", undefined]]);
+  call.hold();
+  assert.equal(call.isHeld, true);
+  call.hold(false);
+  call.mute({ audio: true });
+  assert.equal(call.isHeld, false);
+  call.confirm();
+  const { id, type, confirm, callId, epoch } = socket.sent.at(-1);
+  assert.deepEqual([type, confirm], ["info", true]);
+  socket.receive({ type: "ack", id, callId, epoch, seq: 5, state: "ended", reason: "confirmed" });
+  assert.deepEqual([call.state, call.reason], ["ended", "confirmed"]);
+  assert.deepEqual(events, ["connecting", "connected", "update", "update", "ended"]);
+  assert.deepEqual(performed, []);
+  assert.equal(ringline.mediaConnection(call), null);
+});
+
+test("a scheduled call makes no RTCPeerConnection, and is held when another call is answered", async (context) => {
+  const { ringline, socket, errors } = await online(context, { engine: (host) => new PeerEngine(host) });
+  const calls = [];
+  ringline.addEventListener("incoming", ({ call }) => calls.push(call));
+  socket.receive(scheduled());
+  // Node has no RTCPeerConnection: the engine would fail.
+  calls[0].answer();
+  calls[0].addVideo();
+  calls[0].restartICE();
+  await settled();
+  assert.deepEqual([calls[0].state, errors], ["connected", []]);
+  socket.receive(scheduled({ callId: "c-2", callUUID: undefined, id: "x-2", from: "later", room: "p2p:later-11" }));
+  calls[1].answer();
+  assert.deepEqual([calls[0].isHeld, calls[1].isHeld], [true, false]);
+});
+
+test("the data of a scheduled call that its push does not have comes with an update", async (context) => {
+  const { ringline, socket } = await online(context);
+  let call;
+  ringline.addEventListener("incoming", (event) => ({ call } = event));
+  const { callId, callUUID } = scheduled();
+  ringline.pushed({ type: "call.incoming", scheduled: true, callId, callUUID, epoch: 1, fromUserId: "wake" });
+  assert.deepEqual([call.isScheduled, call.data], [true, null]);
+  let updates = 0;
+  call.addEventListener("update", () => (updates += 1));
+  socket.receive(scheduled());
+  assert.deepEqual([call.data, call.schedule, updates > 0], [{ sound: "birds" }, "s-1", true]);
+});
+
+test("an ordinary call cannot be confirmed", async (context) => {
+  const { ringline, socket } = await online(context);
+  let why;
+  ringline.addEventListener("incoming", ({ call }) => {
+    call.addEventListener("refused", (event) => (why = event.why));
+    assert.deepEqual([call.isScheduled, call.schedule, call.data], [false, null, null]);
+    call.confirm();
+  });
+  socket.receive(offer());
+  assert.equal(why, "notPossible");
 });

@@ -305,3 +305,23 @@ test("a subscription that the push service has ended is made again, and the page
     { type: "ringline.subscription", user: "11", subscription: { endpoint: "https://push.example.com/3" } },
   ]);
 });
+
+test("a scheduled call shows the name of its schedule, and Decline ends it", async (context) => {
+  stopClock(context);
+  const its = await browser();
+  await its.push(incoming({ scheduled: true, fromUserId: "wake", fromDisplayName: "Mina", handle: "+82", data: { n: 1 } }));
+  assert.deepEqual([its.only.title, its.only.body, its.only.silent], ["Mina", "Incoming call", false]);
+  await its.click(its.only, "decline");
+  assert.deepEqual(actions(its), [["ringing", {}], ["end", { reason: "declined" }]]);
+  assert.equal(its.shown.size, 0);
+});
+
+test("Answer hands a scheduled call to a page with its data", async () => {
+  const its = await browser();
+  const page = new FakePage();
+  its.pages.push(page);
+  await its.push(incoming({ scheduled: true, fromUserId: "wake", fromDisplayName: "Mina", data: { n: 1 } }));
+  await its.click(its.only, "answer");
+  const { push } = page.messages.find(({ type }) => type === "ringline.answer");
+  assert.deepEqual([push.scheduled, push.data], [true, { n: 1 }]);
+});

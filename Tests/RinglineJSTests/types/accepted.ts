@@ -33,7 +33,9 @@ async function use(): Promise<void> {
   const ringline = await Ringline.create({ ...options, wasm: await compileCore(), WebSocket });
   ringline.addEventListener("incoming", ({ call }) => {
     call.addEventListener("ended", ({ reason }) => console.log(reason === "hangup", call.state));
+    if (call.isScheduled) console.log(call.schedule?.length, call.data);
     call.answer({ video: false });
+    call.confirm();
   });
   ringline.addEventListener("error", (event) => event.preventDefault());
   const call: Call = ringline.call("10", { video: true });

@@ -23,6 +23,8 @@ ringline.addEventListener("ring", () => {});
 call.addEventListener("ended", ({ digits }) => digits);
 // error: a function is no JSON value
 call.sendInfo(() => 1);
+// error: a confirmation has no value
+call.confirm("yes");
 // error: state is read-only
 call.state = "ended";
 // error: the stream may be missing

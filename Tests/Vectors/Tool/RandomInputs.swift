@@ -87,6 +87,7 @@ struct RandomInputs {
             #""in":"end","uuid":"\#(uuid())""# + (flag() ? #","reason":"\#(pick(Self.reasons))""# : "")
         case 3: #""in":"setHeld","uuid":"\#(uuid())","held":\#(flag())"#
         case 4: #""in":"setMuted","uuid":"\#(uuid())","audio":\#(flag())"# + (flag() ? #","video":\#(flag())"# : "")
+        case 5 where flag(): #""in":"confirm","uuid":"\#(uuid())""#
         case 5: #""in":"playDTMF","uuid":"\#(uuid())","digits":"\#(pick(["1", "12#", "x", ""]))""#
         case 6:
             #""in":"sendInfo","uuid":"\#(uuid())","data":\#(text(pick([#"{"a":"é\"\\\n太"}"#, "12345678901234567890", "{"])))"#
@@ -134,6 +135,8 @@ struct RandomInputs {
     private mutating func frame() -> String {
         let envelope = envelope()
         return switch generator.below(12) {
+        case 0 where flag():
+            #""type":"offer",\#(envelope),"hasVideo":false,"displayName":"T","callUUID":"\#(pick(Self.uuids))","ringUntil":\#(now + Int64(generator.below(60_000))),"media":"none","scheduled":\#(generator.percent(90)),\#(schedule())"#
         case 0, 1, 2:
             #""type":"offer",\#(envelope),"sdp":"\#(sdp())","hasVideo":\#(flag()),"displayName":"\#(pick(["T", "  ", "山田 \\\"太郎\\\""]))","callUUID":"\#(pick(Self.uuids))","ringUntil":\#(now + Int64(generator.below(60_000))),"round":\#(round())"#
         case 3, 4: #""type":"answer",\#(envelope),"sdp":"\#(sdp())","round":\#(round())"#
@@ -146,6 +149,13 @@ struct RandomInputs {
         default:
             #""type":"call",\#(envelope),"state":"\#(pick(generator.percent(20) ? ["ended"] : ["ringing", "answered", "active"]))","reason":"\#(pick(Self.reasons))","answeredBy":{"user":"10","device":"\#(pick(["d1", "d2"]))"},"replacedBy":"\#(pick(Self.uuids))""#
         }
+    }
+
+    /// Returns the members that only a scheduled call has.
+    private mutating func schedule() -> String {
+        let data = pick([#"{"n":1.50}"#, #"[1, "é"]"#, #""text""#, "12345678901234567890", "null", #""{\"n\":1}""#])
+        return
+            #""schedule":"\#(pick(["s-1", "s 1"]))","handle":"+82","handleType":"\#(pick(["phoneNumber", "x"]))","data":\#(data)"#
     }
 
     /// Returns an ack, an error, or another object without an envelope.
@@ -164,6 +174,8 @@ struct RandomInputs {
     private mutating func push() -> String {
         switch generator.below(4) {
         case 0: pick(["{}", #"{"type":"x","callId":3.5,"z":[1]}"#, #"{"callId":-7,"fromUserId":11,"a":null}"#])
+        case 1 where flag():
+            #"{"type":"call.incoming","callId":"\#(pick(Self.uuids))","epoch":1,"fromUserId":"11","callUUID":"\#(pick(Self.uuids))","ringUntil":\#(now + Int64(generator.below(60_000))),"act":"a","scheduled":\#(pick(["true", #""true""#])),\#(schedule())}"#
         default:
             #"{"type":"call.incoming","callId":"\#(pick(Self.uuids))","epoch":\#(1 + generator.below(2)),"fromUserId":"\#(pick(["11", "12"]))","fromDisplayName":"山田","callUUID":"\#(pick(Self.uuids))","ringUntil":\#(now + Int64(generator.below(60_000))),"sentAt":\#(now - Int64(generator.below(5_000))),"act":"a","hasVideo":\#(flag())}"#
         }

@@ -15,10 +15,11 @@ extension CallUUID {
 extension CallClient.DisplayedPeer {
     /// What CallKit shows.
     ///
-    /// The handle is the user's id, so that the list of recent calls leads back to the user.
+    /// The handle is the user's id, so that the list of recent calls leads back to the user; that of a scheduled call may be
+    /// another address.
     var update: CXCallUpdate {
         let update = CXCallUpdate()
-        update.remoteHandle = CXHandle(type: .generic, value: handle)
+        update.remoteHandle = CXHandle(type: handleType.type, value: handle)
         update.localizedCallerName = name
         update.hasVideo = hasVideo
         update.supportsHolding = true
@@ -27,6 +28,17 @@ extension CallClient.DisplayedPeer {
         update.supportsGrouping = false
         update.supportsUngrouping = false
         return update
+    }
+}
+
+extension CallClient.HandleType {
+    /// The kind that CallKit has for the same address.
+    var type: CXHandle.HandleType {
+        switch self {
+        case .generic: .generic
+        case .phoneNumber: .phoneNumber
+        case .emailAddress: .emailAddress
+        }
     }
 }
 
@@ -66,8 +78,19 @@ extension PushValue {
         case let number as Int: self = .int(Int64(number))
         case let number as Double: self = .double(number)
         case is NSNull: self = .null
+        case is [Any], is [String: Any]: self = Self.json(value)
         default: self = .other
         }
+    }
+
+    /// Converts a dictionary or an array.
+    private static func json(_ value: Any) -> PushValue {
+        // PushKit's dictionary comes from JSON, and can be written as JSON. Of another one the core reads nothing.
+        guard JSONSerialization.isValidJSONObject(value),
+            // Such an object is not refused.
+            let json = try? JSONSerialization.data(withJSONObject: value)
+        else { return .other }
+        return .json(String(decoding: json, as: UTF8.self))
     }
 }
 #endif

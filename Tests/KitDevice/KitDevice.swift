@@ -9,7 +9,7 @@ import RinglineKit
 ///     ringline-kit-device SERVER USER DEVICE [background]     the tokens are in RINGLINE_TOKEN
 ///
 /// Each line of the standard input is a command: `call 10`, `call 10 video`, `answer`, `end`, `hold`, `resume`, `mute`,
-/// `info {…}`, `push {…}` (a VoIP push's payload), `token HEX` (a push token), `foreground`, `background`, `path`, `logout`.
+/// `confirm`, `info {…}`, `push {…}` (a VoIP push's payload), `token HEX` (a push token), `foreground`, `background`, `path`, `logout`.
 /// Each event is a line of the standard output: a word, and what belongs to it.
 @main
 @MainActor
@@ -69,6 +69,11 @@ final class KitDevice {
             call = changed.uuid
             Self.say("\(changed.phase.name.rawValue) \(changed.peer.text) \(changed.reason?.rawValue ?? "")")
             if changed.peerMedia.hold == true { Self.say("held") }
+            if changed.isScheduled {
+                Self.say(
+                    "scheduled \(changed.schedule?.text ?? "-") \(changed.displayedPeer.handle) \(changed.data ?? "-")"
+                )
+            }
         case .peerRinging: Self.say("peer-ringing")
         case .digits(_, let digits): Self.say("digits \(digits)")
         case .info(_, let json): Self.say("info \(json)")
@@ -107,6 +112,7 @@ final class KitDevice {
         case "resume": kit.setHeld(call, false)
         case "mute": kit.setMuted(call, true)
         case "info": kit.sendInfo(call, rest)
+        case "confirm": kit.confirm(call)
         default: Self.say("unknown command \(command)")
         }
     }
@@ -120,6 +126,10 @@ final class KitDevice {
             switch value {
             case let text as String: .string(text)
             case let number as NSNumber: .int(number.int64Value)
+            case is [Any], is [String: Any]:
+                // It was read from JSON, and can be written.
+                (try? JSONSerialization.data(withJSONObject: value)).map { .json(String(decoding: $0, as: UTF8.self)) }
+                    ?? .other
             default: .other
             }
         }

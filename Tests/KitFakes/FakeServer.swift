@@ -60,6 +60,19 @@ package final class FakeServer {
         return push.merging(change) { $1 }
     }
 
+    /// Begins a call to user 10 by itself, as a schedule asks.
+    ///
+    /// `data`: The app's data in the schedule.
+    package func beginScheduled(_ call: String, data: Any) {
+        let entry: [String: Any] = [
+            "type": "offer", "callId": call, "callUUID": call, "room": "p2p:11-10", "epoch": 1, "seq": 1, "from": "11",
+            "fromDevice": "scheduler", "hasVideo": false, "displayName": "Mina", "media": "none", "scheduled": true,
+            "schedule": "s-1", "handle": "+821012345678", "handleType": "phoneNumber", "data": data,
+        ]
+        log.append(entry)
+        for device in devices where isFor(device, entry) { device.socket?.arrives(entry) }
+    }
+
     /// The types of the signals in the log.
     package var types: [String] { log.compactMap { $0["type"] as? String } }
 
@@ -99,9 +112,13 @@ package final class FakeServer {
             reason = frame["reason"] as? String ?? "hangup"
             changed(["state": "ended", "reason": reason ?? ""], device)
         }
+        if frame["confirm"] as? Bool == true, reason == nil {
+            reason = "confirmed"
+            changed(["state": "ended", "reason": "confirmed"], nil)
+        }
     }
 
-    private func changed(_ fields: [String: Any], _ cause: FakeDevice) {
+    private func changed(_ fields: [String: Any], _ cause: FakeDevice?) {
         var event: [String: Any] = [
             "type": "call", "room": "p2p:11-10", "epoch": 1, "callId": log.first?["callId"] ?? "",
         ]

@@ -136,6 +136,23 @@ struct PushTests {
         #expect(hanako.system.shown.count == 2)
     }
 
+    @Test("The push of a scheduled call rings with its handle, and its answer is fulfilled at once, without media")
+    func scheduled() throws {
+        hanako.launch()
+        let change: [AnyHashable: Any] = [
+            "callId": "c-1", "callUUID": UUID().uuidString, "fromUserId": "wake", "fromDisplayName": "Mina",
+            "handle": "+821012345678", "handleType": "phoneNumber", "scheduled": true,
+            "data": ["sounds": ["birds", 1] as [Any]] as [String: Any],
+        ]
+        let delivery = hanako.deliver(server.push(sentAt: hanako.device.clock.now, change))
+        #expect(delivery.reports.hasIncoming && delivery.isComplete)
+        let handle = try #require(hanako.incoming.last.flatMap { hanako.system.handles[$0] })
+        #expect(handle.type == .phoneNumber && handle.value == "+821012345678")
+        #expect(hanako.device.kit?.calls.first?.data == #"{"sounds":["birds",1]}"#)
+        #expect(try hanako.answer().isFulfilled == true)
+        #expect(hanako.device.media.did.allSatisfy { $0 == "servers" })
+    }
+
     @Test("A push while nobody is logged in is reported, and its call ended at once")
     func nobody() async {
         await call()

@@ -152,6 +152,48 @@ struct CallTests {
         #expect(taro.media.did.contains("restart") && hanako.media.did.count { $0 == "set offer" } == 2)
     }
 
+    @Test("A scheduled call rings, is answered without the media engine, and ends when the user confirms it")
+    func scheduled() async throws {
+        hanako.launch()
+        await server.settle()
+        server.beginScheduled("6f9619ff-8b86-4d01-b42d-00cf4fc964f0", data: ["sound": "birds"])
+        await server.settle()
+        let call = try hanakoSystem.call
+        #expect(hanakoSystem.did == ["incoming Mina"] && server.types == ["offer", "ringing"])
+        let shown = try #require(hanako.kit?.calls.first)
+        #expect(shown.isScheduled && shown.schedule?.text == "s-1" && shown.data == #"{"sound":"birds"}"#)
+        #expect(shown.displayedPeer.handle == "+821012345678")
+        hanako.kit?.answer(call)
+        await server.settle()
+        #expect(hanakoSystem.did == ["incoming Mina", "connecting", "connected"])
+        #expect(server.types == ["offer", "ringing", "answer", "call", "connected"])
+        hanako.kit?.pathChanged()
+        hanako.kit?.confirm(call)
+        await server.settle()
+        #expect(hanakoSystem.did.last == "ended remoteEnded" && hanako.kit?.calls.isEmpty == true)
+        #expect(server.reason == "confirmed")
+        #expect(hanako.media.did.allSatisfy { $0 == "servers" }, "\(hanako.media.did)")
+        #expect(!hanako.heard.contains { if case .refused = $0 { true } else { false } }, "a new path is no refusal")
+    }
+
+    @Test("The data of a scheduled call that comes after the push is an event")
+    func scheduledLater() async throws {
+        server.beginScheduled("6f9619ff-8b86-4d01-b42d-00cf4fc964f0", data: 7)
+        hanako.launch(inForeground: false)
+        hanakoSystem.events?(
+            .input(
+                .pushed([
+                    "callId": .string(callID), "fromUserId": .string("11"), "epoch": .int(1), "scheduled": .bool(true),
+                ])
+            )
+        )
+        hanakoSystem.events?(.input(.answer(try hanakoSystem.call)))
+        await server.settle()
+        let data = hanako.heard.compactMap { if case .changed(let call) = $0 { call.data ?? "none" } else { nil } }
+        #expect(data.first == "none" && data.last == "7", "\(data)")
+        #expect(hanakoSystem.did.contains("connected") && server.types.contains("connected"))
+    }
+
     private var callID: String { server.log.first?["callId"] as? String ?? "" }
 }
 

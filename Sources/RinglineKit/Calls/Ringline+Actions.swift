@@ -66,6 +66,12 @@ extension Ringline {
     /// A malformed or longer text is refused as `notPossible` (``RinglineEvent/refused(_:_:)``).
     public func sendInfo(_ call: CallUUID, _ json: String) { take(.sendInfo(call, json)) }
 
+    /// Confirms a scheduled call, while it rings or after the answer: the call ends as `confirmed`, and rings no more.
+    ///
+    /// The server ends it, so without a network it goes on until the server can be reached. An ordinary call cannot be
+    /// confirmed: `notPossible` (``RinglineEvent/refused(_:_:)``).
+    public func confirm(_ call: CallUUID) { take(.confirm(call)) }
+
     /// Adds video to an answered call.
     public func addVideo(_ call: CallUUID) { take(.renegotiate(call, hasVideo: true)) }
 
@@ -74,7 +80,9 @@ extension Ringline {
     /// Call it when `NWPathMonitor` reports another interface, or a network after none.
     public func pathChanged() {
         reconnect(.pathChanged)
-        for call in calls where call.isAnswered { take(.renegotiate(call.uuid, restartsICE: true)) }
+        for call in calls where call.isAnswered && !call.isScheduled {
+            take(.renegotiate(call.uuid, restartsICE: true))
+        }
     }
 
     /// Hands in APNs' token for notifications, in hexadecimal digits; `nil` = the app has none any more.

@@ -44,6 +44,7 @@ extension CallClient.Call {
     fileprivate func looks(like other: CallClient.Call) -> Bool {
         phase.name == other.phase.name && reason == other.reason && callID == other.callID && peer == other.peer
             && displayedPeer == other.displayedPeer && media == other.media && peerMedia == other.peerMedia
-            && isAudioOn == other.isAudioOn
+            && isAudioOn == other.isAudioOn && isScheduled == other.isScheduled && schedule == other.schedule
+            && data == other.data
     }
 }

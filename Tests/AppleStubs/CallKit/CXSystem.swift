@@ -26,6 +26,8 @@ public final class CXSystem {
     public var reports: [Report] = []
     /// How often each call began to ring.
     public private(set) var rings: [UUID: Int] = [:]
+    /// The handle under which each call was reported last.
+    public private(set) var handles: [UUID: CXHandle] = [:]
     /// The calls that the system shows.
     public private(set) var shown: Set<UUID> = []
     /// The actions that the app asked for, which wait until ``performRequested()``.
@@ -92,6 +94,7 @@ public final class CXSystem {
     func requested(_ transaction: CXTransaction) { requested += transaction.actions }
 
     func reportedIncoming(_ call: UUID, _ update: CXCallUpdate, _ completion: @escaping ((any Error)?) -> Void) {
+        handles[call] = update.remoteHandle
         reports.append(.incoming(call, update.remoteHandle?.value, update.localizedCallerName))
         var code = refusal
         refusal = nil

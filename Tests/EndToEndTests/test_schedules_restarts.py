@@ -1,0 +1,172 @@
+"""A server that was killed or down when a schedule was due rings exactly once, late, or not at all."""
+
+import time
+
+import pytest
+from conftest import push_options
+from scheduled import LEAD, Minute, become, call_rows, ended, history, make, rung, schedules
+from test_explain import explain, wait_for
+from test_monitoring import sample
+from test_push import pushed, register, token
+from test_schedules_rings import AGAIN, decline
+from waiting import eventually
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def minute(clock_library, tmp_path) -> Minute:
+    return Minute(clock_library, tmp_path / "clock")
+
+
+@pytest.fixture
+def early(minute, make_server, make_world):
+    """A world some seconds before a full minute."""
+    return make_world(make_server("--loops", 1, environment=minute.environment))
+
+
+def wait_until(minute, left: float):
+    """Waits until the server's clock is `left` seconds before the minute."""
+    time.sleep(max(0, minute.left - left))
+
+
+@pytest.mark.parametrize("after_ms", [-5, 0, 1, 3, 10, 200])
+def test_a_server_that_is_killed_in_the_due_second_rings_every_schedule_exactly_once(early, minute, after_ms):
+    world = early
+    service = world.rest("backend", scope="server")
+    for number in range(40):
+        assert service.put(f"/api/users/u{number}/schedules/s-1", minute.once(ring=60)).status_code == 200
+    wait_until(minute, -after_ms / 1000)
+    world.server.kill()
+    world.server.start()
+    eventually(lambda: len(call_rows(world)) == 40, 20, lambda: f"{len(call_rows(world))}")
+    time.sleep(0.3)
+    numbers = world.server.rows("SELECT callee, count(*), max(epoch) FROM call GROUP BY callee")
+    assert len(numbers) == 40 and {row[1] for row in numbers} == {1}
+    hanako = world.connect("u7", "iphone-h")
+    call_id = rung(hanako)["callId"]
+    decline(hanako, call_id)
+    assert ended(hanako, call_id) == "declined"
+    become(world, ["declined"], "u7")
+    assert schedules(world, "u7") == []
+
+
+def test_a_ring_goes_on_after_a_kill_and_its_push_is_accepted_once(minute, apns, make_server, make_world):
+    world = make_world(make_server(*push_options(apns), environment=minute.environment))
+    device = register(world, deviceId="iphone-h")
+    make(world, minute.once(**AGAIN))
+    call_id = pushed(apns, device, LEAD + 8)["payload"]["callId"]
+    eventually(lambda: world.rest("10").get(f"/api/calls/{call_id}").status_code == 200)
+    time.sleep(0.3)
+    world.server.kill()
+    world.server.start()
+    hanako = world.connect("10", "iphone-h")
+    offer = rung(hanako)
+    assert offer["callId"] == call_id and offer["scheduled"] is True and offer["media"] == "none"
+    hanako.ask(type="answer", callId=call_id)
+    world.server.kill()
+    world.server.start()
+    hanako = world.connect("10", "iphone-h")
+    hanako.expect(type="call", callId=call_id, state="answered")
+    hanako.ask(type="info", callId=call_id, confirm=True)
+    assert ended(hanako, call_id) == "confirmed"
+    assert len([push for push in apns.pushes(token(1)) if push["accepted"]]) == 1
+    become(world, ["confirmed"])
+    assert schedules(world) == []
+
+
+def test_a_user_is_rung_again_after_a_kill_between_two_rings(early, minute):
+    world = early
+    hanako = world.connect("10", "iphone-h")
+    make(world, minute.once(**AGAIN))
+    first = rung(hanako)["callId"]
+    decline(hanako, first)
+    again = eventually(lambda: schedules(world)[0].get("again"))
+    world.server.kill()
+    world.server.start()
+    (kept,) = schedules(world)
+    assert kept["again"] == again and kept["rings"] == 1
+    hanako = world.connect("10", "iphone-h")
+    second = rung(hanako, seconds=15)
+    assert second["callId"] != first and again <= second["ts"] < again + 1_500
+    decline(hanako, second["callId"])
+    become(world, ["declined", "given_up"])
+
+
+def test_a_server_that_was_down_for_less_than_a_minute_rings_late(early, minute):
+    world = early
+    make(world, minute.once(), schedule="once")
+    make(world, minute.daily(), schedule="daily")
+    world.server.kill()
+    minute.shift(minute.left + 50)
+    world.server.start()
+    hanako = world.connect("10", "iphone-h")
+    for schedule in ("once", "daily"):
+        offer = rung(hanako, schedule)
+        assert minute.ms + 50_000 <= offer["ts"] < minute.ms + 60_000
+    (daily,) = [each for each in schedules(world) if each["id"] == "daily"]
+    assert daily["next"] == minute.ms + DAY_MS
+    assert len(call_rows(world)) == 2
+
+
+def test_what_a_server_missed_by_more_than_a_minute_is_missed_in_the_history_and_does_not_ring(
+    minute, apns, make_server, make_world
+):
+    world = make_world(make_server(*push_options(apns), environment=minute.environment))
+    register(world, deviceId="iphone-h")
+    make(world, minute.once(**AGAIN), schedule="once")
+    make(world, minute.daily(), schedule="daily")
+    world.server.kill()
+    minute.shift(minute.left + 62)
+    world.server.start()
+    hanako = world.connect("10", "iphone-h")
+    become(world, ["missed", "missed"])
+    assert hanako.fence() == [] and apns.pushes(token(1)) == []
+    assert [each["id"] for each in schedules(world)] == ["daily"]
+    assert sample(world.server, "ringline_scheduled_rings_total") == 0
+    first, second = history(world)
+    assert first["started_at"] == second["started_at"], "the time of the schedule"
+    ((call_id,),) = world.server.rows("SELECT id FROM call WHERE schedule = 'once'")
+    wait_for(world, call_id, "ended: missed")
+    explain(world, call_id, "A schedule that the server missed")
+    world.server.kill()
+    world.server.start()
+    assert len(call_rows(world)) == 2, "it is told once"
+
+
+def test_a_server_that_was_down_for_days_tells_of_each_day(early, minute):
+    world = early
+    make(world, minute.daily())
+    world.server.kill()
+    minute.shift(3 * 86_400 + 120)
+    world.server.start()
+    eventually(lambda: call_rows(world) == [("s-1", "missed")] * 4, why=lambda: f"{call_rows(world)}")
+    began = world.server.rows("SELECT started_at FROM call ORDER BY number")
+    assert began == [(minute.ms + day * DAY_MS,) for day in range(4)]
+    assert world.server.rows("SELECT next, occurrence FROM schedule") == [(minute.ms + 4 * DAY_MS, None)]
+
+
+def test_a_server_that_was_down_when_it_had_to_ring_again_gives_up(early, minute):
+    world = early
+    hanako = world.connect("10", "iphone-h")
+    make(world, minute.once(confirm={"every": 10, "times": 5}))
+    decline(hanako, rung(hanako)["callId"])
+    eventually(lambda: "again" in schedules(world)[0])
+    world.server.kill()
+    minute.shift(75)
+    world.server.start()
+    become(world, ["declined", "given_up"])
+    assert schedules(world) == []
+    wait_for(world, history(world)[0]["callId"], "ended: given_up")
+
+
+def test_a_server_that_shuts_down_leaves_the_ring_to_the_next(early, minute):
+    world = early
+    make(world, minute.once())
+    wait_until(minute, 0.05)
+    world.server.terminate()
+    assert world.server.exit_code(15) == 0
+    world.server.start()
+    hanako = world.connect("10", "iphone-h")
+    decline(hanako, rung(hanako)["callId"])
+    assert call_rows(world) == [("s-1", "declined")]

@@ -414,4 +414,8 @@ def test_pushes_of_ordinary_calls_say_nothing_of_schedules(push_world):
 def test_a_service_makes_a_ring_for_a_user(early, minute):
     hanako = early.connect("10", "iphone-h")
     make_for(early, minute.once())
-    assert rung(hanako)["from"] == "wake"
+    offer = rung(hanako)
+    assert offer["from"] == "wake"
+    hanako.ask(type="answer", callId=offer["callId"], sdp=samples.ANSWER)
+    for signal in ({"type": "ice", "candidate": None}, {"type": "update", "hold": True}, {"type": "dtmf", "digits": "1"}):
+        assert hanako.ask(callId=offer["callId"], **signal)["seq"] > 1, "an app may send what it sends in every call"

@@ -4,6 +4,7 @@ Loaded by `st run` (test_openapi.py), not by pytest. `ST_URL` is the server's UR
 key, `ST_SCOPE` the scope of all tokens, if they have one.
 """
 
+import datetime
 import itertools
 import os
 import pathlib
@@ -35,7 +36,7 @@ _tokens: dict[str, str] = {}
 _owners: dict[str, str] = {}
 
 # Lengths in bytes of UTF-8, which JSON Schema cannot count.
-for _bytes in (32, 64, 4096):
+for _bytes in (32, 64, 256, 4096):
     schemathesis.openapi.format(
         f"utf8-{_bytes}",
         st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=_bytes).filter(
@@ -48,6 +49,9 @@ schemathesis.openapi.format(
 )
 # No pattern can tell the points of the curve from others.
 schemathesis.openapi.format("p256-point", st.just(POINT))
+# Zones that every tzdata has, and dates that have not come yet in any of them.
+schemathesis.openapi.format("time-zone", st.sampled_from(["Asia/Seoul", "Europe/Berlin", "America/New_York", "UTC"]))
+schemathesis.openapi.format("future-date", st.dates(datetime.date(2090, 1, 1), datetime.date(2099, 12, 31)).map(str))
 # Keys of which none is the name of a member, or a part of another one.
 schemathesis.openapi.format("payload-key", st.from_regex(r"x[A-Za-z0-9_-]{3,20}", fullmatch=True))
 

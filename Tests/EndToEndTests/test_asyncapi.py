@@ -14,6 +14,7 @@ from connection import Connection
 from jsonschema import Draft7Validator
 from raw_socket import BINARY, TEXT, RawSocket
 from ringline_server import ROOT
+from scheduled import Minute, make, rung
 from test_openapi import codes_in_sources, load
 
 PATH = ROOT / "Sources/CallWire/CallWire.docc/asyncapi.yaml"
@@ -198,8 +199,11 @@ def test_the_document_has_every_close_code_of_the_sources():
 class Stage:
     """The users Taro (11) and Hanako (10) with one device each, on a separate server."""
 
-    def __init__(self, world):
+    def __init__(self, world, minute: Minute):
         self.world = world
+        self.minute = minute
+        # The callId of the scheduled call, which the server chooses.
+        self.scheduled: str | None = None
         self.connections: list[Connection] = []
         self.taro = self.connect("11", "iphone-a", name="Taro", rooms=["room:lobby"])
         self.hanako = self.connect("10", "iphone-h", name="Hanako", rooms=["room:lobby"])
@@ -237,6 +241,13 @@ def talking(stage: Stage) -> Connection:
     return stage.taro
 
 
+def woken(stage: Stage) -> Connection:
+    own = {"ring": 60, "handle": "+82212345678", "handleType": "phoneNumber", "data": {"voice": "a"}}
+    make(stage.world, stage.minute.once(**own), "10", "morning")
+    stage.scheduled = rung(stage.hanako, "morning")["callId"]
+    return stage.hanako
+
+
 def present(stage: Stage) -> Connection:
     for connection in (stage.hanako, stage.taro):
         connection.ask(type="join", room="p2p:11-10")
@@ -265,12 +276,12 @@ PLACES = {
         "renegotiate": talking,
     },
     "clientRinging": {"ringing": called, "silenced": called},
-    "clientAnswer": {"answer": called},
+    "clientAnswer": {"answer": called, "scheduled": woken},
     "clientIce": {"candidate": calling, "end": calling},
     "clientConnected": {"connected": talking},
     "clientUpdate": {"hold": talking},
     "clientDtmf": {"digits": talking},
-    "clientInfo": {"reaction": talking},
+    "clientInfo": {"reaction": talking, "confirm": woken},
     "clientEnd": {"hangup": talking, "declined": called, "busy": called, "failed": talking},
     "clientJoin": {"pair": together, "group": together},
     "clientLeave": {"pair": present},
@@ -292,6 +303,8 @@ def replay(stage: Stage, key: str, name: str, payload: dict):
     frame = copy.deepcopy(payload)
     if key == "clientAuth":
         frame["token"] = stage.world.token("11")
+    if stage.scheduled:
+        frame["callId"] = stage.scheduled
     sender.send_raw(json.dumps(frame))
     if "id" in frame:
         reply = sender.reply_to(frame["id"])
@@ -300,6 +313,8 @@ def replay(stage: Stage, key: str, name: str, payload: dict):
     assert not [each for each in sender.inbox if each["type"] == "error"], sender.inbox
     if frame.get("shown") is False:
         assert not [each for each in other.inbox if each["type"] == "ringing"], "nobody is told"
+    elif stage.scheduled:
+        assert other.fence() == [], "nobody is at the other end"
     elif frame["type"] in SIGNALS | {"message"}:
         relayed = other.expect(type=frame["type"])
         # The server leaves out or replaces these members. The relayed `message` has no `id`.
@@ -355,7 +370,9 @@ def more(stage: Stage):
 
 
 @pytest.mark.timeout(180)
-def test_the_server_accepts_every_example_and_sends_only_documented_frames(make_server, make_world):
+def test_the_server_accepts_every_example_and_sends_only_documented_frames(
+    make_server, make_world, clock_library, tmp_path
+):
     heard: list[dict] = []
     places = {key: set(names) for key, names in PLACES.items()}
     written: dict[str, set] = {}
@@ -365,9 +382,10 @@ def test_the_server_accepts_every_example_and_sends_only_documented_frames(make_
     assert places == written, "PLACES must have an entry for each example"
 
     def perform(what):
-        server = make_server("--stun-url", "stun:stun.example.com:3478")
+        minute = Minute(clock_library, tmp_path / "clock")
+        server = make_server("--stun-url", "stun:stun.example.com:3478", environment=minute.environment)
         world = make_world(server)
-        stage = Stage(world)
+        stage = Stage(world, minute)
         what(stage)
         for connection in stage.connections:
             heard.extend(connection.heard)

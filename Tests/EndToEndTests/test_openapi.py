@@ -12,6 +12,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 from ringline_server import ROOT
+from scheduled import Minute, make, rung
 
 FOLDER = ROOT / "Sources/CallWire/CallWire.docc"
 DOCUMENTS = ["openapi.yaml", "openapi-admin.yaml"]
@@ -106,11 +107,13 @@ def test_every_component_of_the_document_is_used(name):
 
 
 def routes_in_sources() -> set[tuple[str, str]]:
-    """Returns the methods and paths in Route.swift, with `{}` for each variable part of a path."""
+    """Returns the methods and paths in the sources, with `{}` for each variable part of a path."""
     text = (ROOT / "Sources/Gateway/Route.swift").read_text()
     table = text[text.index("private static func routes") : text.index("default: []")]
-    found = set()
+    found = schedule_routes()
     for case in re.split(r"\bcase \(", table)[1:]:
+        if "Schedules.routes(" in case:
+            continue
         size, second = re.match(r'(\d), "([\w-]+)"\)', case).groups()
         parts = ["{}"] * int(size)
         parts[1] = second
@@ -120,6 +123,19 @@ def routes_in_sources() -> set[tuple[str, str]]:
             found.add((method, "/" + "/".join(parts)))
     assert len(found) >= 18, found
     return found | {("GET", "/ws")}
+
+
+def schedule_routes() -> set[tuple[str, str]]:
+    """Returns the methods and paths in Route+Schedules.swift, which are there for oneself and for a service."""
+    text = (ROOT / "Sources/Gateway/Route+Schedules.swift").read_text()
+    table = text[text.index("switch (rest.count") : text.index("default: []")]
+    ends = {"1": "", "2": "/{}", "3": "/{}/confirm"}
+    return {
+        (method, start + "/schedules" + ends[size])
+        for size, operations in re.findall(r"case \((\d), [^)]+\): (.*)", table)
+        for method in re.findall(r'\("([A-Z]+)", \.', operations)
+        for start in ("/api", "/api/users/{}")
+    }
 
 
 def test_the_document_has_every_route_of_the_server_and_no_other():
@@ -219,14 +235,17 @@ def test_schemathesis_finds_no_failure_over_the_whole_document(make_server, tmp_
     assert cases > (5 if is_admin else 100) * count, "too few cases to prove anything"
 
 
-def test_the_examples_have_the_members_that_the_server_sends(make_server, make_world, tmp_path):
+def test_the_examples_have_the_members_that_the_server_sends(make_server, make_world, clock_library, tmp_path):
     """Compares the members of each response with its example.
 
     The examples were copied from an earlier run. Since then the server may have gained or lost members.
     """
     options = [*turn_options(tmp_path), "--stun-url", "stun:stun.example.com:3478"]
     options += ["--vapid-subject", "mailto:ops@example.com", "--vapid-key-file", str(tmp_path / "vapid-key.pem")]
-    world = make_world(make_server(*options))
+    minute = Minute(clock_library, tmp_path / "clock")
+    world = make_world(make_server(*options, environment=minute.environment))
+    for base in ("/api/schedules", "/api/users/10/schedules"):
+        make(world, minute.once(), schedule=f"z-{len(base)}")
     api = document()
     taro, hanako = world.rest("11", name="Taro"), world.rest("10", device="iphone-h")
     seen = set()
@@ -272,6 +291,24 @@ def test_the_examples_have_the_members_that_the_server_sends(make_server, make_w
     story(taro, "GET", "/api/blocks", "/api/blocks")
     story(taro, "DELETE", "/api/blocks/12", "/api/blocks/{userId}")
     story(taro, "PUT", "/api/me/dnd", "/api/me/dnd", json={"until": 1795288407661})
+    for rest, base, described in (
+        (hanako, "/api/schedules", "/api/schedules"),
+        (world.rest("backend", scope="server"), "/api/users/10/schedules", "/api/users/{userId}/schedules"),
+    ):
+        bodies = {
+            method: {name: example["value"] for name, example in media["application/json"]["examples"].items()}
+            for path in (described, described + "/{scheduleId}")
+            for method, operation in api["paths"][path].items()
+            if method != "parameters" and (media := operation.get("requestBody", {}).get("content"))
+        }
+        story(rest, "POST", base, described, json=bodies["post"]["weekdays"])
+        story(rest, "PUT", f"{base}/morning", described + "/{scheduleId}", json=bodies["put"]["weekdays"])
+        story(rest, "PATCH", f"{base}/morning", described + "/{scheduleId}", json=bodies["patch"]["voice"])
+        story(rest, "GET", base, described)
+        story(rest, "GET", f"{base}/morning", described + "/{scheduleId}")
+        story(rest, "DELETE", f"{base}/morning", described + "/{scheduleId}")
+        rung(world.connect("10", "ipad-h"), name := f"z-{len(base)}")
+        story(rest, "POST", f"{base}/{name}/confirm", described + "/{scheduleId}/confirm")
     story(taro, "POST", "/api/logout-all", "/api/logout-all", json={})
     assert seen == {(method, path) for method, path, _ in operations(api)} - {("GET", "/ws")}
 
@@ -310,7 +347,9 @@ def test_a_push_capability_allows_the_documented_requests(push_world):
         payload = apns.wait_for_push(token, after=number)["payload"]
         assert payload["callId"] == call
         ring = {"Authorization": f"Ring {payload['act']}"}
-        address = path.replace("{callId}", call).replace("{deviceId}", "x").replace("{userId}", "x")
+        address = path.replace("{callId}", call)
+        for name in ("{deviceId}", "{userId}", "{scheduleId}"):
+            address = address.replace(name, "x")
         if path == "/api/calls/signal" and method == "GET":
             address += f"?callId={call}"
         bodies = {
@@ -322,7 +361,7 @@ def test_a_push_capability_allows_the_documented_requests(push_world):
             "/api/me/devices": {"fcm_token": "x"},
             "/api/logout-all": {},
         }
-        body = {"json": bodies[path]} if method in ("POST", "PUT") else {}
+        body = {"json": bodies.get(path, {})} if method in ("POST", "PUT", "PATCH") else {}
         response = world.rest(token="none").request(method, address, headers=ring, **body)
         assert response.status_code == (200 if {"ring": []} in operation.get("security", []) else 403), (method, path)
         # The number of callers that ring one callee at a time is limited.

@@ -194,11 +194,20 @@ def test_the_image_contains_a_list_of_its_parts(make_container, tmp_path):
     packages = {name.removeprefix("apple/"): version for name, version in swift_packages().items()}
     assert packages.items() <= named.items()
     needed = {"libwebsockets17", "libwebsockets-evlib-uv", "libssl3", "libsqlite3-0", "libcurl4", "libpq5", "libc6", "swift"}
-    # Not installed, but linked into ringline.wasm.
-    needed.add("wasi-libc")
+    # Not installed, but linked into ringline.wasm; and files that no program names.
+    needed |= {"wasi-libc", "tzdata"}
     assert needed <= set(named), sorted(named)
     # The list must not name a shell that the image does not have, or scanners would report it.
     assert ("dash" in named) == ("minimal" not in container.image)
+
+
+def test_the_image_knows_the_time_zones(make_container):
+    container = make_container()
+    rest = Rest(container.url, container.token("10"))
+    schedule = {"at": "06:30", "days": ["mon"], "from": {"id": "wake"}}
+    for zone in ("Asia/Seoul", "Europe/Berlin", "UTC"):
+        response = rest.post("/api/schedules", schedule | {"timeZone": zone})
+        assert response.status_code == 200, response.text
 
 
 def test_the_minimal_image_holds_no_shell(tmp_path):

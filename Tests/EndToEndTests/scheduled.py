@@ -102,5 +102,6 @@ def schedules(world, user="10") -> list[dict]:
 
 
 def call_rows(world) -> list[tuple]:
-    """Returns the schedule and the reason of all scheduled calls in the database."""
-    return world.server.rows("SELECT schedule, reason FROM call WHERE schedule IS NOT NULL ORDER BY number")
+    """Returns the schedule and the reason, or `live`, of all scheduled calls in the database."""
+    query = "SELECT schedule, coalesce(reason, 'live') FROM call WHERE schedule IS NOT NULL ORDER BY number"
+    return world.server.rows(query)

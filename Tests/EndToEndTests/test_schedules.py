@@ -292,7 +292,7 @@ def test_the_id_in_the_body_is_that_of_the_path_or_absent(world):
     assert [each["id"] for each in schedules(world)] == ["s-1"]
 
 
-@pytest.mark.parametrize("schedule", ["a%20b", "s" * 65, "a%00"])
+@pytest.mark.parametrize("schedule", ["a%20b", "s" * 65])
 def test_a_schedule_is_not_made_under_a_bad_id_in_the_path(world, schedule):
     response = world.rest("10").put(f"/api/schedules/{schedule}", BODY)
     assert code(response) == (400, "invalid_field") and response.json()["field"] == "id"

@@ -4,8 +4,11 @@ import uuid
 
 import pytest
 import samples
+from conftest import push_options
+from raw_socket import RawSocket
 from rest import code
-from scheduled import MIDDAY, Minute, become, call_rows, ended, history, make, make_for, reasons, rung, schedules
+from scheduled import LEAD, MIDDAY, Minute, become, call_rows, ended, history, make, make_for, reasons, rung, schedules
+from test_push import pushed, register
 from test_schedules_rings import AGAIN, decline
 from waiting import eventually
 
@@ -21,6 +24,12 @@ def minute(clock_library, tmp_path) -> Minute:
 def early(minute, make_server, make_world):
     """A world some seconds before a full minute."""
     return make_world(make_server(environment=minute.environment))
+
+
+@pytest.fixture
+def early_with_pushes(minute, apns, make_server, make_world):
+    """A world with pushes some seconds before a full minute: (world, fake)."""
+    return make_world(make_server(*push_options(apns), environment=minute.environment)), apns
 
 
 def ring_id(minute, ring=1, schedule="s-1", user="10") -> str:
@@ -150,6 +159,41 @@ def test_ones_own_schedule_rings_through_do_not_disturb_and_a_services_does_not(
     assert [call.get("reason") for call in history(world)].count("missed") == 1
 
 
+def set_do_not_disturb(world, minute):
+    response = world.rest("10").put("/api/me/dnd", {"until": minute.ms + 3_600_000})
+    assert response.status_code == 200, response.text
+
+
+def test_during_do_not_disturb_ones_own_schedule_wakes_a_killed_device(early_with_pushes, minute):
+    world, fake = early_with_pushes
+    device = register(world, deviceId="iphone-h")
+    make(world, minute.once(ring=5))
+    make_for(world, minute.once(ring=5), schedule="service")
+    set_do_not_disturb(world, minute)
+    assert pushed(fake, device, LEAD + 8)["payload"]["scheduled"] is True
+    eventually(lambda: [row[1] for row in call_rows(world)] == ["missed", "missed"], 10)
+    assert len([push for push in fake.pushes(device) if push["headers"]["apns-push-type"] == "voip"]) == 1
+
+
+def test_during_do_not_disturb_ones_own_schedule_wakes_a_device_with_a_dead_connection(early_with_pushes, minute):
+    world, fake = early_with_pushes
+    device = register(world, deviceId="iphone-h")
+    half_open = RawSocket(world.server.port, world.token("10"), path="/ws?device=iphone-h")
+    make(world, minute.once())
+    set_do_not_disturb(world, minute)
+    assert pushed(fake, device, LEAD + 10)["payload"]["scheduled"] is True
+    half_open.close()
+
+
+def test_during_do_not_disturb_the_push_of_ones_own_schedule_is_tried_again(early_with_pushes, minute):
+    world, fake = early_with_pushes
+    device = register(world, deviceId="iphone-h")
+    fake.script(device, [{"status": 503}, {"status": 200}])
+    make(world, minute.once())
+    set_do_not_disturb(world, minute)
+    eventually(lambda: [push["accepted"] for push in fake.pushes(device)] == [False, True], LEAD + 8)
+
+
 @pytest.mark.parametrize("by", [make, make_for], ids=["own", "of a service"])
 def test_a_blocked_caller_does_not_ring(early, minute, by):
     world = early
@@ -158,7 +202,7 @@ def test_a_blocked_caller_does_not_ring(early, minute, by):
     by(world, minute.once(ring=5, **NAME, **AGAIN))
     by(world, minute.once(), schedule="other")
     rung(hanako, "other")
-    eventually(lambda: dict(call_rows(world)).get("s-1"), 15)
+    eventually(lambda: dict(call_rows(world)).get("s-1", "live") != "live", 15)
     assert [each for each in hanako.fence() if each.get("schedule") == "s-1"] == []
     assert [each["id"] for each in schedules(world)] == ["other"], "it rings no second time"
 

@@ -417,5 +417,5 @@ def test_a_service_makes_a_ring_for_a_user(early, minute):
     offer = rung(hanako)
     assert offer["from"] == "wake"
     hanako.ask(type="answer", callId=offer["callId"], sdp=samples.ANSWER)
-    for signal in ({"type": "ice", "candidate": None}, {"type": "update", "hold": True}, {"type": "dtmf", "digits": "1"}):
-        assert hanako.ask(callId=offer["callId"], **signal)["seq"] > 1, "an app may send what it sends in every call"
+    for more in ({"type": "ice", "candidate": None}, {"type": "update", "hold": True}, {"type": "dtmf", "digits": "1"}):
+        assert hanako.ask(callId=offer["callId"], **more)["seq"] > 1, "an app may send what it sends in every call"

@@ -45,6 +45,31 @@ MIGRATIONS = [
     ALTER TABLE device ADD COLUMN payload_keys TEXT;
     ALTER TABLE device ADD COLUMN installation TEXT
     """,
+    """
+    ALTER TABLE call ADD COLUMN schedule TEXT;
+    CREATE TABLE schedule (
+        user         TEXT    NOT NULL,
+        id           TEXT    NOT NULL,
+        at           TEXT    NOT NULL,
+        dates        TEXT    NOT NULL,
+        zone         TEXT    NOT NULL,
+        caller       TEXT    NOT NULL,
+        display_name TEXT,
+        handle       TEXT,
+        handle_type  TEXT,
+        data         TEXT,
+        ring         INTEGER NOT NULL,
+        every        INTEGER,
+        times        INTEGER,
+        is_own       INTEGER NOT NULL,
+        created_at   INTEGER NOT NULL,
+        next         INTEGER,
+        occurrence   INTEGER,
+        rings        INTEGER NOT NULL,
+        again        INTEGER,
+        PRIMARY KEY (user, id)
+    ) STRICT, WITHOUT ROWID
+    """,
 ]
 
 # For each call, the users whose view of it `results` asks for.

@@ -1,6 +1,7 @@
 """Schedules for the tests, and servers whose clock reaches a full minute soon.
 
-A schedule names a minute. So that no test waits for one, the server's clock is set to some seconds before a full minute.
+A schedule names a minute. So that no test waits for one, the server's clock is set to some seconds before a full
+minute.
 """
 
 import pathlib

@@ -4,7 +4,7 @@ import time
 
 import pytest
 from conftest import push_options
-from scheduled import LEAD, Minute, become, call_rows, ended, history, make, rung, schedules
+from scheduled import LEAD, MIDDAY, Minute, become, call_rows, ended, history, make, rung, schedules
 from test_explain import explain, wait_for
 from test_monitoring import sample
 from test_push import pushed, register, token
@@ -171,3 +171,22 @@ def test_a_server_that_shuts_down_leaves_the_ring_to_the_next(early, minute):
     hanako = world.connect("10", "iphone-h")
     decline(hanako, rung(hanako)["callId"])
     assert call_rows(world) == [("s-1", "declined")]
+
+
+def test_a_start_computes_the_next_call_by_the_rules_of_today(world):
+    """An update of tzdata may have changed them since the schedule was made."""
+    made = make(world, MIDDAY | {"from": {"id": "wake"}, "days": None, "on": "2099-12-01", "timeZone": "Asia/Seoul"})
+    world.server.kill()
+    world.server.execute("UPDATE schedule SET next = next + 3600000")
+    world.server.start()
+    assert schedules(world) == [made]
+
+
+def test_damaged_data_in_the_database_damages_no_response(world):
+    make(world, MIDDAY | {"from": {"id": "wake"}, "data": {"voice": "a"}, "handle": "+1"})
+    make(world, MIDDAY | {"from": {"id": "wake"}}, schedule="s-2")
+    world.server.kill()
+    world.server.execute("UPDATE schedule SET data = '{' WHERE id = 's-1'")
+    world.server.start()
+    assert "s-2" in [each["id"] for each in schedules(world)]
+    assert "database.column=data" in world.server.errors()

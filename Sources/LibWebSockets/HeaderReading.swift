@@ -82,6 +82,8 @@ extension RequestHead {
             listener: Int(row.listener),
             peerAddress: row.peer.text
         )
+        acceptEncoding = headers.value(WSI_TOKEN_HTTP_ACCEPT_ENCODING)
+        ifNoneMatch = headers.value(WSI_TOKEN_HTTP_IF_NONE_MATCH)
         clientNetwork = ClientNetwork(row.peer)
     }
 

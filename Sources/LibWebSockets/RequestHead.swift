@@ -16,6 +16,10 @@ public struct RequestHead: Sendable {
     public var host: String?
     /// `Content-Type`.
     public var contentType: String?
+    /// `Accept-Encoding`.
+    public var acceptEncoding: String?
+    /// `If-None-Match`.
+    public var ifNoneMatch: String?
     /// The subprotocols offered in `Sec-WebSocket-Protocol`, in order.
     public var protocols: [String]
     /// Whether the request came over TLS.

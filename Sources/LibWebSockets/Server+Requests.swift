@@ -70,15 +70,26 @@ extension Server {
         guard let length = contentLength(headers) else {
             return refuse(wsi, slot, .problem(400, code: "bad_request", message: "invalid Content-Length"), length: 0)
         }
-        guard length <= configuration.maxBodyBytes else {
-            let message = "the body may have at most \(configuration.maxBodyBytes) bytes"
-            return refuse(wsi, slot, .problem(413, code: "too_large", message: message), length: length)
+        if length > configuration.maxBodyBytes, let refusal = refusal(ofBody: length, of: head) {
+            return refuse(wsi, slot, refusal, length: length)
         }
         if length > 0 { return awaitBody(wsi, slot, headers, length: length) }
         // Without a length, the library would take the bytes after this request for a body of 100 MB. So the connection
         // ends after the response.
         if mayHaveBody, !headers.has(WSI_TOKEN_HTTP_CONTENT_LENGTH) { table[slot].exchange?.closes = true }
         return deliver(wsi, slot)
+    }
+
+    /// Returns the refusal of a body above the general limit; `nil` = the delegate allows this request a larger one.
+    private func refusal(ofBody length: Int, of head: RequestHead) -> HTTPResponse? {
+        let limit: Int
+        switch delegate?.largeBody(of: head) {
+        case .limit(let bytes)?: limit = bytes
+        case .refusal(let response)?: return response
+        case nil: limit = configuration.maxBodyBytes
+        }
+        guard length > limit else { return nil }
+        return .problem(413, code: "too_large", message: "the body may have at most \(limit) bytes")
     }
 
     private func awaitBody(_ wsi: OpaquePointer, _ slot: Int, _ headers: HeaderReader, length: Int) -> Int32 {
@@ -104,8 +115,11 @@ extension Server {
     }
 
     func bodyReceived(_ slot: Int, _ bytes: UnsafeRawBufferPointer) -> Int32 {
-        guard table[slot].phase == .body, let exchange = table[slot].exchange else { return 0 }
-        guard exchange.body.count + bytes.count <= exchange.expectedBytes else { return -1 }
+        // A copy of the exchange would share its body, which each append would then copy.
+        guard table[slot].phase == .body,
+            let room = table[slot].exchange.map({ $0.expectedBytes - $0.body.count })
+        else { return 0 }
+        guard bytes.count <= room else { return -1 }
         table[slot].exchange?.body.append(contentsOf: bytes)
         return 0
     }

@@ -32,6 +32,9 @@ public protocol ServerDelegate: AnyObject {
     ///
     /// Respond to it with ``Server/respond(_:with:)``, now or later.
     func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID)
+    /// Decides about a request whose body is larger than ``ServerConfiguration/maxBodyBytes``, before the body is read;
+    /// `nil` = it is refused with 413.
+    func largeBody(of head: RequestHead) -> LargeBodyDecision?
     /// Reports that the peer went away before the response; no response is expected any more.
     func abandoned(_ exchange: ExchangeID)
 
@@ -68,10 +71,20 @@ extension ServerDelegate {
     ) {}
     /// Does nothing.
     public func dropped(_ socket: SocketID, _ reason: DroppedUnauthenticated.Reason) {}
+    /// Allows no body above the general limit.
+    public func largeBody(of head: RequestHead) -> LargeBodyDecision? { nil }
     /// Does nothing.
     public func timerFired() {}
     /// Does nothing.
     public func loopTurned() {}
+}
+
+/// The decision on a request with a large body.
+public enum LargeBodyDecision: Sendable {
+    /// The body may have this many bytes.
+    case limit(Int)
+    /// Send this response without reading the body, which is discarded.
+    case refusal(HTTPResponse)
 }
 
 /// The decision on a WebSocket upgrade.

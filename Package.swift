@@ -69,6 +69,7 @@ let testing: [Target] = [
         others: ["make_fixture.py", "transitions.txt"]
     ),
     tests("PlainTextTests", ["PlainText"]),
+    tests("CompressionTests", ["Compression"]),
     tests("ServerLogTests", ["ServerLog", "CallCore", logging]),
     tests("IdentityTests", ["Identity", "Crypto", "COpenSSL", "CallCore", "SeededRandom"]),
     tests("SQLiteTests", ["SQLite"]),
@@ -302,6 +303,10 @@ let package = Package(
             "WebPush",
             ["PushDelivery", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]
         ),
+
+        // Compressed responses.
+        system("CZlib", apt: "zlib1g-dev"),
+        library("Compression", ["CZlib"]),
 
         // Connections.
         system("CLibwebsockets", apt: "libwebsockets-dev"),

@@ -10,13 +10,13 @@ SWIFT_PACKAGES=(git ca-certificates binutils gcc libc6-dev libstdc++-12-dev pkg-
 
 # The C libraries that Ringline uses, with their headers.
 # shellcheck disable=SC2034
-BUILD_PACKAGES=(libwebsockets-dev libuv1-dev libssl-dev libsqlite3-dev libcurl4-openssl-dev libpq-dev)
+BUILD_PACKAGES=(libwebsockets-dev libuv1-dev libssl-dev libsqlite3-dev libcurl4-openssl-dev libpq-dev zlib1g-dev)
 
 # The packages that the running server needs. libwebsockets-evlib-uv is opened at run time, so ldd does not list it;
 # tzdata has the rules of time zones, by which schedules are due.
 # shellcheck disable=SC2034
-RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0 libcurl4 libpq5 libcap2 ca-certificates
-    tzdata)
+RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0 libcurl4 libpq5 libcap2 zlib1g
+    ca-certificates tzdata)
 
 # The packages with which Sources/RinglineJS/build makes the package for JavaScript.
 # shellcheck disable=SC2034

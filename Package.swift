@@ -316,6 +316,7 @@ let package = Package(
             [
                 "LibWebSockets", "Threads", "Switchboard", "Cluster", "CallPorts", "SocketIO", "CallCore", "CallWire",
                 "Crypto", "JSON", "ServerLog", deques,
+                "Compression",
             ]
         ),
 

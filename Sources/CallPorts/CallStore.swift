@@ -110,6 +110,11 @@ public enum Change: Equatable, Sendable {
     case scheduleRemoved(UserID, ScheduleID)
     /// Tokens of a user that were issued up to a moment are refused; replaces the user's earlier revocation.
     case revoked(UserID, before: Moment)
+    /// Numbers of a list of the call directory were written or removed.
+    indirect case numbers(NumberChange)
+    /// The oldest of the numbers that were removed from their lists before this moment are deleted, at most
+    /// ``NumberChange/forgottenAtOnce``; readers that have not been told of their removal read the whole list again.
+    case removalsForgotten(before: Moment)
     /// The values of `seq` that earlier runs may have sent to clients and lost in a crash no longer matter:
     /// ``StoredState/uncleanStarts`` is counted from 0 again.
     case uncleanStartsForgotten
@@ -127,6 +132,10 @@ public enum StoreQuery: Equatable, Sendable {
     case peers(UserID, limit: Int)
     /// A call with its log, if the log is still stored.
     case log(CallNumber)
+    /// A page of a user's list of the call directory.
+    indirect case numbers(NumberRead)
+    /// The rows of an update that would change the names of a user, or those for all users (`nil`).
+    case numberChanges(UserID?, [NumberRow])
 }
 
 /// A choice among calls: the newest call that fits.
@@ -179,6 +188,10 @@ public enum StoreResult: Equatable, Sendable {
     case peers([UserID])
     /// The result of ``StoreQuery/log(_:)``; `nil` when there is no such call, or its log was deleted.
     indirect case log(StoredCall?)
+    /// The result of ``StoreQuery/numbers(_:)``.
+    indirect case numbers(NumberPage)
+    /// The result of ``StoreQuery/numberChanges(_:_:)``.
+    indirect case numberChanges(NumberComparison)
     /// The query failed.
     case failed(StoreFailure)
 }
@@ -197,6 +210,8 @@ public struct StoredState: Equatable, Sendable {
     public var schedules: [ScheduleRecord] = []
     /// The moments of revocations: a user's tokens that were issued up to the user's moment are refused.
     public var revocations: [UserID: Moment] = [:]
+    /// The call directory's counters, and the numbers that users block.
+    public var numbers = StoredNumbers()
     /// The newest epoch of every callId that is not a UUID, including calls without a stored log.
     public var epochs: [CallKey: UInt32] = [:]
     /// The highest call number ever used; 0 when there was no call.

@@ -1,7 +1,7 @@
 public import CallCore
 public import TimeZones
 
-/// A schedule of calls by which the server itself rings a user, such as a wake-up call (protocol, section 5.12).
+/// A schedule of calls by which the server itself rings a user, such as a wake-up call (protocol, section 5.11).
 public struct ScheduleRecord: Equatable, Sendable {
     /// The user that is rung.
     public var user: UserID

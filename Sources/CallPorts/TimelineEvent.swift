@@ -11,6 +11,8 @@ public enum TimelineEvent: Equatable, Sendable {
     case scheduled(ScheduleID, occurrence: Moment, ring: Int)
     /// The call is hidden from its callee, who has blocked the caller.
     case blocked
+    /// The call is hidden from its callee, who has blocked the phone number that the offer shows.
+    case numberBlocked
     /// The callee has set do-not-disturb, before the call or while the call rang.
     case doNotDisturb
     /// The call is hidden from its callee, who has a live call under the same callId with another user.
@@ -113,7 +115,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case .doNotDisturb, .tooManyCallers, .noDevice, .delivered, .fetched, .probe, .probeFailed, .pushSent,
             .pushResult, .pushCancelled, .pushLowered, .silenced, .ringRefused, .repeated, .omitted:
             .callee
-        case .takenOver, .blocked, .callIDTaken, .tokensRevoked, .other: .operators
+        case .takenOver, .blocked, .numberBlocked, .callIDTaken, .tokensRevoked, .other: .operators
         }
     }
 
@@ -123,6 +125,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case .signal(let kind, _, _, _): kind == .offer ? "offer" : "signal.\(kind.rawValue)"
         case .scheduled: "scheduled"
         case .blocked: "blocked"
+        case .numberBlocked: "blocked"
         case .doNotDisturb: "dnd"
         case .callIDTaken: "name_taken"
         case .tooManyCallers: "crowded"
@@ -198,6 +201,8 @@ public enum TimelineEvent: Equatable, Sendable {
             body("count", .number(UInt64(max(0, count))))
         case .omitted(let count): body("count", .number(UInt64(max(0, count))))
         case .ended(let reason): body("reason", .word(reason.rawValue))
+        // Without the number: an operator need not know it, and the timeline is stored for long.
+        case .numberBlocked: body("by", .word("number"))
         case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .restarted, .other: break
         }
     }

@@ -46,5 +46,6 @@ public enum StoreContract {
     }
 
     /// All cases.
-    public static let cases: [Case] = keeping + schedules + replacing + reporting + forgetting + querying + restarting
+    public static let cases: [Case] =
+        keeping + schedules + replacing + reporting + forgetting + querying + numbers + restarting
 }

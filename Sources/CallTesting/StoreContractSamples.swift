@@ -22,6 +22,11 @@ enum Sample {
         return id
     }
 
+    static func phone(_ number: Int64) -> PhoneNumber {
+        guard let phone = PhoneNumber(rawValue: number) else { preconditionFailure("\(number) is no phone number") }
+        return phone
+    }
+
     /// The latest moment that a store must accept.
     static let lastMoment = Moment(milliseconds: StorableRange.moments.upperBound)
     /// The highest call number that a store must accept.

@@ -25,6 +25,19 @@ public enum StoreSample {
         changes.append(.blocked(Sample.alice, by: Sample.bob, at: Sample.moment(7)))
         changes.append(.doNotDisturb(Sample.carol, until: Sample.lastMoment))
         changes.append(.revoked(Sample.alice, before: Sample.moment(8)))
+        var state = NumberState(version: 3, oldest: 1, count: 2)
+        let names = [
+            NumberRow(number: Sample.phone(1), label: "one ü", version: 1),
+            NumberRow(number: Sample.phone(PhoneNumber.maximum), label: "last", version: 3),
+            NumberRow(number: Sample.phone(5), version: 2, removedAt: Sample.moment(9)),
+        ]
+        changes.append(.numbers(NumberChange(owner: nil, list: .identities, rows: names, state: state)))
+        changes.append(
+            .numbers(NumberChange(owner: Sample.bob, list: .identities, rows: Array(names.prefix(1)), state: state))
+        )
+        state.version = 4
+        let blocked = [1, 7].map { NumberRow(number: Sample.phone($0), version: 4) }
+        changes.append(.numbers(NumberChange(owner: Sample.carol, list: .blocks, rows: blocked, state: state)))
         return changes
     }()
 

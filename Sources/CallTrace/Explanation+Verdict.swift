@@ -48,6 +48,10 @@ extension Explanation {
 
     /// The sentence that says how the call ended or, if it has not ended, in which state it is.
     public var outcome: String {
+        if record.hidden == .block, has(.numberBlocked) {
+            return
+                "\(callee) has blocked the phone number that the call showed: nothing rang and nothing was pushed. \(callersView)"
+        }
         if record.hidden == .block {
             return
                 "\(callee) has blocked \(record.caller.text): nothing rang and nothing was pushed. \(callersView)"

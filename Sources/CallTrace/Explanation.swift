@@ -40,8 +40,8 @@ public struct Explanation: Sendable {
         var side: Side? {
             switch event {
             case .signal(_, let side, _, _), .tokensRevoked(let side): side
-            case .scheduled, .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .delivered, .fetched,
-                .probe,
+            case .scheduled, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice,
+                .delivered, .fetched, .probe,
                 .probeFailed, .silenced, .pushSent, .pushResult, .pushCancelled, .pushLowered, .restarted, .takenOver,
                 .ringRefused, .repeated, .omitted, .ended, .other:
                 nil
@@ -56,7 +56,8 @@ public struct Explanation: Sendable {
                 .pushCancelled(let device), .pushLowered(let device), .silenced(let device, _),
                 .repeated(_, let device, _):
                 device.text
-            case .scheduled, .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .tokensRevoked,
+            case .scheduled, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice,
+                .tokensRevoked,
                 .restarted,
                 .takenOver, .ringRefused, .omitted, .ended, .other:
                 nil

@@ -32,6 +32,10 @@ extension Gateway {
     }
 
     func respond(_ reply: Reply, to exchange: ExchangeID) {
+        if let tag = reply.entityTag {
+            respondWithPage(reply, tag, to: exchange)
+            return
+        }
         var headers = RequestRouter.commonHeaders(for: origins.removeValue(forKey: exchange))
         // RFC 9110, section 15.5.2: a 401 response must name the authentication scheme.
         if reply.status == 401 { headers.append(.init("WWW-Authenticate", #"Bearer error="invalid_token""#)) }
@@ -44,6 +48,19 @@ extension Gateway {
                 headers: headers,
                 body: reply.body
             )
+        )
+    }
+
+    /// Responds with a page of the call directory, which its client may keep and ask whether it is still the newest.
+    private func respondWithPage(_ reply: Reply, _ tag: String, to exchange: ExchangeID) {
+        var headers: [HTTPResponse.Header] = [
+            .init("Cache-Control", "private, no-cache"), .init("ETag", tag), .init("Vary", "Accept-Encoding"),
+        ]
+        if let origin = origins.removeValue(forKey: exchange) { headers += OriginPolicy.headers(for: origin) }
+        let contentType = reply.status == 304 ? nil : "text/plain; charset=utf-8"
+        respond(
+            exchange,
+            with: HTTPResponse(status: reply.status, contentType: contentType, headers: headers, body: reply.body)
         )
     }
 }

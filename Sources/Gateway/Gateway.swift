@@ -31,6 +31,7 @@ public final class Gateway: @unchecked Sendable {
 
     /// The connections to be pinged at the end of the turn, each with the number of its ping.
     var pingsDue: [ConnectionID: UInt64] = [:]
+    let pageCompressor = PageCompressor()
     /// The Socket.IO sessions.
     var socketIO = SocketIOSessions()
     /// The loop on the gateway's own thread; set together with ``server``.
@@ -137,6 +138,7 @@ public final class Gateway: @unchecked Sendable {
             router: router,
             sessions: socketIO.index,
             sink: .gateway(.passUnretained(self)),
+            compressor: pageCompressor,
             isSilent: configuration.isSilent
         )
     }

@@ -86,6 +86,17 @@ struct MetricsPage {
             "remedy",
             [("left_out", metrics.damages[.leftOut] ?? 0), ("replaced", metrics.damages[.replaced] ?? 0)]
         )
+        gauge("ringline_directory_numbers", "Names for all users in the call directory.", metrics.numbers)
+        counter("ringline_directory_changes_total", "Changed lines of the call directory.", metrics.numbersChanged)
+        counters(
+            "ringline_directory_pages_total",
+            "Pages of the call directory that were read.",
+            "kind",
+            [
+                ("changes", metrics.numberPages.changes), ("complete", metrics.numberPages.complete),
+                ("unchanged", metrics.numberPages.unchanged),
+            ]
+        )
         addPushes(metrics)
         if let expiry = surroundings.certificateExpiry {
             let help = "Expiry of the served TLS certificate, in seconds since 1970."

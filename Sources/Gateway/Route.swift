@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 import Crypto
 import LibWebSockets
@@ -21,6 +22,8 @@ enum Route: Equatable {
     case blocks
     case block
     case unblock(String)
+    case directory
+    case updateDirectory(String?)
     case doNotDisturb
     case schedules(Schedules)
     case revokeTokens
@@ -53,6 +56,9 @@ enum Route: Equatable {
         case (3, "me") where parts[0] == "api" && parts[2] == "devices":
             [("GET", .devices), ("PUT", .register), ("POST", .register)]
         case (3, "me") where parts[0] == "api" && parts[2] == "dnd": [("PUT", .doNotDisturb)]
+        case (2, "directory") where parts[0] == "api": [("PUT", .updateDirectory(nil))]
+        case (3, "me") where parts[0] == "api" && parts[2] == "directory": [("GET", .directory)]
+        case (4, "users") where parts[0] == "api" && parts[3] == "directory": [("PUT", .updateDirectory(parts[2]))]
         case (4, "calls") where parts[0] == "api" && parts[2] == "signal":
             [("GET", .getSignal(parts[3])), ("POST", .postSignal(parts[3])), ("DELETE", .deleteSignal(parts[3]))]
         case (4, "calls") where parts[0] == "api" && parts[3] == "timeline": [("GET", .timeline(parts[2]))]
@@ -102,15 +108,17 @@ enum Route: Equatable {
         case .blocks: return .blocks
         case .block:
             try head.checkJSON()
-            return .block(try RequestBody.blockedUser(in: body))
-        case .unblock(let id):
-            guard let user = UserID(id) else {
-                throw .invalid(
-                    .userId,
-                    "must be a user id: 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ @ : + -"
-                )
+            switch try RequestBody.blocked(in: body) {
+            case .user(let user): return .block(user)
+            case .number(let number): return .blockNumber(number)
             }
-            return .unblock(user)
+        case .unblock(let id):
+            if let number = try Self.blockedNumber(id) { return .unblockNumber(number) }
+            return .unblock(try Self.user(id))
+        case .directory: return .numbers(try head.numberQuery())
+        case .updateDirectory(let id):
+            try head.checkPlainText()
+            return .updateNumbers(try id.map(Self.user), try NumberUpdate(body: body))
         case .schedules(let schedules):
             if schedules.hasBody { try head.checkJSON() }
             return try schedules.request(body: body)
@@ -123,6 +131,31 @@ enum Route: Equatable {
             try head.checkJSON()
             return .revokeTokens(try RequestBody.revokedUser(in: body))
         }
+    }
+
+    /// The path of the call directory's pages, whose responses may be compressed.
+    static let directoryPath = "/api/me/directory"
+
+    /// Whether a request changes the call directory, so that its body may be larger than those of others.
+    var mayHaveLargeBody: Bool { if case .updateDirectory = self { true } else { false } }
+
+    private static func user(_ text: String) throws(WireError) -> UserID {
+        guard let user = UserID(text) else {
+            throw .invalid(
+                .userId,
+                "must be a user id: 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ @ : + -"
+            )
+        }
+        return user
+    }
+
+    /// Returns the number that the id of a blocked number contains; `nil` if it is the id of a user.
+    private static func blockedNumber(_ id: String) throws(WireError) -> PhoneNumber? {
+        guard id.hasPrefix(BlockBody.numberPrefix) else { return nil }
+        guard let number = PhoneNumber(normalizing: String(id.dropFirst(BlockBody.numberPrefix.count))) else {
+            throw .invalid(named: "number", "must be 1 to 18 digits, the country code first")
+        }
+        return number
     }
 
     static func callID(_ text: String) throws(WireError) -> CallID {
@@ -154,6 +187,34 @@ extension RequestHead {
         guard name == "application/json" || name.hasSuffix("+json") else {
             throw WireError(.unsupportedMediaType, "Content-Type must be application/json")
         }
+    }
+
+    /// Refuses a body with a content type other than plain text; a body without a content type is taken as plain text.
+    fileprivate func checkPlainText() throws(WireError) {
+        guard let type = contentType?.split(separator: ";").first?.lowercased() else { return }
+        guard type.filter({ $0 != " " }) == "text/plain" else {
+            throw WireError(.unsupportedMediaType, "Content-Type must be text/plain")
+        }
+    }
+
+    fileprivate func numberQuery() throws(WireError) -> Switchboard.NumberQuery {
+        let list: NumberList
+        switch parameter("list") {
+        case nil, "identities": list = .identities
+        case "blocks": list = .blocks
+        default: throw .invalid(named: "list", "must be identities or blocks")
+        }
+        var query = Switchboard.NumberQuery(list)
+        if let text = parameter("since") {
+            guard let cursor = NumberCursor(text), cursor.list == list else {
+                throw .invalid(named: "since", "must be a cursor that this server gave for this list")
+            }
+            query.cursor = cursor
+        }
+        let most = Switchboard.NumberQuery.mostLines
+        query.limit = Int(try number("limit", in: 1...Int64(most)) ?? Int64(most))
+        query.knownTags = ifNoneMatch.map(EntityTags.init)?.tags ?? []
+        return query
     }
 
     func number(_ name: String, in range: ClosedRange<Int64>) throws(WireError) -> Int64? {

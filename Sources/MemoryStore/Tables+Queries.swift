@@ -9,6 +9,8 @@ extension Tables {
         case .timeline(let choice): timeline(of: choice)
         case .peers(let user, let limit): .peers(peers(of: user, limit: limit))
         case .log(let number): .log(stored(number))
+        case .numbers(let read): .numbers(numbers.page(read))
+        case .numberChanges(let owner, let rows): .numberChanges(numbers.compare(rows, owner))
         }
     }
 

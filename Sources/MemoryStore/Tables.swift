@@ -23,6 +23,7 @@ struct Tables {
     private var schedules: [ScheduleKey: ScheduleRecord] = [:]
     private var doNotDisturb: [UserID: Moment] = [:]
     private var revocations: [UserID: Moment] = [:]
+    var numbers = NumberTables()
     private var lastCallNumber: Int64 = 0
     /// The number of times that the store was opened and not closed cleanly, since the count was last reset; an open
     /// store counts until it is closed.
@@ -61,6 +62,8 @@ struct Tables {
         case .schedule(let record): schedules[ScheduleKey(user: record.user, id: record.id)] = record
         case .scheduleRemoved(let user, let id): schedules[ScheduleKey(user: user, id: id)] = nil
         case .revoked(let user, let moment): revocations[user] = moment
+        case .numbers(let change): numbers.keep(change)
+        case .removalsForgotten(let moment): numbers.forgetRemovals(before: moment)
         }
     }
 
@@ -109,6 +112,7 @@ struct Tables {
         state.schedules = schedules.values.sorted { ($0.user.text, $0.id) < ($1.user.text, $1.id) }
         state.doNotDisturb = doNotDisturb
         state.revocations = revocations
+        state.numbers = numbers.stored
         state.lastCallNumber = lastCallNumber
         state.lastCallAt = rows.values.compactMap(\.call).max { $0.number.rawValue < $1.number.rawValue }?.startedAt
         state.uncleanStarts = uncleanStarts

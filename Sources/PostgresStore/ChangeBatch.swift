@@ -72,6 +72,8 @@ struct ChangeBatch {
                 $0.add(user.text)
                 $0.add(moment.milliseconds)
             }
+        case .numbers(let change): steps += change.steps
+        case .removalsForgotten(let moment): add(NumberChange.forgetRemovals) { $0.add(moment.milliseconds) }
         }
     }
 

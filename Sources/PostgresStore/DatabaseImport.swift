@@ -68,9 +68,14 @@ public struct DatabaseImport {
             )
         } catch { throw StoreFailure(error, options) }
         var pending: [Change] = []
+        var rows = 0
         try source { change throws(StoreFailure) in
             pending.append(change)
-            if pending.count == Self.batchSize { try Self.write(&pending, connection, options) }
+            if case .numbers(let numbers) = change { rows += numbers.rows.count }
+            if max(pending.count, rows) >= Self.batchSize {
+                rows = 0
+                try Self.write(&pending, connection, options)
+            }
         }
         try Self.write(&pending, connection, options)
         do throws(PostgresError) {
@@ -115,7 +120,9 @@ public struct DatabaseImport {
         SELECT CASE
             WHEN EXISTS (SELECT FROM call) THEN 'calls' WHEN EXISTS (SELECT FROM device) THEN 'devices'
             WHEN EXISTS (SELECT FROM block) THEN 'blocks' WHEN EXISTS (SELECT FROM revocation) THEN 'revocations'
-            WHEN EXISTS (SELECT FROM schedule) THEN 'schedules' WHEN EXISTS (SELECT FROM do_not_disturb) THEN 'users with do-not-disturb' ELSE '' END
+            WHEN EXISTS (SELECT FROM schedule) THEN 'schedules'
+            WHEN EXISTS (SELECT FROM directory) THEN 'numbers of a call directory'
+            WHEN EXISTS (SELECT FROM do_not_disturb) THEN 'users with do-not-disturb' ELSE '' END
         """
     )
 

@@ -21,6 +21,8 @@ struct QueryRunner {
             return .timeline(call, try events(of: call.number))
         case .peers(let user, let limit): return .peers(try peers(of: user, limit: limit))
         case .log(let number): return .log(try stored(number))
+        case .numbers(let read): return .numbers(try page(read))
+        case .numberChanges(let owner, let rows): return .numberChanges(try compare(rows, owner))
         }
     }
 
@@ -98,7 +100,7 @@ struct QueryRunner {
         (0..<rows.count).compactMap { make(rows[$0]) }
     }
 
-    private static let beginSnapshot = SQL("begin snapshot", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    static let beginSnapshot = SQL("begin snapshot", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     /// Reads the indexes of callers and of callees backwards, each no further than the limit.
     ///

@@ -65,11 +65,31 @@ struct Repair {
                 steps.append(
                     Connection.Step(SQL("mend forgetting", "DELETE FROM meta WHERE name = 'forgetting_before'"))
                 )
+            case "directory_version" where !(0...StorableRange.numbers.upperBound).contains(value),
+                "directory_oldest" where !(0...StorableRange.numbers.upperBound).contains(value),
+                "directory_numbers" where !(0...StorableRange.numbers.upperBound).contains(value):
+                steps.append(Connection.Step(Self.mendDirectory))
             default: continue
             }
             damages.record(DamagedValue(table: "meta", column: "value", row: name, remedy: .replaced))
         }
     }
+
+    /// Counts the call directory's numbers and versions anew; every client then reads its list from the beginning.
+    private static let mendDirectory = SQL(
+        "mend the directory",
+        """
+        INSERT INTO meta (name, value)
+        SELECT name, value FROM (
+            SELECT 1 + coalesce(max(version) FILTER (
+                    WHERE version BETWEEN 0 AND \(StorableRange.numbers.upperBound - 1)), 0) AS newest,
+                count(*) FILTER (WHERE owner = '' AND list = 0 AND removed_at IS NULL) AS numbers
+            FROM directory) AS found
+        CROSS JOIN LATERAL (VALUES ('directory_version', newest), ('directory_oldest', newest),
+            ('directory_numbers', numbers)) AS row (name, value)
+        ON CONFLICT (name) DO UPDATE SET value = excluded.value
+        """
+    )
 
     /// Records the rows whose column is outside a range; `name` is the column or expression that names a row.
     private func find(

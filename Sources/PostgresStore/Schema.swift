@@ -236,6 +236,8 @@ enum Schema {
         """
     )
 
+    private static let version6 = SQL("schema 6", "\(schedules)\n\(directory)")
+
     /// Creates the schema and its tables if they are missing, runs the migrations that are missing, and checks the
     /// version of the schema.
     ///

@@ -39,6 +39,10 @@ struct StateReader {
         try connection.each(Self.revocations) {
             if let (user, moment) = reader.revocation($0) { state.revocations[user] = moment }
         }
+        try connection.each(QueryRunner.numberState) { state.numbers.state = RowReader.numberState($0) }
+        try connection.each(Self.blockedNumbers) {
+            if let (user, number) = reader.blockedNumber($0) { state.numbers.blocked[user, default: []].insert(number) }
+        }
         try connection.each(Self.epochs) {
             guard let (key, epoch) = reader.epoch($0) else { return }
             state.epochs[key] = max(state.epochs[key] ?? 0, epoch)
@@ -79,6 +83,11 @@ struct StateReader {
     private static let blocks = SQL("blocks", "SELECT by, blocked, at FROM block ORDER BY by, blocked")
     private static let doNotDisturb = SQL("quiet users", #"SELECT "user", until FROM do_not_disturb"#)
     private static let revocations = SQL("revocations", #"SELECT "user", before FROM revocation"#)
+
+    private static let blockedNumbers = SQL(
+        "blocked numbers",
+        "SELECT owner, number FROM directory WHERE list = 1 AND removed_at IS NULL"
+    )
 
     private static let lastNumber = SQL(
         "last call number",

@@ -35,7 +35,7 @@ extension TimelineEvent {
     private static func event(_ name: String, _ stored: StoredDetails) -> Self? {
         switch name {
         case "scheduled": scheduled(stored)
-        case "blocked": .blocked
+        case "blocked": stored["by"] == "number" ? .numberBlocked : .blocked
         case "dnd": .doNotDisturb
         case "name_taken": .callIDTaken
         case "crowded": .tooManyCallers

@@ -175,6 +175,46 @@ package struct RowReader {
         return row.value(0, UserID.init).map { ($0, row.moment(1)) }
     }
 
+    /// Returns the number in a row `number, label, version, removed_at`.
+    package func number(_ statement: some StoredRow) -> NumberRow? {
+        let row = CheckedRow(row: statement, table: "directory", key: [0], damages: damages)
+        guard let number = row.number(0, in: 1...PhoneNumber.maximum).flatMap(PhoneNumber.init(rawValue:)),
+            // A line break in a label would make two lines of one.
+            let label = row.word(1, { $0.utf8.contains { $0 < 0x20 } ? nil : $0 })
+        else { return nil }
+        return NumberRow(
+            number: number,
+            label: label.value,
+            version: statement.int64(2),
+            removedAt: row.optionalMoment(3)
+        )
+    }
+
+    /// Returns the user and the number in a row `owner, number` of a blocked number.
+    package func blockedNumber(_ statement: some StoredRow) -> (UserID, PhoneNumber)? {
+        let row = CheckedRow(row: statement, table: "directory", key: [0, 1], damages: damages)
+        guard let user = row.value(0, UserID.init),
+            let number = row.number(1, in: 1...PhoneNumber.maximum).flatMap(PhoneNumber.init(rawValue:))
+        else { return nil }
+        return (user, number)
+    }
+
+    /// The query whose row ``numberState(_:)`` reads.
+    package static let numberState = """
+        SELECT coalesce((SELECT value FROM meta WHERE name = 'directory_version'), 0),
+            coalesce((SELECT value FROM meta WHERE name = 'directory_oldest'), 0),
+            coalesce((SELECT value FROM meta WHERE name = 'directory_numbers'), 0)
+        """
+
+    /// Returns the counters of the call directory in the row of ``numberState``; an impossible one counts as 0.
+    package static func numberState(_ row: some StoredRow) -> NumberState {
+        let values = (0...2).map { column in
+            let value = row.int64(Int32(column))
+            return StorableRange.numbers.contains(value) ? value : 0
+        }
+        return NumberState(version: values[0], oldest: values[1], count: Int(values[2]))
+    }
+
     /// Returns the key and the epoch in a row `id, caller, callee, epoch`.
     package func epoch(_ statement: some StoredRow) -> (CallKey, UInt32)? {
         let row = CheckedRow(row: statement, table: "call", key: [0], damages: damages)

@@ -62,6 +62,8 @@ struct ChangeWriter {
             try statement.bind(user.text, at: 1)
             try statement.bind(moment.milliseconds, at: 2)
             try statement.run()
+        case .numbers(let change): try write(change)
+        case .removalsForgotten(let moment): try forgetRemovals(before: moment)
         }
     }
 

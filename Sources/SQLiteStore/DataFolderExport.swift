@@ -104,7 +104,42 @@ public final class DataFolderExport {
             // The right time is unknown, so all tokens of the user that were issued up to now are refused.
             try take(.revoked(user, before: StorableRange.moments.contains(row.int64(1)) ? moment : now))
         }
+        try readNumbers(take)
     }
+
+    private func readNumbers(_ take: (Change) throws(StoreFailure) -> Void) throws {
+        let state = try queries.numberState()
+        var change: NumberChange?
+        func pass() throws(StoreFailure) {
+            if let change { try take(.numbers(change)) }
+            change = nil
+        }
+        try each(Self.allNumbers) { row in
+            let owner = UserID(row.text(4))
+            guard let number = reader.number(row), let list = NumberList(rawValue: row.int64(5)),
+                owner != nil || row.text(4).isEmpty
+            else { return }
+            if let begun = change,
+                begun.owner != owner || begun.list != list || begun.rows.count == Self.numbersAtOnce
+            {
+                try pass()
+            }
+            if change == nil { change = NumberChange(owner: owner, list: list, rows: [], state: state) }
+            change?.rows.append(number)
+        }
+        try pass()
+        // The counters count also if all numbers are gone.
+        if state.version > 0 {
+            try take(.numbers(NumberChange(owner: nil, list: .identities, rows: [], state: state)))
+        }
+    }
+
+    private static let numbersAtOnce = 1_000
+
+    private static let allNumbers = SQL(
+        "all numbers",
+        "SELECT number, label, version, removed_at, owner, list FROM directory ORDER BY owner, list, number"
+    )
 
     private func each(_ sql: SQL, _ body: (Statement) throws -> Void) throws {
         let rows = try queries.connection.statement(sql)

@@ -11,7 +11,7 @@ struct QueryRunner {
     /// The log of the impossible values that were found.
     let damages: DamageLog
 
-    private var reader: RowReader { RowReader(damages: damages) }
+    var reader: RowReader { RowReader(damages: damages) }
 
     /// Returns the result of a query, which may be a failure.
     func run(_ query: StoreQuery) -> StoreResult {
@@ -24,6 +24,8 @@ struct QueryRunner {
                 return .timeline(call, try events(of: call.number))
             case .peers(let user, let limit): return .peers(try peers(of: user, limit: limit))
             case .log(let number): return .log(try stored(number))
+            case .numbers(let read): return .numbers(try page(read))
+            case .numberChanges(let owner, let rows): return .numberChanges(try compare(rows, owner))
             }
         } catch { return .failed(error) }
     }
@@ -261,6 +263,7 @@ struct QueryRunner {
             while try revocations.step() {
                 if let (user, moment) = reader.revocation(revocations) { state.revocations[user] = moment }
             }
+            state.numbers = try storedNumbers()
             let epochs = try connection.statement(Self.epochs)
             while try epochs.step() {
                 guard let (key, epoch) = reader.epoch(epochs) else { continue }

@@ -32,6 +32,9 @@ struct Repair {
         let ranges = [
             ("crashes", StorableRange.counts), ("last_call_number", 0...StorableRange.numbers.upperBound),
             ("forgetting_before", StorableRange.moments),
+            ("directory_version", 0...StorableRange.numbers.upperBound),
+            ("directory_oldest", 0...StorableRange.numbers.upperBound),
+            ("directory_numbers", 0...StorableRange.numbers.upperBound),
         ]
         for (name, range) in ranges {
             let found = try statement("read counter", "SELECT value FROM meta WHERE name = ?1")
@@ -47,10 +50,26 @@ struct Repair {
             // This counter is only for deleted calls; the stored calls contain their own numbers.
             case "last_call_number":
                 try run("mend counter", "UPDATE meta SET value = 0 WHERE name = 'last_call_number'")
+            case "directory_version", "directory_oldest", "directory_numbers": try repairDirectory()
             default:
                 let bound = value < 0 ? range.lowerBound : range.upperBound
                 try run("mend counter \(bound)", "UPDATE meta SET value = \(bound) WHERE name = 'crashes'")
             }
+        }
+    }
+
+    /// Counts the call directory's numbers and versions anew; every client then reads its list from the beginning.
+    private func repairDirectory() throws(SQLiteError) {
+        let newest = """
+            (SELECT coalesce(max(version), 0) FROM directory
+            WHERE version BETWEEN 0 AND \(StorableRange.numbers.upperBound - 1))
+            """
+        let values = [
+            ("version", "1 + \(newest)"), ("oldest", "1 + \(newest)"),
+            ("numbers", "(SELECT count(*) FROM directory WHERE owner = '' AND list = 0 AND removed_at IS NULL)"),
+        ]
+        for (name, value) in values {
+            try run("mend \(name)", "INSERT OR REPLACE INTO meta VALUES ('directory_\(name)', \(value))")
         }
     }
 

@@ -59,6 +59,7 @@ private struct Restoration {
             try file.copy(from: connection)
             let check = try Connection(.file(path: file.path, .immutable)).pragma("integrity_check")
             guard check == "ok" else { throw StoreFailure("The file \(backup) is damaged: \(check ?? "")") }
+            try Connection(.file(path: file.path, .readWrite)).execute(Self.skipVersions)
         } catch let failure as StoreFailure {
             throw failure
         } catch let failure as Migrations.Failure {
@@ -69,6 +70,20 @@ private struct Restoration {
             throw StoreFailure("The file \(backup) cannot be copied: \(error).")
         }
     }
+
+    /// Moves the version of the call directory beyond all those that clients may have seen since the backup was made.
+    ///
+    /// A client that has seen one of them reads the whole list again. Otherwise it would be told only of the changes after
+    /// its version as soon as the versions have come up to it, and keep what the restoration has taken back.
+    private static let skipVersions = SQL(
+        "skip versions",
+        """
+        INSERT INTO meta (name, value) VALUES ('directory_version', 0) ON CONFLICT (name) DO NOTHING;
+        UPDATE meta SET value = value + 4294967296 WHERE name = 'directory_version';
+        INSERT OR REPLACE INTO meta (name, value)
+        SELECT 'directory_oldest', value FROM meta WHERE name = 'directory_version'
+        """
+    )
 
     /// Gives the existing database and its `-wal` second names, and removes the `-wal` under its first name.
     ///

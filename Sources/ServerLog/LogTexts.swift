@@ -48,7 +48,7 @@ public struct RequestPath: Equatable, Sendable, CustomStringConvertible {
 
     private static let words: Set<Substring> = [
         "api", "calls", "signal", "timeline", "me", "devices", "dnd", "blocks", "turn-cred", "web-push", "logout-all",
-        "ws",
+        "users", "directory", "ws",
         "socket.io", "healthz", "readyz", "metrics",
     ]
     private static let maximumParts = 8

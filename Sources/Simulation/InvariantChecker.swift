@@ -145,7 +145,7 @@ struct InvariantChecker {
             removedAt[id] = now
         case .doNotDisturb(let user, let until): if until != nil { silencedAt[user] = now }
         case .event, .historyForgotten, .blocked, .unblocked, .schedule, .scheduleRemoved, .revoked,
-            .uncleanStartsForgotten:
+            .uncleanStartsForgotten, .numbers, .removalsForgotten:
             break
         }
         return transition

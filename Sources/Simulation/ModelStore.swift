@@ -98,7 +98,8 @@ struct ModelStore {
             let key = CallKey(id: record.id, pair: Pair(record.caller, record.callee))
             if !UUIDv5.isUUID(record.id.text) { epochs[key] = max(epochs[key] ?? 0, record.epoch) }
         case .entry(let number, let entry): calls[number]?.entries.append(entry)
-        case .event, .historyForgotten, .schedule, .scheduleRemoved: break
+        // No simulated user has a call directory, or schedules.
+        case .event, .historyForgotten, .schedule, .scheduleRemoved, .numbers, .removalsForgotten: break
         case .uncleanStartsForgotten: uncleanStarts = 0
         case .logForgotten(let number):
             forgotten.insert(number)

@@ -112,6 +112,16 @@ enum SwitchboardLimits {
     /// The number of a user's newest calls that are searched for an ended call with a peer.
     static let callsSearchedForPeer = 50
 
+    // MARK: The call directory
+
+    /// The number of pages of the call directory that one user may await: one page follows the other, and a few apps of
+    /// a user may read at the same time.
+    static let directoryReads = 4
+    /// The number of updates of the call directory that may wait; each may have half a megabyte.
+    static let directoryUpdates = 16
+    /// How long a removed number is stored, so that a client that reads the list again is told of the removal.
+    static let removalsStored = Moment.Duration.seconds(30 * 86_400)
+
     // MARK: Devices and pushes
 
     /// How old the stored moment of a device's last sign of life may become before a new sign replaces it.

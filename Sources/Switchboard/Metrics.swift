@@ -55,6 +55,12 @@ public struct Metrics: Sendable {
     public var pushResults: [String: UInt64] = [:]
     /// Whether push tokens are no longer deleted, because the push services refuse too many of them.
     public var isDeletionStopped = false
+    /// Numbers with a name for all users in the call directory.
+    public var numbers = 0
+    /// Pages of the call directory that were read.
+    public var numberPages = NumberPages()
+    /// Lines of the call directory that updates have changed.
+    public var numbersChanged: UInt64 = 0
     /// Whether the store cannot write.
     public var isStalled = false
     /// Invalid values found in the store, by remedy.
@@ -62,6 +68,16 @@ public struct Metrics: Sendable {
 
     /// Metrics with all counts at zero.
     public init() {}
+
+    /// A count for each kind of page of the call directory.
+    public struct NumberPages: Equatable, Sendable {
+        /// Pages of whole lists.
+        public internal(set) var complete: UInt64 = 0
+        /// Pages of changes.
+        public internal(set) var changes: UInt64 = 0
+        /// Pages that the client had already.
+        public internal(set) var unchanged: UInt64 = 0
+    }
 
     /// A count for each limit.
     public struct Limited: Sendable {
@@ -89,6 +105,10 @@ public struct Metrics: Sendable {
             case watch
             /// Callers that ring one callee at the same time; a further caller is told that the callee is busy.
             case tooManyCallers = "crowded"
+            /// Pages of the call directory that one user awaits.
+            case directoryReads = "directory_reads"
+            /// Updates of the call directory that wait.
+            case directoryUpdates = "directory_updates"
         }
 
         private var counts: [Limit: UInt64] = [:]

@@ -73,6 +73,12 @@ public struct Policy: Sendable {
     public var devicesPerUser = 32
     /// Users that a user may block.
     public var blocksPerUser = 1_000
+    /// Phone numbers that a user may block.
+    public var blockedNumbersPerUser = 10_000
+    /// Numbers with a name for all users that the call directory may have.
+    public var directoryNumbers = 2_000_000
+    /// Numbers with a name for one user that the call directory may have.
+    public var directoryNumbersPerUser = 10_000
     /// Frames above the rate after which a connection is closed.
     public var refusedFrames = 1_000
     /// Frames in a row that are not JSON after which a connection is closed.

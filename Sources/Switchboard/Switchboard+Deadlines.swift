@@ -49,6 +49,7 @@ extension Switchboard {
                 .historyForgotten(before: Moment(milliseconds: now.milliseconds - policy.historyFor.milliseconds))
             )
             directory.forgetEpochs(at: now)
+            forgetRemovedNumbers()
         }
         if precautions.crashShadow.end(at: now, calls: calls) { commits.append(.uncleanStartsForgotten) }
         limits.forgetFull(at: now)

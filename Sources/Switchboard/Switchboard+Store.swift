@@ -66,6 +66,10 @@ extension Switchboard {
         case (.peers(let user), _): peersLoaded(nil, of: user)
         case (.load(let number), .log(let stored)): loaded(number, stored)
         case (.load(let number), _): loadFailed(number)
+        case (.numbers(let id, let user), .numbers(let page)): respond(page, to: user, as: id)
+        case (.numbers(let id, let user), _): numbersFailed(id, user)
+        case (.numberChanges, .numberChanges(let found)): numbersCompared(found)
+        case (.numberChanges, _): numbersCompared(nil)
         case (.call(let id, _), .timeline), (.timeline(let id, _), .timeline): refuse(id, Self.unknownCall)
         case (.history(let id, _), _), (.record(let id, _, _), _), (.call(let id, _), _), (.timeline(let id, _), _):
             turn.out.append(.reply(id, Self.storeUnavailable))

@@ -89,7 +89,7 @@ extension Switchboard {
                 continue
             case .entry(let call, _), .event(let call, _), .logForgotten(let call): number = call
             case .historyForgotten, .device, .deviceRemoved, .blocked, .unblocked, .doNotDisturb, .revoked, .schedule,
-                .scheduleRemoved, .uncleanStartsForgotten:
+                .scheduleRemoved, .numbers, .removalsForgotten, .uncleanStartsForgotten:
                 continue
             }
             if seen.insert(number).inserted, let call = calls[number] { tags.append(call.tag) }
@@ -189,7 +189,9 @@ extension TimelineEvent {
             .probeFailed(let device), .pushSent(let device, _, _), .pushResult(let device, _, _, _, _),
             .pushCancelled(let device), .pushLowered(let device), .silenced(let device, _), .repeated(_, let device, _):
             device
-        case .scheduled, .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .tokensRevoked, .restarted,
+        case .scheduled, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice,
+            .tokensRevoked,
+            .restarted,
             .takenOver, .ringRefused, .omitted, .ended, .other:
             nil
         }
@@ -218,6 +220,10 @@ extension Switchboard.Request {
         case .unblock: .unblock
         case .doNotDisturb: .doNotDisturb
         case .revokeTokens: .revokeTokens
+        case .blockNumber: .blockNumber
+        case .unblockNumber: .unblockNumber
+        case .numbers: .numbers
+        case .updateNumbers: .updateNumbers
         }
     }
 
@@ -227,7 +233,8 @@ extension Switchboard.Request {
         case .signal(let message): message.callID
         case .fetch(let id, _), .end(let id, _, _), .call(let id, _, _), .timeline(let id, _, _): id
         case .history, .callJustBegun, .register, .devices, .removeDevice, .turnCredential, .webPushKey, .blocks,
-            .block, .unblock, .doNotDisturb, .schedules, .revokeTokens:
+            .block, .unblock, .doNotDisturb, .schedules, .revokeTokens, .blockNumber, .unblockNumber, .numbers,
+            .updateNumbers:
             nil
         }
     }

@@ -55,6 +55,7 @@ public struct Switchboard: ~Copyable {
                 newest: (stored.devices.map(\.seenAt) + (stored.lastCallAt.map { [$0] } ?? [])).max()
             )
         )
+        metrics.numbers = stored.numbers.state.count
         for damage in stored.damages { noteDamage(damage) }
         for kept in stored.calls { restore(kept) }
         restoreSchedules()

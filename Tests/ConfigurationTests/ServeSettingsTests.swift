@@ -101,6 +101,7 @@ struct ServeSettingsTests {
             "admin-listen": "none", "data": ":memory:", "ring-timeout": "20", "probe-timeout": "0.5",
             "disconnect-grace": "3", "busy-policy": "busy", "apns-environment": "sandbox", "max-connections": "7",
             "loops": "4", "trusted-proxy": "10.0.0.0/8, ::1", "rings-per-pair": "0", "rings-per-callee": "12",
+            "directory-numbers": "7",
             "stun-url": "stun:a:1,stun:b:2", "jwt-require-expiry": "false", "log-format": "json", "allow-origin": "*",
         ])
         #expect(settings.admin == nil && settings.isInMemory && !settings.jwtRequireExpiry && settings.logsJSON)
@@ -113,6 +114,7 @@ struct ServeSettingsTests {
         #expect(settings.policy.iceServers == Array(#"[{"urls":["stun:a:1","stun:b:2"]}]"#.utf8))
         #expect(settings.maxConnections == 7)
         #expect(settings.trustedProxies == [AddressRange("10.0.0.0/8"), AddressRange("::1")].compactMap { $0 })
+        #expect(settings.policy.directoryNumbers == 7)
         #expect(settings.policy.ringsPerPair == 0 && settings.policy.ringsPerCallee == 12)
         #expect(settings.allowedOrigins == ["*"])
     }
@@ -161,6 +163,7 @@ struct ServeSettingsTests {
             "listen", "admin-listen", "ring-timeout", "probe-timeout", "disconnect-grace", "busy-policy",
             "caller-name", "apns-environment", "max-connections", "loops", "jwt-require-expiry", "stun-url", "turn-url",
             "turn-ttl", "trusted-proxy", "rings-per-pair", "rings-per-callee",
+            "directory-numbers",
             "log-level", "log-format", "node-listen", "lease",
         ]
     )

@@ -25,11 +25,13 @@ struct DamagedTests {
             "is_named voip_token_at alert_token_at created_at seen_at unanswered_pushes push_at push_status"
         ),
         ("block", "at"), ("do_not_disturb", "until"), ("revocation", "before"), ("meta", "value"),
+        ("directory", "list number version removed_at"),
     ].flatMap { table, columns in columns.split(separator: " ").map { (table, String($0)) } }
 
     /// The columns in which every integer is valid, or in which an invalid integer has no noticeable effect.
     static let free: Set<String> = [
         "call.has_video", "call.log_kept", "entry.call", "entry.mark", "entry.digest", "event.call", "device.is_named",
+        "directory.list", "directory.version", "directory.removed_at",
     ]
 
     static let values: [Int64] = [.min, .min + 1, -1 << 53, 1 << 62, .max - 1, .max]
@@ -204,6 +206,8 @@ struct DamagedTests {
             ),
             object: Array("{}".utf8)[...]
         )
+        let number = NumberRow(number: try #require(PhoneNumber(rawValue: 821_012_345_678)), version: 2)
+        let numbers = NumberState(version: 2, oldest: 1, count: 1)
         store.commit(
             [
                 .call(call), .entry(call.number, entry),
@@ -211,6 +215,8 @@ struct DamagedTests {
                 .device(device),
                 .blocked(try user("13"), by: try user("10"), at: past),
                 .doNotDisturb(try user("11"), until: past), .revoked(try user("12"), before: past),
+                .numbers(NumberChange(owner: nil, list: .identities, rows: [number], state: numbers)),
+                .numbers(NumberChange(owner: try user("10"), list: .blocks, rows: [number], state: numbers)),
             ],
             as: Ticket(rawValue: 1)
         )
@@ -245,6 +251,9 @@ struct DamagedTests {
         for moment in state.revocations.values { #expect(isSane(moment), context) }
         #expect(state.lastCallAt.map(isSane) ?? true, context)
         #expect((0..<1 << 62).contains(state.lastCallNumber), context)
+        let numbers = [state.numbers.state.version, state.numbers.state.oldest, Int64(state.numbers.state.count)]
+        #expect(numbers.allSatisfy { (0..<1 << 62).contains($0) }, context)
+        #expect(state.numbers.state.oldest <= state.numbers.state.version, context)
         #expect((0...1_000_001).contains(state.uncleanStarts), context)
     }
 

@@ -67,8 +67,14 @@ MIGRATIONS = [
         occurrence   INTEGER,
         rings        INTEGER NOT NULL,
         again        INTEGER,
+        salt         INTEGER NOT NULL,
         PRIMARY KEY (user, id)
-    ) STRICT, WITHOUT ROWID
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE directory (owner TEXT NOT NULL, list INTEGER NOT NULL, number INTEGER NOT NULL, label TEXT,
+        version INTEGER NOT NULL, removed_at INTEGER, PRIMARY KEY (owner, list, number)) STRICT, WITHOUT ROWID;
+    CREATE INDEX directory_by_version ON directory (owner, list, version);
+    CREATE INDEX directory_removed ON directory (removed_at) WHERE removed_at IS NOT NULL;
+    CREATE INDEX directory_blocked ON directory (owner, number) WHERE list = 1 AND removed_at IS NULL
     """,
 ]
 

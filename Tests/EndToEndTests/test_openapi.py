@@ -290,6 +290,12 @@ def test_the_examples_have_the_members_that_the_server_sends(make_server, make_w
     story(taro, "POST", "/api/blocks", "/api/blocks", json={"blocked_user_id": 12})
     story(taro, "GET", "/api/blocks", "/api/blocks")
     story(taro, "DELETE", "/api/blocks/12", "/api/blocks/{userId}")
+    lines = {"content": "+15551234567\tPizza\n", "headers": {"Content-Type": "text/plain"}}
+    backend = world.rest("backend", scope="server")
+    story(backend, "PUT", "/api/directory", "/api/directory", **lines)
+    story(backend, "PUT", "/api/users/11/directory", "/api/users/{userId}/directory", **lines)
+    assert taro.get("/api/me/directory").text == "i2\tcomplete\tend\t1\n+15551234567\tPizza\n"
+    seen.add(("GET", "/api/me/directory"))
     story(taro, "PUT", "/api/me/dnd", "/api/me/dnd", json={"until": 1795288407661})
     for rest, base, described in (
         (hanako, "/api/schedules", "/api/schedules"),
@@ -362,6 +368,8 @@ def test_a_push_capability_allows_the_documented_requests(push_world):
             "/api/logout-all": {},
         }
         body = {"json": bodies.get(path, {})} if method in ("POST", "PUT", "PATCH") else {}
+        if path.endswith("/directory") and method == "PUT":
+            body = {"content": "-1"}
         response = world.rest(token="none").request(method, address, headers=ring, **body)
         assert response.status_code == (200 if {"ring": []} in operation.get("security", []) else 403), (method, path)
         # The number of callers that ring one callee at a time is limited.

@@ -1,4 +1,4 @@
-"""Schedules are made, listed, replaced, changed and deleted, by their user or a service (protocol, section 5.12)."""
+"""Schedules are made, listed, replaced, changed and deleted, by their user or a service (protocol, section 5.11)."""
 
 import datetime
 import zoneinfo

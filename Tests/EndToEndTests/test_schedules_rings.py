@@ -1,4 +1,4 @@
-"""A schedule that is due rings its user: the server begins a call without a description (protocol, section 5.12)."""
+"""A schedule that is due rings its user: the server begins a call without a description (protocol, section 5.11)."""
 
 import uuid
 

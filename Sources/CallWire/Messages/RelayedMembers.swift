@@ -1,3 +1,4 @@
+public import CallCore
 public import JSON
 
 /// The members of a signal that are relayed unchanged, separated by commas.
@@ -39,6 +40,16 @@ public struct RelayedMembers: Sendable {
     func text(of field: Field) -> String? {
         guard let object, let member = object.member(numbered: field.rawValue) else { return nil }
         return object.string(member)
+    }
+
+    /// Returns the phone numbers by which an offer shows its caller: none unless its `handleType` is `phoneNumber`.
+    ///
+    /// `caller`: The caller's user id, which callees are shown as the handle; in some apps it is a phone number.
+    public func phoneNumbers(of caller: UserID) -> [PhoneNumber] {
+        guard let object, object.text("handleType") == "phoneNumber" else { return [] }
+        return [object.text("handle"), caller.text].compactMap { text in
+            text.flatMap { PhoneNumber(normalizing: $0) }
+        }
     }
 
     fileprivate func forEach(_ body: (ArraySlice<UInt8>) -> Void) {

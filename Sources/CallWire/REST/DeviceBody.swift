@@ -165,15 +165,37 @@ public struct DeviceBody: Sendable {
     }
 }
 
-/// The users that a user blocks, for the app's list of contacts.
+/// The users and numbers that a user blocks, for the app's list of contacts.
 public enum BlockBody {
-    /// Returns blocked users as an array, in this order.
+    /// Returns blocked users and then blocked numbers as one array, in this order.
     ///
     /// `asIntegers`: Whether user ids are written as integers.
-    public static func list(_ users: [UserID], asIntegers: Bool) -> [UInt8] {
+    public static func list(_ users: [UserID], _ numbers: [PhoneNumber] = [], asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)
-        json.array(users) { user, json in write(user, asIntegers, into: &json) }
+        json.beginArray()
+        for user in users { write(user, asIntegers, into: &json) }
+        for number in numbers { write(number, into: &json) }
+        json.endArray()
         return json.bytes
+    }
+
+    /// Returns one blocked number as an object.
+    public static func one(_ number: PhoneNumber) -> [UInt8] {
+        var json = JSONWriter()
+        write(number, into: &json)
+        return json.bytes
+    }
+
+    /// The id of a row begins so if the row is a number; its digits follow.
+    public static let numberPrefix = "number:"
+
+    private static func write(_ number: PhoneNumber, into json: inout JSONWriter) {
+        json.beginObject()
+        json.name("id")
+        json.plain(numberPrefix + number.text)
+        json.name("number")
+        json.plain(number.text)
+        json.endObject()
     }
 
     /// Returns one blocked user as an object.

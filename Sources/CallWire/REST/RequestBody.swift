@@ -23,6 +23,32 @@ public enum RequestBody {
         throw .invalid(.userId, "missing")
     }
 
+    /// What a user blocks: another user, or a phone number.
+    public enum Blocked: Equatable, Sendable {
+        /// A user.
+        case user(UserID)
+        /// A phone number.
+        case number(PhoneNumber)
+    }
+
+    /// Reads the body of `POST /api/blocks`: the user or the number to block.
+    public static func blocked(in body: [UInt8]) throws(WireError) -> Blocked {
+        let object = try JSONObject.ofBody(body)
+        guard let member = try object.unique("number") else {
+            return .user(try blockedUser(in: body))
+        }
+        guard try object.user(.userId) == nil, try object.user(.blocked_user_id) == nil else {
+            throw .invalid(named: "number", "must be alone: a request blocks a user or a number")
+        }
+        guard let number = object.string(member).flatMap({ PhoneNumber(normalizing: $0) }) else {
+            throw .invalid(
+                named: "number",
+                "must be a text of 1 to 18 digits, the country code first; + before and spaces - ( ) . between are ignored"
+            )
+        }
+        return .number(number)
+    }
+
     /// Reads the body of `PUT /api/me/dnd`: the end of do-not-disturb; `nil` = it ends now.
     public static func doNotDisturbEnd(in body: [UInt8]) throws(WireError) -> Moment? {
         let object = try JSONObject.ofBody(body)

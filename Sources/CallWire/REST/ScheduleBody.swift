@@ -1,7 +1,7 @@
 public import CallCore
 import JSON
 
-/// A schedule as its user or a service sees it (protocol, section 5.12).
+/// A schedule as its user or a service sees it (protocol, section 5.11).
 public struct ScheduleBody: Sendable {
     /// The schedule's id.
     public var id: ScheduleID

@@ -1,7 +1,7 @@
 public import CallCore
 import JSON
 
-/// The members of a schedule as a client writes them (protocol, section 5.12).
+/// The members of a schedule as a client writes them (protocol, section 5.11).
 ///
 /// A member of an optional optional is absent, null, or has a value: `nil`, `.some(nil)`, `.some(value)`. Null removes
 /// a member that the schedule had.

@@ -50,6 +50,8 @@ extension RequestRouter {
                 throw RoutingFault.wire(error)
             }
             do throws(WireError) {
+                // The lines of an update are read only if its sender may change anything.
+                if route.mayHaveLargeBody, !principal.isService { throw Switchboard.onlyServicesChangeNumbers }
                 let request = try route.request(head, body: body, ringTimeout: ringTimeout)
                 return .request(.asks(principal, request, origin: head.origin))
             } catch { throw RoutingFault.wire(error) }
@@ -57,6 +59,20 @@ extension RequestRouter {
             logRefused(head, as: exchange, error)
             return .response(response(to: error, for: head.origin))
         }
+    }
+
+    /// Decides about a request whose body is above the general limit, before the body is read.
+    ///
+    /// Only a service may send one, and only to change the call directory: otherwise anybody could make the server hold
+    /// many large bodies.
+    func largeBody(of head: RequestHead) -> LargeBodyDecision? {
+        // Any other request is refused with 413, whatever its path is.
+        guard let route = try? Route(method: head.method, path: head.path), route.mayHaveLargeBody else { return nil }
+        do throws(WireError) {
+            let principal = try admit(authorization: head.bearer)
+            guard principal.isService else { throw Switchboard.onlyServicesChangeNumbers }
+            return .limit(NumberUpdate.mostBytes)
+        } catch { return .refusal(response(to: error, for: head.origin)) }
     }
 
     /// Returns the identity that a request's `Authorization` proves.

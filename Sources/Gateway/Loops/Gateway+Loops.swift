@@ -25,6 +25,7 @@ extension Gateway {
                 router: router,
                 sessions: socketIO.index,
                 sink: .batches(batches),
+                compressor: pageCompressor,
                 isSilent: configuration.isSilent
             )
             workers.append(WorkerLoopHandle(loop))
@@ -43,6 +44,7 @@ extension Gateway {
     func endWorkers() {
         for worker in workers { worker.loop.stop() }
         for worker in workers { worker.join() }
+        pageCompressor.end()
     }
 
     // MARK: Commands

@@ -34,6 +34,9 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     private var devices: [SocketID: DeviceID] = [:]
     /// The connections that were admitted and are not open yet.
     private var admitted: [SocketID: Admitted] = [:]
+    /// The requests under way for pages of the call directory, with the wishes of their clients.
+    private var pageForms: [ExchangeID: PageForm] = [:]
+    private let compressor: PageCompressor
     /// The buffer for the current message, reused where the gateway takes events as they happen.
     private var buffer: [UInt8] = []
 
@@ -42,12 +45,14 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         router: RequestRouter,
         sessions: SessionIndex,
         sink: LoopEventSink,
+        compressor: PageCompressor = PageCompressor(),
         isSilent: (@Sendable (DeviceID) -> Bool)?
     ) {
         self.server = server
         self.router = router
         self.sessions = sessions
         self.sink = sink
+        self.compressor = compressor
         self.isSilent = isSilent
     }
 
@@ -80,13 +85,32 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         case .ping(let socket, let number): server.ping(socket, payload: PingPayload.of(number))
         case .close(let socket, let code, let reason, let discardingQueue):
             server.close(socket, code: code, reason: reason, discardingQueue: discardingQueue)
-        case .respond(let exchange, let response): server.respond(exchange, with: response)
+        case .respond(let exchange, let response): respond(exchange, response)
         case .markAuthenticated(let exchange): server.markAuthenticated(for: exchange)
         case .closeAll(let code, let reason): server.closeAll(code: code, reason: reason)
         case .stopListening:
             server.stopListening()
             server.endIdleConnections()
         case .count: sendToOwner(.counted(server.connectionCount, loop: server.loop))
+        }
+    }
+
+    private func respond(_ exchange: ExchangeID, _ response: HTTPResponse) {
+        guard !pageForms.isEmpty, let form = pageForms.removeValue(forKey: exchange) else {
+            server.respond(exchange, with: response)
+            return
+        }
+        if form.isKnown(response) {
+            server.respond(exchange, with: response.notModified)
+        } else if !form.isCompressed(response)
+            || !compressor.compress(
+                response,
+                { [server] response in
+                    server.post { server.respond(exchange, with: response) }
+                }
+            )
+        {
+            server.respond(exchange, with: response)
         }
     }
 
@@ -178,7 +202,9 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
             sendToOwner(.requestedByOperator(exchange, head))
             return
         }
-        switch router.checkRequest(head, body: body, as: exchange, now: Moment(milliseconds: router.clock.now())) {
+        let routing = router.checkRequest(head, body: body, as: exchange, now: Moment(milliseconds: router.clock.now()))
+        if case .request = routing, let form = PageForm(head) { pageForms[exchange] = form }
+        switch routing {
         case .response(let response): server.respond(exchange, with: response)
         case .request where router.forwarding.isOn:
             sendToOwner(.forwarded(exchange, head, body), bytes: body.count)
@@ -186,7 +212,12 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         }
     }
 
-    func abandoned(_ exchange: ExchangeID) { sendToOwner(.abandoned(exchange)) }
+    func largeBody(of head: RequestHead) -> LargeBodyDecision? { router.largeBody(of: head) }
+
+    func abandoned(_ exchange: ExchangeID) {
+        if !pageForms.isEmpty { pageForms[exchange] = nil }
+        sendToOwner(.abandoned(exchange))
+    }
 
     func timerFired() {
         // Only the gateway sets a timer, and only on the loop of the gateway's thread.

@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallWire
 
 /// Decides which of several calls under one callId is meant by a signal or a request that does not name the peer.
 ///
@@ -119,8 +120,14 @@ enum CallResolution {
 
 extension Switchboard {
     /// Returns why a new call is hidden from its callee; `nil` = the call is shown.
-    func reasonToHide(_ id: CallID, of caller: UserID, from callee: UserID) -> CallRecord.Hidden? {
-        directory.reasonToHide(caller, from: callee, at: turn.now)
+    func reasonToHide(
+        _ id: CallID,
+        of caller: UserID,
+        from callee: UserID,
+        _ offer: SignalMessage
+    ) -> CallRecord.Hidden? {
+        if isNumberBlocked(in: offer, of: caller, by: callee) { return .block }
+        return directory.reasonToHide(caller, from: callee, at: turn.now)
             ?? (CallResolution.isCallIDTaken(id, for: caller, of: callee, in: calls) ? .callIDTaken : nil)
     }
 
@@ -129,7 +136,7 @@ extension Switchboard {
         guard let hidden = call.hidden else { return }
         metrics.callsHidden[hidden, default: 0] += 1
         switch hidden {
-        case .block: note(call, .blocked)
+        case .block: note(call, directory.isBlocked(call.caller, by: call.callee) ? .blocked : .numberBlocked)
         case .doNotDisturb: note(call, .doNotDisturb)
         case .callIDTaken: note(call, .callIDTaken)
         }

@@ -23,7 +23,7 @@ extension Switchboard {
             forget(older)
         }
         replaceRinging(from: source.user, to: callee, by: id)
-        let hidden = reasonToHide(id, of: source.user, from: callee)
+        let hidden = reasonToHide(id, of: source.user, from: callee, message)
         // To its caller, a call that is hidden because its callId is taken looks like any other call.
         let looksShown = hidden == nil || hidden == .callIDTaken
         let isBusy = looksShown && isInCall(callee)

@@ -300,7 +300,7 @@ extension Switchboard {
             let meaning: OfferMeaning = found?.isLive == true ? .replacement : .first
             trace(from: .calls, .begins(message.callID, meaning, from: source.user, to: callee))
             let keys = RingLimits.Keys(from: source.user, to: callee)
-            if let refusal = ringRefusal(of: source.user, to: callee, keys) { return .failure(refusal) }
+            if let refusal = ringRefusal(of: source.user, to: callee, keys, message) { return .failure(refusal) }
             guard limits.calls.take(source.user, at: turn.now) else {
                 return .failure(WireError(.rateLimited, "at most \(policy.callsPerMinute) new calls a minute"))
             }

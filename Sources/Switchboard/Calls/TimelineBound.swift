@@ -118,10 +118,9 @@ extension TimelineEvent {
         case .probe(let device): (.probe, device)
         case .probeFailed(let device): (.probeFailed, device)
         case .fetched(let device): (.fetched, device)
-        case .signal, .scheduled, .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .silenced,
-            .pushSent,
-            .pushResult, .pushCancelled, .pushLowered, .tokensRevoked, .restarted, .takenOver, .ringRefused,
-            .repeated, .omitted, .ended, .other:
+        case .signal, .scheduled, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice,
+            .silenced, .pushSent, .pushResult, .pushCancelled, .pushLowered, .tokensRevoked, .restarted, .takenOver,
+            .ringRefused, .repeated, .omitted, .ended, .other:
             nil
         }
     }

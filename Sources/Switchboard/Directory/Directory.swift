@@ -1,7 +1,8 @@
 import CallCore
 import CallPorts
 
-/// The devices, schedules, blocks, do-not-disturb settings and revocations of users, and the epochs of callIds.
+/// The devices, schedules, blocks, do-not-disturb settings and revocations of users, the epochs of callIds, and what the
+/// call directory needs in memory.
 struct Directory {
     private var devices: [UserID: [DeviceRecord]] = [:]
     /// The owner of each push token: one device of one user or, for a token that several users of one installation
@@ -22,6 +23,7 @@ struct Directory {
     /// moment.
     var originalRevocations: [UserID: Moment] = [:]
     private var epochs: Epochs
+    var numbers: NumberLists
 
     private struct Owner: Hashable {
         let user: UserID
@@ -32,6 +34,7 @@ struct Directory {
         schedules = Schedules(stored.schedules)
         doNotDisturbUntil = stored.doNotDisturb
         revocations = stored.revocations
+        numbers = NumberLists(stored.numbers)
         epochs = Epochs(stored.epochs, keptFor: historyFor, at: now)
         // A registration without a device id may add its token to the user's newest device without an id, so the
         // devices must be in the order of their registration.

@@ -13,6 +13,12 @@ public enum AuditEvent: Equatable, Sendable {
     case blocked(UserID, by: UserID)
     /// A user removed a block.
     case unblocked(UserID, by: UserID)
+    /// A user blocked a phone number.
+    case numberBlocked(by: UserID)
+    /// A user removed the block of a phone number.
+    case numberUnblocked(by: UserID)
+    /// A service changed the names of callers in the call directory: those of a user, or those for all users (`nil`).
+    case directoryChanged(by: UserID, of: UserID?, changed: Int)
     /// A user's tokens were revoked.
     case revoked(UserID, by: Revoker)
     /// The server was told to shut down.

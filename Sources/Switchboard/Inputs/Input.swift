@@ -144,12 +144,16 @@ public struct Reply: Equatable, Sendable {
     public var body: [UInt8]
     /// The number of seconds after which the client may try again; `nil` = the response names none.
     public var retryAfterSeconds: Int?
+    /// The entity tag of a page of the call directory, whose body is text and not JSON; `nil` = the response is no such
+    /// page.
+    public var entityTag: String?
 
     /// A response with the given members.
-    public init(status: Int = 200, body: [UInt8], retryAfterSeconds: Int? = nil) {
+    public init(status: Int = 200, body: [UInt8], retryAfterSeconds: Int? = nil, entityTag: String? = nil) {
         self.status = status
         self.body = body
         self.retryAfterSeconds = retryAfterSeconds
+        self.entityTag = entityTag
     }
 
     /// A refusal as `application/problem+json` (RFC 9457).

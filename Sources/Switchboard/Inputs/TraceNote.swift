@@ -193,6 +193,14 @@ extension Switchboard {
         case schedules
         /// Set do-not-disturb.
         case doNotDisturb = "do_not_disturb"
+        /// Block a phone number.
+        case blockNumber = "block_number"
+        /// Remove the block of a phone number.
+        case unblockNumber = "unblock_number"
+        /// Read a page of the call directory.
+        case numbers = "directory"
+        /// Change the call directory.
+        case updateNumbers = "update_directory"
         /// Revoke a user's tokens.
         case revokeTokens = "log_out"
     }

@@ -13,6 +13,10 @@ enum PendingQuery {
     case watch(PendingWatch)
     /// Load a call at rest.
     case load(CallNumber)
+    /// Respond with a page of the call directory.
+    case numbers(RequestID, UserID)
+    /// Find out what the update of the call directory that is first in the queue would change.
+    case numberChanges
 }
 
 /// Work that waits until calls at rest are loaded.

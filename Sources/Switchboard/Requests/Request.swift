@@ -1,4 +1,5 @@
 public import CallCore
+public import CallPorts
 public import CallWire
 
 extension Switchboard {
@@ -34,12 +35,48 @@ extension Switchboard {
         case block(UserID)
         /// Remove the block of a user.
         case unblock(UserID)
+        /// Block a phone number.
+        case blockNumber(PhoneNumber)
+        /// Remove the block of a phone number.
+        case unblockNumber(PhoneNumber)
+        /// Return a page of a list of the call directory.
+        indirect case numbers(NumberQuery)
+        /// Change the names for a user's callers, or those for all users (`nil`).
+        indirect case updateNumbers(UserID?, NumberUpdate)
         /// Set do-not-disturb until a moment, or end it (`nil`).
         case doNotDisturb(until: Moment?)
         /// Read or change schedules of a user; `nil` = of the user that makes the request.
         case schedules(ScheduleRequest, of: UserID?)
         /// Refuse all tokens that were issued to a user so far; `nil` = to the user that makes the request.
         case revokeTokens(UserID?)
+    }
+
+    /// The parameters of a request for a page of a list of the call directory.
+    public struct NumberQuery: Equatable, Sendable {
+        /// The list.
+        public var list: NumberList
+        /// The client's place; `nil` = it has read nothing.
+        public var cursor: NumberCursor?
+        /// The largest number of lines.
+        public var limit: Int
+        /// The entity tags of the pages that the client has (`If-None-Match`).
+        public var knownTags: [String]
+
+        /// The largest number of lines that a client may ask for.
+        public static let mostLines = 10_000
+
+        /// A request with the given parameters.
+        public init(
+            _ list: NumberList = .identities,
+            since cursor: NumberCursor? = nil,
+            limit: Int = mostLines,
+            knownTags: [String] = []
+        ) {
+            self.list = list
+            self.cursor = cursor
+            self.limit = limit
+            self.knownTags = knownTags
+        }
     }
 
     /// The parameters of a fetch.

@@ -77,10 +77,16 @@ extension Switchboard {
         case .turnCredential: turnCredential(of: principal, as: id)
         case .webPushKey: webPushKey(as: id)
         case .blocks:
-            let blocked = directory.blocks(of: principal.user).map(\.blocked)
-            turn.out.append(.reply(id, Reply(body: BlockBody.list(blocked, asIntegers: principal.userIsInteger))))
+            let users = directory.blocks(of: principal.user).map(\.blocked)
+            let numbers = directory.numbers.blocked(by: principal.user).sorted()
+            let body = BlockBody.list(users, numbers, asIntegers: principal.userIsInteger)
+            turn.out.append(.reply(id, Reply(body: body)))
         case .block(let user): block(user, by: principal, as: id)
         case .unblock(let user): unblock(user, by: principal, as: id)
+        case .blockNumber(let number): block(number, by: principal, as: id)
+        case .unblockNumber(let number): unblock(number, by: principal, as: id)
+        case .numbers(let query): readNumbers(query, by: principal, as: id)
+        case .updateNumbers(let owner, let update): updateNumbers(of: owner, update, by: principal, as: id)
         case .doNotDisturb(let until): doNotDisturb(until, by: principal, as: id)
         case .schedules(let asked, let user): schedules(asked, of: user, by: principal, as: id)
         case .revokeTokens(let user): revokeTokens(user, by: principal, as: id)
@@ -99,7 +105,8 @@ extension Switchboard {
                 return endRefusal(message, by: message.from ?? principal.user, message.device, principal)
             }
         case .fetch, .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
-            .webPushKey, .blocks, .block, .unblock, .doNotDisturb, .schedules, .revokeTokens:
+            .webPushKey, .blocks, .block, .unblock, .doNotDisturb, .schedules, .revokeTokens, .blockNumber,
+            .unblockNumber, .numbers, .updateNumbers:
             break
         }
         // A service acts for all users: its rate is not limited.
@@ -129,7 +136,8 @@ extension Switchboard {
             case .fetch(_, let fetch): fetch.device
             case .end(_, _, let device): device
             case .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
-                .webPushKey, .blocks, .block, .unblock, .doNotDisturb, .schedules, .revokeTokens:
+                .webPushKey, .blocks, .block, .unblock, .doNotDisturb, .schedules, .revokeTokens, .blockNumber,
+                .unblockNumber, .numbers, .updateNumbers:
                 nil
             }
         let device = principal.deviceIdentity(named: named)

@@ -29,7 +29,8 @@ extension Switchboard {
             message.epoch = scope.epoch
             return .signal(message)
         case .signal, .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
-            .webPushKey, .blocks, .block, .unblock, .doNotDisturb, .schedules, .revokeTokens:
+            .webPushKey, .blocks, .block, .unblock, .doNotDisturb, .schedules, .revokeTokens, .blockNumber,
+            .unblockNumber, .numbers, .updateNumbers:
             throw WireError(
                 .forbidden,
                 "a push capability allows only GET, ringing, answer, ice, connected, confirm and end of its own call"

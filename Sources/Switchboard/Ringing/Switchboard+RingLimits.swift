@@ -5,10 +5,15 @@ import CallWire
 /// The limits on how often one caller, and all callers together, may ring a callee's devices.
 extension Switchboard {
     /// Returns why a caller may not ring a callee now; `nil` = it may.
-    mutating func ringRefusal(of caller: UserID, to callee: UserID, _ keys: RingLimits.Keys) -> WireError? {
+    mutating func ringRefusal(
+        of caller: UserID,
+        to callee: UserID,
+        _ keys: RingLimits.Keys,
+        _ offer: SignalMessage
+    ) -> WireError? {
         guard let refusal = limits.rings.refusal(of: keys, at: turn.now) else { return nil }
         metrics.limited[refusal.limit] += 1
-        note(refusal, of: caller, to: callee)
+        note(refusal, of: caller, to: callee, offer)
         let whose = refusal.limit == .ringsPerPair ? "from one caller to one callee" : "from all callers to one callee"
         var error = WireError(.rateLimited, "at most \(refusal.perMinute) rings a minute \(whose)")
         error.retryAfterSeconds = refusal.retryAfterSeconds
@@ -19,10 +24,18 @@ extension Switchboard {
     ///
     /// The first refusal is reported, and then each doubling of the number of refusals, so that a flood of rings writes
     /// little. A call at rest is not loaded for this: then only the metric counts the refusal.
-    private mutating func note(_ refusal: RingLimits.Refusal, of caller: UserID, to callee: UserID) {
+    private mutating func note(
+        _ refusal: RingLimits.Refusal,
+        of caller: UserID,
+        to callee: UserID,
+        _ offer: SignalMessage
+    ) {
         guard refusal.count & (refusal.count - 1) == 0, let call = calls[refusal.newest] else { return }
         // The callee must not be told of a caller that the callee has blocked.
-        guard call.hidden != nil || directory.reasonToHide(caller, from: callee, at: turn.now) == nil else { return }
+        let isHidden =
+            isNumberBlocked(in: offer, of: caller, by: callee)
+            || directory.reasonToHide(caller, from: callee, at: turn.now) != nil
+        guard call.hidden != nil || !isHidden else { return }
         let limit: TimelineEvent.RingLimit = refusal.limit == .ringsPerPair ? .perPair : .perCallee
         note(call, .ringRefused(limit, from: caller, count: refusal.count))
     }

@@ -4,7 +4,7 @@ public import CallWire
 import TimeZones
 
 extension Switchboard {
-    /// A request about schedules (protocol, section 5.12).
+    /// A request about schedules (protocol, section 5.11).
     public enum ScheduleRequest: Sendable {
         /// Return all directory.schedules.
         case list

@@ -82,6 +82,7 @@ struct MoveCommand: ParsableCommand {
         private var schedules = 0
         private var quietUsers = 0
         private var revocations = 0
+        private var numbers = 0
 
         mutating func count(_ change: Change) {
             switch change {
@@ -91,18 +92,21 @@ struct MoveCommand: ParsableCommand {
             case .schedule: schedules += 1
             case .doNotDisturb: quietUsers += 1
             case .revoked: revocations += 1
+            case .numbers(let change): numbers += change.rows.count { $0.removedAt == nil }
             case .entry, .event, .logForgotten, .historyForgotten, .deviceRemoved, .unblocked, .scheduleRemoved,
-                .uncleanStartsForgotten:
+                .uncleanStartsForgotten, .removalsForgotten:
                 break
             }
         }
 
         /// The numbers in words.
         var text: String {
-            let parts = [
+            var parts = [
                 (liveCalls, "live call"), (endedCalls, "ended call"), (devices, "device"), (blocks, "block"),
                 (schedules, "schedule"), (quietUsers, "do-not-disturb"), (revocations, "revocation"),
             ]
+            // Most servers have no call directory.
+            if numbers > 0 { parts.append((numbers, "number")) }
             return parts.map { "\($0) \($1)\($0 == 1 || $1 == "do-not-disturb" ? "" : "s")" }.joined(separator: ", ")
         }
     }

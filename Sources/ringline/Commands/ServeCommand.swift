@@ -61,6 +61,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Self.help("kept-bytes-per-day")) var keptBytesPerDay: String?
     @Option(help: Self.help("rings-per-pair")) var ringsPerPair: String?
     @Option(help: Self.help("rings-per-callee")) var ringsPerCallee: String?
+    @Option(help: Self.help("directory-numbers")) var directoryNumbers: String?
     @Option(help: Self.help("loops")) var loops: String?
     @Option(help: Self.help("log-level")) var logLevel: String?
     @Option(help: Self.help("log-format")) var logFormat: String?
@@ -96,6 +97,7 @@ struct ServeOptions: ParsableArguments {
             "socketio-trust-register": socketioTrustRegister ?? (trustRegister ? "true" : nil),
             "max-connections": maxConnections, "connects-per-minute": connectsPerMinute,
             "kept-bytes-per-day": keptBytesPerDay, "rings-per-pair": ringsPerPair, "rings-per-callee": ringsPerCallee,
+            "directory-numbers": directoryNumbers,
             "loops": loops,
             "log-level": logLevel, "log-format": logFormat, "audit-log": auditLog,
         ]

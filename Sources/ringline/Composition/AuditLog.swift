@@ -80,6 +80,14 @@ final class AuditLog: Sendable {
             write("blocked", [("user", .text(user.text)), ("blocked", .text(other.text))])
         case .unblocked(let other, let user):
             write("unblocked", [("user", .text(user.text)), ("blocked", .text(other.text))])
+        case .numberBlocked(let user): write("number_blocked", [("user", .text(user.text))])
+        case .numberUnblocked(let user): write("number_unblocked", [("user", .text(user.text))])
+        case .directoryChanged(let service, let user, let count):
+            let whose = user.map { [("user", Value.text($0.text))] } ?? []
+            write(
+                "directory_changed",
+                [("service", .text(service.text))] + whose + [("changed", .number(UInt64(max(0, count))))]
+            )
         case .revoked(let user, let revoker):
             let by: [(String, Value)] =
                 switch revoker {

@@ -161,6 +161,7 @@ struct ServeSettings {
         policy.storedBytesPerDay = try count("kept-bytes-per-day", source) ?? policy.storedBytesPerDay
         policy.ringsPerPair = try count("rings-per-pair", from: 0, source) ?? policy.ringsPerPair
         policy.ringsPerCallee = try count("rings-per-callee", from: 0, source) ?? policy.ringsPerCallee
+        policy.directoryNumbers = try count("directory-numbers", from: 0, source) ?? policy.directoryNumbers
         policy.apnsEnvironment = APNsEnvironment(
             rawValue: try source.choice("apns-environment", of: ["auto", "sandbox", "production"])
         )

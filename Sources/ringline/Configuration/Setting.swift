@@ -355,6 +355,13 @@ struct Setting: Sendable {
                 "How many times a minute all callers together may ring one callee; more are answered with 429. 0 = no limit."
         ),
         Setting(
+            name: "directory-numbers",
+            placeholder: "COUNT",
+            fallback: "2000000",
+            meaning:
+                "How many numbers with a name for all users the call directory may have; more are answered with 413."
+        ),
+        Setting(
             name: "loops",
             placeholder: "COUNT",
             fallback: "1",

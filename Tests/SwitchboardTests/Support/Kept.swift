@@ -12,6 +12,7 @@ struct Kept {
     private(set) var schedules: [ScheduleRecord] = []
     private var doNotDisturb: [UserID: Moment] = [:]
     private var revocations: [UserID: Moment] = [:]
+    var numbers = KeptNumbers()
     private(set) var hasForgottenUncleanStarts = false
     private var forgotten: Set<CallNumber> = []
     private var events: [CallNumber: [TimelineRecord]] = [:]
@@ -24,6 +25,7 @@ struct Kept {
         schedules = state.schedules
         doNotDisturb = state.doNotDisturb
         revocations = state.revocations
+        numbers.state = state.numbers.state
     }
 
     mutating func apply(_ batch: [Change]) {
@@ -49,6 +51,8 @@ struct Kept {
                 schedules.append(record)
             case .scheduleRemoved(let user, let id): schedules.removeAll { $0.user == user && $0.id == id }
             case .revoked(let user, let moment): revocations[user] = moment
+            case .numbers(let change): numbers.apply(change)
+            case .removalsForgotten(let moment): numbers.forgottenBefore = moment
             }
         }
     }
@@ -63,6 +67,7 @@ struct Kept {
         state.schedules = schedules
         state.doNotDisturb = doNotDisturb
         state.revocations = revocations
+        state.numbers = numbers.stored
         for call in calls.values where !UUIDv5.isUUID(call.record.id.text) {
             let key = CallKey(id: call.record.id, pair: Pair(call.record.caller, call.record.callee))
             state.epochs[key] = max(state.epochs[key] ?? 0, call.record.epoch)
@@ -89,6 +94,8 @@ struct Kept {
             let call = all.first(where: choice.matches)
             return .timeline(call, call.flatMap { events[$0.number] } ?? [])
         case .log(let number): return .log(forgotten.contains(number) ? nil : calls[number])
+        case .numbers(let read): return .numbers(numbers.page(read))
+        case .numberChanges(let owner, let rows): return .numberChanges(numbers.compare(rows, owner))
         }
     }
 }

@@ -1,10 +1,6 @@
-import Postgres
-
 extension Schema {
     /// Adds schedules, and the schedule by which the server itself has begun a call.
-    static let version6 = SQL(
-        "schema 6",
-        """
+    static let schedules = """
         ALTER TABLE call ADD COLUMN schedule text;
         CREATE TABLE schedule (
             "user"       text    COLLATE "C" NOT NULL,
@@ -30,5 +26,4 @@ extension Schema {
             PRIMARY KEY ("user", id)
         ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
         """
-    )
 }

@@ -1,0 +1,124 @@
+public import CallCore
+
+/// A list of phone numbers in the call directory.
+public enum NumberList: Int64, Sendable, CaseIterable {
+    /// The names of callers.
+    case identities = 0
+    /// The numbers that a user blocks.
+    case blocks = 1
+}
+
+/// A number in a list, or the record that it was removed from the list.
+///
+/// Removed numbers are kept for a while, so that a client can be told what has changed since it last read the list.
+public struct NumberRow: Equatable, Sendable {
+    /// The number.
+    public var number: PhoneNumber
+    /// The name that is shown for the number; `nil` in a list of blocked numbers, and for a removed number.
+    public var label: String?
+    /// The version of the lists that brought this row.
+    public var version: Int64
+    /// When the number was removed; `nil` = it is in the list.
+    public var removedAt: Moment?
+
+    /// A row with the given members.
+    public init(number: PhoneNumber, label: String? = nil, version: Int64 = 0, removedAt: Moment? = nil) {
+        self.number = number
+        self.label = label
+        self.version = version
+        self.removedAt = removedAt
+    }
+
+    /// Whether a list that contains `other` shows the same as one that contains this row.
+    @inlinable
+    public func shows(the other: NumberRow) -> Bool {
+        (removedAt == nil) == (other.removedAt == nil) && label == other.label
+    }
+}
+
+/// The counters of all lists.
+public struct NumberState: Equatable, Sendable {
+    /// The number of the newest change of any list; 0 = there was none.
+    ///
+    /// It never goes back.
+    public var version: Int64
+    /// The oldest version since which every removal is still stored.
+    public var oldest: Int64
+    /// The number of names for all users.
+    public var count: Int
+
+    /// Counters with the given values.
+    public init(version: Int64 = 0, oldest: Int64 = 0, count: Int = 0) {
+        self.version = version
+        self.oldest = oldest
+        self.count = count
+    }
+}
+
+/// A change of one list.
+public struct NumberChange: Equatable, Sendable {
+    /// The user whose list changes; `nil` = the list for all users.
+    public var owner: UserID?
+    /// The list.
+    public var list: NumberList
+    /// The rows to write, each number at most once; each replaces the row with the same number.
+    public var rows: [NumberRow]
+    /// The counters after the change; a store never lets a version go back.
+    public var state: NumberState
+
+    /// The number of removals that a store forgets in one transaction, which takes some milliseconds.
+    public static let forgottenAtOnce = 5_000
+
+    /// A change with the given members.
+    public init(owner: UserID?, list: NumberList, rows: [NumberRow], state: NumberState) {
+        self.owner = owner
+        self.list = list
+        self.rows = rows
+        self.state = state
+    }
+}
+
+/// The rows of an update that would change a list.
+public struct NumberComparison: Equatable, Sendable {
+    /// The rows that would change something, in the order of the update.
+    public var rows: [NumberRow]
+    /// How many of these numbers are in the list now.
+    public var present: Int
+    /// How many numbers are in the list of a user; 0 for the list for all users, whose count is in ``NumberState``.
+    public var count: Int
+
+    /// A comparison with the given members.
+    public init(rows: [NumberRow], present: Int, count: Int) {
+        self.rows = rows
+        self.present = present
+        self.count = count
+    }
+
+    /// Compares an update with the rows that are stored for its numbers.
+    ///
+    /// - Parameters:
+    ///   - update: The rows of the update.
+    ///   - stored: The stored rows among these numbers, those of removed numbers included.
+    ///   - count: See ``count``.
+    public init(of update: [NumberRow], with stored: [PhoneNumber: NumberRow], count: Int) {
+        self.init(rows: [], present: 0, count: count)
+        for row in update {
+            let old =
+                stored[row.number] ?? NumberRow(number: row.number, removedAt: row.removedAt ?? Moment(milliseconds: 0))
+            guard !row.shows(the: old) else { continue }
+            rows.append(row)
+            if old.removedAt == nil { present += 1 }
+        }
+    }
+}
+
+/// The data of the call directory that a start of the server needs.
+public struct StoredNumbers: Equatable, Sendable {
+    /// The counters.
+    public var state = NumberState()
+    /// The numbers that each user blocks.
+    public var blocked: [UserID: Set<PhoneNumber>] = [:]
+
+    /// An empty directory.
+    public init() {}
+}

@@ -1,0 +1,173 @@
+import CallCore
+import CallPorts
+import Postgres
+import RecordCoding
+
+/// Queries about the call directory.
+extension QueryRunner {
+    /// Returns a page of a user's list.
+    func page(_ read: NumberRead) throws(PostgresError) -> NumberPage {
+        do throws(PostgresError) {
+            return try pageInSnapshot(read)
+        } catch {
+            // The transaction has ended already if a statement of it failed; the first error is the cause.
+            _ = try? connection.run(Self.rollback)
+            throw error
+        }
+    }
+
+    /// Reads a page in one transaction: the version of a page is the one that its rows have.
+    private func pageInSnapshot(_ read: NumberRead) throws(PostgresError) -> NumberPage {
+        let begun = try connection.run(
+            [Self.beginSnapshot, Self.useIndexes, Self.numberState].map { Connection.Step($0) }
+        )
+        let state = begun[2].first.map { RowReader.numberState($0) } ?? NumberState()
+        var step = read.step(in: state)
+        if let since = step.since {
+            var parameters = Self.parameters(read)
+            parameters.add(since)
+            let counted = try connection.run(Self.changeCount, parameters)
+            if counted.first?.int64(0) ?? 0 > NumberRead.mostChanges {
+                step = read.step(in: state, hasTooManyChanges: true)
+            }
+        }
+        var page = NumberPage(read.list, step, at: state.version)
+        if let since = step.since {
+            var parameters = Self.parameters(read)
+            parameters.add(since)
+            parameters.add(step.after)
+            parameters.add(Int64(read.limit) + 1)
+            let rows = try connection.run([
+                Connection.Step(Self.changes, parameters), Connection.Step(OwnerTable.commit),
+            ])[0]
+            for index in 0..<rows.count {
+                guard let row = reader.number(rows[index]) else { continue }
+                guard page.append(row.number, row.label, isShown: row.removedAt == nil, limit: read.limit) else {
+                    break
+                }
+            }
+        } else {
+            let steps = [read.user.text, ""].map {
+                Connection.Step(Self.shown, Self.parameters(read, of: $0, step.after))
+            }
+            let rows = try connection.run(steps + [Connection.Step(OwnerTable.commit)])
+            let own = (0..<rows[0].count).compactMap { reader.number(rows[0][$0]) }
+            var index = 0
+            page.merge(limit: read.limit, own: own) {
+                while index < rows[1].count {
+                    defer { index += 1 }
+                    if let row = reader.number(rows[1][index]) { return row }
+                }
+                return nil
+            }
+        }
+        return page
+    }
+
+    private static func parameters(_ read: NumberRead) -> Parameters {
+        var parameters = Parameters()
+        parameters.add(read.user.text)
+        parameters.add(read.list.rawValue)
+        return parameters
+    }
+
+    private static func parameters(_ read: NumberRead, of owner: String, _ after: Int64) -> Parameters {
+        var parameters = Parameters()
+        parameters.add(owner)
+        parameters.add(read.list.rawValue)
+        parameters.add(after)
+        parameters.add(Int64(read.limit) + 1)
+        return parameters
+    }
+
+    /// Returns the rows of an update that would change a list of names.
+    func compare(_ update: [NumberRow], _ owner: UserID?) throws(PostgresError) -> NumberComparison {
+        var (numbers, name) = (Column<Int64>(), Parameters())
+        for row in update { numbers.append(row.number.rawValue) }
+        name.add(owner?.text ?? "")
+        var parameters = name
+        parameters.add(numbers)
+        var stored: [PhoneNumber: NumberRow] = [:]
+        for row in try read(Self.named, parameters, { reader.number($0) }) { stored[row.number] = row }
+        let count = owner == nil ? 0 : try connection.run(Self.count, name).first?.int64(0) ?? 0
+        return NumberComparison(of: update, with: stored, count: Int(count))
+    }
+
+    static let numberState = SQL("directory state", RowReader.numberState)
+
+    /// Keeps the planner, in this transaction, from ways that read or sort much of the table.
+    ///
+    /// It takes them while it does not know the table: after a million names were written, and before autovacuum has come,
+    /// a page took 385 ms with a bitmap scan and a sort, and 3 ms along the index.
+    private static let useIndexes = SQL(
+        "use indexes",
+        """
+        SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+            set_config('enable_sort', 'off', true), set_config('jit', 'off', true)
+        """
+    )
+
+    private static let rollback = SQL("leave snapshot", "ROLLBACK")
+
+    /// Looks up number by number: with `ANY`, the planner reads the whole list until it knows the table.
+    private static let named = SQL(
+        "numbers",
+        """
+        SELECT found.number, found.label, found.version, found.removed_at FROM unnest($2) AS asked (number)
+        CROSS JOIN LATERAL (
+            SELECT number, label, version, removed_at FROM directory
+            WHERE owner = $1 AND list = 0 AND directory.number = asked.number LIMIT 1) AS found
+        """
+    )
+
+    private static let count = SQL(
+        "count of numbers",
+        "SELECT count(*) FROM directory WHERE owner = $1 AND list = 0 AND removed_at IS NULL"
+    )
+
+    private static let shown = SQL(
+        "numbers of an owner",
+        """
+        SELECT number, label, version, removed_at FROM directory
+        WHERE owner = $1 AND list = $2 AND number > $3 AND removed_at IS NULL ORDER BY number LIMIT $4
+        """
+    )
+
+    /// Selects what has changed, by the index of versions.
+    ///
+    /// The order and the limit, which changes nothing, make that index the cheapest way for the planner, which does not
+    /// know how few changes there are.
+    private static let changed = ["''", "$1"].map { owner in
+        """
+        (SELECT number FROM directory WHERE owner = \(owner) AND list = $2 AND version > $3
+        ORDER BY version LIMIT \(NumberRead.mostChanges + 1))
+        """
+    }.joined(separator: " UNION ")
+
+    private static let changeCount = SQL("count of changes", "SELECT count(*) FROM (\(changed)) AS changed")
+
+    /// A user's own entry takes the place of the one for all users; a number with neither was removed.
+    ///
+    /// `LIMIT 1` keeps the planner from a join that reads the whole table.
+    private static let changes: SQL = {
+        func entry(_ owner: String) -> String {
+            """
+            (SELECT number, label FROM directory
+            WHERE owner = \(owner) AND list = $2 AND number = changed.number AND removed_at IS NULL LIMIT 1)
+            """
+        }
+        return SQL(
+            "changed numbers",
+            """
+            WITH changed AS MATERIALIZED (
+                SELECT number FROM (\(changed)) AS found WHERE number > $4 ORDER BY number LIMIT $5)
+            SELECT changed.number, CASE WHEN own.number IS NULL THEN shared.label ELSE own.label END AS label,
+                0::bigint AS version,
+                CASE WHEN own.number IS NULL AND shared.number IS NULL THEN 0::bigint END AS removed_at
+            FROM changed LEFT JOIN LATERAL \(entry("$1")) AS own ON true
+                LEFT JOIN LATERAL \(entry("''")) AS shared ON true
+            ORDER BY changed.number
+            """
+        )
+    }()
+}

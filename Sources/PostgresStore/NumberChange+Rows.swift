@@ -49,13 +49,15 @@ extension NumberChange {
     )
 
     /// Deletes the oldest removed numbers, and records up to which version that was.
+    ///
+    /// Rows that are found by their place (`ctid`) need no join, for which the planner might read the whole table.
     static let forgetRemovals = SQL(
         "forget removals",
         """
         WITH gone AS (
-            DELETE FROM directory WHERE (owner, list, number) IN (
-                SELECT owner, list, number FROM directory WHERE removed_at IS NOT NULL AND removed_at < $1
-                ORDER BY removed_at LIMIT \(forgottenAtOnce))
+            DELETE FROM directory WHERE ctid = ANY (ARRAY(
+                SELECT ctid FROM directory WHERE removed_at IS NOT NULL AND removed_at < $1
+                ORDER BY removed_at LIMIT \(forgottenAtOnce)))
             RETURNING version)
         INSERT INTO meta (name, value)
         SELECT 'directory_oldest', max(version) FROM gone HAVING max(version) IS NOT NULL

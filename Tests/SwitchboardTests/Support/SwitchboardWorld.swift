@@ -131,6 +131,7 @@ final class SwitchboardWorld {
     func wait(_ seconds: Int64, keeping connection: ConnectionID) {
         for second in 1...seconds {
             wait(1)
+            if pings[connection] != nil { pong(connection) }
             if second % 20 == 0 { send(connection, #"{"type":"ping"}"#) }
         }
     }

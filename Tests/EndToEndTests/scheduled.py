@@ -19,11 +19,11 @@ MIDDAY = {"at": "12:00", "timeZone": "UTC", "days": WEEK}
 
 
 class Minute:
-    """A full minute of a server's clock that comes `LEAD` seconds after this object was made."""
+    """A full minute of a server's clock that comes `lead` seconds after this object was made."""
 
-    def __init__(self, library: pathlib.Path, path: pathlib.Path):
+    def __init__(self, library: pathlib.Path, path: pathlib.Path, lead=LEAD):
         self.seconds = (int(time.time()) // 60 + 1) * 60
-        self.ahead = self.seconds - LEAD - time.time()
+        self.ahead = self.seconds - lead - time.time()
         self.clock = WallClock(library, path, self.ahead)
         self.environment = self.clock.environment
 

@@ -1,30 +1,22 @@
 """Scheduled calls on devices with the Swift kit, against the real server: one by a connection, one by a push alone."""
 
-import datetime
 import json
-import zoneinfo
 
+from conftest import push_options
+from scheduled import Minute
 from test_devices import devices
 from test_push import pushed
 from test_swift_kit import kit  # noqa: F401 - a fixture
 from waiting import eventually
 
-ZONE = "Asia/Seoul"
 SCHEDULE = {
     "id": "s-1",
-    "timeZone": ZONE,
     "from": {"id": "wake", "displayName": "Mina"},
     "handle": "+821012345678",
     "handleType": "phoneNumber",
     "data": {"sound": "birds"},
     "confirm": {"every": 10, "times": 3},
 }
-
-
-def next_minute() -> datetime.datetime:
-    """Returns the next full minute, or the one after it if too little time is left to make schedules."""
-    soon = datetime.datetime.now(zoneinfo.ZoneInfo(ZONE)) + datetime.timedelta(seconds=5)
-    return soon.replace(second=0, microsecond=0) + datetime.timedelta(minutes=1)
 
 
 def rings(device, seconds=10):
@@ -34,18 +26,24 @@ def rings(device, seconds=10):
     assert (schedule in ("s-1", "-"), handle, json.loads(data)) == (True, "+821012345678", {"sound": "birds"})
 
 
-def test_a_kit_is_rung_by_schedules_answers_without_media_and_confirms(kit, push_world):  # noqa: F811
-    world, fake = push_world
+def test_a_kit_is_rung_by_schedules_answers_without_media_and_confirms(
+    kit,  # noqa: F811
+    clock_library,
+    tmp_path,
+    apns,
+    make_server,
+    make_world,
+):
+    minute = Minute(clock_library, tmp_path / "clock", lead=15)
+    world, fake = make_world(make_server(*push_options(apns), environment=minute.environment)), apns
     awake, asleep = kit(world, "10"), kit(world, "12", "background")
     awake.says("connected")
     asleep.does(f"token {1:064x}")
     eventually(lambda: devices(world.rest("12")), 10, lambda: "the kit has not registered")
-    due = next_minute()
     for user in ("10", "12"):
-        schedule = {**SCHEDULE, "at": due.strftime("%H:%M"), "on": due.strftime("%Y-%m-%d")}
-        response = world.rest(user).post("/api/schedules", schedule)
+        response = world.rest(user).post("/api/schedules", minute.once(**SCHEDULE))
         assert response.status_code == 200, response.text
-    rings(awake, seconds=75)
+    rings(awake, seconds=30)
     payload = pushed(fake, f"{1:064x}")["payload"]
     assert payload["scheduled"] is True and "offer" not in payload
     asleep.does("push " + json.dumps(payload))

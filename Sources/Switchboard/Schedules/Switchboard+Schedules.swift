@@ -52,7 +52,7 @@ extension Switchboard {
                 }
                 try put(schedule, form, of: user, by: principal, as: id)
             case .change(let schedule, let form):
-                guard form.id ?? schedule == schedule else { throw .invalid(named: "id", "cannot be changed") }
+                guard form.id == nil else { throw .invalid(named: "id", "cannot be changed") }
                 try keep(form.applied(to: try known(schedule, of: user), policy, at: turn.now), as: id)
             case .remove(let schedule):
                 let record = try known(schedule, of: user)

@@ -25,7 +25,7 @@ public enum EndReason: String, Sendable, CaseIterable {
     case replaced
     /// The user confirmed a scheduled call.
     case confirmed
-    /// A scheduled call was not answered, or the server was not running when it was due.
+    /// A scheduled call was not answered, or no server could ring when it was due.
     case missed
     /// The last ring of a scheduled call ended without the confirmation that the schedule asks for.
     case givenUp = "given_up"

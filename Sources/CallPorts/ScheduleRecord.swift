@@ -25,7 +25,7 @@ public struct ScheduleRecord: Equatable, Sendable {
     public var ring: Moment.Duration
     /// How the user is rung until they confirm; `nil` = each call rings once.
     public var confirmation: Confirmation?
-    /// Whether the user made the schedule, and not a service.
+    /// Whether the user, and not a service, made or last replaced the schedule.
     ///
     /// The calls of such a schedule ring during the user's do-not-disturb.
     public var isOwn: Bool
@@ -33,15 +33,19 @@ public struct ScheduleRecord: Equatable, Sendable {
     public var createdAt: Moment
     /// A random number, without which nobody can tell the callIds of the schedule's calls beforehand.
     public var salt: Int64
-    /// When the next call is due; `nil` = never.
+    /// When the next call is due; `nil` = there is no further call, or the zone is unknown.
     public var next: Moment?
+    /// The last time of the schedule that rang or was missed; `nil` = none yet.
+    ///
+    /// After a start whose clock is behind, nothing up to it becomes due again.
+    public var lastOccurrence: Moment?
     /// The time of the schedule for which the user is being rung; `nil` = none.
     ///
     /// It stays until the user has confirmed or is given up, or, without a confirmation, until the call has ended.
     public var occurrence: Moment?
     /// The number of rings that have begun for ``occurrence``.
     public var rings: Int
-    /// When the user is rung again for ``occurrence``; `nil` = a call is live, or none.
+    /// When the user is rung again for ``occurrence``; `nil` = a ring is live, or the user is not being rung.
     public var again: Moment?
 
     /// How a user is rung until they confirm.

@@ -90,6 +90,7 @@ extension Sample {
         schedule.occurrence = moment(7)
         schedule.rings = 3
         schedule.again = moment(8)
+        schedule.lastOccurrence = moment(6)
         return schedule
     }
 

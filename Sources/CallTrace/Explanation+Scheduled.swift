@@ -14,9 +14,10 @@ extension Explanation {
         switch record.reason {
         case .missed where !hasRung:
             return
-                "The call was due at \(Timestamp.text(scheduled.occurrence)), and no server was running within 60 seconds: it did not ring."
+                "The call was due at \(Timestamp.text(scheduled.occurrence)), and the server could not ring within 60 seconds: it was not running, or could not write its database."
         case .givenUp where !hasRung:
-            return "No server was running when the next ring was due: \(record.callee.text) was given up."
+            return
+                "The server could not ring again in time, because it was not running or could not write its database: \(record.callee.text) was given up."
         case .missed: return "Nobody answered within \(Self.seconds(record.ringUntil - record.startedAt))."
         case .givenUp:
             return "The last ring ended at \(offset(endedAt)), and \(record.callee.text) had not confirmed."

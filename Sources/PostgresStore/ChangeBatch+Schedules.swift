@@ -31,5 +31,6 @@ extension Parameters {
         add(Int64(schedule.rings))
         add(schedule.again?.milliseconds)
         add(schedule.salt)
+        add(schedule.lastOccurrence?.milliseconds)
     }
 }

@@ -260,8 +260,8 @@ struct OwnerTable {
         // The claim becomes visible only when its connection has ended, which its lock on the row tells. The statement
         // that releases the claim must start after that to see it.
         let release = Connection.Step(Self.releaseAbandoned, options.parameters { $0.add(nonce) })
-        let steps = [Connection.Step(Self.begin), Connection.Step(Self.lockAbandoned), release, Self.end]
-        _ = try? connection.run(steps)  // the same
+        let start = [Self.begin, Self.limitRelease, Self.lockAbandoned].map { Connection.Step($0) }
+        _ = try? connection.run(start + [release, Self.end])  // the same
     }
 
     static let begin = SQL("begin", "BEGIN")
@@ -370,6 +370,8 @@ struct OwnerTable {
         """
     )
 
+    /// As long as this server waits for the release: a later one could meet a claim that follows.
+    private static let limitRelease = SQL("limit the release", "SET LOCAL lock_timeout = 5000")
     private static let lockAbandoned = SQL("lock the claimed row", "SELECT FROM owner WHERE slot = 0 FOR UPDATE")
 
     private static let releaseAbandoned = SQL(

@@ -23,6 +23,7 @@ extension Schema {
             rings        bigint  NOT NULL,
             again        bigint,
             salt         bigint  NOT NULL,
+            last_occurrence bigint,
             PRIMARY KEY ("user", id)
         ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
         """

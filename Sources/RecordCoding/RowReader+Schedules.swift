@@ -9,7 +9,7 @@ extension RowReader {
     /// The columns of a schedule, in the order in which ``schedule(_:)`` reads them.
     package static let scheduleColumns = """
         "user", id, at, dates, zone, caller, display_name, handle, handle_type, data, ring, every, times, is_own, \
-        created_at, next, occurrence, rings, again, salt
+        created_at, next, occurrence, rings, again, salt, last_occurrence
         """
 
     /// Returns the schedule in a row of ``scheduleColumns``.
@@ -45,6 +45,7 @@ extension RowReader {
         schedule.occurrence = row.optionalMoment(16)
         schedule.rings = row.count(17)
         schedule.again = row.optionalMoment(18)
+        schedule.lastOccurrence = row.optionalMoment(20)
         return schedule
     }
 

@@ -26,11 +26,12 @@ extension ChangeWriter {
         try statement.bind(Int64(schedule.rings), at: 18)
         try statement.bind(schedule.again?.milliseconds, at: 19)
         try statement.bind(schedule.salt, at: 20)
+        try statement.bind(schedule.lastOccurrence?.milliseconds, at: 21)
         try statement.run()
     }
 
     private static let upsertSchedule: SQL = {
-        let values = (1...20).map { "?\($0)" }.joined(separator: ", ")
+        let values = (1...21).map { "?\($0)" }.joined(separator: ", ")
         return SQL(
             "write schedule",
             "INSERT OR REPLACE INTO schedule (\(RowReader.scheduleColumns)) VALUES (\(values))"

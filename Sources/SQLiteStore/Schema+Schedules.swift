@@ -23,6 +23,7 @@ extension Schema {
             rings        INTEGER NOT NULL,
             again        INTEGER,
             salt         INTEGER NOT NULL,
+            last_occurrence INTEGER,
             PRIMARY KEY (user, id)
         ) STRICT, WITHOUT ROWID
         """

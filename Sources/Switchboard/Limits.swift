@@ -75,11 +75,11 @@ enum SwitchboardLimits {
 
     // MARK: Schedules
 
-    /// How late the call of a schedule may begin, for example because the server was not running; a later one is missed.
+    /// How late the call of a schedule may begin, for example because the server was not running; a later one is missed, or given up if it is a further ring.
     static let scheduleLateness = Moment.Duration.seconds(60)
     /// The number of schedules that are handled in one turn, so that signals do not wait long for them.
     static let schedulesPerTurn = 8
-    /// When schedules are handled again if the database cannot be written.
+    /// The pause before schedules are handled again if the database cannot be written.
     static let schedulesRetriedAfter = Moment.Duration.seconds(1)
 
     // MARK: Timelines
@@ -119,6 +119,12 @@ enum SwitchboardLimits {
     static let directoryReads = 4
     /// The number of updates of the call directory that may wait; each may have half a megabyte.
     static let directoryUpdates = 16
+    /// The pages that a user may read a second on average, and in a burst: the kits read a million numbers in 100 to 500.
+    static let directoryPagesPerSecond = 5.0
+    static let directoryPageBurst = 1_000
+    /// The numbers that a user may block a second on average, some 8,000 a day, beyond a burst of as many as a user may
+    /// block.
+    static let numberBlocksPerSecond = 0.1
     /// How long a removed number is stored, so that a client that reads the list again is told of the removal.
     static let removalsStored = Moment.Duration.seconds(30 * 86_400)
 

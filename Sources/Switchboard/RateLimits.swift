@@ -10,6 +10,12 @@ struct RateLimits {
     var notices: UserRate
     /// The ends that a user sends and that end no call.
     var ends: UserRate
+    /// The numbers that a user blocks: each leaves a row for weeks, also if it is unblocked again.
+    var numberBlocks: UserRate
+    /// The pages of the call directory that a user reads: one may cost the store as much as a hundred other requests.
+    var directoryPages: UserRate
+    /// The rings of a user's schedules.
+    var scheduledRings: UserRate
     /// The bytes that are stored for a user.
     var quotas: StorageQuotas
     /// The rings of a callee, by one caller and by all callers together.
@@ -21,6 +27,15 @@ struct RateLimits {
         notices = calls
         requests = UserRate(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst)
         ends = UserRate(perSecond: Double(policy.endsPerSecond), burst: policy.endBurst)
+        numberBlocks = UserRate(
+            perSecond: SwitchboardLimits.numberBlocksPerSecond,
+            burst: policy.blockedNumbersPerUser
+        )
+        directoryPages = UserRate(
+            perSecond: SwitchboardLimits.directoryPagesPerSecond,
+            burst: SwitchboardLimits.directoryPageBurst
+        )
+        scheduledRings = UserRate(perSecond: Double(policy.callsPerMinute) / 60, burst: policy.schedulesPerUser)
         quotas = StorageQuotas(bytesPerDay: policy.storedBytesPerDay)
         rings = RingLimits(policy)
     }
@@ -31,6 +46,9 @@ struct RateLimits {
         requests.forgetFull(at: now)
         notices.forgetFull(at: now)
         ends.forgetFull(at: now)
+        numberBlocks.forgetFull(at: now)
+        directoryPages.forgetFull(at: now)
+        scheduledRings.forgetFull(at: now)
         quotas.forgetFull(at: now)
         rings.forgetFull(at: now)
     }

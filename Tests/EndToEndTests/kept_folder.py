@@ -68,6 +68,7 @@ MIGRATIONS = [
         rings        INTEGER NOT NULL,
         again        INTEGER,
         salt         INTEGER NOT NULL,
+        last_occurrence INTEGER,
         PRIMARY KEY (user, id)
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE directory (owner TEXT NOT NULL, list INTEGER NOT NULL, number INTEGER NOT NULL, label TEXT,

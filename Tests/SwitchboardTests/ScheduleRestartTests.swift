@@ -82,6 +82,44 @@ struct ScheduleRestartTests {
         #expect(blind.kept.schedules.count == 1)
     }
 
+    @Test("A start whose clock is behind rings nothing a second time")
+    func clockBehind() throws {
+        let rig = ScheduleRig()
+        try rig.make()
+        rig.world.wait(41)
+        let state = rig.world.kept.state(uncleanStarts: 1)
+        let next = ScheduleRig(
+            SwitchboardWorld(ScheduleRig.zones, stored: state, at: SwitchboardWorld.start + .seconds(30))
+        )
+        next.world.wait(20)
+        #expect(next.outcomes == ["ringing"])
+        next.world.wait(100)
+        #expect(next.outcomes == ["missed"])
+    }
+
+    @Test("Who was to be woken in the morning is not rung in the afternoon, when the server is back")
+    func afternoon() throws {
+        let rig = ScheduleRig()
+        try rig.make(ScheduleRig.confirmed)
+        rig.world.wait(45)
+        let next = restarted(rig, after: 7 * 3_600)
+        next.world.give(.deadlineReached)
+        next.world.wait(3_600)
+        #expect(next.outcomes == ["unanswered", "given_up"])
+        #expect(next.world.kept.schedules.first?.occurrence == nil)
+    }
+
+    @Test("A schedule that is changed again and again takes no more memory")
+    func changes() throws {
+        let rig = ScheduleRig()
+        for day in 0..<400 {
+            rig.world.wait(1)
+            let body = ScheduleRig.body(#""on":"20\#(30 + day % 60)-01-01""#)
+            #expect(try rig.ask(.put(rig.id("s"), try ScheduleForm(body: Array(body.utf8)))).status == 200)
+        }
+        #expect(rig.world.switchboard.directory.schedules.queueCount < 100)
+    }
+
     @Test("A server that drains begins no call; the next one does")
     func draining() throws {
         let rig = ScheduleRig()

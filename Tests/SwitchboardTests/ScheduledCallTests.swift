@@ -207,6 +207,19 @@ struct ScheduledCallTests {
         #expect(world.takeFrames(of: phone).isEmpty)
     }
 
+    @Test("A signal for the user of the caller's name means the real call with that user")
+    func realCall() throws {
+        let rig = ScheduleRig()
+        let world = rig.world
+        let (phone, named) = (try world.open("10", "phone"), try world.open("wake", "a"))
+        try rig.make()
+        world.send(phone, SwitchboardWorld.offer("c-1", to: "wake"))
+        world.send(named, SwitchboardWorld.answer("c-1"))
+        world.wait(40, keeping: phone)
+        world.send(phone, #"{"type":"end","id":"e","to":"wake"}"#)
+        #expect(rig.outcomes == ["hangup", "ringing"])
+    }
+
     @Test("A device has no media to negotiate with a scheduled call")
     func negotiation() throws {
         let rig = ScheduleRig()
@@ -220,7 +233,7 @@ struct ScheduledCallTests {
         #expect(world.takeFrames(of: phone).code == "forbidden" && rig.outcomes == ["answered"])
     }
 
-    @Test("An own schedule rings during do-not-disturb, a service's does not; a blocked caller rings nobody")
+    @Test("An own schedule rings during do-not-disturb, a service's does not; a blocked caller or number rings nobody")
     func hidden() throws {
         for isService in [false, true] {
             let rig = ScheduleRig()
@@ -233,12 +246,15 @@ struct ScheduledCallTests {
             world.wait(3_600)
             #expect(rig.outcomes.count == (isService ? 1 : 3), "a hidden call rings once")
         }
-        let rig = ScheduleRig()
-        _ = try rig.world.register(try principal("10"), "phone", voip: "aa")
-        try rig.make()
-        _ = try rig.world.reply(try principal("10"), .block(try user("wake")))
-        rig.world.wait(100)
-        #expect(rig.world.takenPushes().isEmpty && rig.outcomes == ["missed"])
+        let number = try #require(PhoneNumber(normalizing: "8210"))
+        for block in [Switchboard.Request.block(try user("wake")), .blockNumber(number)] {
+            let rig = ScheduleRig()
+            _ = try rig.world.register(try principal("10"), "phone", voip: "aa")
+            try rig.make(ScheduleRig.body(#""on":"2023-11-15","handle":"+82 10","handleType":"phoneNumber""#))
+            _ = try rig.world.reply(try principal("10"), block)
+            rig.world.wait(100)
+            #expect(rig.world.takenPushes().isEmpty && rig.outcomes == ["missed"])
+        }
     }
 
     @Test("A schedule that is removed while it rings stops ringing")

@@ -22,7 +22,7 @@ extension CallSession {
         case foundBusy
         /// The call lost a glare: the callee's simultaneous call goes on instead.
         case lostGlare(to: CallID)
-        /// One of the two users begins a new call under the same callId.
+        /// One of the two users begins a new call under the same callId, or the next call of this call's schedule is due.
         case replaced
         /// The caller rings the same callee with another call, which goes on instead.
         case gaveWay(to: CallID)

@@ -31,9 +31,9 @@ public struct ScheduleBody: Sendable {
     public var confirm: (every: Moment.Duration, times: Int)?
     /// When the next call is due.
     public var next: Moment?
-    /// The rings of the present call, the last one included; 0 = there is no call now.
+    /// The number of rings that have begun for the present occurrence; 0 = the user is not being rung.
     public var rings = 0
-    /// When the present call rings again.
+    /// When the next ring begins; `nil` = none is to come.
     public var again: Moment?
 
     /// A schedule with the given members.

@@ -120,6 +120,7 @@ extension JSONObject {
             throw .invalid(named: name, "must be an array")
         }
         var words: [String] = []
+        // Of eight days two are the same, which is refused: the rest need not be read.
         for element in array.elements.prefix(8) {
             guard let word = array.string(element) else { throw .invalid(named: name, "must contain strings") }
             words.append(word)

@@ -98,7 +98,7 @@ final class Call {
     var callee: UserID { identity.callee }
     /// The users of the call: one if a user calls another device of their own, or if the call is scheduled.
     var users: [UserID] { caller == callee || scheduled != nil ? [callee] : [caller, callee] }
-    /// The user to whose quota the server's own entries count: the caller, or the callee of a scheduled call.
+    /// The user whose quota and list of live calls the call is in first: the caller, or the callee of a scheduled call.
     var owner: UserID { scheduled == nil ? caller : callee }
 
     /// Hands one input to the session, and appends the session's outputs to `outputs`.

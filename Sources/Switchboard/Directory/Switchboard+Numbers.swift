@@ -11,7 +11,7 @@ extension Switchboard {
             refuse(id, WireError(.forbidden, "only a user's token may read the directory"))
             return
         }
-        // Only a version that was read from the store is in a tag, so equal versions mean that nothing has changed.
+        // Tags are made from stored versions only: if the client's equals the newest, its page is current.
         let tag = Self.tag(
             query.list,
             directory.numbers.state.version,
@@ -21,6 +21,12 @@ extension Switchboard {
         if query.knownTags.contains(tag) || query.knownTags.contains("*") {
             metrics.numberPages.unchanged += 1
             turn.out.append(.reply(id, Reply(status: 304, body: [], entityTag: tag)))
+            return
+        }
+        guard limits.directoryPages.take(principal.user, at: turn.now) else {
+            metrics.limited[.directoryReads] += 1
+            let limit = Int(SwitchboardLimits.directoryPagesPerSecond)
+            refuse(id, WireError(.rateLimited, "at most \(limit) pages of the directory a second"))
             return
         }
         guard directory.numbers.beginRead(of: principal.user) else {
@@ -156,6 +162,10 @@ extension Switchboard {
         if !own.contains(number) {
             guard own.count < policy.blockedNumbersPerUser else {
                 refuse(id, WireError(.rateLimited, "at most \(policy.blockedNumbersPerUser) numbers can be blocked"))
+                return
+            }
+            guard limits.numberBlocks.take(principal.user, at: turn.now) else {
+                refuse(id, WireError(.rateLimited, "too many numbers were blocked and unblocked"))
                 return
             }
             if let change = directory.numbers.block(number, by: principal.user) { commits.append(.numbers(change)) }

@@ -36,7 +36,8 @@ extension Switchboard {
             return
         }
         let index = history.firstIndex { record in
-            Pair(record.caller, record.callee) == Pair(principal.user, peer) && Self.concerns(record, principal)
+            record.scheduled == nil && Pair(record.caller, record.callee) == Pair(principal.user, peer)
+                && Self.concerns(record, principal)
         }
         guard let index, isFetchable(history[index].endedAt) else {
             refuse(id, WireError(.notFound, "no call with that user: an offer begins one"))

@@ -41,7 +41,17 @@ struct Schedules {
         if earlier == nil { count += 1 }
         guard let due = record.due, due != earlier?.due else { return }
         queue.insert(Due(at: due, user: record.user, id: record.id))
+        // A user who changes one schedule again and again must not fill the memory.
+        if queue.count > 2 * count + 64 { rebuildQueue() }
     }
+
+    private mutating func rebuildQueue() {
+        let due = all.compactMap { record in record.due.map { Due(at: $0, user: record.user, id: record.id) } }
+        queue = Heap(due)
+    }
+
+    /// The number of moments in the queue.
+    var queueCount: Int { queue.count }
 
     /// Removes a schedule; returns whether there was one.
     @discardableResult

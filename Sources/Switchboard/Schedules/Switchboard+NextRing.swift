@@ -63,7 +63,9 @@ extension Switchboard {
         if let confirmation = record.confirmation, case .confirmable(isLast: false)? = call.identity.scheduled,
             call.hidden == nil, reason != .confirmed, reason != .cancelled
         {
-            record.again = turn.now + confirmation.every
+            // A server that was down notices only at its start that the ring is over.
+            let end = reason == .unanswered ? call.session.ringUntil : turn.now
+            record.again = end + confirmation.every
             storeSchedule(record)
         } else {
             settleSchedule(record)
@@ -106,7 +108,7 @@ extension Switchboard {
     }
 
     /// Cancels the next ring of a schedule, because its user has confirmed; returns `false` if none was to come.
-    mutating func confirmBetweenRings(_ record: ScheduleRecord) -> Bool {
+    mutating func cancelNextRing(of record: ScheduleRecord) -> Bool {
         guard record.again != nil, let occurrence = record.occurrence else { return false }
         recordOutcome(.confirmed, of: record, for: occurrence)
         settleSchedule(record)
@@ -114,16 +116,10 @@ extension Switchboard {
         return true
     }
 
-    /// Whether a signal is a confirmation that has come after the end of its ring, and before the next ring, which it
-    /// cancels.
-    mutating func confirmsBetweenRings(_ signal: Signal, of call: Call) -> Bool {
-        guard case .confirm = signal.content, let ring = call.scheduled,
-            let record = directory.schedules[call.callee, ring.schedule], record.occurrence == ring.occurrence
-        else { return false }
-        return confirmBetweenRings(record)
-    }
-
-    /// Returns the callId of a ring, which nobody can tell beforehand: the same one if the ring must begin again after a crash.
+    /// Returns the callId of a ring.
+    ///
+    /// It is made from the schedule's salt, so that nobody can tell it beforehand, and a ring that must begin again after a
+    /// crash has the same one.
     func callIDOfRing(of record: ScheduleRecord, for occurrence: Moment, ring: Int) -> CallID {
         let name =
             "ringline:schedule/\(record.user.text)/\(record.id.text)/\(occurrence.milliseconds)/\(ring)/\(record.salt)"

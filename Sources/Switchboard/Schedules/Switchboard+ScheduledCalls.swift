@@ -10,15 +10,10 @@ import TimeZones
 extension Switchboard {
     /// Continues with the schedules of the database.
     mutating func restoreSchedules() {
-        for var record in directory.schedules.all
-        where record.occurrence != nil && record.again == nil && liveCall(of: record) == nil {
-            // The call was damaged in the database, and left out.
-            record.again = turn.now
-            storeSchedule(record)
-        }
+        for record in directory.schedules.all where record.again == nil { restoreRing(of: record) }
         for var record in directory.schedules.all where record.next.map({ turn.now < $0 }) ?? true {
             // The rules of the zone may have changed since the last start.
-            let next = nextCall(of: record, after: turn.now)
+            let next = nextCall(of: record, after: max(turn.now, record.lastOccurrence ?? turn.now))
             if next == nil, case .weekly = record.recurrence.dates { noteUnknownZone(of: record) }
             guard next != record.next, next != nil else { continue }
             record.next = next
@@ -26,6 +21,27 @@ extension Switchboard {
         }
         metrics.schedules = directory.schedules.count
         rescheduleSchedules()
+    }
+
+    /// Continues with a schedule whose ring was live when the server stopped.
+    ///
+    /// The call itself goes on, and its end decides about the next ring. After a long time without a server no ring
+    /// follows: who was to be woken in the morning must not be rung in the afternoon.
+    private mutating func restoreRing(of record: ScheduleRecord) {
+        guard let occurrence = record.occurrence else { return }
+        let call = liveCall(of: record)
+        let lateAfter = (call?.session.ringUntil ?? occurrence) + SwitchboardLimits.scheduleLateness
+        guard turn.now >= lateAfter else {
+            guard call == nil else { return }
+            // The call was damaged in the database, and left out.
+            var record = record
+            record.again = turn.now
+            storeSchedule(record)
+            return
+        }
+        let mayRingAgain = record.confirmation.map { record.rings < $0.times } ?? false
+        if call == nil || mayRingAgain { recordOutcome(.givenUp, of: record, for: occurrence) }
+        settleSchedule(record)
     }
 
     /// Begins the calls that are due, a few in each turn, so that signals do not wait for them.
@@ -69,6 +85,7 @@ extension Switchboard {
         record = directory.schedules[record.user, record.id] ?? record
         record.again = nil
         record.rings = 0
+        record.lastOccurrence = occurrence
         let isLate = turn.now >= occurrence + SwitchboardLimits.scheduleLateness
         // The history would drop records of earlier occurrences at once.
         let oldest = Moment(milliseconds: turn.now.milliseconds - policy.historyFor.milliseconds)
@@ -86,6 +103,11 @@ extension Switchboard {
 
     /// Begins the next ring of a schedule.
     private mutating func beginCall(of record: ScheduleRecord, for occurrence: Moment) {
+        guard limits.scheduledRings.take(record.user, at: turn.now) else {
+            recordOutcome(record.rings > 0 ? .givenUp : .missed, of: record, for: occurrence)
+            settleSchedule(record)
+            return
+        }
         var record = record
         record.occurrence = occurrence
         record.rings += 1
@@ -99,7 +121,7 @@ extension Switchboard {
             data: record.data
         )
         guard case .offer(let content) = offer.content else { return }
-        let hidden = reasonToHideCall(of: record)
+        let hidden = reasonToHide(offer, of: record)
         let call = Call(
             session: CallSession(
                 number: calls.makeNumber(),
@@ -132,7 +154,8 @@ extension Switchboard {
         reschedule(call)
     }
 
-    private func reasonToHideCall(of record: ScheduleRecord) -> CallRecord.Hidden? {
+    private func reasonToHide(_ offer: SignalMessage, of record: ScheduleRecord) -> CallRecord.Hidden? {
+        if isNumberBlocked(in: offer, of: record.from, by: record.user) { return .block }
         let reason = directory.reasonToHide(record.from, from: record.user, at: turn.now)
         // See `isSilencedByDoNotDisturb(_:)`.
         return reason == .doNotDisturb && record.isOwn ? nil : reason
@@ -140,10 +163,19 @@ extension Switchboard {
 
     /// Ends the present call of a schedule as confirmed; returns `false` if there is none.
     mutating func confirmCall(of record: ScheduleRecord) -> Bool {
-        if let call = liveCall(of: record) {
+        if let call = liveCall(of: record), call.hidden == nil {
             process(call, .confirmed)
             return true
         }
-        return confirmBetweenRings(record)
+        return cancelNextRing(of: record)
+    }
+
+    /// Takes a confirmation that has come after the end of its ring, and cancels the next ring, or ends the one that has
+    /// begun meanwhile; returns `false` for any other signal.
+    mutating func takeLateConfirmation(_ signal: Signal, of call: Call) -> Bool {
+        guard case .confirm = signal.content, let ring = call.scheduled,
+            let record = directory.schedules[call.callee, ring.schedule], record.occurrence == ring.occurrence
+        else { return false }
+        return confirmCall(of: record)
     }
 }

@@ -6,7 +6,7 @@ import TimeZones
 extension Switchboard {
     /// A request about schedules (protocol, section 5.11).
     public enum ScheduleRequest: Sendable {
-        /// Return all directory.schedules.
+        /// Return all schedules of the user.
         case list
         /// Return one schedule.
         case one(ScheduleID)
@@ -112,6 +112,7 @@ extension ScheduleRecord {
         record.salt = earlier.salt
         record.occurrence = earlier.occurrence
         record.rings = earlier.rings
+        record.lastOccurrence = earlier.lastOccurrence
         record.again = earlier.again
         return record
     }
@@ -167,7 +168,10 @@ extension ScheduleForm {
                 throw .invalid(named: "timeZone", "unknown; give a name of the tz database, such as Asia/Seoul")
             }
             record.next = record.recurrence.next(after: now, in: rules)
-            guard record.next != nil else { throw .invalid(named: "on", "has passed") }
+            guard let next = record.next else { throw .invalid(named: "on", "has passed") }
+            guard StorableRange.moments.contains(next.milliseconds) else {
+                throw .invalid(named: "on", "must be before the year 2200")
+            }
         }
         if let from {
             record.from = from

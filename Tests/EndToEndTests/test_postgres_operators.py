@@ -247,7 +247,7 @@ def test_a_moved_call_goes_on_and_its_numbers_are_never_given_again(make_server,
     server.kill()
     result = move(server, store)
     assert result.returncode == 0, result.stderr
-    assert "1 live call, 1 ended call, 1 device, 1 block, 0 do-not-disturb, 0 revocations." in result.stdout
+    assert "1 live call, 1 ended call, 1 device, 1 block, 0 schedules, 0 do-not-disturb, 0 revocations." in result.stdout
     assert "start the server with --store postgres://127.0.0.1" in result.stdout
     assert "server-key and development-jwt-secret" in result.stdout
 

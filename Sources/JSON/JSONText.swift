@@ -1,5 +1,12 @@
-/// Decoding of JSON strings, and a check for UTF-8 (RFC 8259, section 7).
+/// Decoding of JSON strings, and checks for UTF-8 and for one value (RFC 8259).
 public enum JSONText {
+    /// Returns whether a text is one JSON value, which may become a member of an object.
+    public static func isValue(_ text: String) -> Bool {
+        let array = Array("[\(text)]".utf8)
+        // The kind of the fault does not matter. Of two values with a comma between them, an array has two elements.
+        return (try? JSONArray(array, in: 0..<array.count))?.elements.count == 1
+    }
+
     /// Returns the content of a string, given without its quotes, as UTF-8 with escapes resolved; `nil` if it contains
     /// a lone surrogate.
     public static func decoded(_ inner: ArraySlice<UInt8>) -> [UInt8]? {

@@ -1,6 +1,5 @@
 import CallCore
 package import CallPorts
-import CallWire
 import JSON
 import TimeZones
 
@@ -34,7 +33,7 @@ extension RowReader {
         schedule.handle = statement.optionalText(7)
         schedule.handleType = statement.optionalText(8)
         schedule.data = statement.optionalText(9)
-        if let data = schedule.data, !Self.isJSON(data) {
+        if let data = schedule.data, !JSONText.isValue(data) {
             damages.record(DamagedValue(table: "schedule", column: "data", row: user.text, remedy: .replaced))
             schedule.data = nil
         }
@@ -47,12 +46,6 @@ extension RowReader {
         schedule.again = row.optionalMoment(18)
         schedule.lastOccurrence = row.optionalMoment(20)
         return schedule
-    }
-
-    /// Whether a text is one JSON value.
-    private static func isJSON(_ text: String) -> Bool {
-        // The kind of the fault does not matter: the value is left out.
-        (try? JSONObject(Array("{\"value\":\(text)}".utf8)))?.members.count == 1
     }
 }
 

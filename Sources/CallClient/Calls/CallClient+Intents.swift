@@ -141,11 +141,9 @@ extension CallClient {
             out.append(.refused(uuid, .unknownCall))
             return
         }
-        let wrapped = Array("{\"data\":\(text)}".utf8)
         guard calls[index].isAnswered, !calls[index].isScheduled, text.utf8.count <= WireLimits.infoBytes,
-            // Text that is not one JSON value would make the frame malformed. `try?`: the app only learns that the text
-            // was refused.
-            let object = try? JSONObject(wrapped), object.members.count == 1, enqueue(.info(text), of: index)
+            // Text that is not one JSON value would make the frame malformed.
+            JSONText.isValue(text), enqueue(.info(text), of: index)
         else {
             out.append(.refused(uuid, .notPossible))
             return

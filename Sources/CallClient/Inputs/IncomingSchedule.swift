@@ -33,7 +33,7 @@ public struct IncomingSchedule: Equatable, Sendable {
         switch push["data"] {
         case .json(let text)?: data = text
         // In a Firebase message all values are strings, and the data is JSON in a string.
-        case .string(let text)? where push["scheduled"] == .string("true"): data = Self.isValue(text) ? text : nil
+        case .string(let text)? where push["scheduled"] == .string("true"): data = JSONText.isValue(text) ? text : nil
         case .string(let text)?:
             var json = JSONWriter()
             json.value(text)
@@ -44,11 +44,5 @@ public struct IncomingSchedule: Equatable, Sendable {
         case .double?, .null?, .other?, nil: data = nil
         }
         if case .string(let text)? = push["handle"], !text.isEmpty { handle = text }
-    }
-
-    /// Returns whether a text is one JSON value.
-    private static func isValue(_ text: String) -> Bool {
-        // The parser's error is of no use: the log brings the data.
-        (try? JSONObject(Array("{\"data\":\(text)}".utf8)))?.members.count == 1
     }
 }

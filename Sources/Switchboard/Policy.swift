@@ -87,7 +87,8 @@ public struct Policy: Sendable {
     public var schedulesPerUser = 50
     /// Returns the rules of a time zone by its name in the tz database; `nil` = there is no such zone.
     ///
-    /// It is a closure, because with an existential here the compiler of Swift 6.3 ends on a closure that returns the settings.
+    /// It is a closure, because with an existential here the compiler of Swift 6.3 crashes on a closure that returns the
+    /// settings.
     public var timeZoneRules: @Sendable (String) -> TimeZoneRules? = { _ in nil }
     /// The STUN servers that clients are sent: a JSON array of `RTCIceServer`, as bytes.
     ///

@@ -6,7 +6,7 @@ public import TimeZones
 ///
 /// Each file is read when its zone is first asked for, on the thread that asks, and its rules are then kept in memory:
 /// files are small (less than 4 KiB), and few zones are in use. A name without a file is looked up again each time.
-public final class TimeZoneFiles: TimeZoneSource {
+public final class TimeZoneFiles: Sendable {
     /// The folder in which Debian and most other systems have the files.
     public static let systemFolder = "/usr/share/zoneinfo"
 
@@ -39,9 +39,6 @@ public final class TimeZoneFiles: TimeZoneSource {
         }
         return rules
     }
-
-    /// Forgets what was read, so that zones have the rules of today's files: to be called after an update of tzdata.
-    public func reload() { known.withLock { $0 = [:] } }
 
     /// Returns the bytes of a regular file, or `nil`; one byte more than allowed shows that a file is too large.
     private static func read(_ path: String) -> [UInt8]? {

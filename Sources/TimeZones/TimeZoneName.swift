@@ -1,14 +1,3 @@
-/// The time zones that the server knows.
-///
-/// A port: the pure modules ask it, and an adapter reads the system's files.
-public protocol TimeZoneSource: Sendable {
-    /// Returns the rules of a time zone.
-    ///
-    /// - Parameter name: A name of the tz database, such as `Europe/Berlin`; it may come from anywhere.
-    /// - Returns: `nil` if the name is not valid or there is no such time zone.
-    func rules(named name: String) -> TimeZoneRules?
-}
-
 /// The form of a name of the tz database.
 public enum TimeZoneName {
     /// The maximum length of a name in bytes; the longest today has 32.

@@ -108,9 +108,10 @@ struct CallTable: ~Copyable {
 
     /// Returns the newest live call of a user with a peer; a call that is hidden from the user is not found.
     func live(of user: UserID, with peer: UserID) -> Call? {
-        let found = live(of: user).filter { $0.key.pair.contains(peer) && $0.side(of: user) != nil }
+        let own = live(of: user)
         // The caller of a scheduled call is only a name: a signal for the user of that name means another call.
-        return found.last { $0.scheduled == nil } ?? found.last
+        return own.last { $0.scheduled == nil && $0.key.pair.contains(peer) && $0.side(of: user) != nil }
+            ?? own.last { $0.key.pair.contains(peer) && $0.side(of: user) != nil }
     }
 
     /// Returns the calls that ring a user now.

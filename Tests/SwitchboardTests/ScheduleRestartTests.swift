@@ -109,6 +109,24 @@ struct ScheduleRestartTests {
         #expect(next.world.kept.schedules.first?.occurrence == nil)
     }
 
+    @Test("A call that was answered goes on over a restart, however long ago it rang")
+    func answered() throws {
+        let rig = ScheduleRig()
+        let phone = try rig.world.open("10", "phone")
+        try rig.make(ScheduleRig.confirmed)
+        rig.world.wait(40)
+        let id = try #require(rig.world.takeFrames(of: phone).of("offer").last?["callId"])
+        rig.world.send(phone, #"{"type":"answer","id":"a","callId":"\#(id)"}"#)
+        rig.world.wait(180, keeping: phone)
+        let next = restarted(rig, after: 2)
+        let again = try next.world.open("10", "phone")
+        next.world.wait(50)
+        #expect(next.outcomes == ["answered"])
+        next.world.send(again, #"{"type":"end","id":"e","callId":"\#(id)"}"#)
+        next.world.wait(60)
+        #expect(next.outcomes == ["hangup", "ringing"], "it was not confirmed")
+    }
+
     @Test("A schedule that is changed again and again takes no more memory")
     func changes() throws {
         let rig = ScheduleRig()

@@ -30,6 +30,8 @@ extension Switchboard {
     private mutating func restoreRing(of record: ScheduleRecord) {
         guard let occurrence = record.occurrence else { return }
         let call = liveCall(of: record)
+        // A call that was answered goes on, however long ago it rang.
+        guard call?.session.answeredAt == nil else { return }
         let lateAfter = (call?.session.ringUntil ?? occurrence) + SwitchboardLimits.scheduleLateness
         guard turn.now >= lateAfter else {
             guard call == nil else { return }

@@ -55,7 +55,9 @@ extension Switchboard {
             setSchedulesTimer(after: SwitchboardLimits.schedulesRetriedAfter)
             return
         }
-        for _ in 0..<SwitchboardLimits.schedulesPerTurn {
+        let isLate = directory.schedules.first()?.due.map { turn.now >= $0 + SwitchboardLimits.scheduleHaste } ?? false
+        let most = isLate ? SwitchboardLimits.lateSchedulesPerTurn : SwitchboardLimits.schedulesPerTurn
+        for _ in 0..<most {
             guard let record = directory.schedules.first(), let due = record.due, due <= turn.now else {
                 rescheduleSchedules()
                 return

@@ -18,6 +18,7 @@ from connection import Connection
 from postgres_server import ON_CLUSTER, database, store  # noqa: F401 - fixtures
 from rest import Rest
 from ringline_server import Server, binary
+from scheduled import Minute
 from tokens import mint
 
 
@@ -310,3 +311,21 @@ def web_push_world(web_push, make_web_push_world):
 def short_web_push_rings(web_push, make_web_push_world):
     """A world with pushes to browsers in which calls ring for one second: (world, fake)."""
     return make_web_push_world("--ring-timeout", "1", "--probe-timeout", "0.3"), web_push
+
+
+@pytest.fixture
+def minute(clock_library, tmp_path) -> Minute:
+    """A full minute of the clock of the servers that get its environment."""
+    return Minute(clock_library, tmp_path / "clock")
+
+
+@pytest.fixture
+def early(minute, make_server, make_world):
+    """A world some seconds before a full minute."""
+    return make_world(make_server(environment=minute.environment))
+
+
+@pytest.fixture
+def early_with_pushes(minute, apns, make_server, make_world):
+    """A world with pushes some seconds before a full minute: (world, fake)."""
+    return make_world(make_server(*push_options(apns), environment=minute.environment)), apns

@@ -4,32 +4,14 @@ import uuid
 
 import pytest
 import samples
-from conftest import push_options
 from raw_socket import RawSocket
 from rest import code
-from scheduled import LEAD, MIDDAY, Minute, become, call_rows, ended, history, make, make_for, reasons, rung, schedules
+from scheduled import LEAD, MIDDAY, become, call_rows, ended, history, make, make_for, reasons, rung, schedules
 from test_push import pushed, register
 from test_schedules_rings import AGAIN, decline
 from waiting import eventually
 
 NAME = {"from": {"id": "11", "displayName": "Taro"}}
-
-
-@pytest.fixture
-def minute(clock_library, tmp_path) -> Minute:
-    return Minute(clock_library, tmp_path / "clock")
-
-
-@pytest.fixture
-def early(minute, make_server, make_world):
-    """A world some seconds before a full minute."""
-    return make_world(make_server(environment=minute.environment))
-
-
-@pytest.fixture
-def early_with_pushes(minute, apns, make_server, make_world):
-    """A world with pushes some seconds before a full minute: (world, fake)."""
-    return make_world(make_server(*push_options(apns), environment=minute.environment)), apns
 
 
 # --- The name of the caller ------------------------------------------------------------------------------------------

@@ -4,11 +4,9 @@ import uuid
 
 import pytest
 import samples
-from conftest import push_options
 from rest import code
 from scheduled import (
     LEAD,
-    Minute,
     become,
     call_rows,
     ended,
@@ -26,23 +24,6 @@ from waiting import eventually
 DATA = {"voice": "a", "texts": ["おはよう"]}
 # A user who does not confirm is rung again after ten seconds, the shortest time that a schedule may name.
 AGAIN = {"confirm": {"every": 10, "times": 2}}
-
-
-@pytest.fixture
-def minute(clock_library, tmp_path) -> Minute:
-    return Minute(clock_library, tmp_path / "clock")
-
-
-@pytest.fixture
-def early(minute, make_server, make_world):
-    """A world some seconds before a full minute."""
-    return make_world(make_server(environment=minute.environment))
-
-
-@pytest.fixture
-def early_with_pushes(minute, apns, make_server, make_world):
-    """A world with pushes some seconds before a full minute: (world, fake)."""
-    return make_world(make_server(*push_options(apns), environment=minute.environment)), apns
 
 
 # --- The ring --------------------------------------------------------------------------------------------------

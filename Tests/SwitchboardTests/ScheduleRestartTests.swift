@@ -109,6 +109,17 @@ struct ScheduleRestartTests {
         #expect(next.world.kept.schedules.first?.occurrence == nil)
     }
 
+    @Test("A ring that began without a wish for a confirmation has one outcome, also if one was asked for since")
+    func confirmationSinceTheRing() throws {
+        let rig = ScheduleRig()
+        try rig.make()
+        rig.world.wait(45)
+        try rig.make(ScheduleRig.confirmed)
+        let next = restarted(rig, after: 3_600)
+        next.world.wait(10)
+        #expect(next.outcomes == ["missed"])
+    }
+
     @Test("A call that was answered goes on over a restart, however long ago it rang")
     func answered() throws {
         let rig = ScheduleRig()

@@ -55,13 +55,19 @@ extension Switchboard {
         calls.live(of: record.user).last { $0.scheduled?.schedule == record.id }
     }
 
+    /// Returns whether another ring may follow a call that was not confirmed.
+    func mayRingAgain(after call: Call, of record: ScheduleRecord) -> Bool {
+        guard case .confirmable(isLast: false)? = call.identity.scheduled else { return false }
+        return record.confirmation != nil && call.hidden == nil
+    }
+
     /// Decides what follows the end of a scheduled call: the next ring, or nothing.
     mutating func scheduledCallEnded(_ call: Call, _ reason: EndReason) {
         guard let ring = call.scheduled, var record = directory.schedules[call.callee, ring.schedule],
             record.occurrence == ring.occurrence, record.rings == ring.ring
         else { return }
-        if let confirmation = record.confirmation, case .confirmable(isLast: false)? = call.identity.scheduled,
-            call.hidden == nil, reason != .confirmed, reason != .cancelled
+        if let confirmation = record.confirmation, mayRingAgain(after: call, of: record), reason != .confirmed,
+            reason != .cancelled
         {
             // A server that was down notices only at its start that the ring is over.
             let end = reason == .unanswered ? call.session.ringUntil : turn.now

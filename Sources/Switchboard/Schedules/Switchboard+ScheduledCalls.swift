@@ -41,8 +41,10 @@ extension Switchboard {
             storeSchedule(record)
             return
         }
-        let mayRingAgain = record.confirmation.map { record.rings < $0.times } ?? false
-        if call == nil || mayRingAgain { recordOutcome(.givenUp, of: record, for: occurrence) }
+        // The schedule may have been changed since its call began: then the end of the call itself is the outcome.
+        if call.map({ mayRingAgain(after: $0, of: record) }) ?? true {
+            recordOutcome(.givenUp, of: record, for: occurrence)
+        }
         settleSchedule(record)
     }
 

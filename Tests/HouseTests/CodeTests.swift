@@ -5,7 +5,11 @@ struct CodeTests {
     @Test("The code traps only for bugs: it has no try!, no as! and no fatalError")
     func noTraps() {
         let traps = /\btry!|\bas!|\bfatalError\(/
-        expectNone(Repository.sources.flatMap { $0.places(of: traps) }, "failures from outside are values, not traps")
+        let words = ["try!", "as!", "fatalError"]
+        expectNone(
+            Repository.sources.flatMap { $0.places(of: traps, with: words) },
+            "failures from outside are values, not traps"
+        )
     }
 
     @Test("A comment explains each try?")
@@ -21,10 +25,10 @@ struct CodeTests {
     @Test("No catch block is empty")
     func noEmptyCatch() {
         let empty = Repository.sources.flatMap { file in
-            file.lines.indices.filter { file.lines[$0].contains(/\bcatch\b[^{]*\{\s*\}/.wordBoundaryKind(.simple)) }.map
-            {
-                "\(file.path):\($0 + 1)"
-            }
+            file.lines.indices
+                .filter { file.lines[$0].holds(anyOf: ["catch"]) }
+                .filter { file.lines[$0].contains(/\bcatch\b[^{]*\{\s*\}/.wordBoundaryKind(.simple)) }
+                .map { "\(file.path):\($0 + 1)" }
         }
         expectNone(empty, "an empty catch hides an error")
     }
@@ -36,7 +40,12 @@ struct CodeTests {
         // In an app, all of them are part of the system.
         let sources = Repository.sources.filter { !ImportTests.kits.contains($0.target) }
         expectNone(
-            sources.flatMap { $0.places(of: heavy) },
+            sources.flatMap {
+                $0.places(
+                    of: heavy,
+                    with: ["Formatter", "Locale", "Calendar", "Networking", "URLSession", ".formatted("]
+                )
+            },
             "links 44 MB of ICU into the image, or all static libraries that libcurl needs"
         )
     }
@@ -50,7 +59,9 @@ struct CodeTests {
     @Test("The code has no TODO, FIXME, XXX or HACK")
     func noTodo() {
         let later = Repository.sources.flatMap { file in
-            file.lines.indices.filter { file.lines[$0].contains(/\b(TODO|FIXME|XXX|HACK)\b/.wordBoundaryKind(.simple)) }
+            file.lines.indices
+                .filter { file.lines[$0].holds(anyOf: ["TODO", "FIXME", "XXX", "HACK"]) }
+                .filter { file.lines[$0].contains(/\b(TODO|FIXME|XXX|HACK)\b/.wordBoundaryKind(.simple)) }
                 .map { "\(file.path):\($0 + 1)" }
         }
         expectNone(later, "write an issue instead of a note")

@@ -1,3 +1,14 @@
+import Glibc
+
+extension StringProtocol {
+    /// Returns whether the text holds one of these words.
+    ///
+    /// It is much faster than a pattern, so it decides first which texts a pattern is tried on.
+    func holds(anyOf words: [String]) -> Bool {
+        withCString { text in words.contains { strstr(text, $0) != nil } }
+    }
+}
+
 /// A Swift file: its lines, and the same lines with the code only.
 struct SwiftFile: Sendable {
     /// The path from the root of the repository.
@@ -34,10 +45,14 @@ struct SwiftFile: Sendable {
 
     /// Returns the places in the code that match a pattern.
     ///
-    /// The word boundaries are the simple ones: by Unicode's, the default, `Clock.now` is one word.
-    func places(of pattern: Regex<some Any>) -> [String] {
-        let pattern = pattern.wordBoundaryKind(.simple)
-        return numbered.filter { $0.1.contains(pattern) }.map { "\(path):\($0.0)" }
+    /// The word boundaries are the simple ones: by Unicode's, the default, `Clock.now` is one word. All letters of the code
+    /// are those of ASCII, and asking Unicode about each takes half of the time.
+    ///
+    /// The pattern must match within a line. Each match must hold one of the `words`, unless there are none.
+    func places(of pattern: Regex<some Any>, with words: [String] = []) -> [String] {
+        let pattern = pattern.wordBoundaryKind(.simple).matchingSemantics(.unicodeScalar).asciiOnlyCharacterClasses()
+        return numbered.filter { (words.isEmpty || $0.1.holds(anyOf: words)) && $0.1.contains(pattern) }
+            .map { "\(path):\($0.0)" }
     }
 
     private var numbered: [(Int, Substring)] { zip(1..., code).map { ($0, $1) } }

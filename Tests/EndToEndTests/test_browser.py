@@ -9,6 +9,7 @@ import chromium as browsers
 import pytest
 from postgres_server import one_process
 from ringline_server import ROOT, binary
+from scheduled import Minute, make, reasons, schedules
 from test_turn import coturn, secret_file  # noqa: F401 - fixtures
 
 pytestmark = one_process("the pages know the address of one server")
@@ -318,3 +319,31 @@ def test_a_newcomer_makes_a_call_with_the_page_of_the_documentation(newcomer, br
     for context in contexts:
         context.close()
     assert not errors
+
+
+def test_a_schedule_rings_a_page_until_it_confirms(make_server, make_world, make_phone_of, clock_library, tmp_path):
+    minute = Minute(clock_library, tmp_path / "clock", lead=15)
+    address = ("--allow-origin", "*", "--listen", f"127.0.0.1:{browsers.safe_port()}")
+    world = make_world(make_server(*address, environment=minute.environment))
+    phone = make_phone_of(world.server, "10")
+    make(world, minute.once(data={"sound": "birds"}, confirm={"every": 10, "times": 3}))
+    phone.page.set_default_timeout(1000 * (minute.left + 10))
+    phone.sees("incoming wake")
+    phone.page.set_default_timeout(20_000)
+    told = "({ isScheduled: call.isScheduled, schedule: call.schedule, data: call.data, video: call.hasVideo })"
+    assert phone.page.evaluate(f"() => {{ const call = phone.call; return {told} }}") == {
+        "isScheduled": True,
+        "schedule": "s-1",
+        "data": {"sound": "birds"},
+        "video": False,
+    }
+    phone.do("call.answer()")
+    phone.sees("connected")
+    assert phone.page.evaluate("() => phone.connection()") is None, "there is no media"
+    # Who hangs up without a confirmation is rung again.
+    phone.do("phone.seen.length = 0; call.end()")
+    phone.sees("incoming wake")
+    phone.do("call.confirm()")
+    phone.sees("ended confirmed")
+    assert reasons(world) == ["hangup", "confirmed"]
+    assert schedules(world) == [], "a schedule of one date is gone after its call"

@@ -8,10 +8,10 @@ import copy
 import json
 import re
 
+import json_schema
 import pytest
 import samples
 from connection import Connection
-from jsonschema import Draft7Validator
 from raw_socket import BINARY, TEXT, RawSocket
 from ringline_server import ROOT
 from scheduled import Minute, make, rung
@@ -34,7 +34,7 @@ def errors(side: str, frame: dict) -> list[str]:
         return [f"no such frame: {frame.get('type')}"]
     # In draft 7 a `$ref` hides its siblings. So the payload goes into `allOf`, and the components beside it.
     schema = {"allOf": [MESSAGES[message]["payload"]], "components": DOCUMENT["components"]}
-    return [f"{message}: {error.message[:200]}" for error in Draft7Validator(schema).iter_errors(frame)]
+    return [f"{message}: {error}" for error in json_schema.errors(schema, frame, 7)]
 
 
 def examples(side: str):
@@ -112,7 +112,7 @@ def test_the_document_is_asyncapi():
         for example in message["examples"]:
             is_object("example", example, name)
     for schema in DOCUMENT["components"]["schemas"].values():
-        Draft7Validator.check_schema(schema)
+        json_schema.check_schema(schema, 7)
     for reference in references(DOCUMENT):
         found = DOCUMENT
         for part in reference.removeprefix("#/").split("/"):

@@ -355,8 +355,8 @@ let package = Package(
         library(
             "Simulation",
             [
-                "Switchboard", "Cluster", "CallPorts", "CallClient", "CallCore", "CallWire", "JSON", "SeededRandom",
-                heaps,
+                "Switchboard", "Cluster", "CallPorts", "CallClient", "CallCore", "CallWire", "TimeZones", "JSON",
+                "SeededRandom", heaps,
             ],
             pure
         ),

@@ -1,23 +1,28 @@
 /// A world that once broke an invariant, as a line of the table that `ringline-simulate --replay` reads.
 ///
-/// The line is `SEED CALLS FAULTS`, for a server of several nodes `SEED CALLS FAULTS NODES`, followed by a `#` and the defect that the world showed.
+/// The line is `SEED CALLS FAULTS`, for a server of several nodes `SEED CALLS FAULTS NODES`, for a world with schedules
+/// `SEED WISHES FAULTS schedules`, followed by a `#` and the defect that the world showed.
 public struct KnownWorld: Equatable, Sendable {
     /// The seed of the world.
     public let seed: UInt64
-    /// The number of calls that its users plan to make.
+    /// The number of calls that its users plan to make, or how often they make, change or confirm a schedule.
     public let calls: Int
     /// The faults that it injects.
     public let faults: Faults
     /// The number of nodes of its server; 0 = one server, which is no node.
     public let nodes: Int
+    /// Whether its users have schedules.
+    public let hasSchedules: Bool
 
     /// Reads one line; `nil` when the line does not describe a world.
     public init?(line: some StringProtocol) {
         let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace)
         guard words.count == 3 || words.count == 4, let seed = UInt64(words[0]), let calls = Int(words[1]), calls > 0,
             let bits = UInt32(words[2]), Faults.known.isSuperset(of: Faults(rawValue: bits)),
-            let nodes = words.count == 3 ? 0 : Int(words[3]), words.count == 3 || Simulation.nodeCounts ~= nodes
+            case let last = words.count == 3 ? "0" : words[3], let nodes = last == "schedules" ? 0 : Int(last),
+            words.count == 3 || last == "schedules" || Simulation.nodeCounts ~= nodes
         else { return nil }
+        hasSchedules = last == "schedules"
         self.seed = seed
         self.calls = calls
         faults = Faults(rawValue: bits)

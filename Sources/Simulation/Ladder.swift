@@ -8,6 +8,14 @@ enum Ladder {
         Key("id"), Key("state"), Key("reason"), Key("replacedBy"), Key("code"),
     ]
 
+    /// Returns a line of the ladder: the time since the world's start, and what happened.
+    static func line(_ text: String, at offset: Int64) -> String {
+        let whole = String(offset / 1_000)
+        let rest = String(offset % 1_000)
+        return String(repeating: " ", count: max(0, 4 - whole.count)) + whole + "."
+            + String(repeating: "0", count: 3 - rest.count) + rest + "  " + text
+    }
+
     static func text(_ bytes: [UInt8], from start: Int) -> String {
         guard let object = MessageReader.object(bytes, from: start) else {
             return "\(max(0, bytes.count - start)) bytes"

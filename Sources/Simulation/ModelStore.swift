@@ -13,6 +13,7 @@ struct ModelStore {
     private var blocks: [BlockRecord] = []
     private var doNotDisturbUntil: [UserID: Moment] = [:]
     private var revocations: [UserID: Moment] = [:]
+    private var schedules: [ScheduleRecord] = []
     private var epochs: [CallKey: UInt32] = [:]
     private var lastNumber: Int64 = 0
     private var uncleanStarts = 0
@@ -33,6 +34,7 @@ struct ModelStore {
         state.blocks = blocks
         state.doNotDisturb = doNotDisturbUntil
         state.revocations = revocations
+        state.schedules = schedules
         state.epochs = epochs
         state.lastCallNumber = lastNumber
         state.uncleanStarts = uncleanStarts
@@ -53,6 +55,9 @@ struct ModelStore {
         writing = queue.count
         return queue.reduce(0) { $0 + $1.changes.count }
     }
+
+    /// The changes of the batches that are being written.
+    var changesBeingWritten: [Change] { queue[..<writing].flatMap(\.changes) }
 
     /// Makes the batches that are being written durable, and returns the ticket of the last one.
     mutating func finishWriting() -> Ticket? {
@@ -98,8 +103,12 @@ struct ModelStore {
             let key = CallKey(id: record.id, pair: Pair(record.caller, record.callee))
             if !UUIDv5.isUUID(record.id.text) { epochs[key] = max(epochs[key] ?? 0, record.epoch) }
         case .entry(let number, let entry): calls[number]?.entries.append(entry)
-        // No simulated user has a call directory, or schedules.
-        case .event, .historyForgotten, .schedule, .scheduleRemoved, .numbers, .removalsForgotten: break
+        case .schedule(let record):
+            schedules.removeAll { $0.user == record.user && $0.id == record.id }
+            schedules.append(record)
+        case .scheduleRemoved(let user, let id): schedules.removeAll { $0.user == user && $0.id == id }
+        // No simulated user has a call directory.
+        case .event, .historyForgotten, .numbers, .removalsForgotten: break
         case .uncleanStartsForgotten: uncleanStarts = 0
         case .logForgotten(let number):
             forgotten.insert(number)

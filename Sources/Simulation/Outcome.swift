@@ -60,7 +60,7 @@ public struct Statistics: Sendable {
 
 /// A broken invariant, and how to reproduce it.
 public struct Violation: Error, Sendable, CustomStringConvertible {
-    /// The name of the invariant: `I1` … `I16`.
+    /// The name of the invariant: `I1` … `I20`.
     public var invariant: String
     /// The fault, in one sentence.
     public var message: String
@@ -72,6 +72,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
     public var faults: Faults
     /// The number of nodes of the world's server; 0 = one server, which is no node.
     public var nodes = 0
+    /// Whether the world was one with schedules; then ``calls`` is the number of its users' wishes.
+    public var hasSchedules = false
     /// The number of calls of the run that had begun when the violation was found.
     public var foundAfterCalls = 0
     /// The ladder of the world: what happened, line by line.
@@ -82,7 +84,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         var text = "\(invariant) broken: \(message)\n"
         text += "seed \(seed), \(calls) calls, faults: \(faults.names)\n"
         text += "again: ringline-simulate --world \(seed) --faults \(faults.rawValue) --world-calls \(calls)"
-        text += nodes > 0 ? " --nodes \(nodes)\n" : "\n"
+        text += hasSchedules ? " --schedules" : nodes > 0 ? " --nodes \(nodes)" : ""
+        text += "\n"
         for line in ladder { text += line + "\n" }
         return text
     }

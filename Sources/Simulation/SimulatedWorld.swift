@@ -158,13 +158,7 @@ final class SimulatedWorld {
 
     func log(_ text: @autoclosure () -> String) {
         guard isRecording else { return }
-        let offset = now - Self.startTime
-        let whole = String(offset / 1_000)
-        let rest = String(offset % 1_000)
-        ladder.append(
-            String(repeating: " ", count: max(0, 4 - whole.count)) + whole + "."
-                + String(repeating: "0", count: 3 - rest.count) + rest + "  " + text()
-        )
+        ladder.append(Ladder.line(text(), at: now - Self.startTime))
     }
 
     func mix(_ number: UInt64) { statistics.trace = (statistics.trace ^ number) &* 0x100_0000_01b3 }

@@ -102,8 +102,7 @@ public enum Simulation {
 
     /// Searches for a smaller world that breaks the same invariant: with fewer faults and fewer calls.
     static func shrink(_ violation: Violation) -> Violation {
-        var best = violation
-        func attempt(_ calls: Int, _ faults: Faults) -> Bool {
+        shrink(violation) { calls, faults in
             let world = SimulatedWorld(
                 seed: violation.seed,
                 calls: calls,
@@ -112,7 +111,16 @@ public enum Simulation {
                 isRecording: true
             )
             world.live()
-            guard var found = world.violation, found.invariant == violation.invariant else { return false }
+            return world.violation
+        }
+    }
+
+    /// Searches for a smaller world that breaks the same invariant; `live` lives through a world with so many calls and
+    /// these faults, and returns what it has broken.
+    static func shrink(_ violation: Violation, _ live: (Int, Faults) -> Violation?) -> Violation {
+        var best = violation
+        func attempt(_ calls: Int, _ faults: Faults) -> Bool {
+            guard var found = live(calls, faults), found.invariant == violation.invariant else { return false }
             found.foundAfterCalls = violation.foundAfterCalls
             best = found
             return true

@@ -26,6 +26,13 @@ struct SimulateCommand: ParsableCommand {
             """
     )
     var nodes = 0
+    @Flag(
+        help: """
+            Simulate scheduled calls instead: users with schedules but without sockets. Of --world, --world-calls is then \
+            the number of times that they make, change or confirm one.
+            """
+    )
+    var schedules = false
     @Flag(help: "Print the table of visited states and events (Markdown); exit with 1 if one was not visited.")
     var coverage = false
     @Option(help: "Run one world only, by the seed that a failure prints, and print its messages as a ladder.")
@@ -34,7 +41,7 @@ struct SimulateCommand: ParsableCommand {
     @Option(help: "The number of calls that the users of --world try to make.") var worldCalls = 12
     @Option(
         help: ArgumentHelp(
-            "Run the worlds of a table again. A line is SEED CALLS FAULTS [NODES], with an optional # comment.",
+            "Run the worlds of a table again. A line is SEED CALLS FAULTS [NODES | schedules], with an optional # comment.",
             valueName: "file"
         )
     )
@@ -44,6 +51,9 @@ struct SimulateCommand: ParsableCommand {
         guard calls > 0 else { throw ValidationError("--calls must be more than 0.") }
         guard nodes == 0 || Simulation.nodeCounts ~= nodes else {
             throw ValidationError("--nodes must be 1 to \(Simulation.nodeCounts.upperBound), or 0.")
+        }
+        guard !schedules || (nodes == 0 && always == 0 && !coverage && replay == nil) else {
+            throw ValidationError("--schedules has no --nodes, --always, --coverage or --replay.")
         }
         guard worldCalls > 0 else { throw ValidationError("--world-calls must be more than 0.") }
     }
@@ -65,15 +75,7 @@ struct SimulateCommand: ParsableCommand {
         if let world { return try live(world) }
         if let replay { return try live(table: replay) }
         let began = ContinuousClock.now
-        let outcome = Simulation.run(
-            seed: seed,
-            calls: calls,
-            always: Faults(rawValue: always),
-            nodes: nodes
-        ) { statistics in
-            Failure("\(statistics.calls) calls simulated in \(ContinuousClock.now - began)").show()
-        }
-        switch outcome {
+        switch schedules ? Simulation.runSchedules(seed: seed, calls: calls) : run(since: began) {
         case .broken(let violation, _):
             print(violation)
             throw Failure("\(violation.invariant) broke after \(violation.foundAfterCalls) calls.")
@@ -91,13 +93,18 @@ struct SimulateCommand: ParsableCommand {
         }
     }
 
+    private func run(since began: ContinuousClock.Instant) -> Outcome {
+        Simulation.run(seed: seed, calls: calls, always: Faults(rawValue: always), nodes: nodes) { statistics in
+            Failure("\(statistics.calls) calls simulated in \(ContinuousClock.now - began)").show()
+        }
+    }
+
     private func live(_ world: UInt64) throws(Failure) {
-        let (_, violation, ladder) = Simulation.world(
-            seed: world,
-            calls: worldCalls,
-            faults: Faults(rawValue: faults),
-            nodes: nodes
-        )
+        let faults = Faults(rawValue: faults)
+        let (_, violation, ladder) =
+            schedules
+            ? Simulation.scheduleWorld(seed: world, wishes: worldCalls, faults: faults)
+            : Simulation.world(seed: world, calls: worldCalls, faults: faults, nodes: nodes)
         for line in ladder { print(line) }
         if let violation { throw Failure("\(violation.invariant) broke: \(violation.message)") }
     }
@@ -109,16 +116,14 @@ struct SimulateCommand: ParsableCommand {
         }
         let worlds: [KnownWorld]
         do throws(KnownWorld.Unreadable) { worlds = try KnownWorld.table(text) } catch {
-            let form = "SEED CALLS FAULTS [NODES], with an optional # comment"
+            let form = "SEED CALLS FAULTS [NODES | schedules], with an optional # comment"
             throw Failure("\(path), line \(error.number): must be \(form).")
         }
         for one in worlds {
-            let (_, violation, _) = Simulation.world(
-                seed: one.seed,
-                calls: one.calls,
-                faults: one.faults,
-                nodes: one.nodes
-            )
+            let (_, violation, _) =
+                one.hasSchedules
+                ? Simulation.scheduleWorld(seed: one.seed, wishes: one.calls, faults: one.faults)
+                : Simulation.world(seed: one.seed, calls: one.calls, faults: one.faults, nodes: one.nodes)
             guard let violation else { continue }
             print(violation)
             throw Failure("\(violation.invariant) broke again in world \(one.seed).")

@@ -8,17 +8,21 @@ struct KnownWorldTests {
     func table() throws {
         let everything = Faults.all.union(.withholding)
         let worlds = try KnownWorld.table(
-            "# seed calls faults\n\n 17 12 \(everything.rawValue)  # a ring\n18 3 0\n19 4 0 3\n"
+            "# seed calls faults\n\n 17 12 \(everything.rawValue)  # a ring\n18 3 0\n19 4 0 3\n20 5 4 schedules\n"
         )
-        #expect(worlds.map(\.seed) == [17, 18, 19])
-        #expect(worlds.map(\.calls) == [12, 3, 4])
-        #expect(worlds.map(\.faults) == [everything, [], []])
-        #expect(worlds.map(\.nodes) == [0, 0, 3])
+        #expect(worlds.map(\.seed) == [17, 18, 19, 20])
+        #expect(worlds.map(\.calls) == [12, 3, 4, 5])
+        #expect(worlds.map(\.faults) == [everything, [], [], .offline])
+        #expect(worlds.map(\.nodes) == [0, 0, 3, 0])
+        #expect(worlds.map(\.hasSchedules) == [false, false, false, true])
     }
 
     @Test(
         "A table with an invalid line is refused, and the error has the line's number",
-        arguments: ["17 12", "17 0 1", "x 12 1", "17 12 4294967295", "17 12 1 9", "17 12 1 0", "17 12 1 3 3"]
+        arguments: [
+            "17 12", "17 0 1", "x 12 1", "17 12 4294967295", "17 12 1 9", "17 12 1 0", "17 12 1 3 3",
+            "17 12 1 schedule",
+        ]
     )
     func unreadable(_ line: String) {
         #expect(throws: KnownWorld.Unreadable(number: 2)) { try KnownWorld.table("17 12 8191\n" + line) }

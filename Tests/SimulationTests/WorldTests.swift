@@ -37,12 +37,38 @@ struct WorldTests {
         }
     }
 
-    @Test("The line that repeats a broken world names its nodes")
+    @Test("Every invariant holds for scheduled calls", arguments: [1, 2] as [UInt64])
+    func schedules(seed: UInt64) {
+        switch Simulation.runSchedules(seed: seed, calls: 300) {
+        case .clean(let statistics):
+            #expect(statistics.calls >= 300)
+            #expect(statistics.crashes > 0 && statistics.pushes > 0)
+            for reason in ["confirmed", "given_up", "missed", "unanswered", "declined", "hangup"] {
+                #expect(statistics.endings[reason, default: 0] > 0, "\(reason)")
+            }
+        case .broken(let violation, _): Issue.record("\(violation)")
+        }
+    }
+
+    @Test("A world with schedules that runs again prints exactly the same ladder")
+    func repeatsSchedules() {
+        for seed in 40..<46 as Range<UInt64> {
+            let (first, _, ladder) = Simulation.scheduleWorld(seed: seed, wishes: 40, faults: .all)
+            let (second, _, again) = Simulation.scheduleWorld(seed: seed, wishes: 40, faults: .all)
+            #expect(first.trace == second.trace)
+            #expect(ladder == again && ladder.count > 40)
+        }
+    }
+
+    @Test("The line that repeats a broken world names its nodes or its schedules")
     func namesNodes() {
         var violation = Violation(invariant: "I1", message: "m", seed: 7, calls: 3, faults: [])
         #expect(violation.description.contains("--world 7 --faults 0 --world-calls 3\n"))
         violation.nodes = 3
         #expect(violation.description.contains("--world 7 --faults 0 --world-calls 3 --nodes 3\n"))
+        violation.nodes = 0
+        violation.hasSchedules = true
+        #expect(violation.description.contains("--world 7 --faults 0 --world-calls 3 --schedules\n"))
     }
 
     @Test("Only servers that withhold their decisions are taken over")

@@ -1,0 +1,259 @@
+import CallCore
+import CallPorts
+
+/// Checks that each call of a schedule rings, once, and again until it is confirmed (I20).
+///
+/// It knows what users were promised by responses, and what the database holds; it shares no code with the server.
+struct ScheduleChecker {
+    /// One time of a schedule, and the calls that ring for it.
+    struct Occurrence: Hashable, CustomStringConvertible {
+        let name: ScheduleName
+        /// How often a schedule of this name had been removed before.
+        let generation: Int
+        let at: Int64
+
+        var description: String { "\(name) of \(at)" }
+    }
+
+    /// A call of a schedule, or a record in the history that stands for one.
+    struct Ring {
+        let number: CallNumber
+        let callID: CallID
+        let ring: Int
+        let isHidden: Bool
+        let startedAt: Int64
+        /// When it rings no longer, even if nobody does anything.
+        let ringUntil: Int64
+        /// The number of the promise that held when it began; `nil` = unknown.
+        let promise: Int?
+        /// How often the user had asked for something when it began.
+        let wishes: Int
+        var isAnswered: Bool
+        var reason: EndReason?
+        var endedAt: Int64?
+    }
+
+    /// A schedule that the server has promised.
+    struct Promise {
+        let schedule: SimulatedSchedule
+        /// Different for each promise.
+        let number: Int
+        /// The server's clock when it took the request.
+        let since: Int64
+        /// Up to this moment all occurrences were checked.
+        var checked: Int64
+    }
+
+    private(set) var violation: String?
+    /// The calls for each occurrence, in the order of their rings.
+    private(set) var rings: [Occurrence: [Ring]] = [:]
+    private(set) var occurrenceOf: [CallNumber: Occurrence] = [:]
+    private(set) var numberOf: [CallID: CallNumber] = [:]
+    /// The newest occurrence that began to ring, or was missed, for each schedule.
+    private(set) var newest: [ScheduleName: Occurrence] = [:]
+    private var generations: [ScheduleName: Int] = [:]
+    /// What users have been promised; a schedule whose change had no response is missing.
+    private(set) var promises: [ScheduleName: Promise] = [:]
+    /// What users have asked for since their last promise, whether they got a response or not, and this promise.
+    private var wishes: [ScheduleName: [SimulatedSchedule]] = [:]
+    private var wishCounts: [ScheduleName: Int] = [:]
+    /// The occurrences whose confirmation was acknowledged.
+    private var confirmed: Set<Occurrence> = []
+    private var pushed: Set<CallID> = []
+    /// Whether a user has blocked the caller, and since when by the server's clock; a user whose request had no response
+    /// is missing.
+    private var blocks: [UserID: (isBlocked: Bool, since: Int64)] = [:]
+    private var promiseCount = 0
+    /// Whether the server's clock may leap, so that no time of day can be relied on.
+    let clockLeaps: Bool
+
+    init(clockLeaps: Bool) { self.clockLeaps = clockLeaps }
+
+    private mutating func fail(_ message: String) { if violation == nil { violation = message } }
+
+    // MARK: What users ask for
+
+    mutating func asked(_ schedule: SimulatedSchedule?, of name: ScheduleName) {
+        // Until the response comes, either may hold.
+        promises[name] = nil
+        guard let schedule else { return }
+        wishes[name, default: []].append(schedule)
+        wishCounts[name, default: 0] += 1
+    }
+
+    /// The server has said yes; `nil` = the schedule was removed.
+    mutating func promised(_ schedule: SimulatedSchedule?, of name: ScheduleName, since: Int64) {
+        wishes[name] = schedule.map { [$0] } ?? []
+        guard let schedule else {
+            // A call that was answered goes on.
+            if let occurrence = newest[name], let last = rings[occurrence]?.last, last.reason == nil, !last.isAnswered {
+                fail("\(occurrence): the call rings on although its schedule was removed")
+            }
+            return
+        }
+        promiseCount += 1
+        promises[name] = Promise(schedule: schedule, number: promiseCount, since: since, checked: since)
+    }
+
+    mutating func askedToBlock(by user: UserID) { blocks[user] = nil }
+
+    mutating func blocked(_ isBlocked: Bool, by user: UserID, since: Int64) { blocks[user] = (isBlocked, since) }
+
+    mutating func confirmed(_ occurrence: Occurrence) { confirmed.insert(occurrence) }
+
+    mutating func pushed(_ call: CallID) {
+        pushed.insert(call)
+        guard let number = numberOf[call], let ring = ring(number), ring.isHidden else { return }
+        fail("\(call.text) is hidden from the user, and was pushed")
+    }
+
+    private func ring(_ number: CallNumber) -> Ring? {
+        occurrenceOf[number].flatMap { rings[$0]?.first { $0.number == number } }
+    }
+
+    // MARK: What the database holds
+
+    mutating func durable(_ changes: [Change]) {
+        for change in changes {
+            switch change {
+            case .call(let record): if let ring = record.scheduled { durable(record, ring) }
+            case .scheduleRemoved(let user, let id):
+                generations[ScheduleName(user: user, id: id), default: 0] += 1
+            default: break
+            }
+        }
+    }
+
+    private mutating func durable(_ record: CallRecord, _ scheduled: ScheduledCall) {
+        if let occurrence = occurrenceOf[record.number] {
+            guard let index = rings[occurrence]?.firstIndex(where: { $0.number == record.number }) else { return }
+            rings[occurrence]?[index].isAnswered = record.answeredAt != nil
+            rings[occurrence]?[index].reason = record.reason
+            rings[occurrence]?[index].endedAt = record.endedAt?.milliseconds
+            return
+        }
+        let name = ScheduleName(user: record.callee, id: scheduled.schedule)
+        let occurrence = Occurrence(
+            name: name,
+            generation: generations[name] ?? 0,
+            at: scheduled.occurrence.milliseconds
+        )
+        let ring = Ring(
+            number: record.number,
+            callID: record.id,
+            ring: scheduled.ring,
+            isHidden: record.hidden != nil,
+            startedAt: record.startedAt.milliseconds,
+            ringUntil: record.ringUntil.milliseconds,
+            promise: promises[name]?.number,
+            wishes: wishCounts[name] ?? 0,
+            isAnswered: record.answeredAt != nil,
+            reason: record.reason,
+            endedAt: record.endedAt?.milliseconds
+        )
+        if clockLeaps, ring.ring == 1, rings[occurrence]?.first?.wishes != ring.wishes {
+            // The clock was set back, and the user has asked for the same time again.
+            rings[occurrence] = nil
+            confirmed.remove(occurrence)
+        }
+        check(ring, of: occurrence)
+        occurrenceOf[record.number] = occurrence
+        numberOf[record.id] = record.number
+        rings[occurrence, default: []].append(ring)
+        newest[name] = occurrence
+    }
+
+    private mutating func check(_ ring: Ring, of occurrence: Occurrence) {
+        let earlier = rings[occurrence] ?? []
+        if earlier.contains(where: { $0.ring == ring.ring }) {
+            fail("\(occurrence): ring \(ring.ring) began twice")
+        } else if ring.ring != earlier.count + 1 {
+            fail("\(occurrence): ring \(ring.ring) follows \(earlier.count) others")
+        }
+        if confirmed.contains(occurrence), ring.reason != .confirmed {
+            fail("\(occurrence): ring \(ring.ring) began after the confirmation was acknowledged")
+        }
+        if earlier.isEmpty, wishes[occurrence.name]?.contains(where: { $0.rings(at: occurrence.at) }) != true {
+            fail("\(occurrence): nobody has asked for a call at this time")
+        }
+        let isRecordOnly = ring.reason == .missed && ring.endedAt == ring.ringUntil
+        let lateness = ring.startedAt - occurrence.at
+        if ring.ring == 1, !isRecordOnly, !clockLeaps, !(0..<60_000).contains(lateness) {
+            fail("\(occurrence): the call began \(lateness) ms late")
+        }
+        if !clockLeaps, ring.reason == nil, let block = blocks[occurrence.name.user], ring.startedAt > block.since,
+            ring.isHidden != block.isBlocked
+        {
+            fail(
+                "\(occurrence): \(block.isBlocked ? "rings for a blocked caller" : "is hidden although nobody is blocked")"
+            )
+        }
+        guard let last = earlier.last else { return }
+        guard let ended = last.endedAt, let reason = last.reason else {
+            return fail("\(occurrence): ring \(ring.ring) began during the one before")
+        }
+        if [.confirmed, .cancelled, .missed, .givenUp].contains(reason) {
+            fail("\(occurrence): ring \(ring.ring) began after \(reason.rawValue)")
+        }
+        guard let promise = promise(last, ring, of: occurrence) else { return }
+        guard let confirm = promise.schedule.confirm else {
+            return fail("\(occurrence): ring \(ring.ring) began without a wish for a confirmation")
+        }
+        if ring.ring > confirm.times { fail("\(occurrence): ring \(ring.ring) of \(confirm.times) began") }
+        let pause = ring.startedAt - min(ended, last.ringUntil)
+        if ring.reason == nil, !clockLeaps, pause < confirm.every * 1_000 {
+            fail("\(occurrence): ring \(ring.ring) began \(pause) ms after the one before")
+        }
+    }
+
+    /// Returns the promise that held from one ring to the next.
+    private func promise(_ first: Ring, _ second: Ring, of occurrence: Occurrence) -> Promise? {
+        guard let promise = promises[occurrence.name], first.promise == promise.number,
+            second.promise == promise.number
+        else { return nil }
+        return promise
+    }
+
+    // MARK: What must have happened
+
+    /// Checks that everything promised has happened by now.
+    ///
+    /// - Parameters:
+    ///   - now: The time of the server's clock.
+    ///   - upSince: Since when the server and its database have been working.
+    mutating func audit(at now: Int64, upSince: Int64) {
+        guard !clockLeaps, now >= upSince + 15_000 else { return }
+        for (name, promise) in promises {
+            let end = now - 15_000
+            for at in promise.schedule.occurrences(after: promise.checked, through: end) {
+                let occurrence = Occurrence(name: name, generation: generations[name] ?? 0, at: at)
+                // A schedule of one date is removed when its call is over.
+                let before = Occurrence(name: name, generation: occurrence.generation - 1, at: at)
+                if rings[occurrence] == nil, rings[before] == nil {
+                    fail("\(occurrence): neither rang nor was missed")
+                }
+            }
+            promises[name]?.checked = max(promise.checked, end)
+        }
+        for (name, occurrence) in newest { auditRings(of: occurrence, name, at: now, upSince) }
+    }
+
+    private mutating func auditRings(of occurrence: Occurrence, _ name: ScheduleName, at now: Int64, _ upSince: Int64) {
+        guard let last = rings[occurrence]?.last, let promise = promises[name], last.promise == promise.number,
+            !last.isHidden
+        else { return }
+        guard let reason = last.reason, let ended = last.endedAt else {
+            if !pushed.contains(last.callID), now > max(last.startedAt, upSince) + 15_000 {
+                fail("\(occurrence): ring \(last.ring) reached no device")
+            }
+            return
+        }
+        guard let confirm = promise.schedule.confirm, last.ring < confirm.times,
+            ![.confirmed, .cancelled, .missed, .givenUp].contains(reason)
+        else { return }
+        // The newest occurrence of the schedule has taken its place, or is about to.
+        let again = max(ended + confirm.every * 1_000, upSince) + 15_000
+        guard now > again, promise.schedule.occurrences(after: occurrence.at, through: now).isEmpty else { return }
+        fail("\(occurrence): was not confirmed after ring \(last.ring) of \(confirm.times), and rang no more")
+    }
+}

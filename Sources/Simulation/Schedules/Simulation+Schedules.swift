@@ -1,0 +1,45 @@
+import SeededRandom
+
+extension Simulation {
+    /// How often the users of a world with schedules make, change or confirm one.
+    static let wishesPerWorld = 40
+
+    /// Runs worlds with schedules until the given number of calls has begun, or I20 is broken.
+    ///
+    /// `calls`: The number of calls of schedules to simulate; the last world may add a few more.
+    /// `shrinks`: Whether to search for a smaller world that breaks the invariant.
+    public static func runSchedules(seed: UInt64, calls: Int, shrinks: Bool = true) -> Outcome {
+        var total = Statistics()
+        var generator = SeededGenerator(seed: seed)
+        while total.calls < calls {
+            let one = generator.next() >> 16
+            let world = ScheduleWorld(seed: one, wishes: wishesPerWorld, faults: faults(for: one), isRecording: false)
+            world.live()
+            total.add(world.statistics)
+            if var violation = world.violation {
+                violation.foundAfterCalls = total.calls
+                return .broken(shrinks ? shrinkSchedules(violation) : violation, total)
+            }
+        }
+        return .clean(total)
+    }
+
+    /// Runs one world with schedules again, and records its ladder.
+    ///
+    /// `wishes`: How often its users make, change or confirm a schedule.
+    public static func scheduleWorld(
+        seed: UInt64,
+        wishes: Int,
+        faults: Faults
+    ) -> (Statistics, Violation?, [String]) {
+        let world = ScheduleWorld(seed: seed, wishes: wishes, faults: faults, isRecording: true)
+        world.live()
+        return (world.statistics, world.violation, world.ladder)
+    }
+
+    private static func shrinkSchedules(_ violation: Violation) -> Violation {
+        shrink(violation) { wishes, faults in
+            scheduleWorld(seed: violation.seed, wishes: wishes, faults: faults).1
+        }
+    }
+}

@@ -23,7 +23,7 @@ from tokens import mint
 
 
 def pytest_configure(config):
-    if not binary().exists():
+    if not config.option.collectonly and not binary().exists():
         raise pytest.UsageError(f"{binary()} is not there: swift build -c release --product ringline")
     if postgres_server.STORE not in ("sqlite", "postgres", "cluster"):
         raise pytest.UsageError(f"RINGLINE_TEST_STORE is {postgres_server.STORE}: it may be sqlite, postgres or cluster")

@@ -21,6 +21,9 @@ struct HistoryHold {
         until = now + (isOdd ? SwitchboardLimits.historyHeldAfterOddStart : SwitchboardLimits.historyHeldAfterStart)
     }
 
+    /// When the hold ends, if at the start the newest record was long ago: the clock may have been set far ahead.
+    var endAfterLeapAhead: Moment? { oddAge.map { $0 > .milliseconds(0) } == true ? until : nil }
+
     /// Whether history may be deleted.
     func allowsDeletion(at now: Moment) -> Bool { !isClockDoubtful && now >= until }
 

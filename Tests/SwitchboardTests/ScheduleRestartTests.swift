@@ -97,6 +97,36 @@ struct ScheduleRestartTests {
         #expect(next.outcomes == ["missed"])
     }
 
+    @Test("A start whose clock is far ahead removes no schedule of one date, and silences no other for long")
+    func clockFarAhead() throws {
+        let rig = ScheduleRig()
+        try rig.make()
+        let form = try ScheduleForm(body: Array(ScheduleRig.once.utf8))
+        #expect(try rig.ask(.put(rig.id("once"), form)).status == 200)
+        #expect(try rig.world.register(try principal("10"), "phone").status == 200)
+        let ahead = ScheduleRig(rig.world.restarted(uncleanStarts: 1, ScheduleRig.zones, after: 400 * 86_400))
+        ahead.world.wait(3_500)
+        #expect(ahead.world.kept.schedules.map(\.id.text).sorted() == ["once", "s"])
+        let state = ahead.world.kept.state(uncleanStarts: 1)
+        let next = ScheduleRig(
+            SwitchboardWorld(ScheduleRig.zones, stored: state, at: SwitchboardWorld.start + .seconds(20))
+        )
+        next.world.wait(25)
+        #expect(next.world.switchboard.metrics.scheduledRings == 2, "both ring at their time")
+    }
+
+    @Test("After a long time without a server, a schedule of one date is missed once the clock can be trusted")
+    func heldSchedule() throws {
+        let rig = ScheduleRig()
+        try rig.make(ScheduleRig.once)
+        #expect(try rig.world.register(try principal("10"), "phone").status == 200)
+        let next = ScheduleRig(rig.world.restarted(uncleanStarts: 0, ScheduleRig.zones, after: 3 * 86_400))
+        next.world.wait(3_590)
+        #expect(next.outcomes == [] && next.world.kept.schedules.count == 1)
+        next.world.wait(20)
+        #expect(next.outcomes == ["missed"] && next.world.kept.schedules.isEmpty)
+    }
+
     @Test("Who was to be woken in the morning is not rung in the afternoon, when the server is back")
     func afternoon() throws {
         let rig = ScheduleRig()

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import HeapModule
+import TimeZones
 
 /// The schedules of all users, in the order in which they are due.
 struct Schedules {
@@ -11,6 +12,8 @@ struct Schedules {
     private var queue = Heap<Due>()
     /// The moment of the timer that is set; `nil` = none is.
     var timerAt: Moment?
+    /// Until when the schedules of one date that were due before `due` are left as they are; `nil` = none are.
+    private var hold: (due: Moment, until: Moment)?
     /// The number of schedules.
     private(set) var count = 0
 
@@ -39,15 +42,43 @@ struct Schedules {
     mutating func put(_ record: ScheduleRecord) {
         let earlier = byUser[record.user, default: [:]].updateValue(record, forKey: record.id)
         if earlier == nil { count += 1 }
-        guard let due = record.due, due != earlier?.due else { return }
+        guard let due = record.due, due != earlier?.due, !isHeld(record) else { return }
         queue.insert(Due(at: due, user: record.user, id: record.id))
         // A user who changes one schedule again and again must not fill the memory.
         if queue.count > 2 * count + 64 { rebuildQueue() }
     }
 
     private mutating func rebuildQueue() {
-        let due = all.compactMap { record in record.due.map { Due(at: $0, user: record.user, id: record.id) } }
+        let due = all.compactMap { record in
+            isHeld(record) ? nil : record.due.map { Due(at: $0, user: record.user, id: record.id) }
+        }
         queue = Heap(due)
+    }
+
+    /// Leaves the schedules of one date that were due before a moment as they are, until the clock can be trusted with
+    /// their removal.
+    mutating func hold(dueBefore due: Moment, until end: Moment) {
+        hold = (due, end)
+        rebuildQueue()
+    }
+
+    /// Ends the hold if its time is over.
+    mutating func endHold(at now: Moment) {
+        guard let hold, now >= hold.until else { return }
+        self.hold = nil
+        rebuildQueue()
+    }
+
+    private func isHeld(_ record: ScheduleRecord) -> Bool {
+        guard let hold, let due = record.due, case .once = record.recurrence.dates else { return false }
+        return due < hold.due
+    }
+
+    /// Returns when there is something to do next; `nil` = never.
+    mutating func nextDue() -> Moment? {
+        let due = first()?.due
+        guard let hold else { return due }
+        return min(due ?? hold.until, hold.until)
     }
 
     /// The number of moments in the queue.

@@ -7,7 +7,7 @@ import TimeZones
 extension Switchboard {
     /// Ensures that there is a timer for the schedule that is due first.
     mutating func rescheduleSchedules() {
-        guard let due = directory.schedules.first()?.due, directory.schedules.timerAt.map({ due < $0 }) ?? true else {
+        guard let due = directory.schedules.nextDue(), directory.schedules.timerAt.map({ due < $0 }) ?? true else {
             return
         }
         directory.schedules.timerAt = due

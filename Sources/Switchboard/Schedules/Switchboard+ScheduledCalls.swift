@@ -13,14 +13,28 @@ extension Switchboard {
         for record in directory.schedules.all where record.again == nil { restoreRing(of: record) }
         for var record in directory.schedules.all where record.next.map({ turn.now < $0 }) ?? true {
             // The rules of the zone may have changed since the last start.
-            let next = nextCall(of: record, after: max(turn.now, record.lastOccurrence ?? turn.now))
+            let next = nextCall(of: record, after: lastPassed(of: record))
             if next == nil, case .weekly = record.recurrence.dates { noteUnknownZone(of: record) }
             guard next != record.next, next != nil else { continue }
             record.next = next
             storeSchedule(record)
         }
+        if let end = precautions.historyHold.endAfterLeapAhead {
+            directory.schedules.hold(dueBefore: turn.now, until: end)
+        }
         metrics.schedules = directory.schedules.count
         rescheduleSchedules()
+    }
+
+    /// Returns the moment up to which a schedule has no further call.
+    ///
+    /// A clock that is a little behind rings nothing a second time. If the last call was far in the future, the clock was
+    /// wrong then: the schedule must not be silent until that day comes.
+    private func lastPassed(of record: ScheduleRecord) -> Moment {
+        guard let last = record.lastOccurrence, last <= turn.now + SwitchboardLimits.oddDistance else {
+            return turn.now
+        }
+        return max(turn.now, last)
     }
 
     /// Continues with a schedule whose ring was live when the server stopped.
@@ -51,6 +65,7 @@ extension Switchboard {
     /// Begins the calls that are due, a few in each turn, so that signals do not wait for them.
     mutating func schedulesDue() {
         directory.schedules.timerAt = nil
+        directory.schedules.endHold(at: turn.now)
         // The next server begins the calls that this one no longer does.
         guard !connections.isDraining else { return }
         if metrics.isStalled {

@@ -1,6 +1,6 @@
 import CallCore
 
-/// Decides whether the clock can be trusted with deleting history.
+/// Decides whether the clock can be trusted with deleting history, and schedules of one date.
 ///
 /// History that a wrong clock deletes is lost for good.
 ///
@@ -21,8 +21,9 @@ struct HistoryHold {
         until = now + (isOdd ? SwitchboardLimits.historyHeldAfterOddStart : SwitchboardLimits.historyHeldAfterStart)
     }
 
-    /// When the hold ends, if at the start the newest record was long ago: the clock may have been set far ahead.
-    var endAfterLeapAhead: Moment? { oddAge.map { $0 > .milliseconds(0) } == true ? until : nil }
+    /// The end of the hold if the newest record was long ago at the start, so that the clock may be far ahead; `nil` if it
+    /// was not.
+    var endIfClockMayBeAhead: Moment? { oddAge.map { $0 > .milliseconds(0) } == true ? until : nil }
 
     /// Whether history may be deleted.
     func allowsDeletion(at now: Moment) -> Bool { !isClockDoubtful && now >= until }

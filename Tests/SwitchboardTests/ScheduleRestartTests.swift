@@ -127,6 +127,42 @@ struct ScheduleRestartTests {
         #expect(next.outcomes == ["missed"] && next.world.kept.schedules.isEmpty)
     }
 
+    @Test("What is less than 60 s late rings, also if nothing else has happened for more than a day")
+    func heldForNobody() throws {
+        let rig = ScheduleRig()
+        #expect(try rig.world.register(try principal("10"), "phone").status == 200)
+        try rig.make(ScheduleRig.body(#""on":"2023-11-17""#))
+        rig.world.wait(2 * 86_400 + 30)
+        let next = restarted(rig, after: 20, unclean: 0)
+        next.world.wait(1)
+        #expect(next.outcomes == ["ringing"])
+    }
+
+    @Test("A schedule of one date that is held and then changed rings at its new time")
+    func changedWhileHeld() throws {
+        let rig = ScheduleRig()
+        #expect(try rig.world.register(try principal("10"), "phone").status == 200)
+        try rig.make(ScheduleRig.body(#""on":"2023-11-15","confirm":{"every":60,"times":3}"#))
+        rig.world.wait(75)
+        let next = restarted(rig, after: 3 * 86_400 - 60)
+        next.world.wait(1)
+        #expect(next.outcomes == ["unanswered"], "the next ring is held")
+        try next.make(ScheduleRig.confirmed)
+        next.world.wait(30)
+        #expect(next.outcomes.last == "ringing")
+    }
+
+    @Test("A short outage gives up no ring that is to come")
+    func shortOutage() throws {
+        let rig = ScheduleRig()
+        try rig.make(ScheduleRig.confirmed)
+        rig.world.wait(45)
+        let next = restarted(rig, after: 90)
+        next.world.wait(1)
+        next.world.wait(1)
+        #expect(next.outcomes == ["unanswered", "ringing"])
+    }
+
     @Test("Who was to be woken in the morning is not rung in the afternoon, when the server is back")
     func afternoon() throws {
         let rig = ScheduleRig()

@@ -12,8 +12,8 @@ struct Schedules {
     private var queue = Heap<Due>()
     /// The moment of the timer that is set; `nil` = none is.
     var timerAt: Moment?
-    /// Until when the schedules of one date that were due before `due` are left as they are; `nil` = none are.
-    private var hold: (due: Moment, until: Moment)?
+    /// The schedules of one date that were due before `dueBefore` are not handled until `until`; `nil` = no hold.
+    private var hold: (dueBefore: Moment, until: Moment)?
     /// The number of schedules.
     private(set) var count = 0
 
@@ -42,7 +42,8 @@ struct Schedules {
     mutating func put(_ record: ScheduleRecord) {
         let earlier = byUser[record.user, default: [:]].updateValue(record, forKey: record.id)
         if earlier == nil { count += 1 }
-        guard let due = record.due, due != earlier?.due, !isHeld(record) else { return }
+        let isKnown = earlier.map { $0.due == record.due && !isHeld($0) } ?? false
+        guard let due = record.due, !isKnown, !isHeld(record) else { return }
         queue.insert(Due(at: due, user: record.user, id: record.id))
         // A user who changes one schedule again and again must not fill the memory.
         if queue.count > 2 * count + 64 { rebuildQueue() }
@@ -58,20 +59,21 @@ struct Schedules {
     /// Leaves the schedules of one date that were due before a moment as they are, until the clock can be trusted with
     /// their removal.
     mutating func hold(dueBefore due: Moment, until end: Moment) {
-        hold = (due, end)
+        hold = (dueBefore: due, until: end)
         rebuildQueue()
     }
 
-    /// Ends the hold if its time is over.
-    mutating func endHold(at now: Moment) {
+    /// Ends the hold if its time is over and the clock is not in doubt; otherwise it lasts for another minute.
+    mutating func endHold(at now: Moment, clockIsTrusted: Bool) {
         guard let hold, now >= hold.until else { return }
-        self.hold = nil
+        self.hold = clockIsTrusted ? nil : (hold.dueBefore, now + .seconds(60))
         rebuildQueue()
     }
 
     private func isHeld(_ record: ScheduleRecord) -> Bool {
         guard let hold, let due = record.due, case .once = record.recurrence.dates else { return false }
-        return due < hold.due
+        // A changed schedule may have a further ring that was due long ago, and a next call that is to come.
+        return due < hold.dueBefore && (record.next ?? due) < hold.dueBefore
     }
 
     /// Returns when there is something to do next; `nil` = never.
@@ -93,7 +95,7 @@ struct Schedules {
         return true
     }
 
-    /// Returns the schedule that is due first, which may be in the future; `nil` = none is due at all.
+    /// Returns the schedule that is due first and not held, which may be in the future; `nil` = none is due at all.
     mutating func first() -> ScheduleRecord? {
         while let due = queue.min {
             if let record = self[due.user, due.id], record.due == due.at { return record }

@@ -13,24 +13,26 @@ extension Switchboard {
         for record in directory.schedules.all where record.again == nil { restoreRing(of: record) }
         for var record in directory.schedules.all where record.next.map({ turn.now < $0 }) ?? true {
             // The rules of the zone may have changed since the last start.
-            let next = nextCall(of: record, after: lastPassed(of: record))
+            let next = nextCall(of: record, after: searchStart(of: record))
             if next == nil, case .weekly = record.recurrence.dates { noteUnknownZone(of: record) }
             guard next != record.next, next != nil else { continue }
             record.next = next
             storeSchedule(record)
         }
-        if let end = precautions.historyHold.endAfterLeapAhead {
-            directory.schedules.hold(dueBefore: turn.now, until: end)
+        if let end = precautions.historyHold.endIfClockMayBeAhead {
+            // What is less late rings.
+            let late = Moment(milliseconds: turn.now.milliseconds - SwitchboardLimits.scheduleLateness.milliseconds)
+            directory.schedules.hold(dueBefore: late, until: end)
         }
         metrics.schedules = directory.schedules.count
         rescheduleSchedules()
     }
 
-    /// Returns the moment up to which a schedule has no further call.
+    /// Returns the moment after which the next call of a schedule is searched for.
     ///
     /// A clock that is a little behind rings nothing a second time. If the last call was far in the future, the clock was
     /// wrong then: the schedule must not be silent until that day comes.
-    private func lastPassed(of record: ScheduleRecord) -> Moment {
+    private func searchStart(of record: ScheduleRecord) -> Moment {
         guard let last = record.lastOccurrence, last <= turn.now + SwitchboardLimits.oddDistance else {
             return turn.now
         }
@@ -44,9 +46,13 @@ extension Switchboard {
     private mutating func restoreRing(of record: ScheduleRecord) {
         guard let occurrence = record.occurrence else { return }
         let call = liveCall(of: record)
-        // A call that was answered goes on, however long ago it rang.
+        // A call that was answered goes on, however long ago it rang: the server may have been away for a second only.
         guard call?.session.answeredAt == nil else { return }
-        let lateAfter = (call?.session.ringUntil ?? occurrence) + SwitchboardLimits.scheduleLateness
+        let isUnfinished = call.map { mayRingAgain(after: $0, of: record) } ?? true
+        // When the next ring would be due, if there is one.
+        let pause = isUnfinished && call != nil ? record.confirmation?.every : nil
+        let due = (call?.session.ringUntil ?? occurrence) + (pause ?? .milliseconds(0))
+        let lateAfter = due + SwitchboardLimits.scheduleLateness
         guard turn.now >= lateAfter else {
             guard call == nil else { return }
             // The call was damaged in the database, and left out.
@@ -56,23 +62,25 @@ extension Switchboard {
             return
         }
         // The schedule may have been changed since its call began: then the end of the call itself is the outcome.
-        if call.map({ mayRingAgain(after: $0, of: record) }) ?? true {
-            recordOutcome(.givenUp, of: record, for: occurrence)
-        }
+        if isUnfinished { recordOutcome(.givenUp, of: record, for: occurrence) }
         settleSchedule(record)
     }
 
     /// Begins the calls that are due, a few in each turn, so that signals do not wait for them.
     mutating func schedulesDue() {
         directory.schedules.timerAt = nil
-        directory.schedules.endHold(at: turn.now)
+        directory.schedules.endHold(
+            at: turn.now,
+            clockIsTrusted: precautions.historyHold.allowsDeletion(at: turn.now)
+        )
         // The next server begins the calls that this one no longer does.
         guard !connections.isDraining else { return }
         if metrics.isStalled {
             setSchedulesTimer(after: SwitchboardLimits.schedulesRetriedAfter)
             return
         }
-        let isLate = directory.schedules.first()?.due.map { turn.now >= $0 + SwitchboardLimits.scheduleHaste } ?? false
+        let isLate =
+            directory.schedules.first()?.due.map { turn.now >= $0 + SwitchboardLimits.schedulesLateAfter } ?? false
         let most = isLate ? SwitchboardLimits.lateSchedulesPerTurn : SwitchboardLimits.schedulesPerTurn
         for _ in 0..<most {
             guard let record = directory.schedules.first(), let due = record.due, due <= turn.now else {

@@ -37,6 +37,7 @@ struct ModelStore {
         state.schedules = schedules
         state.epochs = epochs
         state.lastCallNumber = lastNumber
+        state.lastCallAt = calls.values.map(\.record.startedAt).max()
         state.uncleanStarts = uncleanStarts
         return state
     }

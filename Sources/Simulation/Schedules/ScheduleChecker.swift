@@ -5,7 +5,7 @@ import CallPorts
 ///
 /// It knows what users were promised by responses, and what the database holds; it shares no code with the server.
 struct ScheduleChecker {
-    /// One time of a schedule, and the calls that ring for it.
+    /// A time at which a schedule is due.
     struct Occurrence: Hashable, CustomStringConvertible {
         let name: ScheduleName
         /// How often a schedule of this name had been removed before.
@@ -26,8 +26,8 @@ struct ScheduleChecker {
         let ringUntil: Int64
         /// The number of the promise that held when it began; `nil` = unknown.
         let promise: Int?
-        /// How often the user had asked for something when it began.
-        let wishes: Int
+        /// How often the user had made or replaced the schedule when it began.
+        let puts: Int
         var isAnswered: Bool
         var reason: EndReason?
         var endedAt: Int64?
@@ -54,9 +54,9 @@ struct ScheduleChecker {
     private var generations: [ScheduleName: Int] = [:]
     /// What users have been promised; a schedule whose change had no response is missing.
     private(set) var promises: [ScheduleName: Promise] = [:]
-    /// What users have asked for since their last promise, whether they got a response or not, and this promise.
-    private var wishes: [ScheduleName: [SimulatedSchedule]] = [:]
-    private var wishCounts: [ScheduleName: Int] = [:]
+    /// The promised schedule and all that were asked for since: each may be in force.
+    private var possible: [ScheduleName: [SimulatedSchedule]] = [:]
+    private var putCounts: [ScheduleName: Int] = [:]
     /// The occurrences whose confirmation was acknowledged.
     private var confirmed: Set<Occurrence> = []
     private var pushed: Set<CallID> = []
@@ -64,7 +64,7 @@ struct ScheduleChecker {
     /// is missing.
     private var blocks: [UserID: (isBlocked: Bool, since: Int64)] = [:]
     private var promiseCount = 0
-    /// Whether the server's clock may leap, so that no time of day can be relied on.
+    /// Whether the server's clock may leap, so that checks by the time of day are left out.
     let clockLeaps: Bool
 
     init(clockLeaps: Bool) { self.clockLeaps = clockLeaps }
@@ -77,13 +77,13 @@ struct ScheduleChecker {
         // Until the response comes, either may hold.
         promises[name] = nil
         guard let schedule else { return }
-        wishes[name, default: []].append(schedule)
-        wishCounts[name, default: 0] += 1
+        possible[name, default: []].append(schedule)
+        putCounts[name, default: 0] += 1
     }
 
     /// The server has said yes; `nil` = the schedule was removed.
     mutating func promised(_ schedule: SimulatedSchedule?, of name: ScheduleName, since: Int64) {
-        wishes[name] = schedule.map { [$0] } ?? []
+        possible[name] = schedule.map { [$0] } ?? []
         guard let schedule else {
             // A call that was answered goes on.
             if let occurrence = newest[name], let last = rings[occurrence]?.last, last.reason == nil, !last.isAnswered {
@@ -146,17 +146,20 @@ struct ScheduleChecker {
             startedAt: record.startedAt.milliseconds,
             ringUntil: record.ringUntil.milliseconds,
             promise: promises[name]?.number,
-            wishes: wishCounts[name] ?? 0,
+            puts: putCounts[name] ?? 0,
             isAnswered: record.answeredAt != nil,
             reason: record.reason,
             endedAt: record.endedAt?.milliseconds
         )
-        if clockLeaps, ring.ring == 1, rings[occurrence]?.first?.wishes != ring.wishes {
+        if clockLeaps, ring.ring == 1, rings[occurrence]?.first?.puts != ring.puts {
             // The clock was set back, and the user has asked for the same time again.
             rings[occurrence] = nil
             confirmed.remove(occurrence)
         }
         check(ring, of: occurrence)
+        if ring.isHidden, pushed.contains(ring.callID) {
+            fail("\(occurrence): is hidden from the user, and was pushed")
+        }
         occurrenceOf[record.number] = occurrence
         numberOf[record.id] = record.number
         rings[occurrence, default: []].append(ring)
@@ -173,11 +176,14 @@ struct ScheduleChecker {
         if confirmed.contains(occurrence), ring.reason != .confirmed {
             fail("\(occurrence): ring \(ring.ring) began after the confirmation was acknowledged")
         }
-        if earlier.isEmpty, wishes[occurrence.name]?.contains(where: { $0.rings(at: occurrence.at) }) != true {
+        if earlier.isEmpty, possible[occurrence.name]?.contains(where: { $0.rings(at: occurrence.at) }) != true {
             fail("\(occurrence): nobody has asked for a call at this time")
         }
         let isRecordOnly = ring.reason == .missed && ring.endedAt == ring.ringUntil
         let lateness = ring.startedAt - occurrence.at
+        if isRecordOnly, !clockLeaps, ring.ringUntil - occurrence.at < 60_000 {
+            fail("\(occurrence): was missed after \(ring.ringUntil - occurrence.at) ms")
+        }
         if ring.ring == 1, !isRecordOnly, !clockLeaps, !(0..<60_000).contains(lateness) {
             fail("\(occurrence): the call began \(lateness) ms late")
         }
@@ -197,12 +203,17 @@ struct ScheduleChecker {
         }
         guard let promise = promise(last, ring, of: occurrence) else { return }
         guard let confirm = promise.schedule.confirm else {
-            return fail("\(occurrence): ring \(ring.ring) began without a wish for a confirmation")
+            return fail("\(occurrence): ring \(ring.ring) began, but no confirmation is required")
         }
         if ring.ring > confirm.times { fail("\(occurrence): ring \(ring.ring) of \(confirm.times) began") }
-        let pause = ring.startedAt - min(ended, last.ringUntil)
+        // A server that was down notices only at its start that a ring is over.
+        let pause = ring.startedAt - (reason == .unanswered ? min(ended, last.ringUntil) : ended)
         if ring.reason == nil, !clockLeaps, pause < confirm.every * 1_000 {
             fail("\(occurrence): ring \(ring.ring) began \(pause) ms after the one before")
+        }
+        let isGivenUp = ring.reason == .givenUp && ring.startedAt == ring.ringUntil
+        if isGivenUp, !clockLeaps, pause < confirm.every * 1_000 + 60_000 {
+            fail("\(occurrence): was given up \(pause) ms after ring \(last.ring)")
         }
     }
 
@@ -221,13 +232,14 @@ struct ScheduleChecker {
     /// - Parameters:
     ///   - now: The time of the server's clock.
     ///   - upSince: Since when the server and its database have been working.
-    mutating func audit(at now: Int64, upSince: Int64) {
+    ///   - hold: The one-date schedules that were due before a moment and may be handled later; `nil` = none may.
+    mutating func audit(at now: Int64, upSince: Int64, hold: (dueBefore: Int64, until: Int64)?) {
         guard !clockLeaps, now >= upSince + 15_000 else { return }
         for (name, promise) in promises {
             let end = now - 15_000
-            // After more than a day without a server, its clock may have been set ahead: for an hour it removes nothing.
-            let isHeld = promise.schedule.weekdays.isEmpty && now < upSince + 3_615_000
-            for at in promise.schedule.occurrences(after: promise.checked, through: end) where !isHeld || at > upSince {
+            let isHeld = promise.schedule.weekdays.isEmpty && hold.map { now < $0.until } == true
+            for at in promise.schedule.occurrences(after: promise.checked, through: end)
+            where !isHeld || at > hold?.dueBefore ?? 0 {
                 let occurrence = Occurrence(name: name, generation: generations[name] ?? 0, at: at)
                 // A schedule of one date is removed when its call is over.
                 let before = Occurrence(name: name, generation: occurrence.generation - 1, at: at)
@@ -237,7 +249,10 @@ struct ScheduleChecker {
             }
             if !isHeld { promises[name]?.checked = max(promise.checked, end) }
         }
-        for (name, occurrence) in newest { auditRings(of: occurrence, name, at: now, upSince) }
+        for (name, occurrence) in newest {
+            let isHeld = promises[name]?.schedule.weekdays.isEmpty == true && hold.map { now < $0.until } == true
+            if !isHeld { auditRings(of: occurrence, name, at: now, upSince) }
+        }
     }
 
     private mutating func auditRings(of occurrence: Occurrence, _ name: ScheduleName, at now: Int64, _ upSince: Int64) {
@@ -250,10 +265,13 @@ struct ScheduleChecker {
             }
             return
         }
+        if reason == .unanswered, last.startedAt > upSince, !pushed.contains(last.callID) {
+            fail("\(occurrence): ring \(last.ring) ended without a push")
+        }
         guard let confirm = promise.schedule.confirm, last.ring < confirm.times,
             ![.confirmed, .cancelled, .missed, .givenUp].contains(reason)
         else { return }
-        // The newest occurrence of the schedule has taken its place, or is about to.
+        // Once a later time has come, its ring replaces this one.
         let again = max(ended + confirm.every * 1_000, upSince) + 15_000
         guard now > again, promise.schedule.occurrences(after: occurrence.at, through: now).isEmpty else { return }
         fail("\(occurrence): was not confirmed after ring \(last.ring) of \(confirm.times), and rang no more")

@@ -18,6 +18,9 @@ extension ScheduleWorld {
         isStalled = false
         timerAt = nil
         upSince = moment.milliseconds
+        let newest = (stored.devices.map(\.seenAt) + [stored.lastCallAt].compactMap(\.self)).max()
+        let isOdd = newest.map { $0.milliseconds + SimulatedSchedule.dayLength < upSince } ?? false
+        hold = isOdd ? (upSince - 60_000, upSince + 3_615_000) : nil
         switchboard = SwitchboardBox(
             Switchboard(
                 policy: policy,
@@ -67,13 +70,15 @@ extension ScheduleWorld {
             after(2, .report(run: run, .stored(.queryResult(id, .failed(StoreFailure("not simulated"))))))
         case .push(let push):
             statistics.pushes += 1
+            mix(push.id.rawValue)
             let accepted = PushResult.response(status: 200, reason: nil, timestamp: nil)
             after(draws.within(5...60), .report(run: run, .pushed(push.id, accepted)))
-            if let call = push.call { rings(push.route.token, call) }
+            if let call = push.call { pushArrives(push.route.token, call) }
         case .note(.began(let id, let epoch)): log("server: call \(id.text)/\(epoch) begins")
         case .note(.ended(let id, let epoch, let reason)):
             log("server: call \(id.text)/\(epoch) ended, \(reason.rawValue)")
             statistics.endings[reason.rawValue, default: 0] += 1
+            mix(UInt64(moment.milliseconds))
         case .note, .send, .ping, .close, .verify, .marked, .bound, .cancelPush, .revoked, .done, .audit, .trace: break
         }
     }
@@ -103,7 +108,10 @@ extension ScheduleWorld {
         isStalled = true
         log("store stalls")
         serve(.stored(.stalled(StoreFailure("disk full"))))
-        after(faultDraws.percent(70) ? faultDraws.within(200...5_000) : faultDraws.within(5_000...200_000), .recovers)
+        after(
+            faultDraws.percent(70) ? faultDraws.within(200...5_000) : faultDraws.within(5_000...200_000),
+            .recovers(run: run)
+        )
     }
 
     func recover() {
@@ -141,6 +149,8 @@ extension ScheduleWorld {
     private func stopInOrder() {
         log("server drains")
         serve(.drain)
+        // What a full disk has not taken is lost.
+        if isStalled { store.crash(keepingWrites: false) }
         while store.writing > 0 || !store.queue.isEmpty {
             if store.writing == 0 { _ = store.beginWriting() }
             _ = finishWriting()

@@ -39,13 +39,19 @@ extension ScheduleWorld {
 
     func replied(_ index: Int, status: Int) {
         log("server ⇒ \(requests[index].user.text): \(status)")
+        mix(UInt64(status))
         requests[index].isOver = true
         guard let takenAt = requests[index].takenAt else { return }
         switch requests[index].kind {
         case .schedule(let name, let schedule):
             changing.remove(name)
-            // A refused change leaves what was promised before; the checker no longer knows it.
+            // After a refusal either schedule may hold: a stalled database refuses, and writes the change later.
             if status == 200 { checker.promised(schedule, of: name, since: takenAt) }
+            if status == 400, let schedule,
+                !schedule.occurrences(after: takenAt, through: takenAt + 8 * SimulatedSchedule.dayLength).isEmpty
+            {
+                fail("\(name) was refused: \(schedule.body)")
+            }
         case .confirm, .confirmCall:
             if status == 200, let occurrence = requests[index].occurrence { checker.confirmed(occurrence) }
         case .block(let isBlocked):
@@ -124,8 +130,8 @@ extension ScheduleWorld {
 
     // MARK: Rings
 
-    /// A push that rings the user's phone has come.
-    func rings(_ token: String, _ call: CallID) {
+    /// A push for a ring has reached the user's device.
+    func pushArrives(_ token: String, _ call: CallID) {
         checker.pushed(call)
         guard !isHealed, let user = UserID(token) else { return }
         let first = draws.within(300...25_000)

@@ -31,6 +31,8 @@ final class ScheduleWorld {
     /// How far the server's clock is ahead of `now`, in milliseconds; negative = behind.
     var serverAhead: Int64 = 0
     var timerAt: Int64?
+    /// The schedules of one date that this start may leave as they are, since its clock may be wrong; `nil` = none.
+    var hold: (dueBefore: Int64, until: Int64)?
 
     var requests: [Request] = []
     /// The schedules whose last change is under way.
@@ -55,7 +57,7 @@ final class ScheduleWorld {
         case wish
         case act(UserID, CallID, Act)
         case fault
-        case recovers
+        case recovers(run: Int)
         case audit
         case heal
         case finish
@@ -100,7 +102,7 @@ final class ScheduleWorld {
         checker = ScheduleChecker(clockLeaps: faults.contains(.leaps))
     }
 
-    /// Runs the world to its end, or until a schedule is broken.
+    /// Runs the world to its end, or until I20 is broken.
     func live() {
         users = ["10", "11", "12"].prefix(1 + draws.below(3)).compactMap { UserID($0) }
         start()
@@ -128,8 +130,11 @@ final class ScheduleWorld {
         statistics.worlds = 1
         statistics.milliseconds = now - SimulatedWorld.startTime
         statistics.calls = checker.occurrenceOf.count
-        statistics.trace = (statistics.trace ^ UInt64(truncatingIfNeeded: now)) &* 0x100_0000_01b3
+        mix(UInt64(statistics.steps))
     }
+
+    /// Mixes a part of what happened into the trace.
+    func mix(_ number: UInt64) { statistics.trace = (statistics.trace ^ number) &* 0x100_0000_01b3 }
 
     func fail(_ message: String) {
         guard violation == nil else { return }
@@ -162,10 +167,10 @@ final class ScheduleWorld {
         case .wish: wish()
         case .act(let user, let call, let act): perform(act, in: call, by: user)
         case .fault: if !isHealed { fault() }
-        case .recovers: recover()
+        case .recovers(let run): if run == self.run { recover() }
         case .audit:
-            if switchboard != nil, !isStalled { checker.audit(at: moment.milliseconds, upSince: upSince) }
-            after(5_000, .audit)
+            if switchboard != nil, !isStalled { checker.audit(at: moment.milliseconds, upSince: upSince, hold: hold) }
+            after(switchboard == nil ? 60_000 : 5_000, .audit)
         case .heal: heal()
         case .finish: break
         }
@@ -173,10 +178,12 @@ final class ScheduleWorld {
 
     /// Ends the faults, and lets all users sleep: whatever was promised comes to its end.
     private func heal() {
+        // A long time without a server belongs to the world.
+        guard switchboard != nil else { return after(60_000, .heal) }
         log("—— everything works from now on, and all users sleep ——")
         isHealed = true
-        if switchboard == nil { start() }
         recover()
-        after(20 * 60_000, .finish)
+        // Longer than a hold lasts.
+        after(75 * 60_000, .finish)
     }
 }

@@ -109,9 +109,9 @@ struct CallTable: ~Copyable {
     /// Returns the newest live call of a user with a peer; a call that is hidden from the user is not found.
     func live(of user: UserID, with peer: UserID) -> Call? {
         let own = live(of: user)
+        func isSought(_ call: Call) -> Bool { call.key.pair.contains(peer) && call.side(of: user) != nil }
         // The caller of a scheduled call is only a name: a signal for the user of that name means another call.
-        return own.last { $0.scheduled == nil && $0.key.pair.contains(peer) && $0.side(of: user) != nil }
-            ?? own.last { $0.key.pair.contains(peer) && $0.side(of: user) != nil }
+        return own.last { $0.scheduled == nil && isSought($0) } ?? own.last(where: isSought)
     }
 
     /// Returns the calls that ring a user now.

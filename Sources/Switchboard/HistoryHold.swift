@@ -21,9 +21,8 @@ struct HistoryHold {
         until = now + (isOdd ? SwitchboardLimits.historyHeldAfterOddStart : SwitchboardLimits.historyHeldAfterStart)
     }
 
-    /// The end of the hold if the newest record was long ago at the start, so that the clock may be far ahead; `nil` if it
-    /// was not.
-    var endIfClockMayBeAhead: Moment? { oddAge.map { $0 > .milliseconds(0) } == true ? until : nil }
+    /// Whether the newest record was long ago at the start, so that the clock may be far ahead.
+    var clockMayBeAhead: Bool { oddAge.map { $0 > .milliseconds(0) } ?? false }
 
     /// Whether history may be deleted.
     func allowsDeletion(at now: Moment) -> Bool { !isClockDoubtful && now >= until }

@@ -50,6 +50,8 @@ extension Switchboard {
             )
             directory.forgetEpochs(at: now)
             forgetRemovedNumbers()
+            directory.schedules.endHold()
+            rescheduleSchedules()
         }
         if precautions.crashShadow.end(at: now, calls: calls) { commits.append(.uncleanStartsForgotten) }
         limits.forgetFull(at: now)

@@ -12,8 +12,8 @@ struct Schedules {
     private var queue = Heap<Due>()
     /// The moment of the timer that is set; `nil` = none is.
     var timerAt: Moment?
-    /// The schedules of one date that were due before `dueBefore` are not handled until `until`; `nil` = no hold.
-    private var hold: (dueBefore: Moment, until: Moment)?
+    /// Schedules of one date that were due before this moment are held: they stay as they are; `nil` = none is held.
+    private var heldBefore: Moment?
     /// The number of schedules.
     private(set) var count = 0
 
@@ -56,31 +56,23 @@ struct Schedules {
         queue = Heap(due)
     }
 
-    /// Leaves the schedules of one date that were due before a moment as they are, until the clock can be trusted with
-    /// their removal.
-    mutating func hold(dueBefore due: Moment, until end: Moment) {
-        hold = (dueBefore: due, until: end)
+    /// Holds the schedules of one date that were due before a moment, until ``endHold()``.
+    mutating func hold(dueBefore moment: Moment) {
+        heldBefore = moment
         rebuildQueue()
     }
 
-    /// Ends the hold if its time is over and the clock is not in doubt; otherwise it lasts for another minute.
-    mutating func endHold(at now: Moment, clockIsTrusted: Bool) {
-        guard let hold, now >= hold.until else { return }
-        self.hold = clockIsTrusted ? nil : (hold.dueBefore, now + .seconds(60))
+    /// Ends the hold, if there is one.
+    mutating func endHold() {
+        guard heldBefore != nil else { return }
+        heldBefore = nil
         rebuildQueue()
     }
 
     private func isHeld(_ record: ScheduleRecord) -> Bool {
-        guard let hold, let due = record.due, case .once = record.recurrence.dates else { return false }
+        guard let heldBefore, let due = record.due, case .once = record.recurrence.dates else { return false }
         // A changed schedule may have a further ring that was due long ago, and a next call that is to come.
-        return due < hold.dueBefore && (record.next ?? due) < hold.dueBefore
-    }
-
-    /// Returns when there is something to do next; `nil` = never.
-    mutating func nextDue() -> Moment? {
-        let due = first()?.due
-        guard let hold else { return due }
-        return min(due ?? hold.until, hold.until)
+        return due < heldBefore && (record.next ?? due) < heldBefore
     }
 
     /// The number of moments in the queue.

@@ -7,7 +7,7 @@ import TimeZones
 extension Switchboard {
     /// Ensures that there is a timer for the schedule that is due first.
     mutating func rescheduleSchedules() {
-        guard let due = directory.schedules.nextDue(), directory.schedules.timerAt.map({ due < $0 }) ?? true else {
+        guard let due = directory.schedules.first()?.due, directory.schedules.timerAt.map({ due < $0 }) ?? true else {
             return
         }
         directory.schedules.timerAt = due
@@ -55,10 +55,10 @@ extension Switchboard {
         calls.live(of: record.user).last { $0.scheduled?.schedule == record.id }
     }
 
-    /// Returns whether another ring may follow a call that was not confirmed.
-    func mayRingAgain(after call: Call, of record: ScheduleRecord) -> Bool {
-        guard case .confirmable(isLast: false)? = call.identity.scheduled else { return false }
-        return record.confirmation != nil && call.hidden == nil
+    /// Returns the time from the end of a call that was not confirmed to the next ring; `nil` = no ring may follow.
+    func pause(after call: Call, of record: ScheduleRecord) -> Moment.Duration? {
+        guard case .confirmable(isLast: false)? = call.identity.scheduled, call.hidden == nil else { return nil }
+        return record.confirmation?.every
     }
 
     /// Decides what follows the end of a scheduled call: the next ring, or nothing.
@@ -66,12 +66,10 @@ extension Switchboard {
         guard let ring = call.scheduled, var record = directory.schedules[call.callee, ring.schedule],
             record.occurrence == ring.occurrence, record.rings == ring.ring
         else { return }
-        if let confirmation = record.confirmation, mayRingAgain(after: call, of: record), reason != .confirmed,
-            reason != .cancelled
-        {
+        if reason != .confirmed, reason != .cancelled, let pause = pause(after: call, of: record) {
             // A server that was down notices only at its start that the ring is over.
             let end = reason == .unanswered ? call.session.ringUntil : turn.now
-            record.again = end + confirmation.every
+            record.again = end + pause
             storeSchedule(record)
         } else {
             settleSchedule(record)

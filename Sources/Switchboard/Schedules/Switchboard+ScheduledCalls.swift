@@ -19,10 +19,10 @@ extension Switchboard {
             record.next = next
             storeSchedule(record)
         }
-        if let end = precautions.historyHold.endIfClockMayBeAhead {
-            // What is less late rings.
+        if precautions.historyHold.clockMayBeAhead {
+            // A call that was due later than this still rings.
             let late = Moment(milliseconds: turn.now.milliseconds - SwitchboardLimits.scheduleLateness.milliseconds)
-            directory.schedules.hold(dueBefore: late, until: end)
+            directory.schedules.hold(dueBefore: late)
         }
         metrics.schedules = directory.schedules.count
         rescheduleSchedules()
@@ -45,34 +45,35 @@ extension Switchboard {
     /// follows: who was to be woken in the morning must not be rung in the afternoon.
     private mutating func restoreRing(of record: ScheduleRecord) {
         guard let occurrence = record.occurrence else { return }
-        let call = liveCall(of: record)
-        // A call that was answered goes on, however long ago it rang: the server may have been away for a second only.
-        guard call?.session.answeredAt == nil else { return }
-        let isUnfinished = call.map { mayRingAgain(after: $0, of: record) } ?? true
-        // When the next ring would be due, if there is one.
-        let pause = isUnfinished && call != nil ? record.confirmation?.every : nil
-        let due = (call?.session.ringUntil ?? occurrence) + (pause ?? .milliseconds(0))
-        let lateAfter = due + SwitchboardLimits.scheduleLateness
-        guard turn.now >= lateAfter else {
-            guard call == nil else { return }
+        guard let call = liveCall(of: record) else {
             // The call was damaged in the database, and left out.
+            restoreLostRing(of: record, for: occurrence)
+            return
+        }
+        // A call that was answered goes on, however long ago it rang: the server may have been away for a second only.
+        guard call.session.answeredAt == nil else { return }
+        let pause = pause(after: call, of: record)
+        let due = call.session.ringUntil + (pause ?? .milliseconds(0))
+        guard turn.now >= due + SwitchboardLimits.scheduleLateness else { return }
+        // If no ring may follow, the end of the call itself is the outcome.
+        if pause != nil { recordOutcome(.givenUp, of: record, for: occurrence) }
+        settleSchedule(record)
+    }
+
+    private mutating func restoreLostRing(of record: ScheduleRecord, for occurrence: Moment) {
+        if turn.now < occurrence + SwitchboardLimits.scheduleLateness {
             var record = record
             record.again = turn.now
             storeSchedule(record)
-            return
+        } else {
+            recordOutcome(.givenUp, of: record, for: occurrence)
+            settleSchedule(record)
         }
-        // The schedule may have been changed since its call began: then the end of the call itself is the outcome.
-        if isUnfinished { recordOutcome(.givenUp, of: record, for: occurrence) }
-        settleSchedule(record)
     }
 
     /// Begins the calls that are due, a few in each turn, so that signals do not wait for them.
     mutating func schedulesDue() {
         directory.schedules.timerAt = nil
-        directory.schedules.endHold(
-            at: turn.now,
-            clockIsTrusted: precautions.historyHold.allowsDeletion(at: turn.now)
-        )
         // The next server begins the calls that this one no longer does.
         guard !connections.isDraining else { return }
         if metrics.isStalled {

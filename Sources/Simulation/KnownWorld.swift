@@ -1,11 +1,11 @@
 /// A world that once broke an invariant, as a line of the table that `ringline-simulate --replay` reads.
 ///
 /// The line is `SEED CALLS FAULTS`, for a server of several nodes `SEED CALLS FAULTS NODES`, for a world with schedules
-/// `SEED WISHES FAULTS schedules`, followed by a `#` and the defect that the world showed.
+/// `SEED ACTIONS FAULTS schedules`, followed by a `#` and the defect that the world showed.
 public struct KnownWorld: Equatable, Sendable {
     /// The seed of the world.
     public let seed: UInt64
-    /// The number of calls that its users plan to make, or how often they make, change or confirm a schedule.
+    /// The number of calls that its users plan to make, or the number of their actions in a world with schedules.
     public let calls: Int
     /// The faults that it injects.
     public let faults: Faults

@@ -39,6 +39,9 @@ public struct Statistics: Sendable {
     /// The pairs of state and event that were visited.
     public var coverage = Coverage()
 
+    /// Mixes a part of what happened into the trace.
+    mutating func mix(_ number: UInt64) { trace = (trace ^ number) &* 0x100_0000_01b3 }
+
     mutating func add(_ other: Statistics) {
         calls += other.calls
         attempts += other.attempts
@@ -53,7 +56,7 @@ public struct Statistics: Sendable {
         pushes += other.pushes
         acknowledged += other.acknowledged
         endings.merge(other.endings) { $0 + $1 }
-        trace = (trace ^ other.trace) &* 0x100_0000_01b3
+        mix(other.trace)
         coverage.add(other.coverage)
     }
 }
@@ -72,7 +75,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
     public var faults: Faults
     /// The number of nodes of the world's server; 0 = one server, which is no node.
     public var nodes = 0
-    /// Whether the world was one with schedules; then ``calls`` is the number of its users' wishes.
+    /// Whether the world was one with schedules; then ``calls`` is the number of its users' actions.
     public var hasSchedules = false
     /// The number of calls of the run that had begun when the violation was found.
     public var foundAfterCalls = 0
@@ -82,7 +85,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
     /// The whole violation as text.
     public var description: String {
         var text = "\(invariant) broken: \(message)\n"
-        text += "seed \(seed), \(calls) calls, faults: \(faults.names)\n"
+        text += "seed \(seed), \(calls) \(hasSchedules ? "actions" : "calls"), faults: \(faults.names)\n"
         text += "again: ringline-simulate --world \(seed) --faults \(faults.rawValue) --world-calls \(calls)"
         text += hasSchedules ? " --schedules" : nodes > 0 ? " --nodes \(nodes)" : ""
         text += "\n"

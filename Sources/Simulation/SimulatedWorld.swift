@@ -161,7 +161,7 @@ final class SimulatedWorld {
         ladder.append(Ladder.line(text(), at: now - Self.startTime))
     }
 
-    func mix(_ number: UInt64) { statistics.trace = (statistics.trace ^ number) &* 0x100_0000_01b3 }
+    func mix(_ number: UInt64) { statistics.mix(number) }
 
     /// Mixes a frame or a body into the trace, without the message of an error.
     ///

@@ -28,8 +28,8 @@ struct SimulateCommand: ParsableCommand {
     var nodes = 0
     @Flag(
         help: """
-            Simulate scheduled calls instead: users with schedules but without sockets. Of --world, --world-calls is then \
-            the number of times that they make, change or confirm one.
+            Simulate scheduled calls instead: users with schedules but without sockets. With it, --world-calls is the \
+            number of the users' actions.
             """
     )
     var schedules = false
@@ -53,7 +53,7 @@ struct SimulateCommand: ParsableCommand {
             throw ValidationError("--nodes must be 1 to \(Simulation.nodeCounts.upperBound), or 0.")
         }
         guard !schedules || (nodes == 0 && always == 0 && !coverage && replay == nil) else {
-            throw ValidationError("--schedules has no --nodes, --always, --coverage or --replay.")
+            throw ValidationError("--schedules cannot be combined with --nodes, --always, --coverage or --replay.")
         }
         guard worldCalls > 0 else { throw ValidationError("--world-calls must be more than 0.") }
     }
@@ -103,7 +103,7 @@ struct SimulateCommand: ParsableCommand {
         let faults = Faults(rawValue: faults)
         let (_, violation, ladder) =
             schedules
-            ? Simulation.scheduleWorld(seed: world, wishes: worldCalls, faults: faults)
+            ? Simulation.scheduleWorld(seed: world, actions: worldCalls, faults: faults)
             : Simulation.world(seed: world, calls: worldCalls, faults: faults, nodes: nodes)
         for line in ladder { print(line) }
         if let violation { throw Failure("\(violation.invariant) broke: \(violation.message)") }
@@ -122,7 +122,7 @@ struct SimulateCommand: ParsableCommand {
         for one in worlds {
             let (_, violation, _) =
                 one.hasSchedules
-                ? Simulation.scheduleWorld(seed: one.seed, wishes: one.calls, faults: one.faults)
+                ? Simulation.scheduleWorld(seed: one.seed, actions: one.calls, faults: one.faults)
                 : Simulation.world(seed: one.seed, calls: one.calls, faults: one.faults, nodes: one.nodes)
             guard let violation else { continue }
             print(violation)

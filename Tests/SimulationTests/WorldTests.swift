@@ -53,8 +53,8 @@ struct WorldTests {
     @Test("A world with schedules that runs again prints exactly the same ladder")
     func repeatsSchedules() {
         for seed in 40..<46 as Range<UInt64> {
-            let (first, _, ladder) = Simulation.scheduleWorld(seed: seed, wishes: 40, faults: .all)
-            let (second, _, again) = Simulation.scheduleWorld(seed: seed, wishes: 40, faults: .all)
+            let (first, _, ladder) = Simulation.scheduleWorld(seed: seed, actions: 40, faults: .all)
+            let (second, _, again) = Simulation.scheduleWorld(seed: seed, actions: 40, faults: .all)
             #expect(first.trace == second.trace)
             #expect(ladder == again && ladder.count > 40)
         }

@@ -38,22 +38,20 @@ struct ScheduleChecker {
         let schedule: SimulatedSchedule
         /// Different for each promise.
         let number: Int
-        /// The server's clock when it took the request.
-        let since: Int64
         /// Up to this moment all occurrences were checked.
         var checked: Int64
     }
 
     private(set) var violation: String?
     /// The calls for each occurrence, in the order of their rings.
-    private(set) var rings: [Occurrence: [Ring]] = [:]
-    private(set) var occurrenceOf: [CallNumber: Occurrence] = [:]
-    private(set) var numberOf: [CallID: CallNumber] = [:]
+    private var rings: [Occurrence: [Ring]] = [:]
+    private var occurrenceOf: [CallNumber: Occurrence] = [:]
+    private var numberOf: [CallID: CallNumber] = [:]
     /// The newest occurrence that began to ring, or was missed, for each schedule.
     private(set) var newest: [ScheduleName: Occurrence] = [:]
     private var generations: [ScheduleName: Int] = [:]
-    /// What users have been promised; a schedule whose change had no response is missing.
-    private(set) var promises: [ScheduleName: Promise] = [:]
+    /// The schedules that responses have promised; one is missing while a change of it has no response.
+    private var promises: [ScheduleName: Promise] = [:]
     /// The promised schedule and all that were asked for since: each may be in force.
     private var possible: [ScheduleName: [SimulatedSchedule]] = [:]
     private var putCounts: [ScheduleName: Int] = [:]
@@ -92,7 +90,7 @@ struct ScheduleChecker {
             return
         }
         promiseCount += 1
-        promises[name] = Promise(schedule: schedule, number: promiseCount, since: since, checked: since)
+        promises[name] = Promise(schedule: schedule, number: promiseCount, checked: since)
     }
 
     mutating func askedToBlock(by user: UserID) { blocks[user] = nil }
@@ -103,13 +101,17 @@ struct ScheduleChecker {
 
     mutating func pushed(_ call: CallID) {
         pushed.insert(call)
-        guard let number = numberOf[call], let ring = ring(number), ring.isHidden else { return }
-        fail("\(call.text) is hidden from the user, and was pushed")
+        guard let occurrence = occurrence(of: call), let ring = rings[occurrence]?.last(where: { $0.callID == call }),
+            ring.isHidden
+        else { return }
+        fail("\(occurrence): is hidden from the user, and was pushed")
     }
 
-    private func ring(_ number: CallNumber) -> Ring? {
-        occurrenceOf[number].flatMap { rings[$0]?.first { $0.number == number } }
-    }
+    /// The number of calls, and of records that stand for one.
+    var callCount: Int { occurrenceOf.count }
+
+    /// Returns what a call rings for; `nil` = the database does not hold it.
+    func occurrence(of call: CallID) -> Occurrence? { numberOf[call].flatMap { occurrenceOf[$0] } }
 
     // MARK: What the database holds
 
@@ -237,7 +239,7 @@ struct ScheduleChecker {
         guard !clockLeaps, now >= upSince + 15_000 else { return }
         for (name, promise) in promises {
             let end = now - 15_000
-            let isHeld = promise.schedule.weekdays.isEmpty && hold.map { now < $0.until } == true
+            let isHeld = promise.schedule.weekdays.isEmpty && hold.map { now < $0.until } ?? false
             for at in promise.schedule.occurrences(after: promise.checked, through: end)
             where !isHeld || at > hold?.dueBefore ?? 0 {
                 let occurrence = Occurrence(name: name, generation: generations[name] ?? 0, at: at)
@@ -247,18 +249,14 @@ struct ScheduleChecker {
                     fail("\(occurrence): neither rang nor was missed")
                 }
             }
-            if !isHeld { promises[name]?.checked = max(promise.checked, end) }
-        }
-        for (name, occurrence) in newest {
-            let isHeld = promises[name]?.schedule.weekdays.isEmpty == true && hold.map { now < $0.until } == true
-            if !isHeld { auditRings(of: occurrence, name, at: now, upSince) }
+            guard !isHeld else { continue }
+            promises[name]?.checked = max(promise.checked, end)
+            if let occurrence = newest[name] { auditRings(of: occurrence, promise, at: now, upSince) }
         }
     }
 
-    private mutating func auditRings(of occurrence: Occurrence, _ name: ScheduleName, at now: Int64, _ upSince: Int64) {
-        guard let last = rings[occurrence]?.last, let promise = promises[name], last.promise == promise.number,
-            !last.isHidden
-        else { return }
+    private mutating func auditRings(of occurrence: Occurrence, _ promise: Promise, at now: Int64, _ upSince: Int64) {
+        guard let last = rings[occurrence]?.last, last.promise == promise.number, !last.isHidden else { return }
         guard let reason = last.reason, let ended = last.endedAt else {
             if !pushed.contains(last.callID), now > max(last.startedAt, upSince) + 15_000 {
                 fail("\(occurrence): ring \(last.ring) reached no device")

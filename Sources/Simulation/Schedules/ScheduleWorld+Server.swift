@@ -20,7 +20,7 @@ extension ScheduleWorld {
         upSince = moment.milliseconds
         let newest = (stored.devices.map(\.seenAt) + [stored.lastCallAt].compactMap(\.self)).max()
         let isOdd = newest.map { $0.milliseconds + SimulatedSchedule.dayLength < upSince } ?? false
-        hold = isOdd ? (upSince - 60_000, upSince + 3_615_000) : nil
+        hold = isOdd ? (upSince - 60_000, upSince + 3_675_000) : nil
         switchboard = SwitchboardBox(
             Switchboard(
                 policy: policy,
@@ -70,7 +70,7 @@ extension ScheduleWorld {
             after(2, .report(run: run, .stored(.queryResult(id, .failed(StoreFailure("not simulated"))))))
         case .push(let push):
             statistics.pushes += 1
-            mix(push.id.rawValue)
+            statistics.mix(push.id.rawValue)
             let accepted = PushResult.response(status: 200, reason: nil, timestamp: nil)
             after(draws.within(5...60), .report(run: run, .pushed(push.id, accepted)))
             if let call = push.call { pushArrives(push.route.token, call) }
@@ -78,7 +78,7 @@ extension ScheduleWorld {
         case .note(.ended(let id, let epoch, let reason)):
             log("server: call \(id.text)/\(epoch) ended, \(reason.rawValue)")
             statistics.endings[reason.rawValue, default: 0] += 1
-            mix(UInt64(moment.milliseconds))
+            statistics.mix(UInt64(moment.milliseconds))
         case .note, .send, .ping, .close, .verify, .marked, .bound, .cancelPush, .revoked, .done, .audit, .trace: break
         }
     }
@@ -149,7 +149,7 @@ extension ScheduleWorld {
     private func stopInOrder() {
         log("server drains")
         serve(.drain)
-        // What a full disk has not taken is lost.
+        // The commits that the full disk did not take are lost.
         if isStalled { store.crash(keepingWrites: false) }
         while store.writing > 0 || !store.queue.isEmpty {
             if store.writing == 0 { _ = store.beginWriting() }

@@ -31,7 +31,7 @@ extension ScheduleWorld {
         switch requests[index].kind {
         case .confirm(let name): requests[index].occurrence = checker.newest[name]
         case .confirmCall(let call):
-            requests[index].occurrence = checker.numberOf[call].flatMap { checker.occurrenceOf[$0] }
+            requests[index].occurrence = checker.occurrence(of: call)
         case .schedule, .block, .other: break
         }
         serve(.requested(RequestID(rawValue: UInt64(index)), principal, requests[index].asked))
@@ -39,7 +39,7 @@ extension ScheduleWorld {
 
     func replied(_ index: Int, status: Int) {
         log("server ⇒ \(requests[index].user.text): \(status)")
-        mix(UInt64(status))
+        statistics.mix(UInt64(status))
         requests[index].isOver = true
         guard let takenAt = requests[index].takenAt else { return }
         switch requests[index].kind {
@@ -79,7 +79,7 @@ extension ScheduleWorld {
 
     // MARK: Schedules
 
-    func wish() {
+    func takeAction() {
         guard let user = draws.pick(users), let id = ScheduleID("s\(draws.below(2))") else { return }
         let name = ScheduleName(user: user, id: id)
         switch draws.below(10) {
@@ -137,25 +137,25 @@ extension ScheduleWorld {
         let first = draws.within(300...25_000)
         switch draws.below(8) {
         case 0, 1: break
-        case 2: after(first, .act(user, call, .hangUp))
-        case 3: after(first, .act(user, call, .confirm))
-        case 4: after(first + draws.within(10_000...90_000), .act(user, call, .confirm))
-        case 5: after(first, .act(user, call, .confirmByName))
+        case 2: after(first, .reaction(user, call, .hangUp))
+        case 3: after(first, .reaction(user, call, .confirm))
+        case 4: after(first + draws.within(10_000...90_000), .reaction(user, call, .confirm))
+        case 5: after(first, .reaction(user, call, .confirmByName))
         default:
-            after(first, .act(user, call, .answer))
-            if draws.percent(50) { after(first + draws.within(0...20_000), .act(user, call, .confirm)) }
-            if draws.percent(70) { after(first + draws.within(0...60_000), .act(user, call, .hangUp)) }
+            after(first, .reaction(user, call, .answer))
+            if draws.percent(50) { after(first + draws.within(0...20_000), .reaction(user, call, .confirm)) }
+            if draws.percent(70) { after(first + draws.within(0...60_000), .reaction(user, call, .hangUp)) }
         }
     }
 
-    func perform(_ act: Act, in call: CallID, by user: UserID) {
-        log("\(user.text) ⇒ server: \(act) \(call.text)")
-        switch act {
+    func perform(_ reaction: Reaction, in call: CallID, by user: UserID) {
+        log("\(user.text) ⇒ server: \(reaction) \(call.text)")
+        switch reaction {
         case .answer: signals("answer", "", .other, in: call, by: user)
         case .hangUp: signals("end", "", .other, in: call, by: user)
         case .confirm: signals("info", #","confirm":true"#, .confirmCall(call), in: call, by: user)
         case .confirmByName:
-            guard let occurrence = checker.numberOf[call].flatMap({ checker.occurrenceOf[$0] }) else { return }
+            guard let occurrence = checker.occurrence(of: call) else { return }
             asks(.schedules(.confirm(occurrence.name.id), of: nil), .confirm(occurrence.name), by: user)
         }
     }

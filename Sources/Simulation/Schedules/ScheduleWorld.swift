@@ -11,7 +11,7 @@ import Switchboard
 /// simulate sockets, and have no schedules.
 final class ScheduleWorld {
     let seed: UInt64
-    let wishCount: Int
+    let actionCount: Int
     let faults: Faults
     let isRecording: Bool
 
@@ -54,8 +54,8 @@ final class ScheduleWorld {
         case committed(run: Int)
         case report(run: Int, Switchboard.Input)
         case request(Int)
-        case wish
-        case act(UserID, CallID, Act)
+        case action
+        case reaction(UserID, CallID, Reaction)
         case fault
         case recovers(run: Int)
         case audit
@@ -63,8 +63,8 @@ final class ScheduleWorld {
         case finish
     }
 
-    /// What a user does when a ring has come.
-    enum Act {
+    /// How a user reacts to a ring.
+    enum Reaction {
         case answer
         case hangUp
         case confirm
@@ -87,14 +87,14 @@ final class ScheduleWorld {
         let kind: Kind
         /// The server's clock when it took the request.
         var takenAt: Int64?
-        /// What a confirmation was for.
+        /// The occurrence that the user confirms; `nil` = the request confirms none.
         var occurrence: ScheduleChecker.Occurrence?
         var isOver = false
     }
 
-    init(seed: UInt64, wishes: Int, faults: Faults, isRecording: Bool) {
+    init(seed: UInt64, actions: Int, faults: Faults, isRecording: Bool) {
         self.seed = seed
-        wishCount = wishes
+        actionCount = actions
         self.faults = faults
         self.isRecording = isRecording
         draws = SeededGenerator(seed: seed, stream: 30)
@@ -108,9 +108,9 @@ final class ScheduleWorld {
         start()
         for user in users { register(user) }
         var at: Int64 = 1_000
-        for _ in 0..<wishCount {
+        for _ in 0..<actionCount {
             at += draws.percent(10) ? draws.within(60_000...900_000) : draws.within(2_000...90_000)
-            after(at, .wish)
+            after(at, .action)
         }
         var fault: Int64 = 0
         while fault < at {
@@ -129,17 +129,14 @@ final class ScheduleWorld {
         }
         statistics.worlds = 1
         statistics.milliseconds = now - SimulatedWorld.startTime
-        statistics.calls = checker.occurrenceOf.count
-        mix(UInt64(statistics.steps))
+        statistics.calls = checker.callCount
+        statistics.mix(UInt64(statistics.steps))
     }
-
-    /// Mixes a part of what happened into the trace.
-    func mix(_ number: UInt64) { statistics.trace = (statistics.trace ^ number) &* 0x100_0000_01b3 }
 
     func fail(_ message: String) {
         guard violation == nil else { return }
         log("I20 BROKEN: \(message)")
-        violation = Violation(invariant: "I20", message: message, seed: seed, calls: wishCount, faults: faults)
+        violation = Violation(invariant: "I20", message: message, seed: seed, calls: actionCount, faults: faults)
         violation?.hasSchedules = true
         violation?.ladder = ladder
     }
@@ -164,8 +161,8 @@ final class ScheduleWorld {
         case .committed(let run): if run == self.run { committed() }
         case .report(let run, let input): if run == self.run { serve(input) }
         case .request(let index): requestArrives(index)
-        case .wish: wish()
-        case .act(let user, let call, let act): perform(act, in: call, by: user)
+        case .action: takeAction()
+        case .reaction(let user, let call, let reaction): perform(reaction, in: call, by: user)
         case .fault: if !isHealed { fault() }
         case .recovers(let run): if run == self.run { recover() }
         case .audit:

@@ -1,8 +1,8 @@
 import SeededRandom
 
 extension Simulation {
-    /// How often the users of a world with schedules make, change or confirm one.
-    static let wishesPerWorld = 40
+    /// How often the users of a world change, remove or confirm a schedule, or block its caller.
+    static let actionsPerWorld = 40
 
     /// Runs worlds with schedules until the given number of calls has begun, or I20 is broken.
     ///
@@ -13,7 +13,7 @@ extension Simulation {
         var generator = SeededGenerator(seed: seed)
         while total.calls < calls {
             let one = generator.next() >> 16
-            let world = ScheduleWorld(seed: one, wishes: wishesPerWorld, faults: faults(for: one), isRecording: false)
+            let world = ScheduleWorld(seed: one, actions: actionsPerWorld, faults: faults(for: one), isRecording: false)
             world.live()
             total.add(world.statistics)
             if var violation = world.violation {
@@ -26,20 +26,20 @@ extension Simulation {
 
     /// Runs one world with schedules again, and records its ladder.
     ///
-    /// `wishes`: How often its users make, change or confirm a schedule.
+    /// `actions`: How often its users change, remove or confirm a schedule, or block its caller.
     public static func scheduleWorld(
         seed: UInt64,
-        wishes: Int,
+        actions: Int,
         faults: Faults
     ) -> (Statistics, Violation?, [String]) {
-        let world = ScheduleWorld(seed: seed, wishes: wishes, faults: faults, isRecording: true)
+        let world = ScheduleWorld(seed: seed, actions: actions, faults: faults, isRecording: true)
         world.live()
         return (world.statistics, world.violation, world.ladder)
     }
 
     private static func shrinkSchedules(_ violation: Violation) -> Violation {
-        shrink(violation) { wishes, faults in
-            scheduleWorld(seed: violation.seed, wishes: wishes, faults: faults).1
+        shrink(violation) { actions, faults in
+            scheduleWorld(seed: violation.seed, actions: actions, faults: faults).1
         }
     }
 }

@@ -5,9 +5,9 @@ struct CodeTests {
     @Test("The code traps only for bugs: it has no try!, no as! and no fatalError")
     func noTraps() {
         let traps = /\btry!|\bas!|\bfatalError\(/
-        let words = ["try!", "as!", "fatalError"]
+        let parts = ["try!", "as!", "fatalError"]
         expectNone(
-            Repository.sources.flatMap { $0.places(of: traps, with: words) },
+            Repository.sources.flatMap { $0.places(of: traps, inLinesWith: parts) },
             "failures from outside are values, not traps"
         )
     }
@@ -43,7 +43,7 @@ struct CodeTests {
             sources.flatMap {
                 $0.places(
                     of: heavy,
-                    with: ["Formatter", "Locale", "Calendar", "Networking", "URLSession", ".formatted("]
+                    inLinesWith: ["Formatter", "Locale", "Calendar", "Networking", "URLSession", ".formatted("]
                 )
             },
             "links 44 MB of ICU into the image, or all static libraries that libcurl needs"

@@ -13,30 +13,30 @@ struct PurityTests {
     func noClock() {
         let clocks =
             /\bDate\b|\b(Continuous|Suspending)Clock\b|\bTask\.sleep|\bDispatch\w+|\b(clock_)?gettime(ofday)?\b|\.now\(\)/
-        let words = ["Date", "Clock", "Task.sleep", "Dispatch", "gettime", ".now()"]
-        expectNone(places(of: clocks, with: words), "the time is an argument")
+        let parts = ["Date", "Clock", "Task.sleep", "Dispatch", "gettime", ".now()"]
+        expectNone(places(of: clocks, inLinesWith: parts), "the time is an argument")
     }
 
     @Test("These modules draw no random number")
     func noChance() {
         let generator =
             /\bSystemRandomNumberGenerator\b|\.random\((?!.*using:)|\.(shuffled|shuffle|randomElement)\(\)|\bUUID\(\)|\barc4random|\bgetrandom\b/
-        let words = ["Random", "random", "shuffle", "UUID()"]
-        expectNone(places(of: generator, with: words), "the random number generator is an argument")
+        let parts = ["Random", "random", "shuffle", "UUID()"]
+        expectNone(places(of: generator, inLinesWith: parts), "the random number generator is an argument")
     }
 
     @Test("These modules start no task or thread, and take no lock")
     func noThreads() {
         let threads = /\bTask\s*[{.(]|\bThread\b|\bMutex\b|\bAtomic<|\bNSLock\b|\bwithTaskGroup\b|\bawait\b|\basync\b/
-        let words = ["Task", "Thread", "Mutex", "Atomic", "NSLock", "await", "async"]
-        expectNone(places(of: threads, with: words), "one loop owns all calls")
+        let parts = ["Task", "Thread", "Mutex", "Atomic", "NSLock", "await", "async"]
+        expectNone(places(of: threads, inLinesWith: parts), "one loop owns all calls")
     }
 
     @Test("These modules read no environment variable and no file, and write to no terminal")
     func noWorld() {
         let world = /\bgetenv\b|\bProcessInfo\b|\bCommandLine\b|\bprint\(|\bdebugPrint\(|\breadLine\(|\bfopen\b/
-        let words = ["getenv", "ProcessInfo", "CommandLine", "rint(", "readLine", "fopen"]
-        expectNone(places(of: world, with: words), "code that decides has no effects")
+        let parts = ["getenv", "ProcessInfo", "CommandLine", "rint(", "readLine", "fopen"]
+        expectNone(places(of: world, inLinesWith: parts), "code that decides has no effects")
     }
 
     @Test("A switch in the call core names every case")
@@ -45,7 +45,9 @@ struct PurityTests {
         // machines switch over our own types, and each such switch must decide about a new case.
         let machines = Self.pure.filter { $0.target == "CallCore" && !$0.path.contains("/Identifiers/") }
         expectNone(
-            machines.flatMap { $0.places(of: /^\s*(@unknown )?default\s*:|\{\s*default\s*:/, with: ["default"]) },
+            machines.flatMap {
+                $0.places(of: /^\s*(@unknown )?default\s*:|\{\s*default\s*:/, inLinesWith: ["default"])
+            },
             "names no cases, so that a new case would compile without a decision"
         )
     }
@@ -61,7 +63,7 @@ struct PurityTests {
             files.flatMap {
                 $0.places(
                     of: /^[^\/]*\b(InlineArray|UTF8Span|utf8Span)\b/,
-                    with: ["InlineArray", "TF8Span", "tf8Span"]
+                    inLinesWith: ["InlineArray", "TF8Span", "tf8Span"]
                 )
             },
             "the kit for apps contains this module"
@@ -75,9 +77,12 @@ struct PurityTests {
     func compilesForWebAssembly(_ target: String) {
         let files = Repository.sources.filter { $0.target == target }
         #expect(!files.isEmpty)
-        expectNone(files.flatMap { $0.places(of: /\\\.[A-Za-z]/, with: ["\\."]) }, "a closure instead of a key path")
         expectNone(
-            files.flatMap { $0.places(of: /\bany [A-Z]/, with: ["any "]) },
+            files.flatMap { $0.places(of: /\\\.[A-Za-z]/, inLinesWith: ["\\."]) },
+            "a closure instead of a key path"
+        )
+        expectNone(
+            files.flatMap { $0.places(of: /\bany [A-Z]/, inLinesWith: ["any "]) },
             "embedded Swift has no existential types"
         )
         expectNone(
@@ -110,7 +115,7 @@ struct PurityTests {
         #expect(package.contains("let pure = house + [.strictMemorySafety()]"))
     }
 
-    private func places(of pattern: Regex<some Any>, with words: [String]) -> [String] {
-        Self.pure.flatMap { $0.places(of: pattern, with: words) }
+    private func places(of pattern: Regex<some Any>, inLinesWith parts: [String]) -> [String] {
+        Self.pure.flatMap { $0.places(of: pattern, inLinesWith: parts) }
     }
 }

@@ -1,11 +1,11 @@
 import Glibc
 
 extension StringProtocol {
-    /// Returns whether the text holds one of these words.
+    /// Returns whether the text holds one of these parts.
     ///
-    /// It is much faster than a pattern, so it decides first which texts a pattern is tried on.
-    func holds(anyOf words: [String]) -> Bool {
-        withCString { text in words.contains { strstr(text, $0) != nil } }
+    /// This is much faster than a pattern, so it decides which texts a pattern is tried on.
+    func holds(anyOf parts: [String]) -> Bool {
+        withCString { text in parts.contains { strstr(text, $0) != nil } }
     }
 }
 
@@ -45,13 +45,11 @@ struct SwiftFile: Sendable {
 
     /// Returns the places in the code that match a pattern.
     ///
-    /// The word boundaries are the simple ones: by Unicode's, the default, `Clock.now` is one word. All letters of the code
-    /// are those of ASCII, and asking Unicode about each takes half of the time.
-    ///
-    /// The pattern must match within a line. Each match must hold one of the `words`, unless there are none.
-    func places(of pattern: Regex<some Any>, with words: [String] = []) -> [String] {
-        let pattern = pattern.wordBoundaryKind(.simple).matchingSemantics(.unicodeScalar).asciiOnlyCharacterClasses()
-        return numbered.filter { (words.isEmpty || $0.1.holds(anyOf: words)) && $0.1.contains(pattern) }
+    /// The word boundaries are the simple ones: by Unicode's, the default, `Clock.now` is one word. The pattern is tried on
+    /// the lines that hold one of the `parts`, so each match must contain one.
+    func places(of pattern: Regex<some Any>, inLinesWith parts: [String]) -> [String] {
+        let pattern = pattern.wordBoundaryKind(.simple)
+        return numbered.filter { $0.1.holds(anyOf: parts) && $0.1.contains(pattern) }
             .map { "\(path):\($0.0)" }
     }
 

@@ -110,7 +110,7 @@ def test_without_a_key_set_the_server_is_not_ready_and_refuses_tokens_with_503(i
     assert sample(server, "ringline_jwks_keys") == 0
     if fault != "stall":
         eventually(lambda: sample(server, "ringline_jwks_failures_total") > 0)
-        assert "the key set cannot be fetched" in server.errors() and issuer.url in server.errors()
+        eventually(lambda: "the key set cannot be fetched" in server.errors() and issuer.url in server.errors())
     issuer.response = None
     if fault == "stall":
         issuer.released.set()

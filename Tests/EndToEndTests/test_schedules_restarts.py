@@ -82,7 +82,7 @@ def test_a_user_is_rung_again_after_a_kill_between_two_rings(early, minute):
     assert kept["again"] == again and kept["rings"] == 1
     hanako = world.connect("10", "iphone-h")
     second = rung(hanako, seconds=15)
-    assert second["callId"] != first and again <= second["ts"] < again + 1_500
+    assert second["callId"] != first and again <= second["ts"] < again + 5_000
     decline(hanako, second["callId"])
     become(world, ["declined", "given_up"])
 
@@ -183,4 +183,4 @@ def test_damaged_data_in_the_database_damages_no_response(world):
     world.server.execute("UPDATE schedule SET data = '{' WHERE id = 's-1'")
     world.server.start()
     assert "s-2" in [each["id"] for each in schedules(world)]
-    assert "database.column=data" in world.server.errors()
+    eventually(lambda: "database.column=data" in world.server.errors())

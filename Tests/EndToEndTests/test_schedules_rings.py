@@ -257,10 +257,11 @@ def test_whoever_does_not_confirm_is_rung_again_and_given_up_after_the_last_ring
     left_at = hanako.expect(10, type="call", callId=first, state="ended")
     assert left_at["reason"] == reason
     (between,) = schedules(world)
-    assert between["rings"] == 1 and left_at["ts"] <= between["again"] - 10_000 < left_at["ts"] + 1_000
+    # A ring that nobody answers ends when its time is over, and is noticed a little later.
+    assert between["rings"] == 1 and abs(left_at["ts"] - (between["again"] - 10_000)) < 3_000
     second = rung(hanako, seconds=15)
     assert second["callId"] != first and second["data"] == DATA
-    assert between["again"] <= second["ts"] < between["again"] + 1_500
+    assert between["again"] <= second["ts"] < between["again"] + 5_000
     leave(hanako, second["callId"])
     assert ended(hanako, second["callId"], 10) == "given_up"
     become(world, [reason, "given_up"])

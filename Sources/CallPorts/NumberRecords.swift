@@ -80,17 +80,31 @@ public struct NumberChange: Equatable, Sendable {
 
 /// The rows of an update that would change a list.
 public struct NumberComparison: Equatable, Sendable {
+    /// A row that would change something.
+    public struct Difference: Equatable, Sendable {
+        /// The row of the update.
+        public var row: NumberRow
+        /// Whether the row's number is in the list now.
+        public var isPresent: Bool
+
+        /// A difference with the given members.
+        public init(row: NumberRow, isPresent: Bool) {
+            self.row = row
+            self.isPresent = isPresent
+        }
+
+        /// By how much the row changes the number of rows that the list shows: -1, 0 or 1.
+        public var growth: Int { (row.removedAt == nil ? 1 : 0) - (isPresent ? 1 : 0) }
+    }
+
     /// The rows that would change something, in the order of the update.
-    public var rows: [NumberRow]
-    /// How many of these numbers are in the list now.
-    public var present: Int
+    public var differences: [Difference]
     /// How many numbers are in the list of a user; 0 for the list for all users, whose count is in ``NumberState``.
     public var count: Int
 
     /// A comparison with the given members.
-    public init(rows: [NumberRow], present: Int, count: Int) {
-        self.rows = rows
-        self.present = present
+    public init(_ differences: [Difference], count: Int) {
+        self.differences = differences
         self.count = count
     }
 
@@ -101,13 +115,12 @@ public struct NumberComparison: Equatable, Sendable {
     ///   - stored: The stored rows among these numbers, those of removed numbers included.
     ///   - count: See ``count``.
     public init(of update: [NumberRow], with stored: [PhoneNumber: NumberRow], count: Int) {
-        self.init(rows: [], present: 0, count: count)
+        self.init([], count: count)
         for row in update {
             let old =
                 stored[row.number] ?? NumberRow(number: row.number, removedAt: row.removedAt ?? Moment(milliseconds: 0))
             guard !row.shows(the: old) else { continue }
-            rows.append(row)
-            if old.removedAt == nil { present += 1 }
+            differences.append(Difference(row: row, isPresent: old.removedAt == nil))
         }
     }
 }

@@ -19,6 +19,8 @@ struct DeferredOutput {
         indirect case fetch(RequestID, LongPolls.PendingFetch)
         /// The end of a frame's work, which has bound its connection.
         case settled(ConnectionID)
+        /// A part of an update of the call directory; the next one follows when it is durable.
+        case numbersStored
 
         /// The output that sends the content; `nil` = the switchboard has something to do instead.
         var output: Switchboard.Output? {
@@ -27,7 +29,7 @@ struct DeferredOutput {
             case .reply(let id, let reply): .reply(id, reply)
             case .done(let id): .done(id)
             case .push(let push): .push(push)
-            case .cancelledPush, .fetch, .settled: nil
+            case .cancelledPush, .fetch, .settled, .numbersStored: nil
             }
         }
     }
@@ -135,8 +137,8 @@ struct CommitQueue {
     }
 
     /// Sends the outputs whose commits are durable.
-    /// - Returns: The rest of them, oldest first: cancelled pushes, fetches and settled connections, which the
-    ///   switchboard handles now.
+    /// - Returns: The rest of them, oldest first: cancelled pushes, fetches, settled connections and parts of
+    ///   updates, which the switchboard handles now.
     mutating func sendDurable(
         at now: Moment,
         metrics: inout Metrics,
@@ -148,7 +150,7 @@ struct CommitQueue {
             if let output = first.content.output { sent.append(output) } else { rest.append(first.content) }
             switch first.content {
             case .frame, .reply, .done: metrics.ackMilliseconds.record((now - first.since).milliseconds)
-            case .push, .cancelledPush, .fetch, .settled: break
+            case .push, .cancelledPush, .fetch, .settled, .numbersStored: break
             }
         }
         return rest
@@ -176,7 +178,7 @@ struct CommitQueue {
         outputs.removeAll { output in
             switch output.content {
             case .reply(let id, _), .fetch(let id, _): requests.append(id)
-            case .frame, .done, .push, .cancelledPush, .settled: return false
+            case .frame, .done, .push, .cancelledPush, .settled, .numbersStored: return false
             }
             return true
         }

@@ -124,6 +124,8 @@ enum SwitchboardLimits {
     static let directoryReads = 4
     /// The number of updates of the call directory that may wait; each may have half a megabyte.
     static let directoryUpdates = 16
+    /// The number of lines of an update that are stored in one commit, which takes some milliseconds.
+    static let numbersPerCommit = 1_000
     /// The pages that a user may read a second on average, and in a burst: the kits read a million numbers in 100 to 500.
     static let directoryPagesPerSecond = 5.0
     static let directoryPageBurst = 1_000

@@ -14,6 +14,7 @@ extension Switchboard {
                 if case .fetch(let id, let fetch) = content { respond(fetch, as: id) }
                 if case .cancelledPush(let id) = content { pushed(id, .cancelled) }
                 if case .settled(let id) = content { settled(id) }
+                if case .numbersStored = content { storeNextNumbers() }
             }
         case .stalled(let failure):
             metrics.isStalled = true
@@ -40,6 +41,7 @@ extension Switchboard {
     /// Their changes may still become durable; a resend under the same `id` then finds them.
     private mutating func refuseWaitingRequests() {
         for id in commits.takeRequests() { turn.out.append(.reply(id, Self.storeUnavailable)) }
+        refuseNumbersUnderWay()
     }
 
     mutating func queryFinished(_ query: PendingQuery, _ result: StoreResult) {

@@ -77,6 +77,58 @@ struct NumberTests {
         #expect(world.replies[second]?.text == #"{"changed":1,"numbers":2}"#)
     }
 
+    /// Begins an update of many lines in a world that holds its commits back.
+    private func beginLongUpdate(_ world: SwitchboardWorld, lines: Int, of owner: String? = nil) throws -> RequestID {
+        world.holdsCommits = true
+        let text = (1...lines).map { "+\($0)\tname \($0)\n" }.joined()
+        return world.request(try service(), .updateNumbers(try owner.map { try user($0) }, try update(text)))
+    }
+
+    private func sizes(_ world: SwitchboardWorld) -> [Int] {
+        world.changes.compactMap { if case .numbers(let change) = $0 { change.rows.count } else { nil } }
+    }
+
+    @Test("A long update is stored in parts, so that signals wait for one part only, and acknowledged at its end")
+    func parts() throws {
+        let world = SwitchboardWorld()
+        let long = try beginLongUpdate(world, lines: 2_400)
+        let next = world.request(try service(), .updateNumbers(nil, try update("+2400\tlast\n+2401\tone more\n")))
+        let caller = try world.open("11", "a1")
+        #expect(sizes(world) == [1_000])
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        #expect(world.takeFrames(of: caller).of("ack").isEmpty)
+        world.commit()
+        #expect(world.takeFrames(of: caller).of("ack").count == 1)
+        #expect(sizes(world) == [1_000, 1_000] && world.switchboard.metrics.numbers == 2_000)
+        world.commit()
+        #expect(sizes(world) == [1_000, 1_000, 400, 2] && world.replies[long] == nil)
+        world.commit()
+        #expect(world.replies[long]?.text == #"{"changed":2400,"numbers":2400}"#)
+        #expect(world.replies[next]?.text == #"{"changed":2,"numbers":2401}"#)
+        #expect(world.switchboard.metrics.numbers == 2_401 && world.switchboard.metrics.numbersChanged == 2_402)
+        world.holdsCommits = false
+        #expect(try read(world, .init(limit: 1)) == "i4-2-1\tcomplete\tmore\t1\n+1\tname 1\n")
+        #expect(world.restarted().switchboard.metrics.numbers == 2_401)
+    }
+
+    @Test("A long update that a stall of the store interrupts is refused with 503, and can be repeated")
+    func interrupted() throws {
+        let world = SwitchboardWorld()
+        let long = try beginLongUpdate(world, lines: 2_400, of: "10")
+        world.commit()
+        world.give(.stored(.stalled(StoreFailure("full"))))
+        #expect(world.replies[long]?.status == 503)
+        world.give(.stored(.recovered))
+        world.commit()
+        #expect(sizes(world) == [1_000, 1_000], "nothing is stored of an update that was refused")
+        let repeated = try beginLongUpdate(world, lines: 2_400, of: "10")
+        #expect(sizes(world) == [1_000, 1_000, 400])
+        world.commit()
+        #expect(world.replies[repeated]?.text == #"{"changed":400,"numbers":2400}"#)
+        #expect(world.replies[long]?.status == 503, "one response for each request")
+        #expect(try read(world, .init(limit: 2_400)).split(separator: "\n").count == 2_401)
+    }
+
     @Test("Names for all users and for one user have limits; a list above its limit may become shorter")
     func limits() throws {
         let world = SwitchboardWorld {

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import DequeModule
 
-/// What the call directory needs in memory: its counters, the numbers that users block, and the updates that wait.
+/// What the call directory needs in memory: its counters, the numbers that users block, and the updates.
 ///
 /// The names of callers are in the store only.
 struct NumberLists {
@@ -16,12 +16,22 @@ struct NumberLists {
         let service: UserID
     }
 
+    /// An update that was compared, and is being stored.
+    private struct StoredUpdate {
+        /// The request and its response; `nil` = the request was refused meanwhile.
+        var answer: (RequestID, Reply)?
+        let owner: UserID?
+        /// What is not stored yet.
+        var rest: ArraySlice<NumberComparison.Difference>
+    }
+
     private(set) var state: NumberState
     private var blockedNumbers: [UserID: Set<PhoneNumber>]
-    /// The updates, oldest first; the first one is being compared.
+    /// The updates that wait, oldest first; the first one is being compared, unless another is being stored.
     ///
     /// One follows the other, so that the comparison of each sees the changes of all before it.
-    private(set) var updates = Deque<PendingUpdate>()
+    private var waiting = Deque<PendingUpdate>()
+    private var storing: StoredUpdate?
     /// The number of pages that each user awaits.
     private var reads: [UserID: Int] = [:]
 
@@ -53,19 +63,49 @@ struct NumberLists {
 
     // MARK: Updates
 
+    /// The number of updates that wait or are being stored.
+    var updateCount: Int { waiting.count + (storing == nil ? 0 : 1) }
+
+    /// The update to compare next.
+    var nextUpdate: PendingUpdate? { waiting.first }
+
     /// Queues an update; returns whether it is the first, which is to be compared now.
     mutating func queue(_ update: PendingUpdate) -> Bool {
-        updates.append(update)
-        return updates.count == 1
+        waiting.append(update)
+        return updateCount == 1
     }
 
-    /// Removes and returns the first update.
-    mutating func takeUpdate() -> PendingUpdate? { updates.popFirst() }
+    /// Removes and returns the update that was compared.
+    mutating func takeUpdate() -> PendingUpdate? { waiting.popFirst() }
 
-    /// Returns the change to store for an update; `count` is the number of names for all users afterwards.
-    mutating func change(of owner: UserID?, _ rows: [NumberRow], count: Int) -> NumberChange {
-        state.count = count
-        return change(of: owner, .identities, rows)
+    /// Begins to store an update; its request gets the response when all of it is durable.
+    mutating func store(_ update: PendingUpdate, _ differences: [NumberComparison.Difference], response: Reply) {
+        storing = StoredUpdate(answer: (update.id, response), owner: update.owner, rest: differences[...])
+    }
+
+    /// Returns the change with the next part of the update that is being stored; `nil` = there is no further part.
+    mutating func takePart() -> NumberChange? {
+        guard let update = storing, !update.rest.isEmpty else { return nil }
+        let part = update.rest.prefix(SwitchboardLimits.numbersPerCommit)
+        storing?.rest.removeFirst(part.count)
+        if update.owner == nil { state.count += part.reduce(0) { $0 + $1.growth } }
+        return change(of: update.owner, .identities, part.map(\.row))
+    }
+
+    /// Whether a part of the update that is being stored is left.
+    var hasPart: Bool { storing?.rest.isEmpty == false }
+
+    /// Ends the update that is being stored; returns its request and the response, unless it was refused.
+    mutating func endStoring() -> (RequestID, Reply)? {
+        defer { storing = nil }
+        return storing?.answer
+    }
+
+    /// Drops what is not stored yet of the update that is being stored; returns its request, which is to be refused.
+    mutating func interruptStoring() -> RequestID? {
+        defer { storing?.answer = nil }
+        storing?.rest = []
+        return storing?.answer?.0
     }
 
     private mutating func change(of owner: UserID?, _ list: NumberList, _ rows: [NumberRow]) -> NumberChange {

@@ -85,7 +85,7 @@ extension Switchboard {
             turn.out.append(.reply(id, Self.storeUnavailable))
             return
         }
-        guard directory.numbers.updates.count < SwitchboardLimits.directoryUpdates else {
+        guard directory.numbers.updateCount < SwitchboardLimits.directoryUpdates else {
             metrics.limited[.directoryUpdates] += 1
             let limit = SwitchboardLimits.directoryUpdates
             refuse(id, WireError(.rateLimited, "at most \(limit) updates of the directory at the same time"))
@@ -102,24 +102,23 @@ extension Switchboard {
         submit(.numberChanges(update.owner, update.rows), for: .numberChanges)
     }
 
-    /// Carries out the first update after its comparison with the store, and begins the next; `found` = `nil` if the
-    /// store could not compare it.
+    /// Carries out the first update after its comparison with the store; `found` = `nil` if the store could not compare it.
     mutating func numbersCompared(_ found: NumberComparison?) {
         guard let update = directory.numbers.takeUpdate() else { return }
-        if let found { carryOut(update, found) } else { turn.out.append(.reply(update.id, Self.storeUnavailable)) }
-        if let next = directory.numbers.updates.first { compare(next) }
+        if let found, !metrics.isStalled {
+            carryOut(update, found)
+        } else {
+            turn.out.append(.reply(update.id, Self.storeUnavailable))
+        }
+        storeNextNumbers()
     }
 
     private mutating func carryOut(_ update: NumberLists.PendingUpdate, _ found: NumberComparison) {
-        let shared = directory.numbers.state.count
-        let added = found.rows.count { $0.removedAt == nil }
-        // A removal in `rows` is always of a present number; the other present ones get another name.
-        let removed = found.rows.count - added
-        let renamed = found.present - removed
-        let count = (update.owner == nil ? shared : found.count) + added - renamed - removed
+        let before = update.owner == nil ? directory.numbers.state.count : found.count
+        let count = found.differences.reduce(before) { $0 + $1.growth }
         let limit = update.owner == nil ? policy.directoryNumbers : policy.directoryNumbersPerUser
         // A list above a limit that was lowered may still become shorter.
-        guard count <= limit || added == renamed else {
+        guard count <= limit || !found.differences.contains(where: { $0.growth > 0 }) else {
             refuse(
                 update.id,
                 WireError(
@@ -130,20 +129,34 @@ extension Switchboard {
             )
             return
         }
-        if !found.rows.isEmpty {
-            let change = directory.numbers.change(
-                of: update.owner,
-                found.rows,
-                count: update.owner == nil ? count : shared
-            )
+        let changed = found.differences.count
+        if changed > 0 {
+            turn.out.append(.audit(.directoryChanged(by: update.service, of: update.owner, changed: changed)))
+        }
+        let response = Reply(body: NumberUpdate.response(changed: changed, numbers: count))
+        directory.numbers.store(update, found.differences, response: response)
+    }
+
+    /// Stores the next part of the update under way; after its last part, responds and begins the next update.
+    ///
+    /// Signals that come meanwhile wait for one part only, not for the whole update.
+    mutating func storeNextNumbers() {
+        if let change = directory.numbers.takePart() {
             commits.append(.numbers(change))
             metrics.numbers = directory.numbers.state.count
-            metrics.numbersChanged += UInt64(found.rows.count)
-            turn.out.append(.audit(.directoryChanged(by: update.service, of: update.owner, changed: found.rows.count)))
+            metrics.numbersChanged += UInt64(change.rows.count)
+            if directory.numbers.hasPart {
+                commits.wait(.numbersStored, since: turn.now)
+                return
+            }
         }
-        sendWhenDurable(
-            .reply(update.id, Reply(body: NumberUpdate.response(changed: found.rows.count, numbers: count)))
-        )
+        if let (id, response) = directory.numbers.endStoring() { sendWhenDurable(.reply(id, response)) }
+        if let next = directory.numbers.nextUpdate { compare(next) }
+    }
+
+    /// Refuses the update that is being stored; its next parts are not stored.
+    mutating func refuseNumbersUnderWay() {
+        if let id = directory.numbers.interruptStoring() { turn.out.append(.reply(id, Self.storeUnavailable)) }
     }
 
     /// Forgets numbers that were removed so long ago that few clients still need to be told of it.

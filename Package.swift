@@ -2,16 +2,19 @@
 import Foundation
 import PackageDescription
 
+/// Whether CI builds (`.ci/run`): its runs are the only ones that set `RINGLINE_STRICT`.
+let isForCI = ProcessInfo.processInfo.environment["RINGLINE_STRICT"] != nil
+
 /// The compiler settings of every target of this package.
 ///
-/// CI sets `RINGLINE_STRICT`, which makes every warning an error. It is not the default, because a newer compiler may
-/// have new warnings, and a release must still build with it.
+/// CI makes every warning an error. That is not the default, because a newer compiler may have new warnings, and a
+/// release must still build with it.
 let house: [SwiftSetting] =
     [
         .enableUpcomingFeature("ExistentialAny"),
         .enableUpcomingFeature("InternalImportsByDefault"),
         .enableUpcomingFeature("MemberImportVisibility"),
-    ] + (ProcessInfo.processInfo.environment["RINGLINE_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)])
+    ] + (isForCI ? [.treatAllWarnings(as: .error)] : [])
 
 /// The settings of targets that use no C library: the compiler also checks that they contain no unsafe code.
 let pure = house + [.strictMemorySafety()]
@@ -27,8 +30,11 @@ func system(_ name: String, apt: String) -> Target {
 }
 
 /// A test target; `others` are the files in its folder that are not compiled.
+///
+/// CI builds the tests in release mode, too, but not optimized: that would take minutes, and what they test is optimized.
 func tests(_ name: String, _ dependencies: [Target.Dependency], others: [String] = []) -> Target {
-    .testTarget(name: name, dependencies: dependencies, exclude: others, swiftSettings: house)
+    let settings = house + (isForCI ? [.unsafeFlags(["-Onone"])] : [])
+    return .testTarget(name: name, dependencies: dependencies, exclude: others, swiftSettings: settings)
 }
 
 /// Whether an image is built (`Deploy/Dockerfile`): with exact versions of the packages, and without the test folder.

@@ -69,14 +69,15 @@ need_swift() {
     command -v swift >/dev/null || die "no swift on PATH: install the Swift 6.3 toolchain, https://www.swift.org/install/linux"
 }
 
-# prepare_python FOLDER REQUIREMENTS -- makes a virtual environment, unless it exists with these requirements.
+# prepare_python FOLDER REQUIREMENTS -- makes a virtual environment, unless it exists with these requirements. Nothing is
+# compiled, because most files are never imported.
 prepare_python() {
     local venv=$1 requirements=$2 stamp want
     stamp=$venv/stamp
     want=$(python3 --version; cat "$requirements")
     if [ ! -x "$venv/bin/python" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$want" ]; then
         rm -rf "$venv"
-        python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$requirements" ||
+        python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q --no-compile --disable-pip-version-check -r "$requirements" ||
             return 1
         printf '%s\n' "$want" >"$stamp"
     fi

@@ -31,7 +31,7 @@ func system(_ name: String, apt: String) -> Target {
 
 /// A test target; `others` are the files in its folder that are not compiled.
 ///
-/// CI builds the tests in release mode, too, but not optimized: that would take minutes, and what they test is optimized.
+/// CI builds in release mode, but does not optimize the tests: it would take minutes, and the code under test is optimized.
 func tests(_ name: String, _ dependencies: [Target.Dependency], others: [String] = []) -> Target {
     let settings = house + (isForCI ? [.unsafeFlags(["-Onone"])] : [])
     return .testTarget(name: name, dependencies: dependencies, exclude: others, swiftSettings: settings)

@@ -17,11 +17,11 @@ struct NumberLists {
     }
 
     /// An update that was compared, and is being stored.
-    private struct StoredUpdate {
+    private struct UpdateUnderWay {
         /// The request and its response; `nil` = the request was refused meanwhile.
         var answer: (RequestID, Reply)?
         let owner: UserID?
-        /// What is not stored yet.
+        /// The rows that are not handed to the store yet.
         var rest: ArraySlice<NumberComparison.Difference>
     }
 
@@ -31,7 +31,7 @@ struct NumberLists {
     ///
     /// One follows the other, so that the comparison of each sees the changes of all before it.
     private var waiting = Deque<PendingUpdate>()
-    private var storing: StoredUpdate?
+    private var storing: UpdateUnderWay?
     /// The number of pages that each user awaits.
     private var reads: [UserID: Int] = [:]
 
@@ -80,7 +80,7 @@ struct NumberLists {
 
     /// Begins to store an update; its request gets the response when all of it is durable.
     mutating func store(_ update: PendingUpdate, _ differences: [NumberComparison.Difference], response: Reply) {
-        storing = StoredUpdate(answer: (update.id, response), owner: update.owner, rest: differences[...])
+        storing = UpdateUnderWay(answer: (update.id, response), owner: update.owner, rest: differences[...])
     }
 
     /// Returns the change with the next part of the update that is being stored; `nil` = there is no further part.
@@ -101,7 +101,7 @@ struct NumberLists {
         return storing?.answer
     }
 
-    /// Drops what is not stored yet of the update that is being stored; returns its request, which is to be refused.
+    /// Drops the remaining parts of the update that is being stored; returns its request, which is to be refused.
     mutating func interruptStoring() -> RequestID? {
         defer { storing?.answer = nil }
         storing?.rest = []

@@ -87,6 +87,33 @@ struct LogWriterTests {
         #expect(writer.dropped == 0)
     }
 
+    @Test("Lines gather during the pause after a write, so few writes carry many lines")
+    func gathered() {
+        // Each write is one packet, and the packets cannot be merged.
+        var ends: [Int32] = [0, 0]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0)
+        defer { for end in ends { close(end) } }
+        let writer = LogWriter(to: ends[1], notice: Self.notice)
+        let began = ContinuousClock.now
+        for number in 0..<200 {
+            writer.write(Self.line(number))
+            usleep(100)
+        }
+        LogWriter.waitUntilWritten(limitMilliseconds: 5_000)
+        let pauses = (ContinuousClock.now - began) / .milliseconds(LogWriter.pauseMilliseconds)
+        var (writes, lines) = (0, 0)
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while lines < 200 {
+            let count = read(ends[0], &buffer, buffer.count)
+            guard count > 0 else { break }
+            (writes, lines) = (writes + 1, lines + count / 100)
+        }
+        #expect(lines == 200)
+        // One write before the first pause, one after each pause, and one more for every 40 lines: a write takes 4,096
+        // bytes.
+        #expect(Double(writes) <= pauses + 1 + 200 / 40)
+    }
+
     @Test("A line that is half written when the log moves to another file is completed in the first file")
     func moved() throws {
         let pipe = Pipe()

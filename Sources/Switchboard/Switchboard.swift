@@ -117,7 +117,7 @@ public struct Switchboard: ~Copyable {
     public var hasChanges: Bool { commits.hasChanges }
 
     /// Returns the number of live calls by state, for the metrics page.
-    public func countCalls() -> [CallState: Int] { calls.countByState() }
+    public func countCalls() -> [CallState: Int] { calls.liveCounts.byState }
 
     private mutating func restore(_ kept: StoredCall) {
         guard

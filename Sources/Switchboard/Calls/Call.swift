@@ -67,6 +67,8 @@ final class Call {
     var loadedAt: Moment?
     /// The moment of the call's next timer in the heap; `nil` = no timer is set.
     var scheduledAt: Moment?
+    /// The state in which ``LiveCallCounts`` has counted the call; `nil` = it is not counted.
+    var countedState: CallState?
     /// Whether the call's record must be stored again.
     var isDirty = false
 
@@ -175,6 +177,12 @@ final class Call {
         }
         return next
     }
+
+    /// The state of the call, as the wire reports it.
+    var state: CallState { Self.state(of: &session) }
+
+    /// Takes the session as `inout`, because it would be copied otherwise.
+    private static func state(of session: inout CallSession) -> CallState { session.state }
 
     /// Takes the session as `inout`, because it would be copied otherwise.
     private static func deadline(of session: inout CallSession) -> Moment? { session.deadline }

@@ -35,8 +35,8 @@ struct CallTable: ~Copyable {
     /// An empty table; `lastNumber` is the number of the newest call there ever was.
     init(lastNumber: Int64 = 0) { self.lastNumber = lastNumber }
 
-    /// The number of live calls.
-    private(set) var liveCount = 0
+    /// The number of live calls in each state.
+    private(set) var liveCounts = LiveCallCounts()
     /// The number of calls in memory.
     var count: Int { byNumber.count }
 
@@ -153,7 +153,7 @@ struct CallTable: ~Copyable {
             list(call, for: user)
             if call.isLive { live[user, default: []].append(call) }
         }
-        if call.isLive { liveCount += 1 }
+        liveCounts.count(call)
     }
 
     /// Makes a call findable by its callId for a user; the call replaces the earlier call of the same two users.
@@ -201,9 +201,12 @@ struct CallTable: ~Copyable {
     mutating func ended(_ call: Call) -> Bool {
         guard removeLive(call, of: call.owner) else { return false }
         if call.callee != call.owner { _ = removeLive(call, of: call.callee) }
-        liveCount -= 1
+        liveCounts.remove(call)
         return true
     }
+
+    /// Counts a live call in the state to which it has changed.
+    mutating func stateChanged(of call: Call) { liveCounts.count(call) }
 
     /// Removes a call from a user's live calls; returns whether it was one of them.
     private mutating func removeLive(_ call: Call, of user: UserID) -> Bool {

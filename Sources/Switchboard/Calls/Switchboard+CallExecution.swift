@@ -27,7 +27,10 @@ extension Switchboard {
         let result = perform(&outputs, of: call, relaying: message, from: sender)
         let isOnlyRelayed = if case .signal(let signal, _, _) = input { Self.movesNoDeadline(signal) } else { false }
         swap(&outputs, &turn.steps)
-        if !isOnlyRelayed { reschedule(call) }
+        if !isOnlyRelayed {
+            calls.stateChanged(of: call)
+            reschedule(call)
+        }
         return result
     }
 

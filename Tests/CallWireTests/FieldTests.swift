@@ -47,4 +47,7 @@ struct FieldTests {
         #expect(call[.seq].flatMap { call.integer($0) } == 1)
         #expect(object.inner(object.members[1]) == nil)
     }
+
+    @Test("A signal has at most 256 bytes, because more are copied in a slower way")
+    func size() { #expect(MemoryLayout<SignalMessage>.size <= 256) }
 }

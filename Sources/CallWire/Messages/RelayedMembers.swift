@@ -36,6 +36,9 @@ public struct RelayedMembers: Sendable {
         return json.bytes
     }
 
+    /// Whether the object has a member, even if the member is left out.
+    func contains(_ field: Field) -> Bool { object?[field] != nil }
+
     /// Returns the text of a member of the object, even if the member is left out; `nil` if it is absent or not a string.
     func text(of field: Field) -> String? {
         guard let object, let member = object.member(numbered: field.rawValue) else { return nil }

@@ -3,6 +3,8 @@ public import JSON
 
 /// A signal as a client sent it, on any transport: its content, its destination, and the bytes that are relayed
 /// unchanged.
+///
+/// It has at most 256 bytes: `memcpy` takes a slower way for more, and a message is copied some times on its way.
 public struct SignalMessage: Sendable {
     /// The signal in the form that the call core handles.
     public internal(set) var signal: Signal
@@ -18,8 +20,6 @@ public struct SignalMessage: Sendable {
     public var device: DeviceID?
     /// The caller's display name, cut to its limit.
     public var displayName: String?
-    /// Whether it is an answer without a session description, as only a scheduled call accepts it.
-    public internal(set) var lacksDescription = false
     /// The members that are relayed unchanged.
     public internal(set) var relayed: RelayedMembers
 
@@ -42,6 +42,9 @@ public struct SignalMessage: Sendable {
 
     /// Whether a `ringing` says that the push which woke the device came with normal instead of high priority.
     public var hadLowPriority: Bool { signal.kind == .ringing && relayed.text(of: .priority) == "normal" }
+
+    /// Whether it is an answer without a session description, as only a scheduled call accepts it.
+    public var lacksDescription: Bool { signal.kind == .answer && !relayed.contains(.sdp) }
 
     /// The `id` that the device gave the signal.
     public var id: SignalID? { signal.id }
@@ -98,7 +101,6 @@ extension SignalMessage {
             device = try envelope.device(.deviceId)
         }
         var displayName: String?
-        var lacksDescription = false
         let content: Signal.Content
         var left = Self.serverMembers
         switch kind {
@@ -123,7 +125,6 @@ extension SignalMessage {
             _ = try fields.text(.priority)
             left.insert(.priority)
         case .answer where fields[.sdp] == nil:
-            lacksDescription = true
             content = .answer(digest: 0)
         case .answer: content = .answer(digest: try fields.description().digest)
         case .ice:
@@ -158,7 +159,6 @@ extension SignalMessage {
             from: from,
             device: device,
             displayName: displayName,
-            lacksDescription: lacksDescription,
             relayed: relayed
         )
     }

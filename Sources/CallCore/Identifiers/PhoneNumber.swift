@@ -10,12 +10,14 @@ public struct PhoneNumber: Hashable, Sendable {
     public static let maximum: Int64 = 999_999_999_999_999_999
 
     /// Creates the number with these digits; `nil` outside 1 to ``maximum``.
+    @inlinable
     public init?(rawValue: Int64) {
         guard rawValue >= 1, rawValue <= Self.maximum else { return nil }
         self.rawValue = rawValue
     }
 
     /// Reads the normal form: digits only; `nil` if the bytes are not of the form.
+    @inlinable
     public init?(digits: some Sequence<UInt8>) {
         var value: Int64 = 0
         var count = 0

@@ -49,7 +49,9 @@ public struct NumberUpdate: Equatable, Sendable {
                 throw .invalid(named: "line \(index + 1)", error.problem)
             }
         }
-        found.sort { ($0.line.number, $0.place) < ($1.line.number, $1.place) }
+        // Most services send the numbers in ascending order.
+        let isAscending = zip(found, found.dropFirst()).allSatisfy { $0.line.number <= $1.line.number }
+        if !isAscending { found.sort { ($0.line.number, $0.place) < ($1.line.number, $1.place) } }
         for (first, second) in zip(found, found.dropFirst()) where first.line.number == second.line.number {
             throw .invalid(named: "line \(second.place)", "the number is on line \(first.place) already")
         }
@@ -86,6 +88,8 @@ public struct NumberUpdate: Equatable, Sendable {
             throw Fault(problem: "the name must have 1 to \(labelCharacters) characters, at most \(labelBytes) bytes")
         }
         let label = String(decoding: bytes, as: UTF8.self)
+        // Most names need no further checks, which cost more than all the rest of a line.
+        if bytes.count <= labelCharacters, bytes.allSatisfy({ (0x20..<0x7F).contains($0) }) { return label }
         // Invalid bytes have become U+FFFD.
         guard label.utf8.elementsEqual(bytes) else { throw Fault(problem: "the name must be valid UTF-8") }
         guard !label.unicodeScalars.contains(where: { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) }) else {

@@ -36,6 +36,11 @@ let wireOperations: [Operation] = [
             return done
         }
     },
+    Operation(name: "parse-directory-line", times: 1_000) {
+        let lines = (1...1_000).map { "+\(821_000_000_000 + 37 * $0)\tName \($0)\n" }
+        let body = Array(lines.joined().utf8)
+        return { (try? NumberUpdate(body: body))?.lines.count ?? 0 }
+    },
 ]
 
 private func parse(_ frames: [[UInt8]]) -> Int {

@@ -55,6 +55,8 @@ extension Explanation {
         var rows: [(Event, count: Int)] = []
         var run: [String: Int] = [:]
         for (index, event) in events.enumerated() {
+            // No device has sent the offer of a scheduled call.
+            if record.scheduled != nil, case .signal(.offer, .caller, _, _) = event.event { continue }
             if event.event == .restarted, case .takenOver? = events.dropFirst(index + 1).first?.event { continue }
             guard Self.isNumerous(event.event) else {
                 rows.append((event, 1))

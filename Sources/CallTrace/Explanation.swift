@@ -122,11 +122,14 @@ public struct Explanation: Sendable {
     public var text: String { "\(title)\n\n\(ladder)\n\(verdict)\n" }
 
     private var title: String {
-        let name = record.displayName.map { " (\($0.printable))" } ?? ""
-        var text =
-            "Call \(record.id.text), epoch \(record.epoch): \(record.caller.text)\(name) calls \(record.callee.text), "
-        text += "\(record.hasVideo ? "video" : "audio"), \(Timestamp.text(record.startedAt))"
-        return text
+        let caller = record.caller.text + (record.displayName.map { " (\($0.printable))" } ?? "")
+        let callee = record.callee.text
+        // A scheduled call has no media.
+        let what =
+            record.scheduled == nil
+            ? "\(caller) calls \(callee), \(record.hasVideo ? "video" : "audio")"
+            : "the server rings \(callee) as \(caller)"
+        return "Call \(record.id.text), epoch \(record.epoch): \(what), \(Timestamp.text(record.startedAt))"
     }
 
     /// Returns a moment as an offset from the offer: `+0.21 s`.

@@ -15,11 +15,12 @@ struct ExplanationTests {
         reason: EndReason? = nil,
         endedAt: Int64? = nil,
         answeredAt: Int64? = nil,
+        scheduled: ScheduledCall? = nil,
         recordsFrom source: Explanation.RecordSource = .server,
         askedAt: Int64 = 1_000
     ) throws -> String {
         let moment = { (milliseconds: Int64) in Moment(milliseconds: milliseconds) }
-        let record = CallRecord(
+        var record = CallRecord(
             number: CallNumber(rawValue: 1),
             id: try call("c-1"),
             epoch: 1,
@@ -34,6 +35,7 @@ struct ExplanationTests {
             endedAt: endedAt.map(moment),
             reason: reason
         )
+        record.scheduled = scheduled
         let offer = TimelineRecord(
             at: moment(0),
             event: .signal(.offer, from: .caller, device: try device("a1"), seq: 1)
@@ -53,6 +55,15 @@ struct ExplanationTests {
         (0, "push.sent", #""device":"b1","kind":"voip","environment":"sandbox""#),
         (10, "push.result", #""device":"b1","status":200,"kind":"voip","environment":"sandbox""#),
     ]
+
+    @Test("Of a scheduled call it says that the server rings, and shows no offer from the caller")
+    func scheduled() throws {
+        let ring = ScheduledCall(schedule: try #require(ScheduleID("s")), occurrence: Moment(milliseconds: 0), ring: 1)
+        let text = try explain([(0, "scheduled", #""schedule":"s","for":0,"ring":1"#)], scheduled: ring)
+        #expect(text.contains(": the server rings 10 as 11, 1970-") && !text.contains("calls"))
+        #expect(!text.contains("── offer ─"))
+        #expect(try explain([]).contains(": 11 calls 10, audio, 1970-") && explain([]).contains("── offer ─"))
+    }
 
     @Test("A call that another node took over says which one, and not that the server was restarted")
     func takenOver() throws {

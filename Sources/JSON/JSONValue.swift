@@ -33,6 +33,16 @@ public enum JSONValue: Equatable, Sendable {
         guard scanner.position == bytes.count else { throw .syntax }
     }
 
+    /// Whether every number in the value, at any depth, fits a `Double`.
+    public var hasOnlyFiniteNumbers: Bool {
+        switch self {
+        case .number(let number): number.double.isFinite
+        case .array(let elements): elements.allSatisfy { $0.hasOnlyFiniteNumbers }
+        case .object(let members): members.allValues { $0.hasOnlyFiniteNumbers }
+        case .null, .bool, .string: true
+        }
+    }
+
     /// The bytes of a string; `nil` for any other value.
     public var text: [UInt8]? {
         guard case .string(let bytes) = self else { return nil }
@@ -53,6 +63,9 @@ public struct JSONMembers: Equatable, Sendable {
 
     /// Creates an object without members.
     public init() {}
+
+    /// Returns whether a condition holds for the values of all members.
+    func allValues(_ satisfies: (JSONValue) -> Bool) -> Bool { members.values.allSatisfy(satisfies) }
 
     /// Adds a member; returns false if there is already a member of that name.
     mutating func add(_ name: [UInt8], _ value: JSONValue) -> Bool {

@@ -144,7 +144,15 @@ extension JSONObject {
         guard member.value.count <= ScheduleForm.dataBytes else {
             throw WireError(.tooLarge, "data: at most \(ScheduleForm.dataBytes) bytes", field: "data")
         }
-        return String(decoding: bytes[member.value], as: UTF8.self)
+        let text = Array(bytes[member.value])
+        // An app that cannot read the push does not ring. JavaScript writes half a pair where it cuts a text in an emoji.
+        guard let value = try? JSONValue(text), value.hasOnlyFiniteNumbers else {
+            throw .invalid(
+                named: "data",
+                "must be JSON that every parser reads: no half of a surrogate pair, no name twice, no number over 1e308"
+            )
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     fileprivate func confirm() throws(WireError) -> ScheduleForm.Confirm? {

@@ -33,7 +33,9 @@ struct NumberUpdateTests {
             ("+01\ta", "line 1: the number must be 1 to 18 digits, the first of them not 0"),
             ("+1\t", "line 1: the name must have 1 to 64 characters, at most 256 bytes"),
             ("+1\ta\tb", "line 1: the name must have no control characters"),
-            ("+1\ta\r\n", "line 1: the name must have no control characters"),
+            ("+1\ta\r\n", "line 1: ends with a carriage return; a line ends with a line feed alone"),
+            ("-1\r", "line 1: ends with a carriage return; a line ends with a line feed alone"),
+            ("+1\ta\rb", "line 1: the name must have no control characters"),
             ("+1\ta\u{85}", "line 1: the name must have no control characters"),
             ("+5\ta\n+6\tb\n-5\n", "line 3: the number is on line 1 already"),
         ]
@@ -74,6 +76,12 @@ struct NumberUpdateTests {
             }
             #expect(error.field == "number")
         }
+        // Where a block is removed, this id means the number 82.
+        guard case .failure(let error) = read(#"{"userId":"number:82"}"#) else {
+            Issue.record("the id of a number was blocked as a user's")
+            return
+        }
+        #expect(error.field == "userId")
         #expect(
             String(decoding: BlockBody.list([user], [number], asIntegers: true), as: UTF8.self)
                 == #"[{"id":11,"user_id":11},{"id":"number:821012345678","number":"821012345678"}]"#

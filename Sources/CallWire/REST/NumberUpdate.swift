@@ -64,6 +64,9 @@ public struct NumberUpdate: Equatable, Sendable {
     }
 
     private static func line(_ text: ArraySlice<UInt8>) throws(Fault) -> Line {
+        guard text.last != UInt8(ascii: "\r") else {
+            throw Fault(problem: "ends with a carriage return; a line ends with a line feed alone")
+        }
         switch text.first {
         case UInt8(ascii: "-"): return Line(number: try number(text.dropFirst()), label: nil)
         case UInt8(ascii: "+"):

@@ -18,9 +18,17 @@ public enum RequestBody {
     /// Reads the body of `POST /api/blocks`: the user to block.
     public static func blockedUser(in body: [UInt8]) throws(WireError) -> UserID {
         let object = try JSONObject.ofBody(body)
-        if let user = try object.user(.userId) { return user }
-        if let user = try object.user(.blocked_user_id) { return user }
-        throw .invalid(.userId, "missing")
+        var named = try object.user(.userId)
+        if named == nil { named = try object.user(.blocked_user_id) }
+        guard let user = named else { throw .invalid(.userId, "missing") }
+        // Such an id means a number in the list of blocks and where blocks are removed.
+        guard !user.text.hasPrefix(BlockBody.numberPrefix) else {
+            throw .invalid(
+                .userId,
+                "an id that begins with \(BlockBody.numberPrefix) cannot be blocked; give a number as number"
+            )
+        }
+        return user
     }
 
     /// What a user blocks: another user, or a phone number.

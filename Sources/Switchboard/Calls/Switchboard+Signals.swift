@@ -218,7 +218,7 @@ extension Switchboard {
                 }
             }
             return .success(Receipt(call: call, seq: seq))
-        case .refused(.callEnded) where takeLateConfirmation(signal, of: call):
+        case .refused(.callEnded) where takeLateConfirmation(signal, of: call, by: device):
             return .success(Receipt(call: call, seq: 0))
         case .refused(let refusal): return .failure(WireError(refusal))
         case .nothing: return .success(Receipt(call: call, seq: 0))

@@ -24,6 +24,11 @@ enum CallView {
         return body.bytes(asIntegers: principal.userIsInteger)
     }
 
+    private static func direction(of record: CallRecord, for user: UserID) -> CallBody.Direction {
+        if record.caller == user { return .outgoing }
+        return record.answeredAt == nil && record.reason != .confirmed ? .missed : .incoming
+    }
+
     private static func body(_ record: CallRecord, for principal: Principal) -> CallBody {
         var body = CallBody(
             number: record.number,
@@ -35,7 +40,7 @@ enum CallView {
             hasVideo: record.hasVideo,
             state: record.state,
             reason: record.reason,
-            direction: record.caller == principal.user ? .outgoing : record.answeredAt == nil ? .missed : .incoming,
+            direction: direction(of: record, for: principal.user),
             startedAt: record.startedAt,
             answeredAt: record.answeredAt,
             activeAt: record.activeAt,

@@ -40,7 +40,8 @@ extension Switchboard {
     /// Returns whether a call that nobody answered is a missed one: not if its schedule was removed, or rings again.
     private func isMissed(_ call: Call, _ reason: EndReason) -> Bool {
         switch reason {
-        case .unanswered, .cancelled: call.scheduled == nil
+        case .unanswered: call.scheduled == nil || isLastRing(call)
+        case .cancelled: call.scheduled == nil
         case .missed: true
         // The user has declined the last ring, and knows of it.
         case .givenUp:

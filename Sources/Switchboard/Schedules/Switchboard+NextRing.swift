@@ -58,7 +58,17 @@ extension Switchboard {
     /// Returns the time from the end of a call that was not confirmed to the next ring; `nil` = no ring may follow.
     func pause(after call: Call, of record: ScheduleRecord) -> Moment.Duration? {
         guard case .confirmable(isLast: false)? = call.identity.scheduled, call.hidden == nil else { return nil }
-        return record.confirmation?.every
+        // The schedule may have changed while the call rang.
+        guard let confirmation = record.confirmation, record.rings < confirmation.times else { return nil }
+        return confirmation.every
+    }
+
+    /// Whether no further ring follows a call of a schedule that ends unanswered.
+    func isLastRing(_ call: Call) -> Bool {
+        guard let ring = call.scheduled, let record = directory.schedules[call.callee, ring.schedule] else {
+            return true
+        }
+        return pause(after: call, of: record) == nil
     }
 
     /// Decides what follows the end of a scheduled call: the next ring, or nothing.

@@ -202,10 +202,12 @@ extension Switchboard {
 
     /// Takes a confirmation that has come after the end of its ring, and cancels the next ring, or ends the one that has
     /// begun meanwhile; returns `false` for any other signal.
-    mutating func takeLateConfirmation(_ signal: Signal, of call: Call) -> Bool {
+    mutating func takeLateConfirmation(_ signal: Signal, of call: Call, by device: DeviceIdentity) -> Bool {
         guard case .confirm = signal.content, let ring = call.scheduled,
             let record = directory.schedules[call.callee, ring.schedule], record.occurrence == ring.occurrence
         else { return false }
+        // After the answer only the answering device may confirm.
+        if let answering = liveCall(of: record)?.session.answeringDevice, !answering.isSame(as: device) { return false }
         return confirmCall(of: record)
     }
 }

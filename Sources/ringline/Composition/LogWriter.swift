@@ -51,12 +51,15 @@ final class LogWriter: Sendable {
             while let taken = inbox.takeAll() {
                 var dropped = taken.refused
                 dropped += sink.write(taken.elements)
-                Self.pending.wrappingSubtract(taken.elements.reduce(0) { $0 + $1.count }, ordering: .relaxed)
+                let bytes = taken.elements.reduce(0) { $0 + $1.count }
+                Self.pending.wrappingSubtract(bytes, ordering: .relaxed)
                 if dropped > 0 {
                     lost.value.wrappingAdd(dropped - taken.refused, ordering: .relaxed)
                     _ = sink.write([notice(dropped)])
                 }
-                pause(milliseconds: Self.pauseMilliseconds)
+                // The lines that were taken last count towards the limit until the next are taken, so a pause after many
+                // would cost lines.
+                if dropped == 0, bytes <= limit / 2 { pause(milliseconds: Self.pauseMilliseconds) }
             }
         }
     }

@@ -97,7 +97,8 @@ struct LogWriterTests {
         let began = ContinuousClock.now
         for number in 0..<200 {
             writer.write(Self.line(number))
-            usleep(100)
+            // Without the pause, each line would be written before the next is made.
+            LogWriter.waitUntilWritten(limitMilliseconds: 1)
         }
         LogWriter.waitUntilWritten(limitMilliseconds: 5_000)
         let pauses = (ContinuousClock.now - began) / .milliseconds(LogWriter.pauseMilliseconds)

@@ -17,9 +17,7 @@ struct ChangedConfirmationTests {
     }
 
     private func acceptPushes(_ world: SwitchboardWorld) {
-        for push in world.takenPushes() {
-            world.give(.pushed(push.id, .response(status: 200, reason: nil, timestamp: nil)))
-        }
+        for push in world.takenPushes() { world.respondToPush(push, 200) }
     }
 
     @Test(

@@ -62,7 +62,7 @@ struct ScheduledCallTests {
         try rig.make()
         world.wait(40)
         for push in world.takenPushes() {
-            world.give(.pushed(push.id, .response(status: 200, reason: nil, timestamp: nil)))
+            world.respondToPush(push, 200)
         }
         world.wait(30)
         #expect(rig.outcomes == ["missed"])

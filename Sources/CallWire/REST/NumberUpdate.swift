@@ -49,9 +49,7 @@ public struct NumberUpdate: Equatable, Sendable {
                 throw .invalid(named: "line \(index + 1)", error.problem)
             }
         }
-        // Most services send the numbers in ascending order.
-        let isAscending = zip(found, found.dropFirst()).allSatisfy { $0.line.number <= $1.line.number }
-        if !isAscending { found.sort { ($0.line.number, $0.place) < ($1.line.number, $1.place) } }
+        found.sort { ($0.line.number, $0.place) < ($1.line.number, $1.place) }
         for (first, second) in zip(found, found.dropFirst()) where first.line.number == second.line.number {
             throw .invalid(named: "line \(second.place)", "the number is on line \(first.place) already")
         }

@@ -149,7 +149,7 @@ extension JSONObject {
         guard let value = try? JSONValue(text), value.hasOnlyFiniteNumbers else {
             throw .invalid(
                 named: "data",
-                "must be JSON that every parser reads: no half of a surrogate pair, no name twice, no number over 1e308"
+                "must be JSON that every parser reads: no half of a surrogate pair, no name twice, no number too large for a double"
             )
         }
         return String(decoding: text, as: UTF8.self)

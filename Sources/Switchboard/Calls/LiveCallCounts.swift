@@ -6,9 +6,6 @@ struct LiveCallCounts {
     private var answered = 0
     private var active = 0
 
-    /// The number of live calls.
-    var sum: Int { ringing + answered + active }
-
     /// The number of live calls in each state.
     var byState: [CallState: Int] { [.ringing: ringing, .answered: answered, .active: active] }
 

@@ -19,3 +19,12 @@ extension SwitchboardWorld {
         #expect(switchboard.calls.resting.count == count)
     }
 }
+
+extension CallTable {
+    /// The number of live calls, counted anew.
+    var liveCount: Int {
+        var count = 0
+        forEachLive { _ in count += 1 }
+        return count
+    }
+}

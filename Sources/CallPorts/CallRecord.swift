@@ -11,7 +11,7 @@ public struct CallRecord: Equatable, Sendable {
     /// Why the call is hidden from its callee; `nil` = it is shown.
     public var hidden: Hidden? { didSet { session.isHidden = hidden != nil } }
     /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
-    public var scheduled: ScheduledCall?
+    public var scheduled: ScheduledRing?
     /// Whether the callee was in another call when this call began.
     public var isWaiting = false
     /// Whether the callee set do-not-disturb while the call rang.

@@ -94,7 +94,7 @@ public struct ScheduleRecord: Equatable, Sendable {
 }
 
 /// The ring of a schedule that a call is.
-public struct ScheduledCall: Equatable, Sendable {
+public struct ScheduledRing: Equatable, Sendable {
     /// The schedule.
     public var schedule: ScheduleID
     /// The time of the schedule for which the call rings.

@@ -22,7 +22,7 @@ extension StoreContract {
         Case("a scheduled call keeps which ring of which schedule it is") { bench in
             try bench.open()
             let calls = [
-                Sample.scheduledCall(1, .unconfirmed), Sample.scheduledCall(2, .confirmable(isLast: false)),
+                Sample.scheduledCall(1, .once), Sample.scheduledCall(2, .confirmable(isLast: false)),
                 Sample.scheduledCall(3, .confirmable(isLast: true)),
             ]
             bench.commit(calls.map { .call($0) })
@@ -30,7 +30,7 @@ extension StoreContract {
         },
         Case("a scheduled call is in the history of its callee, and nothing of its caller's") { bench in
             try bench.open()
-            let (scheduled, ordinary) = (Sample.scheduledCall(1, .unconfirmed), Sample.call(2, "11-12"))
+            let (scheduled, ordinary) = (Sample.scheduledCall(1, .once), Sample.call(2, "11-12"))
             bench.commit([.call(scheduled), .call(ordinary)])
             let callers = try bench.query(.history(Sample.alice, limit: 10, before: nil))
             try expect(callers, .history([ordinary]), "the caller's history")
@@ -43,7 +43,7 @@ extension StoreContract {
         },
         Case("a scheduled call makes no peers") { bench in
             try bench.open()
-            bench.commit([.call(Sample.scheduledCall(1, .unconfirmed))])
+            bench.commit([.call(Sample.scheduledCall(1, .once))])
             for user in [Sample.alice, Sample.bob] {
                 try expect(try bench.query(.peers(user, limit: 10)), .peers([]), "the peers of \(user.text)")
             }
@@ -95,9 +95,9 @@ extension Sample {
     }
 
     /// Returns a call that the server itself has begun, in alice's name.
-    static func scheduledCall(_ number: Int64, _ ring: ScheduledRing) -> CallRecord {
+    static func scheduledCall(_ number: Int64, _ ring: ScheduledCall) -> CallRecord {
         var call = call(number, "s-\(number)")
-        call.scheduled = ScheduledCall(schedule: scheduleID("once"), occurrence: moment(9), ring: 2)
+        call.scheduled = ScheduledRing(schedule: scheduleID("once"), occurrence: moment(9), ring: 2)
         call.session.scheduled = ring
         return call
     }

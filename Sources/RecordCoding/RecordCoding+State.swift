@@ -93,7 +93,7 @@ extension CallRecord {
         let words = (text ?? "").split(separator: " ")
         guard words.count == 3, scheduled != nil, let occurrence = Int64(words[0]),
             StorableRange.moments.contains(occurrence), let ring = Int(words[1]),
-            let kind = ScheduledRing(word: words[2])
+            let kind = ScheduledCall(word: words[2])
         else { return }
         scheduled?.occurrence = Moment(milliseconds: occurrence)
         scheduled?.ring = ring
@@ -107,21 +107,21 @@ extension CallRecord {
     }
 }
 
-extension ScheduledRing? {
+extension ScheduledCall? {
     /// The word for the ring in the column.
     fileprivate var word: String {
         switch self {
-        case .unconfirmed, nil: "once"
+        case .once, nil: "once"
         case .confirmable(isLast: false): "again"
         case .confirmable(isLast: true): "last"
         }
     }
 }
 
-extension ScheduledRing {
+extension ScheduledCall {
     fileprivate init?(word: Substring) {
         switch word {
-        case "once": self = .unconfirmed
+        case "once": self = .once
         case "again": self = .confirmable(isLast: false)
         case "last": self = .confirmable(isLast: true)
         default: return nil

@@ -46,8 +46,8 @@ package struct RowReader {
         )
         if let schedule = schedule.value {
             // The moment and the number are in the column `state`.
-            record.scheduled = ScheduledCall(schedule: schedule, occurrence: record.startedAt, ring: 1)
-            record.session.scheduled = .unconfirmed
+            record.scheduled = ScheduledRing(schedule: schedule, occurrence: record.startedAt, ring: 1)
+            record.session.scheduled = .once
         }
         return row.value(17) { [record] in record.with(stateText: $0) }
     }

@@ -51,7 +51,7 @@ extension Switchboard {
             directory.forgetEpochs(at: now)
             forgetRemovedNumbers()
             directory.schedules.endHold()
-            rescheduleSchedules()
+            ensureSchedulesTimer()
         }
         if precautions.crashShadow.end(at: now, calls: calls) { commits.append(.uncleanStartsForgotten) }
         limits.forgetFull(at: now)

@@ -15,7 +15,7 @@ struct ExplanationTests {
         reason: EndReason? = nil,
         endedAt: Int64? = nil,
         answeredAt: Int64? = nil,
-        scheduled: ScheduledCall? = nil,
+        scheduled: ScheduledRing? = nil,
         recordsFrom source: Explanation.RecordSource = .server,
         askedAt: Int64 = 1_000
     ) throws -> String {
@@ -58,7 +58,7 @@ struct ExplanationTests {
 
     @Test("Of a scheduled call it says that the server rings, and shows no offer from the caller")
     func scheduled() throws {
-        let ring = ScheduledCall(schedule: try #require(ScheduleID("s")), occurrence: Moment(milliseconds: 0), ring: 1)
+        let ring = ScheduledRing(schedule: try #require(ScheduleID("s")), occurrence: Moment(milliseconds: 0), ring: 1)
         let text = try explain([(0, "scheduled", #""schedule":"s","for":0,"ring":1"#)], scheduled: ring)
         #expect(text.contains(": the server rings 10 as 11, 1970-") && !text.contains("calls"))
         #expect(!text.contains("── offer ─"))

@@ -17,7 +17,7 @@ public struct CallIdentity: Equatable, Sendable {
     /// that callId with another user.
     public let isHidden: Bool
     /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
-    public let scheduled: ScheduledRing?
+    public let scheduled: ScheduledCall?
 
     /// The identity of a call that `caller`, one of the two users of `key`, begins.
     public init(
@@ -26,7 +26,7 @@ public struct CallIdentity: Equatable, Sendable {
         epoch: UInt32,
         caller: UserID,
         isHidden: Bool,
-        scheduled: ScheduledRing? = nil
+        scheduled: ScheduledCall? = nil
     ) {
         self.number = number
         self.key = key

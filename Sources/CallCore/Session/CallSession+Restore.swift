@@ -28,7 +28,7 @@ extension CallSession {
         /// Whether the call is hidden from the callee.
         public var isHidden: Bool
         /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
-        public var scheduled: ScheduledRing?
+        public var scheduled: ScheduledCall?
         /// The hold and mute state of the caller's side.
         public var callerMedia: MediaUpdate
         /// The hold and mute state of the callee's side.
@@ -49,7 +49,7 @@ extension CallSession {
             answeringDevice: DeviceIdentity?,
             hasVideo: Bool,
             isHidden: Bool,
-            scheduled: ScheduledRing? = nil,
+            scheduled: ScheduledCall? = nil,
             callerMedia: MediaUpdate,
             calleeMedia: MediaUpdate
         ) {

@@ -104,7 +104,7 @@ public struct CallSession: Equatable, Sendable {
         device: DeviceIdentity,
         offer: Offer,
         isHidden: Bool,
-        scheduled: ScheduledRing? = nil,
+        scheduled: ScheduledCall? = nil,
         grace: Moment.Duration,
         firstSeq: UInt64 = 1,
         at now: Moment
@@ -141,7 +141,7 @@ public struct CallSession: Equatable, Sendable {
     /// The user who is called.
     public var callee: UserID { identity.callee }
     /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
-    @inlinable public var scheduled: ScheduledRing? { identity.scheduled }
+    @inlinable public var scheduled: ScheduledCall? { identity.scheduled }
     /// Whether the call is hidden from the callee (``CallIdentity/isHidden``).
     @inlinable public var isHidden: Bool { identity.isHidden }
 

@@ -126,7 +126,7 @@ struct ScheduleChecker {
         }
     }
 
-    private mutating func durable(_ record: CallRecord, _ scheduled: ScheduledCall) {
+    private mutating func durable(_ record: CallRecord, _ scheduled: ScheduledRing) {
         if let occurrence = occurrenceOf[record.number] {
             guard let index = rings[occurrence]?.firstIndex(where: { $0.number == record.number }) else { return }
             rings[occurrence]?[index].isAnswered = record.answeredAt != nil

@@ -25,7 +25,7 @@ final class Call {
     /// Whether the callee was in another call when this call began.
     let isWaiting: Bool
     /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
-    let scheduled: ScheduledCall?
+    let scheduled: ScheduledRing?
     /// The frames as they are relayed, each at the index of its entry in the log.
     var frames = KeptFrames()
     /// The entries that are not shown yet.
@@ -78,7 +78,7 @@ final class Call {
         displayName: String?,
         hidden: CallRecord.Hidden?,
         isWaiting: Bool,
-        scheduled: ScheduledCall? = nil
+        scheduled: ScheduledRing? = nil
     ) {
         identity = session.identity
         isLive = session.isLive

@@ -6,7 +6,7 @@ import TimeZones
 /// When schedules are due next, and what follows the end of their calls.
 extension Switchboard {
     /// Ensures that there is a timer for the schedule that is due first.
-    mutating func rescheduleSchedules() {
+    mutating func ensureSchedulesTimer() {
         guard let due = directory.schedules.first()?.due, directory.schedules.timerAt.map({ due < $0 }) ?? true else {
             return
         }
@@ -84,7 +84,7 @@ extension Switchboard {
         } else {
             settleSchedule(record)
         }
-        rescheduleSchedules()
+        ensureSchedulesTimer()
     }
 
     /// Adds a call to the history that did not ring: one that the server missed, or that was confirmed or given up
@@ -106,10 +106,10 @@ extension Switchboard {
             ringUntil: turn.now,
             endedAt: turn.now,
             reason: reason,
-            legs: [Leg(device: ScheduledRing.device, side: .caller, phase: .left)]
+            legs: [Leg(device: ScheduledCall.device, side: .caller, phase: .left)]
         )
-        call.session.scheduled = .unconfirmed
-        call.scheduled = ScheduledCall(schedule: record.id, occurrence: occurrence, ring: ring)
+        call.session.scheduled = .once
+        call.scheduled = ScheduledRing(schedule: record.id, occurrence: occurrence, ring: ring)
         metrics.callsBegun += 1
         metrics.callsEnded[reason, default: 0] += 1
         commits.append(.call(call))
@@ -126,7 +126,7 @@ extension Switchboard {
         guard record.again != nil, let occurrence = record.occurrence else { return false }
         recordOutcome(.confirmed, of: record, for: occurrence)
         settleSchedule(record)
-        rescheduleSchedules()
+        ensureSchedulesTimer()
         return true
     }
 

@@ -25,7 +25,7 @@ extension Switchboard {
             directory.schedules.hold(dueBefore: late)
         }
         metrics.schedules = directory.schedules.count
-        rescheduleSchedules()
+        ensureSchedulesTimer()
     }
 
     /// Returns the moment after which the next call of a schedule is searched for.
@@ -85,7 +85,7 @@ extension Switchboard {
         let most = isLate ? SwitchboardLimits.lateSchedulesPerTurn : SwitchboardLimits.schedulesPerTurn
         for _ in 0..<most {
             guard let record = directory.schedules.first(), let due = record.due, due <= turn.now else {
-                rescheduleSchedules()
+                ensureSchedulesTimer()
                 return
             }
             scheduleIsDue(record)
@@ -158,10 +158,10 @@ extension Switchboard {
                 key: key,
                 epoch: directory.nextEpoch(of: key, after: calls[key]?.epoch, at: turn.now),
                 caller: record.from,
-                device: ScheduledRing.device,
+                device: ScheduledCall.device,
                 offer: content,
                 isHidden: hidden != nil,
-                scheduled: record.confirmation.map { .confirmable(isLast: record.rings >= $0.times) } ?? .unconfirmed,
+                scheduled: record.confirmation.map { .confirmable(isLast: record.rings >= $0.times) } ?? .once,
                 grace: policy.grace,
                 firstSeq: precautions.crashShadow.firstSeq(at: turn.now),
                 at: turn.now
@@ -170,13 +170,13 @@ extension Switchboard {
             displayName: record.displayName,
             hidden: hidden,
             isWaiting: hidden == nil && isInCall(record.user),
-            scheduled: ScheduledCall(schedule: record.id, occurrence: occurrence, ring: record.rings)
+            scheduled: ScheduledRing(schedule: record.id, occurrence: occurrence, ring: record.rings)
         )
         calls.insert(call)
         metrics.callsBegun += 1
         metrics.scheduledRings += 1
         turn.out.append(.note(.began(id, epoch: call.epoch)))
-        let source = Source(user: record.from, device: ScheduledRing.device, name: nil, transport: .request)
+        let source = Source(user: record.from, device: ScheduledCall.device, name: nil, transport: .request)
         _ = start(call, offer, from: source, reachesCallee: hidden == nil)
         note(call, .scheduled(record.id, occurrence: occurrence, ring: record.rings))
         noteHidden(call)

@@ -63,7 +63,7 @@ extension Switchboard {
                 guard confirmCall(of: try known(schedule, of: user)) else {
                     throw WireError(.notFound, "the schedule has no call to confirm")
                 }
-                rescheduleSchedules()
+                ensureSchedulesTimer()
                 sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
             }
         } catch { refuse(id, error) }
@@ -93,7 +93,7 @@ extension Switchboard {
     /// Stores a schedule, and responds with it when it is durable.
     private mutating func keep(_ record: ScheduleRecord, as id: RequestID) throws(WireError) {
         storeSchedule(record)
-        rescheduleSchedules()
+        ensureSchedulesTimer()
         sendWhenDurable(.reply(id, Reply(body: ScheduleBody(record).bytes)))
     }
 

@@ -1,9 +1,9 @@
-/// One ring of a scheduled call: a call that the server begins by itself, at the time that a schedule names.
+/// What makes a call a scheduled one: the server begins it by itself, at the time that a schedule names.
 ///
 /// Its caller is only a name. No device of a user with that name takes part in the call, sees it, or can end it.
-public enum ScheduledRing: Equatable, Sendable {
+public enum ScheduledCall: Equatable, Sendable {
     /// The user need not confirm the call: it rings once.
-    case unconfirmed
+    case once
     /// The user is rung again until they confirm the call; `isLast`: whether no further ring follows this one.
     case confirmable(isLast: Bool)
 
@@ -19,8 +19,8 @@ public enum ScheduledRing: Equatable, Sendable {
     public func reason(for reason: EndReason) -> EndReason {
         switch (self, reason) {
         case (_, .confirmed), (_, .cancelled), (_, .answeredElsewhere), (_, .declinedElsewhere): reason
-        case (.unconfirmed, .unanswered): .missed
-        case (.unconfirmed, _), (.confirmable(isLast: false), _): reason
+        case (.once, .unanswered): .missed
+        case (.once, _), (.confirmable(isLast: false), _): reason
         case (.confirmable(isLast: true), _): .givenUp
         }
     }

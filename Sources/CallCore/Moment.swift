@@ -27,6 +27,13 @@ public struct Moment: Comparable, Hashable, Sendable {
         return Moment(milliseconds: isBeyond ? (duration.milliseconds < 0 ? .min : .max) : sum)
     }
 
+    /// Returns the moment `duration` before `moment`, clamped to the range of the type.
+    @inlinable
+    public static func - (moment: Self, duration: Duration) -> Self {
+        let (difference, isBeyond) = moment.milliseconds.subtractingReportingOverflow(duration.milliseconds)
+        return Moment(milliseconds: isBeyond ? (duration.milliseconds < 0 ? .max : .min) : difference)
+    }
+
     /// Returns the time from `b` to `a`, clamped to the range of the type.
     @inlinable
     public static func - (a: Self, b: Self) -> Duration {

@@ -46,7 +46,7 @@ extension Switchboard {
         let now = turn.now
         if precautions.historyHold.allowsDeletion(at: now) {
             commits.append(
-                .historyForgotten(before: Moment(milliseconds: now.milliseconds - policy.historyFor.milliseconds))
+                .historyForgotten(before: now - policy.historyFor)
             )
             directory.forgetEpochs(at: now)
             forgetRemovedNumbers()

@@ -50,7 +50,7 @@ extension Switchboard {
         call.earlierAnswer = older?.session.lastDescription(.answer, from: .callee)?.digest
         call.acceptedSignals = AcceptedSignals(
             before: older,
-            since: Moment(milliseconds: now.milliseconds - policy.fetchableFor.milliseconds)
+            since: now - policy.fetchableFor
         )
         calls.insert(call)
         noteContact(source.user, callee)

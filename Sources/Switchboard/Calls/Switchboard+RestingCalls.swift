@@ -16,8 +16,7 @@ extension Switchboard {
     mutating func putToRest(_ call: Call, endedAt: Moment) -> Bool {
         guard turn.now >= max(endedAt, call.loadedAt ?? endedAt) + SwitchboardLimits.restsAfter else { return false }
         guard call.polls.isEmpty, call.openPushes == 0, !hasWithheldEntries(call), !isBeingSent(call) else {
-            let waited = SwitchboardLimits.restsAfter.milliseconds - SwitchboardLimits.restRetriedAfter.milliseconds
-            call.loadedAt = Moment(milliseconds: turn.now.milliseconds - waited)
+            call.loadedAt = turn.now + SwitchboardLimits.restRetriedAfter - SwitchboardLimits.restsAfter
             return false
         }
         let expiresAt = endedAt + policy.fetchableFor

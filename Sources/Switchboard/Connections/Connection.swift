@@ -94,7 +94,7 @@ final class Connection {
         self.bucket = bucket
         heardAt = now
         pingedAt = now
-        openedAt = Moment(milliseconds: now.milliseconds - openFor.milliseconds)
+        openedAt = now - openFor
     }
 
     var user: UserID { principal.user }

@@ -108,7 +108,7 @@ extension Switchboard {
         )
         // Connections that open together, after a restart for instance, must not be pinged together for ever.
         let ahead = Int64.random(in: 0..<max(1, policy.heartbeat.milliseconds), using: &ports.random)
-        connection.pingedAt = Moment(milliseconds: now.milliseconds - ahead)
+        connection.pingedAt = now - .milliseconds(ahead)
         connections.insert(connection)
         metrics.connections = connections.count
         trace(from: .connections, .opened(id, principal.user, device.id, isNamed: isNamed))
@@ -216,7 +216,7 @@ extension Switchboard {
             readMoreEnds(for: connection)
         }
         if connection.backlog.assumePong(
-            awaitedSince: Moment(milliseconds: now.milliseconds - policy.silenceTimeout.milliseconds)
+            awaitedSince: now - policy.silenceTimeout
         ) {
             backlogShrank(connection)
         }

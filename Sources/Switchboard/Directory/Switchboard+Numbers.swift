@@ -163,9 +163,7 @@ extension Switchboard {
     mutating func forgetRemovedNumbers() {
         // Most servers have no call directory, and need no commit for it.
         guard directory.numbers.state.version > 0 else { return }
-        let now = turn.now.milliseconds
-        let before = Moment(milliseconds: now - SwitchboardLimits.removalsStored.milliseconds)
-        commits.append(.removalsForgotten(before: before))
+        commits.append(.removalsForgotten(before: turn.now - SwitchboardLimits.removalsStored))
     }
 
     // MARK: Blocked numbers

@@ -21,7 +21,7 @@ extension Switchboard {
         }
         if precautions.historyHold.clockMayBeAhead {
             // A call that was due later than this still rings.
-            let late = Moment(milliseconds: turn.now.milliseconds - SwitchboardLimits.scheduleLateness.milliseconds)
+            let late = turn.now - SwitchboardLimits.scheduleLateness
             directory.schedules.hold(dueBefore: late)
         }
         metrics.schedules = directory.schedules.count
@@ -118,7 +118,7 @@ extension Switchboard {
         record.lastOccurrence = occurrence
         let isLate = turn.now >= occurrence + SwitchboardLimits.scheduleLateness
         // The history would drop records of earlier occurrences at once.
-        let oldest = Moment(milliseconds: turn.now.milliseconds - policy.historyFor.milliseconds)
+        let oldest = turn.now - policy.historyFor
         record.next = nextCall(of: record, after: max(occurrence, oldest))
         if record.next == nil, case .weekly = record.recurrence.dates { noteUnknownZone(of: record) }
         if isLate {

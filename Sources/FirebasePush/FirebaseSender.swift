@@ -18,10 +18,6 @@ public final class FirebaseSender: PushSender {
     private let tokens: AccessTokens
     private let client: HTTPClient
     private let log: ServerLog
-    /// How long a response is waited for, in milliseconds; then the push is reported, and can be sent again while the
-    /// call rings.
-    private static let responseLimit: Int64 = 10_000
-
     private let pushes: PushesUnderWay
 
     /// Creates a sender; its connections are made with the first pushes.
@@ -122,7 +118,7 @@ public final class FirebaseSender: PushSender {
                 HTTPHeader("authorization", "Bearer " + accessToken.text),
             ],
             body: FirebaseMessage.body(of: push, left: left, onlyValidates: configuration.onlyValidates),
-            timeoutMilliseconds: min(left, responseLimit)
+            timeoutMilliseconds: min(left, PushesUnderWay.responseMilliseconds)
         )
         request.bodyLimit = 64 << 10
         request.wantedHeaders = ["retry-after"]

@@ -9,6 +9,10 @@ import Threads
 /// A push may need several HTTP requests one after the other, such as a second one with a renewed token. A push that was
 /// cancelled gets no further request.
 public final class PushesUnderWay: Sendable {
+    /// How long the response to an HTTP request is waited for, in milliseconds; then the push is reported, and can be sent
+    /// again while the call rings.
+    public static let responseMilliseconds: Int64 = 10_000
+
     /// The words of the log for one push service.
     public struct Words: Sendable {
         /// Says that a push is sent: "a push is sent to APNs".

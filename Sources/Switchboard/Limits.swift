@@ -58,6 +58,8 @@ enum SwitchboardLimits {
     /// How long a call that is due to be put to rest stays in memory because its end is not confirmed, or something else
     /// of it is under way, before this is looked at again.
     static let restRetriedAfter = Moment.Duration.seconds(5)
+    /// How long after the ringing a push's capability remains valid.
+    static let capabilityGrace = Moment.Duration.seconds(60)
     /// How long after a call's end its offer may still come by the other transport (request or connection).
     static let offerRepeatedFor = Moment.Duration.seconds(10)
     /// How long after a call's end a signal without a peer may still belong to it.
@@ -126,8 +128,9 @@ enum SwitchboardLimits {
     static let directoryUpdates = 16
     /// The number of lines of an update that are stored in one commit, which takes some milliseconds.
     static let numbersPerCommit = 1_000
-    /// The pages that a user may read a second on average, and in a burst: the kits read a million numbers in 100 to 500.
+    /// The pages of the call directory that a user may read a second, on average.
     static let directoryPagesPerSecond = 5.0
+    /// The pages of the call directory that a user may read at once: the kits read a million numbers in 100 to 500 pages.
     static let directoryPageBurst = 1_000
     /// The numbers that a user may block a second on average, some 8,000 a day, beyond a burst of as many as a user may
     /// block.

@@ -18,9 +18,6 @@ public final class WebPushSender: PushSender {
     private let tokens: VAPIDTokens
     private let client: HTTPClient
     private let pushes: PushesUnderWay
-    /// How long a response is waited for, in milliseconds; then the push is reported, and can be sent again while the
-    /// call rings.
-    private static let responseLimit: Int64 = 10_000
 
     /// Creates a sender; its connections are made with the first pushes.
     ///
@@ -117,7 +114,7 @@ public final class WebPushSender: PushSender {
                 salt: SecureRandom.bytes(16),
                 key: .generate()
             ),
-            timeoutMilliseconds: min(left, Self.responseLimit)
+            timeoutMilliseconds: min(left, PushesUnderWay.responseMilliseconds)
         )
         if let collapseID = push.collapseID {
             request.headers.append(HTTPHeader("topic", Self.topic(of: collapseID, subscription)))

@@ -24,7 +24,7 @@ enum PushPayload {
             user: device.user,
             peer: call.caller,
             device: device.id,
-            until: call.session.ringUntil + .seconds(60)
+            until: call.session.ringUntil + SwitchboardLimits.capabilityGrace
         )
         var payload = payload(of: call, to: device, capability, aliases)
         payload.form = kind.form

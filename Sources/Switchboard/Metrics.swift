@@ -105,10 +105,28 @@ public struct Metrics: Sendable {
             case watch
             /// Callers that ring one callee at the same time; a further caller is told that the callee is busy.
             case tooManyCallers = "crowded"
-            /// Pages of the call directory that one user awaits.
+            /// Pages of the call directory that one user reads, and those that the user awaits.
             case directoryReads = "directory_reads"
             /// Updates of the call directory that wait.
             case directoryUpdates = "directory_updates"
+            /// Frames of a connection, except `end`.
+            case frames
+            /// Requests of a user, except `end`.
+            case requests
+            /// Calls that a user begins.
+            case newCalls = "new_calls"
+            /// Schedules of a user.
+            case schedules
+            /// Rings of a user's schedules.
+            case scheduledRings = "scheduled_rings"
+            /// Users and numbers that a user blocks.
+            case blocks
+            /// Rooms of a connection.
+            case rooms
+            /// Users whose presence a connection watches.
+            case presence
+            /// Replays that a connection awaits.
+            case syncs
         }
 
         private var counts: [Limit: UInt64] = [:]

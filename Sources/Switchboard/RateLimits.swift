@@ -1,4 +1,5 @@
 import CallCore
+import CallWire
 
 /// The rates and quotas that each user has, with one sweep for all of them.
 struct RateLimits {
@@ -51,6 +52,16 @@ struct RateLimits {
         scheduledRings.forgetFull(at: now)
         quotas.forgetFull(at: now)
         rings.forgetFull(at: now)
+    }
+}
+
+extension Switchboard {
+    /// Counts that a limit was exceeded; returns the error for whoever has exceeded it.
+    mutating func exceeded(_ limit: Metrics.Limited.Limit, _ rule: String, retryAfterSeconds: Int? = nil) -> WireError {
+        metrics.limited[limit] += 1
+        var error = WireError(.rateLimited, rule)
+        if let retryAfterSeconds { error.retryAfterSeconds = retryAfterSeconds }
+        return error
     }
 }
 

@@ -314,6 +314,7 @@ def test_a_user_has_50_schedules_at_most(world, service):
     assert code(rest.post("/api/schedules", BODY)) == (429, "rate_limited")
     assert code(rest.put("/api/schedules/s-50", BODY)) == (429, "rate_limited")
     assert code(service.post("/api/users/10/schedules", BODY)) == (429, "rate_limited")
+    assert sample(world.server, "ringline_limited_total", limit="schedules") == 3
     assert make(world, BODY | {"at": "13:00"}, schedule="s-7")["at"] == "13:00", "it replaces one"
     assert len(schedules(world)) == 50
     rest.delete("/api/schedules/s-0")

@@ -142,5 +142,6 @@ struct BlockTests {
         for (name, status) in [("1", 200), ("2", 200), ("3", 429), ("2", 200)] {
             #expect(try world.reply(try principal("10"), .block(try user(name))).status == status)
         }
+        #expect(world.switchboard.metrics.limited[.blocks] == 1)
     }
 }

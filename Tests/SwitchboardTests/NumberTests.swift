@@ -264,6 +264,7 @@ struct NumberBlockTests {
             #expect(reply.text == #"{"id":"number:\#(text)","number":"\#(text)"}"#)
         }
         #expect(try world.reply(asking, .blockNumber(try number("7"))).status == 429)
+        #expect(world.switchboard.metrics.limited[.blocks] == 1)
         #expect(
             try world.reply(asking, .blocks).text
                 == #"[{"id":"11","user_id":"11"},{"id":"number:9","number":"9"},{"id":"number:82","number":"82"}]"#

@@ -202,6 +202,7 @@ struct SessionLimitTests {
         #expect(frames.of("ack").count == 199)
         #expect(frames.of("error").count == 101)
         #expect(frames.code == "rate_limited")
+        #expect(talk.world.switchboard.metrics.limited[.frames] == 101)
         talk.world.wait(1)
         for index in 300..<400 { talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i\(index)")) }
         #expect(talk.world.takeFrames(of: talk.caller).of("ack").count == 50)
@@ -252,6 +253,7 @@ struct SessionLimitTests {
             try world.post(try principal("11", token: 9), #"{"action":"offer","to":10,"data":{"sdp":"v=0\n"}}"#).status
                 == 429
         )
+        #expect(world.switchboard.metrics.limited[.newCalls] == 2)
         world.wait(2)
         world.send(connection, SwitchboardWorld.offer("again", to: "10", id: "again"))
         #expect(world.takeFrames(of: connection).of("ack").count == 1)
@@ -264,6 +266,7 @@ struct SessionLimitTests {
         var refused = 0
         for _ in 0..<250 { refused += try talk.world.fetched(asking, "c-1", device: "a1").status == 429 ? 1 : 0 }
         #expect(refused == 50)
+        #expect(talk.world.switchboard.metrics.limited[.requests] == 50)
         let reply = try talk.world.fetched(asking, "c-1")
         #expect(reply.retryAfterSeconds == 1)
         #expect(try talk.world.reply(asking, .end(try call("c-1"), device: try device("a1"))).status == 200)

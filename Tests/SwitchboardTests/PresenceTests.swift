@@ -92,6 +92,7 @@ struct PresenceTests {
             world.wait(.milliseconds(100))
         }
         #expect(world.takeFrames(of: asker).code == "rate_limited")
+        #expect(world.switchboard.metrics.limited[.presence] == 1)
     }
 
     private static func ask(_ user: String) -> String { #"{"type":"presence","id":"p","userId":"\#(user)"}"# }

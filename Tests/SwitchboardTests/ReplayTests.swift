@@ -280,6 +280,7 @@ struct FloodTests {
         let refused = try world.reply(try principal("11"), .end(try call("none"), device: nil))
         #expect(refused.status == 429)
         #expect(refused.retryAfterSeconds == 1)
+        #expect(world.switchboard.metrics.limited[.ends] == 101)
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         #expect(world.takeFrames(of: caller).ack?["id"] == "e")
         #expect(world.takeFrames(of: callee).states == ["ended cancelled"])
@@ -324,6 +325,7 @@ struct FloodTests {
             world.send(connections[number], #"{"type":"join","id":"j","room":"room:x"}"#)
         }
         #expect(world.takeFrames(of: connections[3]).code == "rate_limited")
+        #expect(world.switchboard.metrics.limited[.roomMembers] == 1)
         world.send(connections[0], #"{"type":"leave","id":"l","room":"room:x"}"#)
         world.send(connections[3], #"{"type":"join","id":"k","room":"room:x"}"#)
         #expect(world.takeFrames(of: connections[3]).ack?["id"] == "k")

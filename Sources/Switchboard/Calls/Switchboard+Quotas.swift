@@ -10,9 +10,7 @@ extension Switchboard {
     /// An end that ends a call is always accepted: there are at most as many such ends as calls. Other ends have a rate
     /// limit.
     mutating func mayEnd(_ message: SignalMessage, by user: UserID, _ device: DeviceIdentity) -> Bool {
-        if limits.ends.take(user, at: turn.now) || endsCall(message, by: user, device) { return true }
-        metrics.limited[.ends] += 1
-        return false
+        limits.ends.take(user, at: turn.now) || endsCall(message, by: user, device)
     }
 
     /// Whether an `end` is for a call that has not ended for the sending device.
@@ -65,9 +63,7 @@ extension Switchboard {
     /// Returns the refusal for a user whose quota of stored bytes is used up; `nil` = the quota is not used up.
     mutating func quotaRefusal(of user: UserID) -> WireError? {
         guard let seconds = limits.quotas.secondsUntilRefill(of: user, at: turn.now) else { return nil }
-        metrics.limited[.keptBytes] += 1
-        var error = WireError(.rateLimited, "at most \(policy.storedBytesPerDay) bytes a day are stored for a user")
-        error.retryAfterSeconds = seconds
-        return error
+        let rule = "at most \(policy.storedBytesPerDay) bytes a day are stored for a user"
+        return exceeded(.keptBytes, rule, retryAfterSeconds: seconds)
     }
 }

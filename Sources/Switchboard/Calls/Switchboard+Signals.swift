@@ -302,7 +302,7 @@ extension Switchboard {
             let keys = RingLimits.Keys(from: source.user, to: callee)
             if let refusal = ringRefusal(of: source.user, to: callee, keys, message) { return .failure(refusal) }
             guard limits.calls.take(source.user, at: turn.now) else {
-                return .failure(WireError(.rateLimited, "at most \(policy.callsPerMinute) new calls a minute"))
+                return .failure(exceeded(.newCalls, "at most \(policy.callsPerMinute) new calls a minute"))
             }
             if let found, found.isLive { process(found, .replaced) }
             return .success(begin(offer, message, from: source, to: callee, keys))

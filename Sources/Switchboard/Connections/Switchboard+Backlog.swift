@@ -67,8 +67,7 @@ extension Switchboard {
     }
 
     private mutating func refusalForBacklog() -> WireError {
-        metrics.limited[.backlog] += 1
-        return WireError(.rateLimited, "the peer's connection does not keep up")
+        exceeded(.backlog, "the peer's connection does not keep up")
     }
 
     /// Whether the server's state may require refusing signals.

@@ -29,7 +29,7 @@ extension Switchboard {
         if message.isSignal { return handleSignal(message.takeRequest(), from: connection) }
         let id = message.id
         guard connection.bucket.take(at: turn.now) else {
-            refuseAsTooFast(id, policy.signalsPerSecond, connection)
+            refuseAsTooFast(id, .frames, policy.signalsPerSecond, connection)
             return
         }
         switch message.takeRequest() {
@@ -92,16 +92,21 @@ extension Switchboard {
     private mutating func isWithinRate(_ signal: SignalMessage, from connection: Connection) -> Bool {
         if case .end = signal.content {
             if mayEnd(signal, by: connection.user, connection.device) { return true }
-            refuseAsTooFast(signal.id, policy.endsPerSecond, connection)
+            refuseAsTooFast(signal.id, .ends, policy.endsPerSecond, connection)
             return false
         }
         if connection.bucket.take(at: turn.now) { return true }
-        refuseAsTooFast(signal.id, policy.signalsPerSecond, connection)
+        refuseAsTooFast(signal.id, .frames, policy.signalsPerSecond, connection)
         return false
     }
 
-    private mutating func refuseAsTooFast(_ id: SignalID?, _ limit: Int, _ connection: Connection) {
-        tell(WireError(.rateLimited, "at most \(limit) a second"), id: id, to: connection)
+    private mutating func refuseAsTooFast(
+        _ id: SignalID?,
+        _ limit: Metrics.Limited.Limit,
+        _ perSecond: Int,
+        _ connection: Connection
+    ) {
+        tell(exceeded(limit, "at most \(perSecond) a second"), id: id, to: connection)
         _ = closesAsTooFast(connection)
     }
 

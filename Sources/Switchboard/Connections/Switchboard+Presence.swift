@@ -10,11 +10,8 @@ import CallWire
 extension Switchboard {
     mutating func watch(_ user: UserID, _ connection: Connection, id: SignalID?) {
         guard connections.watch(user, by: connection) else {
-            tell(
-                WireError(.rateLimited, "userId: at most \(SwitchboardLimits.watchedPerConnection) at a time"),
-                id: id,
-                to: connection
-            )
+            let rule = "userId: at most \(SwitchboardLimits.watchedPerConnection) at a time"
+            tell(exceeded(.presence, rule), id: id, to: connection)
             return
         }
         updateBond(of: connection)

@@ -140,7 +140,7 @@ extension Switchboard {
         }
         if let id {
             guard connection.replays.count < SwitchboardLimits.replays else {
-                tell(WireError(.rateLimited, "calls: an earlier sync is still running"), id: id, to: connection)
+                tell(exceeded(.syncs, "calls: an earlier sync is still running"), id: id, to: connection)
                 return
             }
             connection.replays.append(.frame(ServerFrame.ack(id: id)))

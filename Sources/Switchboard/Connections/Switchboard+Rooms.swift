@@ -19,20 +19,13 @@ extension Switchboard {
         let members = connections.members(of: key)
         if !members.contains(where: { $0 === connection }) {
             guard connection.rooms.count < SwitchboardLimits.roomsPerConnection else {
-                tell(
-                    WireError(.rateLimited, "room: at most \(SwitchboardLimits.roomsPerConnection) at a time"),
-                    id: id,
-                    to: connection
-                )
+                let rule = "room: at most \(SwitchboardLimits.roomsPerConnection) at a time"
+                tell(exceeded(.rooms, rule), id: id, to: connection)
                 return
             }
             guard members.count < policy.connectionsPerRoom else {
-                metrics.limited[.roomMembers] += 1
-                tell(
-                    WireError(.rateLimited, "room: at most \(policy.connectionsPerRoom) members"),
-                    id: id,
-                    to: connection
-                )
+                let rule = "room: at most \(policy.connectionsPerRoom) members"
+                tell(exceeded(.roomMembers, rule), id: id, to: connection)
                 return
             }
             connections.enter(key, connection, as: name)

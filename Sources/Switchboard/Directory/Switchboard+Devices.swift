@@ -220,7 +220,7 @@ extension Switchboard {
         let own = directory.blocks(of: principal.user)
         if !own.contains(where: { $0.blocked == user }) {
             guard own.count < policy.blocksPerUser else {
-                refuse(id, WireError(.rateLimited, "at most \(policy.blocksPerUser) users can be blocked"))
+                refuse(id, exceeded(.blocks, "at most \(policy.blocksPerUser) users can be blocked"))
                 return
             }
             directory.block(user, by: principal.user, at: turn.now)

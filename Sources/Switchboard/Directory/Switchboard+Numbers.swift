@@ -24,15 +24,16 @@ extension Switchboard {
             return
         }
         guard limits.directoryPages.take(principal.user, at: turn.now) else {
-            metrics.limited[.directoryReads] += 1
-            let limit = Int(SwitchboardLimits.directoryPagesPerSecond)
-            refuse(id, WireError(.rateLimited, "at most \(limit) pages of the directory a second"))
+            let (burst, rate) = (
+                SwitchboardLimits.directoryPageBurst, Int(SwitchboardLimits.directoryPagesPerSecond)
+            )
+            let rule = "at most \(burst) pages of the call directory at once, and \(rate) a second on average"
+            refuse(id, exceeded(.directoryReads, rule))
             return
         }
         guard directory.numbers.beginRead(of: principal.user) else {
-            metrics.limited[.directoryReads] += 1
             let limit = SwitchboardLimits.directoryReads
-            refuse(id, WireError(.rateLimited, "at most \(limit) pages of the directory at the same time"))
+            refuse(id, exceeded(.directoryReads, "at most \(limit) pages of the call directory at the same time"))
             return
         }
         let read = NumberRead(user: principal.user, list: query.list, cursor: query.cursor, limit: query.limit)
@@ -86,9 +87,8 @@ extension Switchboard {
             return
         }
         guard directory.numbers.updateCount < SwitchboardLimits.directoryUpdates else {
-            metrics.limited[.directoryUpdates] += 1
             let limit = SwitchboardLimits.directoryUpdates
-            refuse(id, WireError(.rateLimited, "at most \(limit) updates of the directory at the same time"))
+            refuse(id, exceeded(.directoryUpdates, "at most \(limit) updates of the call directory at the same time"))
             return
         }
         let rows = update.lines.map { line in
@@ -172,11 +172,11 @@ extension Switchboard {
         let own = directory.numbers.blocked(by: principal.user)
         if !own.contains(number) {
             guard own.count < policy.blockedNumbersPerUser else {
-                refuse(id, WireError(.rateLimited, "at most \(policy.blockedNumbersPerUser) numbers can be blocked"))
+                refuse(id, exceeded(.blocks, "at most \(policy.blockedNumbersPerUser) numbers can be blocked"))
                 return
             }
             guard limits.numberBlocks.take(principal.user, at: turn.now) else {
-                refuse(id, WireError(.rateLimited, "too many numbers were blocked and unblocked"))
+                refuse(id, exceeded(.blocks, "too many numbers were blocked and unblocked"))
                 return
             }
             if let change = directory.numbers.block(number, by: principal.user) { commits.append(.numbers(change)) }

@@ -43,11 +43,7 @@ extension Switchboard {
             return
         }
         guard polls.count(of: principal.user, for: call) < SwitchboardLimits.pollsPerUser else {
-            metrics.limited[.polls] += 1
-            refuse(
-                id,
-                WireError(.rateLimited, "wait: at most \(SwitchboardLimits.pollsPerUser) polls of a call at a time")
-            )
+            refuse(id, exceeded(.polls, "wait: at most \(SwitchboardLimits.pollsPerUser) polls of a call at a time"))
             return
         }
         polls.insert(poll, as: id)

@@ -111,7 +111,7 @@ extension Switchboard {
         }
         // A service acts for all users: its rate is not limited.
         guard !principal.isService, !limits.requests.take(principal.user, at: turn.now) else { return nil }
-        return WireError(.rateLimited, "at most \(policy.signalsPerSecond) requests a second")
+        return exceeded(.requests, "at most \(policy.signalsPerSecond) requests a second")
     }
 
     private mutating func endRefusal(
@@ -123,7 +123,7 @@ extension Switchboard {
         if principal.isService || mayEnd(message, by: user, principal.deviceIdentity(named: device)) {
             return nil
         }
-        return WireError(.rateLimited, "at most \(policy.endsPerSecond) ends a second")
+        return exceeded(.ends, "at most \(policy.endsPerSecond) ends a second")
     }
 
     /// Records a sign of life: of the device that a request names or, if it names none, of the user's devices without

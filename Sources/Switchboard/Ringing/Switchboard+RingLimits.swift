@@ -12,12 +12,13 @@ extension Switchboard {
         _ offer: SignalMessage
     ) -> WireError? {
         guard let refusal = limits.rings.refusal(of: keys, at: turn.now) else { return nil }
-        metrics.limited[refusal.limit] += 1
         note(refusal, of: caller, to: callee, offer)
         let whose = refusal.limit == .ringsPerPair ? "from one caller to one callee" : "from all callers to one callee"
-        var error = WireError(.rateLimited, "at most \(refusal.perMinute) rings a minute \(whose)")
-        error.retryAfterSeconds = refusal.retryAfterSeconds
-        return error
+        return exceeded(
+            refusal.limit,
+            "at most \(refusal.perMinute) rings a minute \(whose)",
+            retryAfterSeconds: refusal.retryAfterSeconds
+        )
     }
 
     /// Reports a refused ring in the timeline of the last call that the limit let through.

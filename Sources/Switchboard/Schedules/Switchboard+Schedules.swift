@@ -83,7 +83,7 @@ extension Switchboard {
     ) throws(WireError) {
         let earlier = directory.schedules[user, id]
         if earlier == nil, directory.schedules.count(of: user) >= policy.schedulesPerUser {
-            throw WireError(.rateLimited, "at most \(policy.schedulesPerUser) schedules for a user")
+            throw exceeded(.schedules, "at most \(policy.schedulesPerUser) schedules for a user")
         }
         let salt = Int64(bitPattern: ports.random.next())
         let record = try form.record(id, of: user, isOwn: !principal.isService, salt, policy, at: turn.now)

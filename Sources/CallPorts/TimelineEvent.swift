@@ -9,6 +9,8 @@ public enum TimelineEvent: Equatable, Sendable {
     case signal(SignalKind, from: Side, device: DeviceID, seq: UInt64)
     /// The call is a ring of the user's schedule, for the time `occurrence` of the schedule; `ring` counts from 1.
     case scheduled(ScheduleID, occurrence: Moment, ring: Int)
+    /// The ring of ``scheduled(_:occurrence:ring:)`` did not begin.
+    case ringSkipped(SkippedRing)
     /// The call is hidden from its callee, who has blocked the caller.
     case blocked
     /// The call is hidden from its callee, who has blocked the phone number that the offer shows.
@@ -75,6 +77,17 @@ public enum TimelineEvent: Equatable, Sendable {
         case over
     }
 
+    /// The reason why a ring of a schedule did not begin.
+    public enum SkippedRing: String, Sendable, CaseIterable {
+        /// The server could not ring within 60 seconds of the time: it was not running, could not write its database,
+        /// or did not trust its clock.
+        case late
+        /// The user's schedules had rung too often.
+        case limit
+        /// The user had confirmed before.
+        case confirmed
+    }
+
     /// A limit that refuses rings.
     public enum RingLimit: String, Sendable, CaseIterable {
         /// Rings of one caller to one callee.
@@ -113,7 +126,7 @@ public enum TimelineEvent: Equatable, Sendable {
         switch self {
         case .signal, .scheduled, .restarted, .ended: .both
         case .doNotDisturb, .tooManyCallers, .noDevice, .delivered, .fetched, .probe, .probeFailed, .pushSent,
-            .pushResult, .pushCancelled, .pushLowered, .silenced, .ringRefused, .repeated, .omitted:
+            .pushResult, .pushCancelled, .pushLowered, .silenced, .ringRefused, .ringSkipped, .repeated, .omitted:
             .callee
         case .takenOver, .blocked, .numberBlocked, .callIDTaken, .tokensRevoked, .other: .operators
         }
@@ -143,6 +156,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case .restarted: "restarted"
         case .takenOver: "taken_over"
         case .ringRefused: "ring.refused"
+        case .ringSkipped: "ring.skipped"
         case .repeated: "repeated"
         case .omitted: "omitted"
         case .ended: "ended"
@@ -189,6 +203,7 @@ public enum TimelineEvent: Equatable, Sendable {
             body("schedule", .word(id.text))
             body("occurrence", .number(UInt64(max(0, occurrence.milliseconds))))
             body("ring", .number(UInt64(max(0, ring))))
+        case .ringSkipped(let why): body("why", .word(why.rawValue))
         case .tokensRevoked(let side): body("side", .word(side.rawValue))
         case .takenOver(let node): body("node", .text(node))
         case .ringRefused(let limit, let caller, let count):

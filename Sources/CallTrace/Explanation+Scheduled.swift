@@ -10,14 +10,10 @@ extension Explanation {
         guard record.answeredAt == nil, let endedAt = record.endedAt, let scheduled = record.scheduled else {
             return nil
         }
-        let hasRung = events.contains { $0.signal == .offer }
+        if let skipped { return skippedOutcome(scheduled, skipped) }
+        // Version 1.0 did not write why a ring did not begin.
+        if !events.contains(where: { $0.signal == .offer }) { return "The server did not ring." }
         switch record.reason {
-        case .missed where !hasRung:
-            return
-                "The call was due at \(Timestamp.text(scheduled.occurrence)), and the server could not ring within 60 seconds: it was not running, or could not write its database."
-        case .givenUp where !hasRung:
-            return
-                "The server could not ring again in time, because it was not running or could not write its database: \(record.callee.text) was given up."
         case .missed: return "Nobody answered within \(Self.seconds(record.ringUntil - record.startedAt))."
         case .givenUp:
             return "The last ring ended at \(offset(endedAt)), and \(record.callee.text) had not confirmed."
@@ -28,11 +24,32 @@ extension Explanation {
         }
     }
 
-    /// A sentence that says which ring of a schedule the call is; `nil` for an ordinary call.
+    /// The reason why the ring did not begin; `nil` = it did.
+    private var skipped: TimelineEvent.SkippedRing? {
+        events.lazy.compactMap { if case .ringSkipped(let why) = $0.event { why } else { nil } }.first
+    }
+
+    private func skippedOutcome(_ call: ScheduledRing, _ why: TimelineEvent.SkippedRing) -> String {
+        let callee = record.callee.text
+        switch why {
+        case .confirmed: return "\(callee) confirmed before ring \(call.ring) began, so it did not ring."
+        case .limit:
+            return
+                "The server did not ring, because the schedules of \(callee) had rung too often (protocol, section 5.11)."
+        case .late:
+            let due =
+                call.ring == 1 ? "The call was due at \(Timestamp.text(call.occurrence))" : "Ring \(call.ring) was due"
+            return "\(due), and the server could not ring within 60 seconds: it was not running, could not write its "
+                + "database, or did not trust its clock."
+        }
+    }
+
+    /// A sentence that says which ring of a schedule the call is, or would have been; `nil` for an ordinary call.
     var scheduledSentence: String? {
         guard let scheduled = record.scheduled else { return nil }
-        return
-            "It is ring \(scheduled.ring) of the schedule \(scheduled.schedule.text), for \(Timestamp.text(scheduled.occurrence)): "
-            + "the server itself called, and \(record.caller.text) is only a name."
+        let ring =
+            "ring \(scheduled.ring) of the schedule \(scheduled.schedule.text), for \(Timestamp.text(scheduled.occurrence))"
+        if skipped != nil { return "It stands for \(ring); \(record.caller.text) is only a name." }
+        return "It is \(ring): the server itself called, and \(record.caller.text) is only a name."
     }
 }

@@ -56,6 +56,7 @@ extension TimelineEvent {
             }
         case "logged_out": stored["side"].flatMap { Side(rawValue: $0) }.map { .tokensRevoked($0) }
         case "ring.refused": ringRefused(stored)
+        case "ring.skipped": stored["why"].flatMap { SkippedRing(rawValue: $0) }.map { .ringSkipped($0) }
         case "repeated": repeated(stored)
         case "omitted": stored.number("count").map { .omitted(count: Int($0)) }
         case "ended": stored["reason"].flatMap { EndReason(rawValue: $0) }.map { .ended($0) }

@@ -46,6 +46,7 @@ struct TimelineTextTests {
                 .ringRefused(.perPair, from: user, count: 4), "ring.refused",
                 #""limit":"rings_per_pair","from":"11","count":4"#
             ),
+            (.ringSkipped(.limit), "ring.skipped", #""why":"limit""#),
             (
                 .repeated(.delivered, device, count: 999), "repeated",
                 #""device":"b1","of":"delivered.socket","count":999"#
@@ -57,7 +58,7 @@ struct TimelineTextTests {
 
     @Test("The text of each event never changes, and is read back as the same event")
     func texts() {
-        #expect(Self.texts.count == 26)
+        #expect(Self.texts.count == 27)
         for (event, name, details) in Self.texts {
             #expect(event.name == name && event.details == details)
             #expect(TimelineEvent(name: name, details: details) == event)

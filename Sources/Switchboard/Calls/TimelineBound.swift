@@ -120,7 +120,7 @@ extension TimelineEvent {
         case .fetched(let device): (.fetched, device)
         case .signal, .scheduled, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice,
             .silenced, .pushSent, .pushResult, .pushCancelled, .pushLowered, .tokensRevoked, .restarted, .takenOver,
-            .ringRefused, .repeated, .omitted, .ended, .other:
+            .ringRefused, .ringSkipped, .repeated, .omitted, .ended, .other:
             nil
         }
     }

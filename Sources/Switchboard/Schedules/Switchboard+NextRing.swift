@@ -87,10 +87,10 @@ extension Switchboard {
         ensureSchedulesTimer()
     }
 
-    /// Adds a call to the history that did not ring: one that the server missed, or that was confirmed or given up
-    /// between two rings.
-    mutating func recordOutcome(_ reason: EndReason, of record: ScheduleRecord, for occurrence: Moment) {
+    /// Adds the next ring of a schedule to the history, as a call that did not ring.
+    mutating func skipRing(of record: ScheduleRecord, for occurrence: Moment, _ why: TimelineEvent.SkippedRing) {
         let ring = record.rings + 1
+        let reason: EndReason = why == .confirmed ? .confirmed : record.rings == 0 ? .missed : .givenUp
         let id = callIDOfRing(of: record, for: occurrence, ring: ring)
         let key = CallKey(id: id, pair: Pair(record.from, record.user))
         var call = CallRecord(
@@ -114,7 +114,7 @@ extension Switchboard {
         metrics.callsEnded[reason, default: 0] += 1
         commits.append(.call(call))
         let scheduled = TimelineEvent.scheduled(record.id, occurrence: occurrence, ring: ring)
-        for event in [scheduled, .ended(reason)] {
+        for event in [scheduled, .ringSkipped(why), .ended(reason)] {
             commits.append(.event(call.number, TimelineRecord(at: turn.now, event: event)))
         }
         // It has no log, and no client can fetch it.
@@ -124,7 +124,7 @@ extension Switchboard {
     /// Cancels the next ring of a schedule, because its user has confirmed; returns `false` if none was to come.
     mutating func cancelNextRing(of record: ScheduleRecord) -> Bool {
         guard record.again != nil, let occurrence = record.occurrence else { return false }
-        recordOutcome(.confirmed, of: record, for: occurrence)
+        skipRing(of: record, for: occurrence, .confirmed)
         settleSchedule(record)
         ensureSchedulesTimer()
         return true

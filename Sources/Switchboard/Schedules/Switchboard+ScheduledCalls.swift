@@ -56,7 +56,7 @@ extension Switchboard {
         let due = call.session.ringUntil + (pause ?? .milliseconds(0))
         guard turn.now >= due + SwitchboardLimits.scheduleLateness else { return }
         // If no ring may follow, the end of the call itself is the outcome.
-        if pause != nil { recordOutcome(.givenUp, of: record, for: occurrence) }
+        if pause != nil { skipRing(of: record, for: occurrence, .late) }
         settleSchedule(record)
     }
 
@@ -66,7 +66,7 @@ extension Switchboard {
             record.again = turn.now
             storeSchedule(record)
         } else {
-            recordOutcome(.givenUp, of: record, for: occurrence)
+            skipRing(of: record, for: occurrence, .late)
             settleSchedule(record)
         }
     }
@@ -105,7 +105,7 @@ extension Switchboard {
             if turn.now < again + SwitchboardLimits.scheduleLateness {
                 beginCall(of: record, for: occurrence)
             } else {
-                recordOutcome(.givenUp, of: record, for: occurrence)
+                skipRing(of: record, for: occurrence, .late)
                 settleSchedule(record)
             }
             return
@@ -122,7 +122,7 @@ extension Switchboard {
         record.next = nextCall(of: record, after: max(occurrence, oldest))
         if record.next == nil, case .weekly = record.recurrence.dates { noteUnknownZone(of: record) }
         if isLate {
-            if oldest <= occurrence { recordOutcome(.missed, of: record, for: occurrence) }
+            if oldest <= occurrence { skipRing(of: record, for: occurrence, .late) }
             settleSchedule(record)
         } else {
             beginCall(of: record, for: occurrence)
@@ -134,7 +134,8 @@ extension Switchboard {
     /// Begins the next ring of a schedule.
     private mutating func beginCall(of record: ScheduleRecord, for occurrence: Moment) {
         guard limits.scheduledRings.take(record.user, at: turn.now) else {
-            recordOutcome(record.rings > 0 ? .givenUp : .missed, of: record, for: occurrence)
+            metrics.limited[.scheduledRings] += 1
+            skipRing(of: record, for: occurrence, .limit)
             settleSchedule(record)
             return
         }

@@ -49,7 +49,7 @@ extension Gateway {
             log.error("a stored call cannot be read and was left out", [.callNumber(number)])
         case .unknownTimeZone(let user):
             log.error(
-                "the time zone of a schedule is unknown, so no further call is planned; see Troubleshooting",
+                "the time zone of a schedule is unknown, so no new call is planned; see Troubleshooting",
                 [.user(user)]
             )
         }

@@ -131,7 +131,7 @@ extension Switchboard {
         /// At the start: the newest stored record is so old (negative: so far in the future) that the clock may be
         /// wrong.
         case oddClock(Moment.Duration)
-        /// The time zone of a user's schedule is unknown, so no further call of it can be planned.
+        /// The time zone of a user's schedule is unknown, so no new call of it can be planned.
         case unknownTimeZone(UserID)
     }
 }

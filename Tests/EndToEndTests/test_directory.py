@@ -11,6 +11,7 @@ import pytest
 import samples
 from rest import code
 from test_monitoring import sample
+from test_openapi import check_timeline
 
 PATH = "/api/me/directory"
 TEXT = {"Content-Type": "text/plain"}
@@ -352,6 +353,7 @@ def test_a_call_that_shows_a_blocked_number_is_hidden_as_one_of_a_blocked_user(w
     assert callee.expect(type="offer")["callId"] == "c-2", "the first one rings nowhere"
     timeline = service.get("/api/calls/c-1/timeline").json()
     assert [event for event in timeline["events"] if event["event"] == "blocked"][0]["by"] == "number"
+    check_timeline(timeline)
     assert "has blocked the phone number" in json.dumps(timeline)
     assert "821012345678" not in json.dumps(timeline), "the timeline is stored for long"
     assert world.rest("10").get("/api/calls/c-1").status_code == 404

@@ -56,6 +56,12 @@ def check(api: dict, schema: dict, value, what: str):
     assert not errors, f"{what}: {errors}"
 
 
+def check_timeline(timeline: dict):
+    """Fails if a response with a timeline does not conform to the document."""
+    api = document()
+    check(api, api["components"]["schemas"]["Timeline"], timeline, "timeline")
+
+
 def responses(api: dict):
     """Yields every described response: (method, path, status, response)."""
     for method, path, operation in operations(api):

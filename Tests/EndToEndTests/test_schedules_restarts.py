@@ -7,6 +7,7 @@ from conftest import push_options
 from scheduled import LEAD, MIDDAY, become, call_rows, ended, history, make, rung, schedules
 from test_explain import explain, wait_for
 from test_monitoring import sample
+from test_openapi import check_timeline
 from test_push import pushed, register, token
 from test_schedules_rings import AGAIN, decline
 from waiting import eventually
@@ -123,6 +124,9 @@ def test_what_a_server_missed_by_more_than_a_minute_is_missed_in_the_history_and
     ((call_id,),) = world.server.rows("SELECT id FROM call WHERE schedule = 'once'")
     wait_for(world, call_id, "ended: missed")
     explain(world, call_id, "A schedule that the server missed")
+    timeline = world.rest("backend", scope="server").get(f"/api/calls/{call_id}/timeline").json()
+    assert [event["why"] for event in timeline["events"] if event["event"] == "ring.skipped"] == ["late"]
+    check_timeline(timeline)
     world.server.kill()
     world.server.start()
     assert len(call_rows(world)) == 2, "it is told once"

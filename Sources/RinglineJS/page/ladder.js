@@ -69,6 +69,8 @@ export class Ladder {
     else if (name === "repeated") this.#note(event, `${event.of} ×${count} more`, lane, "");
     else if (name === "omitted") this.#note(event, `${count} events left out`, SERVER, "");
     else if (name === "ring.refused") this.#note(event, `ring of ${event.from} refused${times(count)}`, SERVER, "bad");
+    else if (name === "scheduled") this.#note(event, `scheduled, ring ${event.ring}`, SERVER, "");
+    else if (name === "blocked" && event.by === "number") this.#note(event, "number blocked", SERVER, "bad");
     else if (name === "ring.skipped") this.#note(event, `ring skipped: ${event.why}`, SERVER, "bad");
     else if (name === "taken_over") this.#note(event, `taken over by ${event.node}`, SERVER, "bad");
     else if (name === "ended") this.#note(event, `ended: ${event.reason.replaceAll("_", " ")}`, SERVER, "end");

@@ -129,13 +129,16 @@ public enum PushResult: Equatable, Sendable {
         case unusableKeys = "the message could not be encrypted with the subscription's keys"
     }
 
-    /// Whether the push service accepted the push: APNs and Firebase respond with 200, Web Push with 201 or 202.
+    /// Whether the push service accepted the push.
     public var isAccepted: Bool {
         guard case .response(let status, _, _) = self else { return false }
         return Self.isAcceptance(status)
     }
 
     /// Whether a push service's status says that it accepted the push.
+    ///
+    /// That of APNs and Firebase is 200, and that of a browser's service 201 or 202. Each of the three counts for all
+    /// services.
     public static func isAcceptance(_ status: Int) -> Bool { (200...202).contains(status) }
 
     /// Whether this is the response of a browser's push service that the subscription is no longer valid.

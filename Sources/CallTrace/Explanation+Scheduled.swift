@@ -20,6 +20,10 @@ extension Explanation {
         case .confirmed: return "\(record.callee.text) confirmed at \(offset(endedAt)), without answering."
         case .cancelled:
             return "The schedule was removed \(Self.seconds(endedAt - record.startedAt)) after the ring began."
+        case .replaced: return "The schedule's next time came at \(offset(endedAt)), so this ring ended."
+        case .busy:
+            let who = record.callee.text + (ender?.device.map { "'s device \($0)" } ?? "")
+            return "\(who) said at \(offset(endedAt)) that it is busy."
         default: return nil
         }
     }

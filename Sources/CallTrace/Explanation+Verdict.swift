@@ -40,21 +40,22 @@ extension Explanation {
 
     private var callee: String { record.callee.text }
 
-    /// A hidden call as its caller saw it.
+    /// A sentence about a hidden call as its caller saw it, after a space; empty for a scheduled call, which has no caller.
     private var callersView: String {
-        record.reason == .busy
-            ? "The caller was told busy, like any other caller." : "The caller saw an ordinary ring."
+        if record.scheduled != nil { return "" }
+        return record.reason == .busy
+            ? " The caller was told busy, like any other caller." : " The caller saw an ordinary ring."
     }
 
     /// The sentence that says how the call ended or, if it has not ended, in which state it is.
     public var outcome: String {
         if record.hidden == .block, has(.numberBlocked) {
             return
-                "\(callee) has blocked the phone number that the call showed: nothing rang and nothing was pushed. \(callersView)"
+                "\(callee) has blocked the phone number that the call showed: nothing rang and nothing was pushed.\(callersView)"
         }
         if record.hidden == .block {
             return
-                "\(callee) has blocked \(record.caller.text): nothing rang and nothing was pushed. \(callersView)"
+                "\(callee) has blocked \(record.caller.text): nothing rang and nothing was pushed.\(callersView)"
         }
         if record.hidden == .doNotDisturb {
             return
@@ -62,7 +63,7 @@ extension Explanation {
         }
         if record.hidden == .callIDTaken {
             return
-                "\(callee) was in a call with this callId with another user, so nothing rang and nothing was pushed: an answer could have gone to the wrong call. \(callersView)"
+                "\(callee) was in a call with this callId with another user, so nothing rang and nothing was pushed: an answer could have gone to the wrong call.\(callersView)"
         }
         if let answeredAt = record.answeredAt {
             let by = events.first { $0.signal == .answer }?.device.map { " on \($0)" } ?? ""
@@ -132,7 +133,7 @@ extension Explanation {
     /// The `end` signal that ended the call; `nil` = the call is live, or no signal ended it.
     ///
     /// An `end` that came after the call's end did not end it.
-    private var ender: Event? {
+    var ender: Event? {
         guard let endedAt = record.endedAt else { return nil }
         return events.last { $0.signal == .end && $0.at <= endedAt }
     }
@@ -155,6 +156,8 @@ extension Explanation {
         case .failed: return "it failed at \(offset(endedAt)), as \(enderName) reported"
         // The app that was killed in the call may be either user's, and the call's record does not show which user
         // began the new call.
+        case .replaced where record.scheduled != nil:
+            return "the schedule's next time came at \(offset(endedAt)), so this ring ended"
         case .replaced: return "one of the two started again with the same callId at \(offset(endedAt))"
         case .confirmed: return "\(callee) confirmed at \(offset(endedAt))"
         case .givenUp: return "it ended at \(offset(endedAt)), and \(callee) had not confirmed"
@@ -224,13 +227,13 @@ extension Explanation {
 
     /// Returns a clause that says when a device came back after its first push; empty if the device did not come back.
     ///
-    /// It is used where no response of APNs shows that the push was accepted.
+    /// It is used where no response of the push service shows that the push was accepted.
     func laterSignOfLife(_ own: [Event]) -> String {
         guard let pushed = own.first(where: { $0.isPushSent }),
             let life = own.first(where: { $0.position > pushed.position && $0.isSignOfLife })
         else { return "" }
         let rang = own.contains { $0.position >= life.position && $0.signal == .ringing }
-        return "; it came back anyway at \(offset(life.at))\(rang ? " and rang" : "")"
+        return "; the device came back all the same at \(offset(life.at))\(rang ? " and rang" : "")"
     }
 
     private func bySocket(_ own: [Event]) -> String {

@@ -144,7 +144,7 @@ enum SwitchboardLimits {
     ///
     /// The moment need not be exact; if every sign were stored, every request would cause a write.
     static let signOfLifeStoredEvery = Moment.Duration.seconds(60)
-    /// How long the server tries to hand a notice to APNs: of a text, of a missed call, or of the end of a ring.
+    /// How long the server tries to hand a notice to a push service: of a text, of a missed call, or of the end of a ring.
     static let noticeTimeout = Moment.Duration.seconds(30)
     /// The smallest number of dead push tokens in one window at which deletion stops.
     ///

@@ -51,7 +51,7 @@ public struct Metrics: Sendable {
     ])
     /// Pushes sent.
     public var pushesSent: UInt64 = 0
-    /// Results of pushes, by reason; `accepted` for 200.
+    /// Results of pushes, by reason; `accepted` for 200, 201 and 202.
     public var pushResults: [String: UInt64] = [:]
     /// Whether push tokens are no longer deleted, because the push services refuse too many of them.
     public var isDeletionStopped = false

@@ -56,7 +56,7 @@ struct RateLimits {
 }
 
 extension Switchboard {
-    /// Counts that a limit was exceeded; returns the error for whoever has exceeded it.
+    /// Counts that a limit was exceeded; returns the error to send.
     mutating func exceeded(_ limit: Metrics.Limited.Limit, _ rule: String, retryAfterSeconds: Int? = nil) -> WireError {
         metrics.limited[limit] += 1
         var error = WireError(.rateLimited, rule)

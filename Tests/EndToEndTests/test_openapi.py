@@ -111,6 +111,15 @@ def test_every_component_of_the_document_is_used(name):
 # Against the sources
 
 
+def test_every_list_of_end_reasons_is_complete():
+    text = (ROOT / "Sources/CallCore/EndReason.swift").read_text().split("extension EndReason")[0]
+    reasons = [raw or name for name, raw in re.findall(r'case (\w+)(?: = "(\w+)")?$', text, re.MULTILINE)]
+    assert "given_up" in reasons and "busy" in reasons
+    for name in [*DOCUMENTS, "asyncapi.yaml"]:
+        lists = re.findall(r"enum: \[(.*answered_elsewhere.*)\]", (FOLDER / name).read_text())
+        assert lists and all(each.split(", ") == reasons for each in lists), name
+
+
 def routes_in_sources() -> set[tuple[str, str]]:
     """Returns the methods and paths in the sources, with `{}` for each variable part of a path."""
     text = (ROOT / "Sources/Gateway/Route.swift").read_text()

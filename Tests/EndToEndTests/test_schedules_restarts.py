@@ -109,7 +109,7 @@ def test_what_a_server_missed_by_more_than_a_minute_is_missed_in_the_history_and
 ):
     world = make_world(make_server(*push_options(apns), environment=minute.environment))
     register(world, deviceId="iphone-h")
-    make(world, minute.once(**AGAIN), schedule="once")
+    make(world, minute.once(**AGAIN), schedule="s-2")
     make(world, minute.daily(), schedule="daily")
     world.server.kill()
     minute.shift(minute.left + 62)
@@ -121,7 +121,7 @@ def test_what_a_server_missed_by_more_than_a_minute_is_missed_in_the_history_and
     assert sample(world.server, "ringline_scheduled_rings_total") == 0
     first, second = history(world)
     assert first["started_at"] == second["started_at"], "the time of the schedule"
-    ((call_id,),) = world.server.rows("SELECT id FROM call WHERE schedule = 'once'")
+    ((call_id,),) = world.server.rows("SELECT id FROM call WHERE schedule = 's-2'")
     wait_for(world, call_id, "ended: missed")
     explain(world, call_id, "A schedule that the server missed")
     timeline = world.rest("backend", scope="server").get(f"/api/calls/{call_id}/timeline").json()

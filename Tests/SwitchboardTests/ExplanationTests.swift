@@ -16,6 +16,7 @@ struct ExplanationTests {
         endedAt: Int64? = nil,
         answeredAt: Int64? = nil,
         scheduled: ScheduledRing? = nil,
+        hidden: CallRecord.Hidden? = nil,
         recordsFrom source: Explanation.RecordSource = .server,
         askedAt: Int64 = 1_000
     ) throws -> String {
@@ -36,6 +37,7 @@ struct ExplanationTests {
             reason: reason
         )
         record.scheduled = scheduled
+        record.hidden = hidden
         let offer = TimelineRecord(
             at: moment(0),
             event: .signal(.offer, from: .caller, device: try device("a1"), seq: 1)
@@ -63,6 +65,31 @@ struct ExplanationTests {
         #expect(text.contains(": the server rings 10 as 11, 1970-") && !text.contains("calls"))
         #expect(!text.contains("── offer ─"))
         #expect(try explain([]).contains(": 11 calls 10, audio, 1970-") && explain([]).contains("── offer ─"))
+    }
+
+    @Test("Of a scheduled call it does not tell what a caller did or was told")
+    func noCaller() throws {
+        let ring = ScheduledRing(schedule: try #require(ScheduleID("s")), occurrence: Moment(milliseconds: 0), ring: 1)
+        let busy = [(Int64(900), "signal.end", #""side":"callee","device":"b1","seq":2"#)]
+        let answer = [(Int64(500), "signal.answer", #""side":"callee","device":"b1","seq":2"#)]
+        let next = "he schedule's next time came at +1.00 s, so this ring ended."
+        for (text, expected) in [
+            (try explain([], reason: .replaced, endedAt: 1_000, scheduled: ring), "T" + next),
+            (
+                try explain(answer, reason: .replaced, endedAt: 1_000, answeredAt: 500, scheduled: ring),
+                "10 answered on b1 at +0.50 s; t" + next
+            ),
+            (
+                try explain(busy, reason: .busy, endedAt: 1_000, scheduled: ring),
+                "10's device b1 said at +1.00 s that it is busy."
+            ),
+            (
+                try explain([], reason: .missed, endedAt: 1_000, scheduled: ring, hidden: .block),
+                "10 has blocked 11: nothing rang and nothing was pushed."
+            ),
+        ] {
+            #expect(text.contains("Verdict: \(expected)\n"), "\(text)")
+        }
     }
 
     @Test("A call that another node took over says which one, and not that the server was restarted")

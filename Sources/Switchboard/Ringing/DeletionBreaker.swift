@@ -1,6 +1,6 @@
 import CallCore
 
-/// Stops the deletion of push tokens when APNs refuses so many of them that the fault must be on the server's side
+/// Stops the deletion of push tokens when the push services refuse so many of them that the fault must be on the server's side
 /// (protocol, section 6.4).
 ///
 /// Otherwise a wrong key, topic or environment would cause the deletion of all push tokens within a minute.

@@ -37,7 +37,7 @@ struct DevicePush: Equatable {
     private(set) var attempts: Int
     /// When the push was last handed to the push service.
     private(set) var sentAt: Moment
-    /// Whether there was no response to an attempt, which APNs may have accepted nevertheless.
+    /// Whether there was no response to an attempt, which the push service may have accepted nevertheless.
     private var hasLostResponse = false
     /// Whether the push token was refused in one environment, and so is tried in the other one.
     private var triedOther = false
@@ -184,7 +184,7 @@ struct DevicePush: Equatable {
         }
     }
 
-    /// The pause before the next attempt: 0.25 s, 0.5 s, 1 s, … (protocol, section 6).
+    /// The pause before the next attempt: 0.25 s, 0.5 s, 1 s, … (protocol, section 6.3).
     ///
     /// The retries stop when the ring ends.
     private var pause: Moment.Duration { .milliseconds(250 << Int64(min(max(attempts, 1) - 1, 5))) }

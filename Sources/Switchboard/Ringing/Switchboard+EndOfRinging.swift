@@ -7,7 +7,7 @@ import CallWire
 ///
 /// A device that Firebase has woken gets a second message instead: its app removes what it shows.
 extension Switchboard {
-    /// Cancels a call's pushes that APNs has not accepted or refused yet, because the call no longer rings, replaces its
+    /// Cancels a call's pushes that no push service has accepted or refused yet, because the call no longer rings, replaces its
     /// alerts, and counts the VoIP pushes without a reaction.
     mutating func stopWaking(_ call: Call) {
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {

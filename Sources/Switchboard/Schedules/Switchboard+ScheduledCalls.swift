@@ -42,7 +42,7 @@ extension Switchboard {
     /// Continues with a schedule whose ring was live when the server stopped.
     ///
     /// The call itself goes on, and its end decides about the next ring. After a long time without a server no ring
-    /// follows: who was to be woken in the morning must not be rung in the afternoon.
+    /// follows: a user who wanted to be woken in the morning must not be rung in the afternoon.
     private mutating func restoreRing(of record: ScheduleRecord) {
         guard let occurrence = record.occurrence else { return }
         guard let call = liveCall(of: record) else {

@@ -184,7 +184,7 @@ struct Setting: Sendable {
             name: "fcm-service-account-file",
             placeholder: "FILE",
             fallback: nil,
-            meaning: "Firebase's service account (JSON); without it Android devices are not pushed."
+            meaning: "Firebase's service account (JSON); without it pushes to Android devices are only logged."
         ),
         Setting(
             name: "fcm-endpoint",
@@ -203,7 +203,7 @@ struct Setting: Sendable {
             placeholder: "ADDRESS",
             fallback: nil,
             meaning:
-                "Where push services reach you, mailto:name@example.com or an https address; without it browsers are not pushed."
+                "Where push services reach you, mailto:name@example.com or an https address; without it pushes to browsers are only logged."
         ),
         Setting(
             name: "vapid-key-file",

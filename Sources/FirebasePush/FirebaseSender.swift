@@ -120,8 +120,7 @@ public final class FirebaseSender: PushSender {
             body: FirebaseMessage.body(of: push, left: left, onlyValidates: configuration.onlyValidates),
             timeoutMilliseconds: min(left, PushesUnderWay.responseMilliseconds)
         )
-        request.bodyLimit = 64 << 10
-        request.wantedHeaders = ["retry-after"]
+        request.expectPushResponse()
         return request
     }
 }

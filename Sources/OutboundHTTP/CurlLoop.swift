@@ -157,7 +157,7 @@ final class CurlLoop {
             let outcome = transfer.outcome(ringline_curl_message_result(message))
             remove(transfer)
             note(outcome, of: transfer.queued.host)
-            transfer.queued.completion(outcome)
+            transfer.queued.completion(transfer.reported(outcome))
         }
     }
 
@@ -176,8 +176,9 @@ final class CurlLoop {
             queue.countDone(queued.host)
             queued.completion(.failure(failure))
         } else if let transfer = open[id] {
+            let outcome = transfer.reported(.failure(failure))
             remove(transfer)
-            transfer.queued.completion(.failure(failure))
+            transfer.queued.completion(outcome)
         }
     }
 

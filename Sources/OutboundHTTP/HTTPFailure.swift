@@ -26,6 +26,10 @@ public enum HTTPFailure: Error, Equatable, Sendable {
     case streamFailed
     /// The server does not speak HTTP/2, which the request requires.
     case notHTTP2
+    /// The response is not one of HTTP.
+    case notHTTP
+    /// The response's headers are longer than the client takes.
+    case headersTooLong
     /// The deadline passed; `sent` tells whether the request was sent.
     case timedOut(sent: Bool)
     /// The response's body is larger than the request's limit.
@@ -54,6 +58,8 @@ extension HTTPFailure: CustomStringConvertible {
         case .connectionLost: "the connection was lost before the response came"
         case .streamFailed: "the server reset the HTTP/2 stream"
         case .notHTTP2: "the server does not support HTTP/2"
+        case .notHTTP: "the response is not one of HTTP"
+        case .headersTooLong: "the response's headers are too long"
         case .timedOut(sent: true): "no response came before the deadline"
         case .timedOut(sent: false): "the request could not be sent before the deadline"
         case .bodyTooLarge: "the response body is larger than the limit"

@@ -22,6 +22,11 @@ public struct HTTPRequest: Sendable {
     ///
     /// Default 1 MiB.
     public var bodyLimit = 1 << 20
+    /// Whether a response counts only with its whole body.
+    ///
+    /// Default true. If false, a response whose body is lost, late or too large is reported with its status and an empty
+    /// body: what the status says has happened.
+    public var needsBody = true
     /// Whether a response over a version older than HTTP/2 is a failure (``HTTPFailure/notHTTP2``).
     ///
     /// Default false.
@@ -50,6 +55,13 @@ public struct HTTPRequest: Sendable {
 }
 
 extension HTTPRequest {
+    /// Prepares for the response of a push service: its status counts without its body, and `retry-after` is kept.
+    public mutating func expectPushResponse(bodyLimit: Int = 64 << 10) {
+        self.bodyLimit = bodyLimit
+        needsBody = false
+        wantedHeaders = ["retry-after"]
+    }
+
     /// Returns whether a text is `https://host` or `https://host:port`, to which a request's path can be appended.
     public static func isSecureOrigin(_ text: String) -> Bool {
         let rest = text.dropFirst("https://".count)
@@ -97,7 +109,7 @@ public struct HTTPResponse: Equatable, Sendable {
     public var status: Int
     /// The headers that the request wanted, names in lower case, in the order of arrival.
     public var headers: [HTTPHeader]
-    /// The body, complete.
+    /// The body: complete, or empty if it was lost (``HTTPRequest/needsBody``).
     public var body: [UInt8]
     /// The HTTP version of the response.
     public var version: HTTPVersion

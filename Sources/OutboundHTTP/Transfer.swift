@@ -16,6 +16,8 @@ final class Transfer {
     private var body: [UInt8] = []
     /// Whether the request was handed to an established connection.
     private(set) var isSent = false
+    /// Whether the head of the final response has come.
+    private var hasFinalHead = false
     /// Whether an address of the host was refused.
     private var hasPrivateAddress = false
     /// Whether an address of the host was tried.
@@ -87,6 +89,7 @@ final class Transfer {
             headerBytes = 0
             return true
         }
+        if line.elementsEqual("\r\n".utf8) { hasFinalHead = easy.status >= 200 }
         let wanted = queued.request.wantedHeaders
         guard !wanted.isEmpty, let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return true }
         // Bytes that are not UTF-8 become U+FFFD; no caller has a use for a header with such bytes.
@@ -97,7 +100,7 @@ final class Transfer {
         let end = rest.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? rest.startIndex
         headerBytes += line.count
         guard headerBytes <= Self.headerLimit else {
-            abortFailure = .other("the response's headers are too long")
+            abortFailure = .headersTooLong
             return false
         }
         headers.append(HTTPHeader(name, String(decoding: rest[rest.startIndex..<end], as: UTF8.self)))
@@ -115,7 +118,20 @@ final class Transfer {
 
     // MARK: The end
 
-    /// Returns the outcome for the sender, once libcurl has finished with this code.
+    /// Returns the outcome for the sender, after the outcome that libcurl or a deadline has led to: a failure after the
+    /// head of the response may leave the response's status.
+    func reported(_ outcome: HTTPClient.Outcome) -> HTTPClient.Outcome {
+        guard case .failure(let failure) = outcome, hasFinalHead, !queued.request.needsBody else { return outcome }
+        switch failure {
+        case .bodyTooLarge, .connectionLost, .streamFailed, .timedOut:
+            let version = easy.version
+            if queued.request.requiresHTTP2, version < .http2 { return outcome }
+            return .success(HTTPResponse(status: easy.status, headers: headers, body: [], version: version))
+        default: return outcome
+        }
+    }
+
+    /// Returns the outcome, once libcurl has finished with this code.
     func outcome(_ code: CURLcode) -> HTTPClient.Outcome {
         if let abortFailure { return .failure(abortFailure) }
         if code == CURLE_COULDNT_CONNECT, hasPrivateAddress, !hasPublicAddress { return .failure(.privateAddress) }
@@ -139,6 +155,10 @@ extension HTTPFailure {
         case CURLE_SSL_CACERT_BADFILE: self = .caFileUnreadable
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: self = .connectionLost
         case CURLE_HTTP2, CURLE_HTTP2_STREAM: self = .streamFailed
+        // The URL was accepted: libcurl says this of a response that it does not understand, too.
+        case CURLE_UNSUPPORTED_PROTOCOL where isSent: self = .notHTTP
+        // libcurl says this of a header that is longer than it takes.
+        case CURLE_OUT_OF_MEMORY where isSent: self = .headersTooLong
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL:
             self = .invalidRequest("its URL is malformed or has an unsupported scheme")
         default: self = .other(curl_easy_strerror(code).map { String(cString: $0) } ?? "libcurl failed")

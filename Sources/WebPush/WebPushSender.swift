@@ -119,8 +119,7 @@ public final class WebPushSender: PushSender {
         if let collapseID = push.collapseID {
             request.headers.append(HTTPHeader("topic", Self.topic(of: collapseID, subscription)))
         }
-        request.bodyLimit = 64 << 10
-        request.wantedHeaders = ["retry-after"]
+        request.expectPushResponse()
         request.refusesPrivateAddresses = !configuration.hosts.mayBePrivate(endpoint)
         return request
     }

@@ -60,6 +60,43 @@ struct HTTPClientTests {
         await #expect(throws: HTTPFailure.bodyTooLarge) { try await client.response(to: request) }
     }
 
+    @Test(
+        "If the status suffices, a body that is cut, late or too large does not hide it",
+        arguments: [
+            "HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\n{",
+            "HTTP/1.1 201 Created\r\nContent-Length: 40\r\n\r\n",
+            "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
+            "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 201 Created\r\n\r\n" + String(repeating: "a", count: 2_000),
+        ],
+        [true, false]
+    )
+    func statusSuffices(_ text: String, _ hangs: Bool) async throws {
+        let server = try RawServer(text, hangs: hangs)
+        let client = try client()
+        var request = request("http://127.0.0.1:\(server.port)/", milliseconds: hangs ? 300 : 20_000)
+        request.bodyLimit = 1_000
+        request.needsBody = false
+        let response = try await client.response(to: request)
+        #expect(response.status == 201 && response.body.isEmpty)
+        request.needsBody = true
+        await #expect(throws: HTTPFailure.self) { try await client.response(to: request) }
+    }
+
+    @Test(
+        "What is no whole head of a final response is none, and the failure says what came",
+        arguments: [
+            ("HTTP/1.1 100 Continue\r\n\r\n", HTTPFailure.connectionLost), ("hello", .notHTTP),
+            ("HTTP/1.1 200 OK\r\nX: \(String(repeating: "a", count: 200_000))\r\n\r\n", .headersTooLong),
+        ]
+    )
+    func noHead(_ text: String, _ failure: HTTPFailure) async throws {
+        let server = try RawServer(text, hangs: false)
+        let client = try client()
+        var request = request("http://127.0.0.1:\(server.port)/")
+        request.needsBody = false
+        await #expect(throws: failure) { try await client.response(to: request) }
+    }
+
     @Test("A request that cannot be sent is refused immediately")
     func invalid() throws {
         let client = try client()

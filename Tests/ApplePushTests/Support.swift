@@ -113,10 +113,43 @@ final class TestClock: Sendable {
     func advance(minutes: Double) { now.withLock { $0 += Int64(minutes * 60_000) } }
 }
 
+/// A loopback port that answers each connection with the same bytes, once a request has come.
+final class RawServer: Sendable {
+    var port: Int { socket.port }
+    private let socket: DeadServer
+
+    /// Creates a server; with `hangs` it keeps its connections open after the answer.
+    init(_ text: String, hangs: Bool) throws {
+        let socket = try DeadServer()
+        self.socket = socket
+        _ = try WorkThread(named: "raw") {
+            while true {
+                let connection = accept(socket.socket, nil, nil)
+                guard connection >= 0 else { return }
+                var room = [UInt8](repeating: 0, count: 4_096)
+                _ = recv(connection, &room, room.count, 0)
+                let bytes = Array(text.utf8)
+                var sent = 0
+                while sent < bytes.count {
+                    let more = bytes[sent...].withUnsafeBytes {
+                        send(connection, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+                    }
+                    guard more > 0 else { break }
+                    sent += more
+                }
+                if hangs { continue }
+                close(connection)
+            }
+        }
+    }
+
+    deinit { shutdown(socket.socket, CInt(SHUT_RDWR)) }
+}
+
 /// A loopback port that accepts connections but never answers, like a dead service.
 final class DeadServer: Sendable {
     let port: Int
-    private let socket: CInt
+    fileprivate let socket: CInt
 
     init() throws {
         let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)

@@ -177,6 +177,21 @@ def test_a_message_that_is_too_large_is_sent_again_at_once_without_the_offer(web
     assert len(tries(fake, browser)) == 2 and endpoints(world) == [browser.endpoint]
 
 
+@pytest.mark.parametrize("long", [{"cut": 10}, {"raw": "x" * 70_000}], ids=["cut", "too long"])
+def test_the_status_of_a_response_counts_without_its_body(short_web_push_rings, long):
+    world, fake = short_web_push_rings
+    accepted, dead = register_web(world, fake, "10"), register_web(world, fake, "20")
+    fake.script(accepted, [long])
+    fake.script(dead, [{"status": 410} | long])
+    taro = world.connect("11")
+    taro.ring("10", "c-1")
+    taro.ring("20", "c-2")
+    eventually(lambda: endpoints(world, "20") == [])
+    taro.expect(type="call", callId="c-1", state="ended")
+    assert len(tries(fake, accepted)) == 1 and endpoints(world) == [accepted.endpoint]
+    assert [each["status"] for each in events(world, "push.result")][0] == 201
+
+
 @pytest.mark.parametrize("size", [2_200, 40_000], ids=["first with", "always without the offer"])
 def test_a_message_that_is_too_large_even_without_the_offer_is_refused_for_good(short_web_push_rings, size):
     world, fake = short_web_push_rings

@@ -227,11 +227,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = answer["raw"] if "raw" in answer else json.dumps(answer["body"])
         self.send_response(answer["status"])
         self.send_header("Content-Type", "text/html" if "raw" in answer else "application/json; charset=UTF-8")
-        self.send_header("Content-Length", str(len(body.encode())))
+        self.send_header("Content-Length", str(len(body.encode()) + answer.get("cut", 0)))
         if "retry_after" in answer:
             self.send_header("Retry-After", str(answer["retry_after"]))
         self.end_headers()
         self.wfile.write(body.encode())
+        if "cut" in answer:
+            self.close_connection = True
 
     def log_message(self, *_):
         pass

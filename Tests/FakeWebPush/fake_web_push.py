@@ -264,9 +264,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         for name, value in answer.get("headers", {}).items():
             self.send_header(name, value)
         self.send_header("Content-Type", "text/html" if "raw" in answer else "application/json")
-        self.send_header("Content-Length", str(len(body.encode())))
+        self.send_header("Content-Length", str(len(body.encode()) + answer.get("cut", 0)))
         self.end_headers()
         self.wfile.write(body.encode())
+        if "cut" in answer:
+            self.close_connection = True
 
     def log_message(self, *_):
         pass

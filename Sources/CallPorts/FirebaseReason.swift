@@ -8,6 +8,8 @@ public enum FirebaseReason {
     ///
     /// Firebase's own code is `INVALID_ARGUMENT`, as for any other fault of a message.
     public static let invalidToken = "INVALID_REGISTRATION_TOKEN"
+    /// Ringline's own word: the response is that of the token endpoint, which gave no reason.
+    public static let noAccessToken = "no_access_token"
 }
 
 extension PushResult {

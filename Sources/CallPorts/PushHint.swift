@@ -48,6 +48,8 @@ public enum PushHint {
         "PERMISSION_DENIED":
             "the service account may not send in this project, or the Firebase Cloud Messaging API is not enabled",
         "NOT_FOUND": "Firebase does not know the project of the service account",
+        FirebaseReason.noAccessToken:
+            "the response is the token endpoint's, and gives no reason: the service account's token_uri may be wrong, or a proxy may have answered",
         "invalid_grant": "the service account or its key was deleted, or this machine's clock is wrong",
     ]
 

@@ -159,20 +159,24 @@ final class AccessTokens: Sendable {
                 of: generation
             )
         }
+        // Such a response, of a proxy for instance, must not count as an accepted push.
+        if (200...299).contains(response.status) {
+            let why = "no access token: the token endpoint's response with \(response.status) has none"
+            return finish(.notSent(why), Self.pauseAfterFault, of: generation)
+        }
         let now = Moment(milliseconds: configuration.expiryClock())
         // No error of this endpoint says anything about a device's token.
         let said = object?.text("error").flatMap(PushResponse.word)
-        let reason = [FirebaseReason.unregistered, FirebaseReason.invalidToken].contains(said) ? nil : said
+        let isOfDevice = [FirebaseReason.unregistered, FirebaseReason.invalidToken].contains(said)
+        let reason = isOfDevice ? FirebaseReason.noAccessToken : said ?? FirebaseReason.noAccessToken
         if let asked = PushResponse.retryAt(response, at: now, wall: configuration.clock()) {
             let until = min(asked, now + .milliseconds(Self.longestPause))
             let result = PushResult.deferred(status: response.status, reason: reason, until: until)
             return finish(result, (until - now).milliseconds, of: generation)
         }
         guard PushResponse.isPassing(response.status) else {
-            // A 200 without a token is as useless as a refusal, but must not count as an accepted push.
-            let status = response.status == 200 ? 502 : response.status
             return finish(
-                .response(status: status, reason: reason, timestamp: nil),
+                .response(status: response.status, reason: reason, timestamp: nil),
                 Self.pauseAfterRefusal,
                 of: generation
             )

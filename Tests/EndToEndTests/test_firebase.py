@@ -585,6 +585,41 @@ def test_a_temporary_fault_of_the_token_endpoint_is_tried_again_while_it_rings(f
     assert len(tries(fake, device)) == 1 and fcm_tokens(world) == [device]
 
 
+@pytest.mark.parametrize("status", [200, 201, 204])
+def test_a_token_endpoint_that_gives_no_token_is_asked_again_and_nothing_counts_as_accepted(firebase_world, status):
+    world, fake = firebase_world
+    device = register_fcm(world)
+    fake.script_token([{"status": status, "raw": ""}])
+    world.connect("11").ring("10", "c-1")
+    rung(fake, device)
+    *failed, last = eventually(lambda: "status" in (found := events(world, "push.result"))[-1] and found)
+    assert all(f"the token endpoint's response with {status} has none" in each["reason"] for each in failed) and failed
+    assert not any("status" in each for each in failed)
+    assert last["status"] == 200 and len(rings(fake, device)) == 1
+
+
+def test_a_page_instead_of_the_token_endpoint_is_named_as_such(firebase_world):
+    world, fake = firebase_world
+    device = register_fcm(world)
+    fake.script_token([{"status": 404, "raw": "<html>"}] * 3)
+    world.connect("11").ring("10", "c-1")
+    (result,) = eventually(lambda: events(world, "push.result"))
+    assert (result["status"], result["reason"]) == (404, "no_access_token")
+    assert fcm_tokens(world) == [device] and fake.attempts(device) == []
+    assert "token_uri" in explained(world, "c-1")
+
+
+@pytest.mark.parametrize("long", [{"cut": 10}, {"raw": "x" * 70_000}], ids=["cut", "too long"])
+def test_an_acceptance_counts_without_its_body(short_firebase_rings, long):
+    world, fake = short_firebase_rings
+    device = register_fcm(world)
+    fake.script(device, [long])
+    taro = world.connect("11")
+    taro.ring("10", "c-1")
+    taro.expect(type="call", state="ended")
+    assert len(tries(fake, device)) == 1
+
+
 @pytest.mark.timeout(90)
 def test_a_token_endpoint_that_does_not_answer_is_asked_again_while_it_rings(firebase_world):
     world, fake = firebase_world

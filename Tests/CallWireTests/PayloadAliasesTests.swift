@@ -83,6 +83,33 @@ struct PayloadAliasesTests {
         #expect(full.size - plain.size == "data.idc-1vtrue".utf8.count)
     }
 
+    @Test(
+        "A schedule's data is left out where an app's key takes its place, so that no name comes twice",
+        arguments: [("data.id", PushForm.voip, false), ("data", .alert, false), ("data", .data, false)]
+            + [("data.id", .web, false), ("data.id", .data, true), ("database", .voip, true)]
+    )
+    func scheduledData(_ key: String, _ form: PushForm, _ isKept: Bool) throws {
+        var payload = IncomingCallPayload(
+            callID: "c-1",
+            epoch: 1,
+            caller: "wake",
+            name: "Wake",
+            callee: "10",
+            room: "p2p:wake-10",
+            hasVideo: false,
+            uuid: "u-1",
+            ringUntil: Moment(milliseconds: 45_000),
+            capability: nil
+        )
+        payload.form = form
+        payload.data = ArraySlice(#"{"voice":"a"}"#.utf8)
+        try payload.aliases.add(key, for: "callId")
+        let text = String(decoding: payload.bytes(at: Moment(milliseconds: 7)), as: UTF8.self)
+        #expect(text.contains("voice") == isKept, "\(text)")
+        #expect(text.split(separator: #""data":"#).count <= 2, "\(text)")
+        #expect(text.contains("c-1\"}"), "\(text)")
+    }
+
     @Test("A member that the payload does not have is left out")
     func absent() throws { #expect(try added([("token", "act"), ("n", "epoch")]) == #","n":2}"#) }
 

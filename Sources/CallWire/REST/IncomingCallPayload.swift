@@ -97,7 +97,8 @@ public struct IncomingCallPayload: Sendable {
             if let value = value(of: member, at: now) { writer.add(member.rawValue, value) }
         }
         if let offer { writer.add("offer", encoded: offer) }
-        if let data {
+        // An app that reads one of its keys there finds the schedule's data in the call that it fetches.
+        if let data, !aliases.takeData(in: form) {
             // Firebase takes only strings.
             if form == .data {
                 writer.add("data", .text(String(decoding: data, as: UTF8.self)))

@@ -135,6 +135,13 @@ public struct PayloadAliases: Equatable, Sendable {
         }
     }
 
+    /// Whether a key is, or begins with, the member `data` of a payload in this form.
+    ///
+    /// In a Firebase message, which has no objects, `data.id` is another name than `data`.
+    func takeData(in form: PushForm) -> Bool {
+        branches.contains { $0.name == "data" && ($0.member != nil || form != .data) }
+    }
+
     /// Returns how many keys repeat one of these members.
     func count(of members: [Member]) -> Int { Self.count(of: members, in: branches) }
 

@@ -51,6 +51,18 @@ struct BreakerTests {
         #expect(!world.switchboard.metrics.isDeletionStopped)
     }
 
+    @Test("The dead push tokens of one user, however many, do not stop the deletion of others'")
+    func oneUser() throws {
+        let world = SwitchboardWorld()
+        for number in 0..<30 { try world.register(try principal("10"), "p\(number)", voip: "a\(number)") }
+        world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
+        for push in world.takenPushes() { world.respondToPush(push, 410, "Unregistered") }
+        #expect(try world.reply(try principal("10"), .devices).text == "[]")
+        #expect(!world.switchboard.metrics.isDeletionStopped)
+        try ring(1, 410, "Unregistered", in: world)
+        #expect(try registered(100..<101, in: world) == 0)
+    }
+
     @Test("The metrics show that deletion has resumed, even if no push was sent meanwhile")
     func saysWhenOver() throws {
         let world = try world(40, 410, "Unregistered")

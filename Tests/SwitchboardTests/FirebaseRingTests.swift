@@ -132,6 +132,20 @@ struct FirebaseRingTests {
         #expect(Reply(body: try #require(next.first).payload)["callId"] == "c-1")
     }
 
+    @Test(
+        "A push that is refused for good goes on to a token that was registered meanwhile, and then to the next route",
+        arguments: [(404, "UNREGISTERED"), (403, "SENDER_ID_MISMATCH")]
+    )
+    func renewed(_ status: Int, _ reason: String) throws {
+        let (world, _, push) = try rung(alert: "bb")
+        try world.register(try principal("10"), "b1", voip: nil, firebase: "f:2", platform: "android")
+        world.respondToPush(push, status, reason)
+        let second = world.takenPushes()
+        #expect(second.map(\.route) == [.firebase(token: "f:2")])
+        world.respondToPush(try #require(second.first), status, reason)
+        #expect(world.takenPushes().map(\.route.kind) == [.alert])
+    }
+
     @Test("A service that asks to be left alone is not asked before then")
     func deferred() throws {
         let (world, _, push) = try rung()
@@ -163,6 +177,14 @@ struct FirebaseRingTests {
         try other.register(try principal("10"), "b1", voip: nil, firebase: "f:1", platform: "android")
         other.respondToPush(late, status, reason)
         #expect(try devices(other).contains("f:1"))
+    }
+
+    @Test("A dead token is removed also if the call is over when its refusal comes", arguments: [true, false])
+    func lateRemoval(_ isDead: Bool) throws {
+        let (world, caller, push) = try rung()
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        world.respondToPush(push, 404, isDead ? "UNREGISTERED" : "NOT_FOUND")
+        #expect(try devices(world).contains("f:1") != isDead)
     }
 
     @Test("The ring is followed by a message: missed, or over when another device has answered")

@@ -1,12 +1,13 @@
 import CallCore
 
-/// Stops the deletion of push tokens when the push services refuse so many of them that the fault must be on the server's side
-/// (protocol, section 6.4).
+/// Stops the deletion of push tokens when the push services refuse those of so many users that the fault must be on the
+/// server's side (protocol, section 6.4).
 ///
-/// Otherwise a wrong key, topic or environment would cause the deletion of all push tokens within a minute.
+/// Otherwise a wrong key, topic or environment would cause the deletion of all push tokens within a minute. Each user
+/// counts once in a window: nobody can stop the deletion by registering many dead tokens.
 struct DeletionBreaker {
     private var windowStart = Moment(milliseconds: 0)
-    private var deadCount = 0
+    private var users: Set<UserID> = []
     private var acceptedCount = 0
     private var openUntil: Moment?
 
@@ -19,11 +20,11 @@ struct DeletionBreaker {
         acceptedCount += 1
     }
 
-    /// Records a dead push token; returns whether it may be deleted.
-    mutating func mayDelete(at now: Moment) -> Bool {
+    /// Records a user's dead push token; returns whether it may be deleted.
+    mutating func mayDelete(of user: UserID, at now: Moment) -> Bool {
         startWindowIfDue(at: now)
-        deadCount += 1
-        if deadCount >= SwitchboardLimits.deadTokens, deadCount > 2 * acceptedCount {
+        users.insert(user)
+        if users.count >= SwitchboardLimits.deadTokens, users.count > 2 * acceptedCount {
             openUntil = now + SwitchboardLimits.deletionPause
         }
         return !isOpen(at: now)
@@ -32,7 +33,7 @@ struct DeletionBreaker {
     private mutating func startWindowIfDue(at now: Moment) {
         guard now >= windowStart + SwitchboardLimits.deadTokenWindow else { return }
         windowStart = now
-        deadCount = 0
+        users = []
         acceptedCount = 0
     }
 }

@@ -146,6 +146,8 @@ struct DevicePush: Equatable {
             phase = .accepted
             return .accepted
         }
+        // The call is over, and its push token is dead all the same.
+        if phase == .cancelled, isTokenBad(result) { return .tokenIsBad }
         guard phase == .sent(id) else { return .ignore }
         switch result {
         case .response where result.isAccepted:
@@ -160,8 +162,7 @@ struct DevicePush: Equatable {
             route = other
             phase = .waiting(until: now)
             return .tryOther
-        case .response where kind == .firebase && result.condemnsFirebaseToken,
-            .response where kind == .web && result.endsSubscription:
+        case .response where isTokenBad(result):
             phase = .refused
             return .tokenIsBad
         case .response(413, _, _) where kind == .web && !omitsOffer:
@@ -182,6 +183,11 @@ struct DevicePush: Equatable {
             phase = .cancelled
             return .ignore
         }
+    }
+
+    /// Whether a result says that the token of Firebase or Web Push is dead.
+    private func isTokenBad(_ result: PushResult) -> Bool {
+        kind == .firebase && result.condemnsFirebaseToken || kind == .web && result.endsSubscription
     }
 
     /// The pause before the next attempt: 0.25 s, 0.5 s, 1 s, … (protocol, section 6.3).

@@ -135,7 +135,7 @@ extension Switchboard {
         // it is no evidence of a fault of the server.
         let kind = pending.kind
         guard device.token(for: kind) == pending.token, isTokenDead(device.tokenRegisteredAt(for: kind), diedAt),
-            pushes.breaker.mayDelete(at: turn.now)
+            pushes.breaker.mayDelete(of: device.user, at: turn.now)
         else { return false }
         device.removeToken(for: kind)
         return true

@@ -56,10 +56,12 @@ extension Switchboard {
             call.pushes[device.id] = nil
             return
         }
+        // The device may have registered another token since the push was sent, which is not refused yet.
+        let hasNewToken = device.token(for: refused.kind).map { $0 != refused.token } ?? false
         // A service that is not configured sends no push of any of its kinds.
         let useless =
             result == .onlyLogged
-            ? PushKind.allCases.filter { $0.service == refused.kind.service } : [refused.kind]
+            ? PushKind.allCases.filter { $0.service == refused.kind.service } : hasNewToken ? [] : [refused.kind]
         let refusedKinds = push.refusedKinds.union(useless)
         guard let route = ringingRoute(of: device, excluding: refusedKinds) else { return }
         self.push(to: device, by: route, after: refusedKinds, for: call)

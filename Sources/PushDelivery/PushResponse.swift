@@ -17,7 +17,9 @@ public enum PushResponse {
     /// - Returns: the moment, at most a day away.
     public static func retryAt(_ response: HTTPResponse, at now: Moment, wall: Int64) -> Moment? {
         guard isPassing(response.status), let text = response.header("retry-after") else { return nil }
-        let seconds = Int64(text) ?? HTTPDate.seconds(text).map { $0 - wall / 1_000 }
+        // A number may be larger than any integer.
+        let isNumber = !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        let seconds = Int64(text) ?? (isNumber ? .max : HTTPDate.seconds(text).map { $0 - wall / 1_000 })
         return seconds.map { now + .seconds(min(max(0, $0), 86_400)) }
     }
 

@@ -101,11 +101,18 @@ struct DeviceRegistrationTests {
         #expect(refusal("{}") == "voipDeviceToken: missing; give it, apnsDeviceToken, fcm_token or webPush")
         #expect(refusal(#"{"voipDeviceToken":"zz"}"#) == "voipDeviceToken: \(hex)")
         #expect(refusal(#"{"apnsDeviceToken":"\#(Self.token)a"}"#) == "apnsDeviceToken: \(hex)")
-        #expect(refusal(#"{"fcm_token":""}"#) == "fcm_token: must be 1 to 4,096 bytes")
+        for token in ["", "a b", #"a\n"#, #"a\u0000"#, "é"] {
+            #expect(refusal("{\"fcm_token\":\"\(token)\"}") == "fcm_token: must be 1 to 4,096 visible ASCII characters")
+        }
         #expect(refusal("{\(apple)}") == "bundleId: missing")
         #expect(refusal(#"{\#(apple),"bundleId":"a b"}"#) == "bundleId: must be 1 to 155 characters of A–Z a–z 0–9 . -")
         #expect(refusal(#"{\#(apple),"bundleId":"a"}"#) == "platform: missing")
-        #expect(refusal(#"{\#(apple),"bundleId":"a","platform":""}"#) == "platform: must be 1 to 32 bytes")
+        for platform in ["", #"\u001b[31m"#, #"a\u0000"#, String(repeating: "a", count: 33)] {
+            #expect(
+                refusal(#"{\#(apple),"bundleId":"a","platform":"\#(platform)"}"#)
+                    == "platform: must be 1 to 32 bytes without control characters"
+            )
+        }
         #expect(
             refusal(#"{\#(apple),"bundleId":"a","platform":"ios","environment":"test"}"#)
                 == "environment: must be sandbox or production"

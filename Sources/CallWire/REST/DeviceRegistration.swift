@@ -61,8 +61,8 @@ public struct DeviceRegistration: Equatable, Sendable {
         let voip = try object.pushToken(.voipDeviceToken)
         let alert = try object.pushToken(.apnsDeviceToken)
         let firebase = try object.text(.fcm_token)
-        if let firebase, !(1...4_096).contains(firebase.utf8.count) {
-            throw .invalid(.fcm_token, "must be 1 to 4,096 bytes")
+        if let firebase, !(1...4_096).contains(firebase.utf8.count) || !firebase.utf8.allSatisfy(Self.isVisible) {
+            throw .invalid(.fcm_token, "must be 1 to 4,096 visible ASCII characters")
         }
         let web = try WebPushMember(of: object)
         guard voip != nil || alert != nil || firebase != nil || web != nil else {
@@ -78,7 +78,9 @@ public struct DeviceRegistration: Equatable, Sendable {
         // An Android build in production sends its Firebase token and no other field.
         let onlyPlatform = voip != nil || alert != nil ? nil : firebase == nil ? "web" : "android"
         guard let platform = try object.text(.platform) ?? onlyPlatform else { throw .invalid(.platform, "missing") }
-        guard (1...32).contains(platform.utf8.count) else { throw .invalid(.platform, "must be 1 to 32 bytes") }
+        guard (1...32).contains(platform.utf8.count), Self.isPrintable(platform) else {
+            throw .invalid(.platform, "must be 1 to 32 bytes without control characters")
+        }
         let environment: Environment? =
             switch try object.text(.environment) {
             case nil: nil
@@ -101,6 +103,12 @@ public struct DeviceRegistration: Equatable, Sendable {
         payloadKeys = try PayloadAliases(registered: object)
     }
 
+    private static func isPrintable(_ text: String) -> Bool {
+        text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+    }
+
+    private static func isVisible(_ byte: UInt8) -> Bool { (0x21...0x7E).contains(byte) }
+
     /// Returns the id of the installation, which must not be easy to guess: whoever gives it with a push token shares
     /// the token.
     private static func installation(of object: JSONObject) throws(WireError) -> String? {
@@ -117,9 +125,9 @@ public struct DeviceRegistration: Equatable, Sendable {
     /// Returns the name of the sound, a file in the app; an empty one removes the name that was registered before.
     private static func sound(of object: JSONObject) throws(WireError) -> String? {
         guard let member = try object.unique("sound") else { return nil }
-        guard let sound = object.string(member), sound.utf8.count <= 64,
-            sound.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
-        else { throw .invalid(named: "sound", "must be the name of a sound of at most 64 bytes") }
+        guard let sound = object.string(member), sound.utf8.count <= 64, isPrintable(sound) else {
+            throw .invalid(named: "sound", "must be the name of a sound of at most 64 bytes")
+        }
         return sound
     }
 

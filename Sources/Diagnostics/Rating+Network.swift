@@ -33,8 +33,11 @@ extension Rating {
             return .ok(subject, "accepts the service account")
         case .response(let status, let reason, _), .deferred(let status, let reason, _):
             return refusal(subject, status, reason, hint, "Firebase's")
-        case .unreachable(let why), .notSent(let why):
+        case .unreachable(let why):
             return .warning(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
+        case .notSent(let why):
+            let fix = "check token_uri in the service account's file, and the network and the proxy to it"
+            return .warning(subject, "cannot be asked: \(why)", fix: fix)
         case .impossible(let fault): return .warning(subject, fault.rawValue, fix: fault.remedy)
         case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "try again")
         }

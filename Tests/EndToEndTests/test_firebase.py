@@ -18,6 +18,7 @@ from raw_socket import RawSocket
 from rest import Rest
 from ringline_server import binary, clean_environment
 from secrets_in_logs import findings
+from test_doctor import doctor
 from test_explain import wait_for
 from test_push import pushed, token
 from waiting import eventually
@@ -607,6 +608,18 @@ def test_a_page_instead_of_the_token_endpoint_is_named_as_such(firebase_world):
     assert (result["status"], result["reason"]) == (404, "no_access_token")
     assert fcm_tokens(world) == [device] and fake.attempts(device) == []
     assert "token_uri" in explained(world, "c-1")
+
+
+def test_doctor_says_whose_response_it_is(firebase, tmp_path):
+    subject = f"Firebase, project {firebase.account['project_id']}"
+    options = firebase_options(firebase)
+    assert doctor(tmp_path, *options)[subject] == ("ok", "accepts the service account")
+    firebase.script_token([{"status": 404, "raw": "<html>"}])
+    grade, text = doctor(tmp_path, *options, code=1)[subject]
+    assert grade == "error" and "404 no_access_token" in text and "token_uri" in text
+    firebase.script_token([{"status": 200, "raw": "<html>"}])
+    grade, text = doctor(tmp_path, *options)[subject]
+    assert grade == "warning" and "the token endpoint's response with 200 has none" in text and "token_uri" in text
 
 
 @pytest.mark.parametrize("long", [{"cut": 10}, {"raw": "x" * 70_000}], ids=["cut", "too long"])

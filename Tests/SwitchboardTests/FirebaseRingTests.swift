@@ -162,6 +162,23 @@ struct FirebaseRingTests {
     }
 
     @Test(
+        "If a service wants no attempt before the ring ends, the next route rings, unless the device may have the push",
+        arguments: [(44, false), (45, true), (600, true)]
+    )
+    func deferredTooLong(_ seconds: Int64, _ isTooLong: Bool) throws {
+        let (world, _, push) = try rung(alert: "bb")
+        let until = world.now + .seconds(seconds)
+        world.give(.pushed(push.id, .deferred(status: 429, reason: "QUOTA_EXCEEDED", until: until)))
+        #expect(world.takenPushes().map(\.route.kind) == (isTooLong ? [.alert] : []))
+        let (lost, _, first) = try rung(alert: "bb")
+        lost.give(.pushed(first.id, .unreachable("the connection was lost")))
+        lost.wait(1)
+        let second = try #require(lost.takenPushes().first)
+        lost.give(.pushed(second.id, .deferred(status: 429, reason: nil, until: lost.now + .seconds(seconds))))
+        #expect(lost.takenPushes().isEmpty)
+    }
+
+    @Test(
         "A token is removed by its own error only, and not if it was registered again since",
         arguments: [
             (404, "UNREGISTERED", true), (400, "INVALID_REGISTRATION_TOKEN", true), (400, "INVALID_ARGUMENT", false),

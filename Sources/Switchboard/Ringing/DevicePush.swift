@@ -11,8 +11,9 @@ import CallPorts
 ///                │ moment    ▼
 ///                └──────── waiting         sent ──(any other error)──▶ refused
 ///
-/// `waiting` also leads to `refused`, when its push token was removed. Every phase but `accepted` and `refused` leads to
-/// `cancelled` when the call no longer rings. After `refused`, a push on the next route is a new value.
+/// `waiting` also leads to `refused`, when its push token was removed. A `Retry-After` beyond the ring refuses, too.
+/// Every phase but `accepted` and `refused` leads to `cancelled` when the call no longer rings. After `refused`, a push
+/// on the next route is a new value.
 struct DevicePush: Equatable {
     enum Phase: Equatable {
         /// The push was handed to the push service; leads to every other phase.
@@ -140,7 +141,8 @@ struct DevicePush: Equatable {
         case ignore
     }
 
-    mutating func take(_ result: PushResult, for id: PushID, at now: Moment) -> Consequence {
+    /// Takes the result of an attempt; `end` = when ringing stops.
+    mutating func take(_ result: PushResult, for id: PushID, at now: Moment, until end: Moment) -> Consequence {
         if case .unreachable = result { hasLostResponse = true }
         if phase == .cancelled, result.isAccepted {
             phase = .accepted
@@ -173,6 +175,10 @@ struct DevicePush: Equatable {
         case .response(429, _, _), .response(500...599, _, _), .unreachable, .notSent:
             phase = .waiting(until: now + pause)
             return .retry
+        // The service wants no further attempt as long as it rings. After a lost response the device may have the push.
+        case .deferred(_, _, let until) where until >= end && !hasLostResponse:
+            phase = .refused
+            return .refused
         case .deferred(_, _, let until):
             phase = .waiting(until: max(until, now + pause))
             return .retry

@@ -12,7 +12,9 @@ extension Switchboard {
         if let call { note(result, of: pending, call) }
         var consequence = DevicePush.Consequence.ignore
         if let call, !pending.isNotice {
-            consequence = call.pushes[pending.device]?.take(result, for: id, at: turn.now) ?? .ignore
+            consequence =
+                call.pushes[pending.device]?.take(result, for: id, at: turn.now, until: call.session.ringUntil)
+                ?? .ignore
             commits.markDirty(call)
         }
         if pending.isNotice {

@@ -51,31 +51,23 @@ extension Switchboard {
     }
 
     private mutating func reportFailure(_ result: PushResult, of pending: PendingPush, _ call: Call) {
-        guard !result.isAccepted else { return }
-        switch result {
-        case .cancelled, .onlyLogged: break
-        case .response(let status, let reason, _), .deferred(let status, let reason, _):
-            turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: status, reason: reason ?? "")))
-        case .unreachable(let why), .notSent(let why):
-            turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: 0, reason: why)))
-        case .impossible(let fault):
-            turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: 0, reason: fault.rawValue)))
-        }
+        guard !result.isAccepted, result != .cancelled, result != .onlyLogged else { return }
+        let reason = result.reason(of: pending.kind) ?? ""
+        turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: result.status ?? 0, reason: reason)))
     }
 
     private mutating func note(_ result: PushResult, of pending: PendingPush, _ call: Call) {
-        let (status, reason): (Int?, String?) =
-            switch result {
-            case .response(let status, let reason, _), .deferred(let status, let reason, _): (status, reason)
-            case .unreachable(let why), .notSent(let why): (nil, why)
-            case .impossible(let fault): (nil, fault.rawValue)
-            case .onlyLogged: (nil, PushHint.onlyLogged(pending.kind))
-            case .cancelled: (nil, nil)
-            }
+        let reason = result == .onlyLogged ? PushHint.onlyLogged(pending.kind) : result.reason(of: pending.kind)
         let event: TimelineEvent =
             result == .cancelled
             ? .pushCancelled(pending.device)
-            : .pushResult(pending.device, status: status, reason: reason, pending.purpose, pending.route.environment)
+            : .pushResult(
+                pending.device,
+                status: result.status,
+                reason: reason,
+                pending.purpose,
+                pending.route.environment
+            )
         note(call, event)
     }
 
@@ -85,7 +77,7 @@ extension Switchboard {
         guard result != .cancelled, var device = directory.device(pending.device, of: pending.user) else { return }
         device.lastPush = .init(
             at: now,
-            status: result.status,
+            status: result.status ?? 0,
             reason: result.reason(of: pending.kind),
             environment: pending.route.environment,
             hint: PushHint.text(for: result, pending.kind)
@@ -149,10 +141,11 @@ extension Switchboard {
 }
 
 extension PushResult {
-    fileprivate var status: Int {
+    /// The status of the response; `nil` = there was none.
+    fileprivate var status: Int? {
         switch self {
         case .response(let status, _, _), .deferred(let status, _, _): status
-        case .unreachable, .notSent, .impossible, .cancelled, .onlyLogged: 0
+        case .unreachable, .notSent, .impossible, .cancelled, .onlyLogged: nil
         }
     }
 

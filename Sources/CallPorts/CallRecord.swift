@@ -15,7 +15,7 @@ public struct CallRecord: Equatable, Sendable {
     /// Whether the callee was in another call when this call began.
     public var isWaiting = false
     /// Whether the callee set do-not-disturb while the call rang.
-    public var isSilenced = false
+    public var wasSilencedByDoNotDisturb = false
     /// The results of the call's pushes, by device; a push under way has no result yet and is not stored.
     public var pushes: [DeviceID: PushOutcome] = [:]
     /// The `end` signals that were accepted under the call's callId, oldest first.

@@ -175,7 +175,7 @@ extension StoreContract {
             }
             bench.commit([.logForgotten(Sample.number(1)), .logForgotten(Sample.number(99))])
             // A late change of the record does not bring the log back.
-            call.isSilenced = true
+            call.wasSilencedByDoNotDisturb = true
             bench.commit([.call(call)])
             let state = try bench.reopen()
             try expect(

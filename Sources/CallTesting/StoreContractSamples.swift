@@ -96,7 +96,7 @@ enum Sample {
         call.session.callerMedia = MediaUpdate(hold: true, audioMuted: false)
         call.session.calleeMedia = MediaUpdate(videoMuted: true)
         call.isWaiting = true
-        call.isSilenced = true
+        call.wasSilencedByDoNotDisturb = true
         call.pushes = [device("x"): .accepted, device("d-1"): .refused]
         call.ends = [
             acceptedSignal(.end(.answeredElsewhere), "a b\nc"), acceptedSignal(.end(nil), "\u{301} \u{1F4DE}"),

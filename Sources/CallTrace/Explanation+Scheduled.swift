@@ -11,7 +11,7 @@ extension Explanation {
             return nil
         }
         if let skipped { return skippedOutcome(scheduled, skipped) }
-        // Version 1.0 did not write why a ring did not begin.
+        // A record of an earlier version does not say why.
         if !events.contains(where: { $0.signal == .offer }) { return "The server did not ring." }
         switch record.reason {
         case .missed: return "Nobody answered within \(Self.seconds(record.ringUntil - record.startedAt))."

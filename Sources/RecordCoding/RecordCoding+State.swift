@@ -37,7 +37,7 @@ extension CallRecord {
             json.name("waiting")
             json.value(true)
         }
-        if isSilenced {
+        if wasSilencedByDoNotDisturb {
             json.name("silenced")
             json.value(true)
         }
@@ -73,7 +73,7 @@ extension CallRecord {
             case "callee": record.session.calleeMedia = Self.media(value)
             case "ring": record.readRing(value)
             case "waiting": record.isWaiting = true
-            case "silenced": record.isSilenced = true
+            case "silenced": record.wasSilencedByDoNotDisturb = true
             case "ends": record.ends = AcceptedSignal.lines(value, areEnds: true)
             case "descriptions": record.descriptions = AcceptedSignal.lines(value, areEnds: false)
             case "pushes":

@@ -8,7 +8,7 @@ extension Call {
         var record = CallRecord(session: snapshot, room: room, displayName: displayName, hidden: hidden)
         record.scheduled = scheduled
         record.isWaiting = isWaiting
-        record.isSilenced = isSilenced
+        record.wasSilencedByDoNotDisturb = wasSilencedByDoNotDisturb
         if !pushes.isEmpty { record.pushes = pushes.compactMapValues(\.outcome) }
         record.ends = acceptedSignals.ends
         record.descriptions = acceptedSignals.descriptions
@@ -50,7 +50,7 @@ extension Call {
             isWaiting: record.isWaiting,
             scheduled: record.scheduled
         )
-        isSilenced = record.isSilenced
+        wasSilencedByDoNotDisturb = record.wasSilencedByDoNotDisturb
         pushes = record.pushes.mapValues { DevicePush(settled: $0) }
         acceptedSignals.restore(ends: record.ends, descriptions: record.descriptions)
         frames = KeptFrames(whole: stored.entries.map { Frame($0.object).bytes })

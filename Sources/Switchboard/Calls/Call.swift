@@ -35,7 +35,7 @@ final class Call {
     /// The pushes of the call, by device.
     var pushes: [DeviceID: DevicePush] = [:]
     /// Whether the callee set do-not-disturb while the call rang.
-    var isSilenced = false
+    var wasSilencedByDoNotDisturb = false
     /// The devices whose user has blocked the caller in the system's settings.
     ///
     /// They are not stored: after a restart such a device may be notified of a missed call.

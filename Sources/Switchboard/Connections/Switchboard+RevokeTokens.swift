@@ -54,7 +54,7 @@ extension Switchboard {
         for device in directory.devices(of: user) {
             directory.remove(device.id, of: user)
             commits.append(.deviceRemoved(user, device.id))
-            takeBackPushes(to: device.id, of: user, onlyNotices: true)
+            cancelPushes(to: device.id, of: user, onlyNotices: true)
         }
         for call in calls.live(of: user) {
             guard let side = call.side(of: user) else { continue }

@@ -158,11 +158,11 @@ extension Switchboard {
         guard old.user != device.user else { return }
         // The device has probably changed hands, so it must not ring by another token of its former owner either.
         for call in calls.ringing(old.user) where call.pushes[old.id]?.route?.token == token {
-            takeBack(old.id, of: call)
+            cancelPush(to: old.id, of: call)
             commits.markDirty(call)
             reschedule(call)
         }
-        takeBackPushes(to: old.id, of: old.user, token: token, onlyNotices: true)
+        cancelPushes(to: old.id, of: old.user, token: token, onlyNotices: true)
         turn.out.append(.audit(.pushTokenMoved(kind, from: old.user, to: device.user, device.id)))
     }
 
@@ -188,7 +188,7 @@ extension Switchboard {
         else { return }
         directory.remove(oldest.id, of: oldest.user)
         commits.append(.deviceRemoved(oldest.user, oldest.id))
-        takeBackPushes(to: oldest.id, of: oldest.user)
+        cancelPushes(to: oldest.id, of: oldest.user)
     }
 
     mutating func webPushKey(as id: RequestID) {
@@ -208,7 +208,7 @@ extension Switchboard {
             return
         }
         commits.append(.deviceRemoved(principal.user, device))
-        takeBackPushes(to: device, of: principal.user)
+        cancelPushes(to: device, of: principal.user)
         sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
     }
 

@@ -7,12 +7,12 @@ import CallWire
 ///
 /// A device that Firebase has woken gets a second message instead: its app removes what it shows.
 extension Switchboard {
-    /// Cancels a call's pushes that no push service has accepted or refused yet, because the call no longer rings, replaces its
-    /// alerts, and counts the VoIP pushes without a reaction.
+    /// Cancels a call's pushes that no push service has accepted or refused yet, because the call no longer rings,
+    /// replaces its alerts, and counts the VoIP pushes without a reaction.
     mutating func stopWaking(_ call: Call) {
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             let mightShow = mayShow(call, on: device)
-            takeBack(device, of: call)
+            cancelPush(to: device, of: call)
             countUnanswered(call, device)
             if mightShow { tellOver(call, to: device) }
         }
@@ -83,7 +83,7 @@ extension Switchboard {
 
     /// Returns whether a device may be notified that it has missed a call.
     private func mayHearOfMissed(_ call: Call, _ device: DeviceRecord) -> Bool {
-        call.hidden == nil && !call.isSilenced && !isSilencedByDoNotDisturb(call)
+        call.hidden == nil && !call.wasSilencedByDoNotDisturb && !isSilencedByDoNotDisturb(call)
             && !call.blockingDevices.contains(device.id)
     }
 

@@ -111,7 +111,7 @@ extension Switchboard {
     /// the device or the push token no longer belongs to the user.
     ///
     /// `onlyNotices`: Leaves out the pushes of ringing calls, which are cancelled when the call no longer rings.
-    mutating func takeBackPushes(
+    mutating func cancelPushes(
         to device: DeviceID,
         of user: UserID,
         token: String? = nil,
@@ -124,10 +124,10 @@ extension Switchboard {
 
     /// Cancels a call's pushes because the callee has set do-not-disturb: nothing more is sent to wake a device for it.
     mutating func cancelPushesForDoNotDisturb(_ call: Call) {
-        if !call.isSilenced { note(call, .doNotDisturb) }
-        call.isSilenced = true
+        if !call.wasSilencedByDoNotDisturb { note(call, .doNotDisturb) }
+        call.wasSilencedByDoNotDisturb = true
         commits.markDirty(call)
-        for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) { takeBack(device, of: call) }
+        for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) { cancelPush(to: device, of: call) }
     }
 
     /// Records that the system of a device does not show a call: a push could not change that, so none is sent any more.
@@ -135,12 +135,12 @@ extension Switchboard {
         note(call, .silenced(device, why))
         metrics.silenced[why, default: 0] += 1
         if why == .blockList { call.blockingDevices.insert(device) }
-        takeBack(device, of: call)
+        cancelPush(to: device, of: call)
         reschedule(call)
     }
 
     /// Cancels the push of a call to a device, unless it was accepted or refused.
-    mutating func takeBack(_ device: DeviceID, of call: Call) {
+    mutating func cancelPush(to device: DeviceID, of call: Call) {
         let wasWaiting = call.pushes[device]?.retryAt != nil
         if let id = call.pushes[device]?.cancel() {
             cancelPush(id)

@@ -20,7 +20,7 @@ extension Switchboard {
     }
 
     private func mayWake(_ device: DeviceRecord, for call: Call) -> Bool {
-        !isSilencedByDoNotDisturb(call) && !call.isSilenced
+        !isSilencedByDoNotDisturb(call) && !call.wasSilencedByDoNotDisturb
             && !call.session.isSilenced(device.id)
     }
 
@@ -79,7 +79,7 @@ extension Switchboard {
     /// Schedules pushes after a restart in the middle of a ring: devices have a moment to reconnect before they are
     /// pushed as usual.
     func wakeAfterRestart(_ call: Call) {
-        guard case .ringing = call.session.phase, call.hidden == nil, !call.isSilenced else { return }
+        guard case .ringing = call.session.phase, call.hidden == nil, !call.wasSilencedByDoNotDisturb else { return }
         for device in directory.devices(of: call.callee)
         where call.pushes[device.id] == nil && !call.session.isSilenced(device.id) {
             guard let route = ringingRoute(of: device) else { continue }

@@ -139,7 +139,8 @@ public final class APNsSender: PushSender {
         )
         if let collapseID = push.collapseID { request.headers.append(HTTPHeader("apns-collapse-id", collapseID)) }
         request.requiresHTTP2 = true
-        request.expectPushResponse(bodyLimit: 16 << 10)
+        request.bodyLimit = 16 << 10
+        request.needsBody = false
         return request
     }
 

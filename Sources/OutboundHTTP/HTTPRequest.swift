@@ -55,13 +55,6 @@ public struct HTTPRequest: Sendable {
 }
 
 extension HTTPRequest {
-    /// Prepares for the response of a push service: its status counts without its body, and `retry-after` is kept.
-    public mutating func expectPushResponse(bodyLimit: Int = 64 << 10) {
-        self.bodyLimit = bodyLimit
-        needsBody = false
-        wantedHeaders = ["retry-after"]
-    }
-
     /// Returns whether a text is `https://host` or `https://host:port`, to which a request's path can be appended.
     public static func isSecureOrigin(_ text: String) -> Bool {
         let rest = text.dropFirst("https://".count)

@@ -124,9 +124,7 @@ final class Transfer {
         guard case .failure(let failure) = outcome, hasFinalHead, !queued.request.needsBody else { return outcome }
         switch failure {
         case .bodyTooLarge, .connectionLost, .streamFailed, .timedOut:
-            let version = easy.version
-            if queued.request.requiresHTTP2, version < .http2 { return outcome }
-            return .success(HTTPResponse(status: easy.status, headers: headers, body: [], version: version))
+            return response([])
         default: return outcome
         }
     }
@@ -136,6 +134,10 @@ final class Transfer {
         if let abortFailure { return .failure(abortFailure) }
         if code == CURLE_COULDNT_CONNECT, hasPrivateAddress, !hasPublicAddress { return .failure(.privateAddress) }
         guard code == CURLE_OK else { return .failure(HTTPFailure(code, isSent: isSent)) }
+        return response(body)
+    }
+
+    private func response(_ body: [UInt8]) -> HTTPClient.Outcome {
         let version = easy.version
         if queued.request.requiresHTTP2, version < .http2 { return .failure(.notHTTP2) }
         return .success(HTTPResponse(status: easy.status, headers: headers, body: body, version: version))

@@ -2,6 +2,15 @@ public import CallCore
 public import JSON
 public import OutboundHTTP
 
+extension HTTPRequest {
+    /// Prepares for the response of a push service: its status counts without its body, and `retry-after` is kept.
+    public mutating func expectPushResponse() {
+        bodyLimit = 64 << 10
+        needsBody = false
+        wantedHeaders = ["retry-after"]
+    }
+}
+
 /// What the responses of all push services have in common.
 public enum PushResponse {
     /// Whether a status is one of a fault that passes.

@@ -149,7 +149,7 @@ struct DevicePush: Equatable {
             return .accepted
         }
         // The call is over, and its push token is dead all the same.
-        if phase == .cancelled, isTokenBad(result) { return .tokenIsBad }
+        if phase == .cancelled, let kind, result.condemnsToken(of: kind) { return .tokenIsBad }
         guard phase == .sent(id) else { return .ignore }
         switch result {
         case .response where result.isAccepted:
@@ -164,7 +164,7 @@ struct DevicePush: Equatable {
             route = other
             phase = .waiting(until: now)
             return .tryOther
-        case .response where isTokenBad(result):
+        case .response where kind.map(result.condemnsToken) ?? false:
             phase = .refused
             return .tokenIsBad
         case .response(413, _, _) where kind == .web && !omitsOffer:
@@ -191,13 +191,20 @@ struct DevicePush: Equatable {
         }
     }
 
-    /// Whether a result says that the token of Firebase or Web Push is dead.
-    private func isTokenBad(_ result: PushResult) -> Bool {
-        kind == .firebase && result.condemnsFirebaseToken || kind == .web && result.endsSubscription
-    }
-
     /// The pause before the next attempt: 0.25 s, 0.5 s, 1 s, … (protocol, section 6.3).
     ///
     /// The retries stop when the ring ends.
     private var pause: Moment.Duration { .milliseconds(250 << Int64(min(max(attempts, 1) - 1, 5))) }
+}
+
+extension PushResult {
+    /// Whether this response alone says that a push token of this kind is dead; one of APNs may belong to the other
+    /// environment.
+    func condemnsToken(of kind: PushKind) -> Bool {
+        switch kind {
+        case .firebase: condemnsFirebaseToken
+        case .web: endsSubscription
+        case .voip, .alert: false
+        }
+    }
 }

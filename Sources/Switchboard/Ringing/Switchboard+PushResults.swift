@@ -39,12 +39,8 @@ extension Switchboard {
     /// Returns the consequence of a notice's result, and sends a notice whose push token this environment does not know
     /// once to the other environment.
     private mutating func judgeNotice(_ result: PushResult, _ pending: PendingPush) -> DevicePush.Consequence {
-        switch pending.kind {
-        case .firebase: return result.condemnsFirebaseToken ? .tokenIsBad : .ignore
-        case .web: return result.endsSubscription ? .tokenIsBad : .ignore
-        case .voip, .alert: break
-        }
-        guard case .response(400, "BadDeviceToken", _) = result else { return .ignore }
+        if result.condemnsToken(of: pending.kind) { return .tokenIsBad }
+        guard pending.kind.isThroughAPNs, case .response(400, "BadDeviceToken", _) = result else { return .ignore }
         guard pending.original != nil else { return .tokenIsBad }
         resendToOtherEnvironment(pending)
         return .tryOther

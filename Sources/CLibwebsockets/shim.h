@@ -146,6 +146,16 @@ static inline void clws_ask_no_passphrase(SSL_CTX *context) {
     SSL_CTX_set_default_passwd_cb(context, clws_no_passphrase);
 }
 
+/// Reserves a place for a value of our own in each TLS session. `SSL_get_ex_new_index` is a macro.
+static inline int clws_new_ssl_place(void) { return SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL); }
+
+/// Changes and reads a small count that several threads share. Swift's atomics need initialized memory; the counts are
+/// in a large block that stays untouched until it is used.
+static inline void clws_count(unsigned char *count, int by) {
+    if (count) __atomic_fetch_add(count, (unsigned char)by, __ATOMIC_RELAXED);
+}
+static inline int clws_is_counted(const unsigned char *count) { return __atomic_load_n(count, __ATOMIC_RELAXED); }
+
 /// Passes an accepted socket to the library. The connection's opaque pointer holds our `SocketID` from the first
 /// callback on. The type is an OR of enum cases and the descriptor is a union; Swift imports neither well.
 static inline struct lws *clws_adopt(struct lws_vhost *vhost, int fd, void *opaque) {
@@ -166,11 +176,12 @@ extern int clws_accept4(int fd, struct sockaddr *address, socklen_t *length, int
 /// and remove a socket with a number, and take the numbers of the ready sockets.
 static inline int clws_epoll_make(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
-/// Watches a socket for the first event that occurs: the peer hung up, or there is something to read.
-static inline int clws_epoll_add(int set, int fd, uint64_t number) {
+/// Watches a socket for the first event that occurs: the peer hung up or, if `reads` is not 0, there is something to
+/// read.
+static inline int clws_epoll_add(int set, int fd, uint64_t number, int reads) {
     struct epoll_event event;
     memset(&event, 0, sizeof(event));
-    event.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT;
+    event.events = (reads ? EPOLLIN : 0) | EPOLLRDHUP | EPOLLONESHOT;
     event.data.u64 = number;
     return epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
 }

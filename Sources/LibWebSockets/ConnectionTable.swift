@@ -7,6 +7,8 @@ enum ConnectionPhase: UInt8 {
     case http
     /// A request's body is arriving. → `pending`
     case body
+    /// A body in chunks is complete and is about to be handed to the delegate. → `pending`
+    case complete
     /// A request was handed to the delegate and has no response yet. → `http`
     case pending
     /// The rest of a refused request is read and discarded until the peer or a deadline ends the connection.
@@ -75,14 +77,25 @@ struct FrameQueue {
 }
 
 /// A request that is being read or waits for its response.
-struct Exchange {
-    var head: RequestHead
+///
+/// It is an object, so that a connection without a request, such as a WebSocket, needs no memory for one.
+final class Exchange {
+    let head: RequestHead
     var body: [UInt8] = []
-    var expectedBytes: Int
+    var expectedBytes = 0
+    /// The decoder of a body in chunks, with the most bytes that its content may have; `nil` for any other body.
+    var chunks: (body: ChunkedBody, limit: Int)?
     /// Whether the connection must end after the response.
     var closes: Bool
+    /// Whether nothing more is read from the peer until the response.
+    var isHeldBack = false
     /// The response, if the delegate gave it within ``ServerDelegate/requested(_:body:exchange:)``.
     var response: HTTPResponse?
+
+    init(_ head: RequestHead, closes: Bool) {
+        self.head = head
+        self.closes = closes
+    }
 }
 
 /// One row of the connection table.
@@ -102,7 +115,7 @@ struct Connection {
     var isDelivering = false
     /// Whether the peer watch contains this socket.
     ///
-    /// While a request waits for its response, the socket's low-water mark is raised too.
+    /// Meanwhile the socket's low-water mark is raised.
     var isWatched = false
     /// Whether the connection must not serve a further request.
     var isLastRequest = false
@@ -130,6 +143,8 @@ struct Connection {
     /// The fragments of the message that is being received; in the closing phases, the reason in the close frame.
     var partial: [UInt8] = []
     var exchange: Exchange?
+    /// The filter of the connection's requests; `nil` as soon as it is a WebSocket.
+    var filtered: FilteredConnection?
 }
 
 /// All connections, by slot; a slot's generation distinguishes the connections that used it one after another.

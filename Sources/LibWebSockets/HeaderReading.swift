@@ -24,6 +24,18 @@ struct HeaderReader {
         return all
     }
 
+    /// Returns the value of a header that the library has no token for, such as `idempotency-key:`; the first line of
+    /// several.
+    func value(named name: String) -> String? {
+        let length = lws_hdr_custom_length(wsi, name, Int32(name.utf8.count))
+        guard length >= 0 else { return nil }
+        return String(unsafeUninitializedCapacity: Int(length) + 1) { buffer in
+            buffer.withMemoryRebound(to: CChar.self) { buffer in
+                max(0, Int(lws_hdr_custom_copy(wsi, buffer.baseAddress, length + 1, name, Int32(name.utf8.count))))
+            }
+        }
+    }
+
     private func fragment(_ token: lws_token_indexes, _ index: Int) -> String? {
         let length = Int(lws_hdr_fragment_length(wsi, token, Int32(index)))
         guard length > 0 || index == 0 else {
@@ -38,15 +50,37 @@ struct HeaderReader {
         }
     }
 
-    /// The request's method and path; nil if the method is unknown or the path does not begin with `/`.
-    var target: (method: String, path: String)? {
-        for (token, method) in Self.methods where has(token) {
-            guard let path = fragment(token, 0), path.utf8.first == UInt8(ascii: "/") else { return nil }
-            // The library has replaced `+` by a blank here too. In a path `+` means itself, and our ids contain no
-            // blanks.
-            return (method, String(decoding: path.utf8.map { $0 == 32 ? 43 : $0 }, as: UTF8.self))
+    /// Returns the bytes of a piece as they are.
+    private func bytes(_ token: lws_token_indexes, _ index: Int) -> [UInt8] {
+        let length = Int(lws_hdr_fragment_length(wsi, token, Int32(index)))
+        return [UInt8](unsafeUninitializedCapacity: length + 1) { buffer, count in
+            count = buffer.withMemoryRebound(to: CChar.self) { buffer in
+                max(0, Int(lws_hdr_copy_fragment(wsi, buffer.baseAddress, Int32(length + 1), token, Int32(index))))
+            }
         }
-        return nil
+    }
+
+    /// The fault for which the ``RequestFilter`` has ended the head; `nil` = the head has none.
+    var fault: HeadFault? { value(WSI_TOKEN_HTTP_PRAGMA).flatMap(HeadFault.init) }
+
+    /// The request's method, and its target; the target is nil if it is not valid.
+    var line: (method: String, target: RequestTarget?) {
+        guard let (token, method) = Self.methods.first(where: { has($0.0) }) else { return ("GET", nil) }
+        return (method, target(token))
+    }
+
+    private func target(_ token: lws_token_indexes) -> RequestTarget? {
+        var text = bytes(token, 0)
+        guard FilteredReads.areInterposed else {
+            // The library has decoded the target and split the query.
+            return RequestTarget(path: String(decoding: text, as: UTF8.self), query: decodedQuery)
+        }
+        // A target without marks was not filtered, so the library has folded it.
+        guard text.first == UInt8(ascii: "/"), text.dropFirst().allSatisfy({ $0 & RequestTarget.mark != 0 }) else {
+            return nil
+        }
+        for index in text.indices { text[index] &= ~RequestTarget.mark }
+        return RequestTarget(text)
     }
 
     private static let methods: [(lws_token_indexes, String)] = [
@@ -56,7 +90,7 @@ struct HeaderReader {
     ]
 
     /// The query's parameters, decoded by the library.
-    var query: [(name: String, value: String)] {
+    private var decodedQuery: [(name: String, value: String)] {
         fragments(WSI_TOKEN_HTTP_URI_ARGS).compactMap { pair in
             guard !pair.isEmpty else { return nil }
             guard let equals = pair.utf8.firstIndex(of: UInt8(ascii: "=")) else { return (pair, "") }
@@ -66,13 +100,15 @@ struct HeaderReader {
 }
 
 extension RequestHead {
-    /// Copies the request head that the library holds during a callback; nil without a known method and a path.
-    init?(_ headers: HeaderReader, row: Connection) {
-        guard let (method, path) = headers.target else { return nil }
+    /// Copies the request head that the library holds during a callback; without a valid target, its path is empty.
+    init(_ headers: HeaderReader, row: Connection) {
+        let line = headers.line
+        // The filter ends an unreadable line with a target of its own.
+        let target = headers.fault == .line ? nil : line.target
         self.init(
-            method: method,
-            path: path,
-            query: headers.query,
+            method: line.method,
+            path: target?.path ?? "",
+            query: target?.query ?? [],
             authorization: headers.value(WSI_TOKEN_HTTP_AUTHORIZATION),
             origin: headers.value(WSI_TOKEN_ORIGIN),
             host: headers.value(WSI_TOKEN_HOST),
@@ -84,6 +120,8 @@ extension RequestHead {
         )
         acceptEncoding = headers.value(WSI_TOKEN_HTTP_ACCEPT_ENCODING)
         ifNoneMatch = headers.value(WSI_TOKEN_HTTP_IF_NONE_MATCH)
+        requestedHeaders = Self.list(headers.value(WSI_TOKEN_HTTP_AC_REQUEST_HEADERS))
+        if method == "POST" { idempotencyKey = headers.value(named: "idempotency-key:") }
         clientNetwork = ClientNetwork(row.peer)
     }
 

@@ -1,6 +1,15 @@
 internal import CLibwebsockets
 internal import Glibc
 
+/// Numeric addresses as text.
+public enum NumericAddress {
+    /// Returns the text in which an address can be compared with others; `nil` if the text is no address of the family.
+    public static func canonical(_ text: String, isIPv6: Bool) -> String? {
+        guard text.contains(":") == isIPv6 else { return nil }
+        return PeerAddress(text)?.text
+    }
+}
+
 /// The address of a peer in 16 bytes; IPv4 in its mapped form.
 struct PeerAddress: Hashable {
     private(set) var high: UInt64 = 0

@@ -1,14 +1,15 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// Reports a peer that hangs up, or sends more than it should, while its request waits for the response.
+/// Reports a peer that hangs up, or pipelines much, while its request waits for the response or while it reads one.
 ///
-/// While a response is pending, libwebsockets neither reads the socket nor stops polling it for reading. A peer that
-/// hangs up or pipelines would make the event loop spin. So the socket of a pending response gets a low-water mark,
-/// below which it is not readable, and an entry in a separate epoll set. That set is nested in the loop, and reports
-/// both a hang-up and too much data.
+/// While a response is pending or being sent, libwebsockets neither reads the socket nor stops polling it for reading.
+/// A peer that hangs up or pipelines would make the event loop spin. So the socket of such a response gets a low-water
+/// mark, below which it is not readable, and an entry in a separate epoll set. That set is nested in the loop, and
+/// reports both a hang-up and more data than the mark. If the response is still pending then, the library is told to
+/// stop polling, which costs more.
 struct PeerWatch {
-    /// The number of bytes that a peer may pipeline after a request that waits for its response.
+    /// The number of bytes that a peer may pipeline, after a request that waits for its response, before it is reported.
     static let lowWaterBytes: Int32 = 65_536
 
     let descriptor: Int32
@@ -21,9 +22,15 @@ struct PeerWatch {
         Glibc.close(descriptor)
     }
 
-    func add(_ socket: Int32, _ id: SocketID, raisingLowWater: Bool) {
-        if raisingLowWater { Self.setLowWater(of: socket, to: Self.lowWaterBytes) }
-        _ = clws_epoll_add(descriptor, socket, id.rawValue)
+    func add(_ socket: Int32, _ id: SocketID) {
+        Self.setLowWater(of: socket, to: Self.lowWaterBytes)
+        _ = clws_epoll_add(descriptor, socket, id.rawValue, 1)
+    }
+
+    /// Reports nothing more of a watched peer than its hang-up.
+    func awaitHangUp(_ socket: Int32, _ id: SocketID) {
+        remove(socket)
+        _ = clws_epoll_add(descriptor, socket, id.rawValue, 0)
     }
 
     func remove(_ socket: Int32) {

@@ -2,11 +2,15 @@
 public struct RequestHead: Sendable {
     /// `GET`, `POST`, `PUT`, `DELETE`, `PATCH`, `OPTIONS` or `HEAD`.
     public var method: String
-    /// The path as libwebsockets decodes it: percent escapes resolved, `//`, `/./` and `/../` folded; begins with `/`.
+    /// The path as the client wrote it, with its escapes: nothing is decoded or folded; begins with `/`, and no part of
+    /// it is `.` or `..`.
     ///
-    /// `+` means itself. An escaped blank also becomes `+`, because the library does not distinguish the two.
+    /// It is empty if it could not be read: the server itself refuses such a request, except for `OPTIONS`, which asks
+    /// about no path.
+    ///
+    /// ``decoded(_:)`` decodes a part of it.
     public var path: String
-    /// The query's parameters in order, decoded (`+` is a blank); a name without `=` has an empty value.
+    /// The query's parameters in order, decoded (`+` is no blank); a name without `=` has an empty value.
     public var query: [(name: String, value: String)]
     /// `Authorization`.
     public var authorization: String?
@@ -20,6 +24,10 @@ public struct RequestHead: Sendable {
     public var acceptEncoding: String?
     /// `If-None-Match`.
     public var ifNoneMatch: String?
+    /// The header names in `Access-Control-Request-Headers`, which only a browser's preflight request has.
+    public var requestedHeaders: [String] = []
+    /// `Idempotency-Key`.
+    public var idempotencyKey: String?
     /// The subprotocols offered in `Sec-WebSocket-Protocol`, in order.
     public var protocols: [String]
     /// Whether the request came over TLS.
@@ -32,6 +40,12 @@ public struct RequestHead: Sendable {
     /// The network to which the limits attribute the request before authentication: the network of the peer or, if the
     /// peer is a trusted proxy, the network of the proxy's client.
     public var clientNetwork: ClientNetwork
+
+    /// Returns a part of a path with its escapes resolved.
+    public static func decoded(_ part: some StringProtocol) -> String {
+        // The escapes were checked when the head was read; a head that was made by hand may have any text.
+        RequestTarget.decoded(part.utf8).map { String(decoding: $0, as: UTF8.self) } ?? String(part)
+    }
 
     /// Returns the first query parameter of this name.
     public func parameter(_ name: String) -> String? {

@@ -75,6 +75,10 @@ extension Server {
                 if errno == EMFILE || errno == ENFILE { refuseOne(on: listener) }
                 return
             }
+            guard descriptor < FilteredReads.mostDescriptors else {
+                Glibc.close(descriptor)
+                continue
+            }
             if isFull(besides: droppedStillOpen) { dropUnauthenticated(for: .connections) }
             guard table.count - droppedStillOpen < maxConnections, allowance?.take(besides: droppedStillOpen) ?? true
             else {
@@ -92,6 +96,7 @@ extension Server {
             return
         }
         let id = table.insert(peer: peer, listener: listener.id, isTLS: listener.isTLS)
+        beginFiltering(table[id.slot].isTLS, descriptor, id.slot)
         // From here on the library closes the descriptor in every case.
         let wsi = clws_adopt(host, descriptor, id.opaque)
         guard let slot = table.slot(of: id) else { return }
@@ -100,12 +105,34 @@ extension Server {
             return
         }
         table[slot].wsi = wsi
+        if listener.isTLS { FilteredReads.set(true, wsi, on: descriptor) }
         if listener.id == 0 { welcome(slot, id) }
+    }
+
+    private func beginFiltering(_ isTLS: Bool, _ descriptor: Int32, _ slot: Int) {
+        let filter = RequestFilter(
+            limit: configuration.maxHeadBytes,
+            // The library's block also holds a few bytes for each line.
+            limitBesidesCookies: configuration.maxHeaderBytes - 512
+        )
+        let filtered = FilteredConnection(descriptor, filter)
+        table[slot].filtered = filtered
+        filters[descriptor] = filtered
+        if !isTLS { FilteredReads.begin(on: descriptor) }
+    }
+
+    /// Ends the filtering of a connection's requests: it has become a WebSocket, or is gone.
+    func endFiltering(_ slot: Int) {
+        guard let filtered = table[slot].filtered else { return }
+        table[slot].filtered = nil
+        if filters[filtered.socket] === filtered { filters[filtered.socket] = nil }
+        if !table[slot].isTLS { FilteredReads.end(on: filtered.socket) }
     }
 
     /// Removes a connection that is gone, which makes room for another.
     func forget(_ slot: Int) {
         markAuthenticated(slot)
+        endFiltering(slot)
         if table[slot].isBeingDropped { droppedStillOpen -= 1 }
         table.remove(slot)
         allowance?.release()

@@ -159,6 +159,8 @@ extension Server {
 
     func established(_ wsi: OpaquePointer, _ slot: Int, _ id: SocketID) -> Int32 {
         table[slot].wsi = wsi
+        if table[slot].isTLS, let socket = table[slot].filtered?.socket { FilteredReads.set(false, wsi, on: socket) }
+        endFiltering(slot)
         // Any pointer will do, because it is never dereferenced. Without a pointer, the library does not report when it
         // closes the connection itself.
         lws_set_wsi_user(wsi, id.opaque)

@@ -25,8 +25,9 @@ extension Server {
         case LWS_CALLBACK_RECEIVE_PONG:
             return pongReceived(slot, id, UnsafeRawBufferPointer(start: bytes, count: count))
         case LWS_CALLBACK_HTTP: return requestBegan(wsi, slot)
+        case LWS_CALLBACK_HTTP_BIND_PROTOCOL: transactionCompleted(slot)
         case LWS_CALLBACK_HTTP_BODY:
-            return bodyReceived(slot, UnsafeRawBufferPointer(start: bytes, count: count))
+            return bodyReceived(wsi, slot, UnsafeRawBufferPointer(start: bytes, count: count))
         case LWS_CALLBACK_HTTP_BODY_COMPLETION: return bodyCompleted(wsi, slot)
         case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE: return upgradeAsked(wsi, slot, id, bytes)
         case LWS_CALLBACK_ESTABLISHED: return established(wsi, slot, id)

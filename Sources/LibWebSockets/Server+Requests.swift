@@ -24,48 +24,19 @@ extension Server {
         // If the peer took long to read the previous response, the socket is still watched.
         if table[slot].isWatched { unwatch(slot) }
         guard !table[slot].isLastRequest else { return -1 }
-        let headers = HeaderReader(wsi: wsi)
-        guard let head = readHead(headers, slot) else {
-            return refuse(wsi, slot, .problem(400, code: "bad_request", message: "missing path"), length: 0)
-        }
-        let version = headers.value(WSI_TOKEN_HTTP) ?? ""
-        let mayHaveBody = head.method == "POST" || head.method == "PUT" || head.method == "PATCH"
-        let isKeptAlive = keepsAlive(headers, version: version)
         lastSerial = lastSerial == .max ? 1 : lastSerial + 1
         table[slot].serial = lastSerial
-        table[slot].exchange = Exchange(head: head, expectedBytes: 0, closes: !isKeptAlive)
-        guard !version.isEmpty else {
-            // The library takes a CR or LF in the path for the end of the line, even if it is escaped as %0D. Then the
-            // library never reads the version.
-            let message = "invalid request line: no HTTP version, or a line break in the path"
-            return refuse(wsi, slot, .problem(400, code: "bad_request", message: message), length: 0)
+        let headers = HeaderReader(wsi: wsi)
+        let head = readHead(headers, slot)
+        let version = headers.value(WSI_TOKEN_HTTP) ?? ""
+        let mayHaveBody = head.method == "POST" || head.method == "PUT" || head.method == "PATCH"
+        table[slot].exchange = Exchange(head, closes: !keepsAlive(headers, version: version))
+        if let fault = headers.fault {
+            return refuse(wsi, slot, fault.refusal, length: fault == .large ? Int.max : 0)
         }
-        guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
-            return refuse(
-                wsi,
-                slot,
-                .problem(505, code: "http_version", message: "only HTTP/1.1 is supported"),
-                length: 0
-            )
-        }
-        if headers.isRepeated(WSI_TOKEN_HOST) || (version == "HTTP/1.1" && !headers.has(WSI_TOKEN_HOST)) {
-            return refuse(
-                wsi,
-                slot,
-                .problem(400, code: "bad_request", message: "exactly one Host header is required"),
-                length: 0
-            )
-        }
+        if let refusal = refusal(of: head, headers, version: version) { return refuse(wsi, slot, refusal, length: 0) }
         if headers.has(WSI_TOKEN_HTTP_TRANSFER_ENCODING) {
-            // The library does not decode a chunked body. If there is also a Content-Length, the two headers disagree
-            // on where the body ends.
-            let length = mayHaveBody && !headers.has(WSI_TOKEN_HTTP_CONTENT_LENGTH) ? Int.max : 0
-            return refuse(
-                wsi,
-                slot,
-                .problem(411, code: "length_required", message: "send Content-Length, not Transfer-Encoding"),
-                length: length
-            )
+            return awaitChunks(wsi, slot, headers, version: version, mayHaveBody: mayHaveBody)
         }
         guard let length = contentLength(headers) else {
             return refuse(wsi, slot, .problem(400, code: "bad_request", message: "invalid Content-Length"), length: 0)
@@ -80,8 +51,28 @@ extension Server {
         return deliver(wsi, slot)
     }
 
+    /// Returns the refusal of a head that names no path, no version that the server speaks, or not one host.
+    private func refusal(of head: RequestHead, _ headers: HeaderReader, version: String) -> HTTPResponse? {
+        // A page's request with an invalid target comes after a preflight with the same target, without which the page
+        // would see no more than that the network failed.
+        guard !head.path.isEmpty || head.method == "OPTIONS" else { return Self.invalidTarget }
+        guard !version.isEmpty else {
+            // The library takes a CR or LF in the path for the end of the line, even if it is escaped as %0D. Then the
+            // library never reads the version.
+            let message = "invalid request line: no HTTP version, or a line break in the path"
+            return .problem(400, code: "bad_request", message: message)
+        }
+        guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
+            return .problem(505, code: "http_version", message: "only HTTP/1.1 is supported")
+        }
+        if headers.isRepeated(WSI_TOKEN_HOST) || (version == "HTTP/1.1" && !headers.has(WSI_TOKEN_HOST)) {
+            return .problem(400, code: "bad_request", message: "exactly one Host header is required")
+        }
+        return nil
+    }
+
     /// Returns the refusal of a body above the general limit; `nil` = the delegate allows this request a larger one.
-    private func refusal(ofBody length: Int, of head: RequestHead) -> HTTPResponse? {
+    func refusal(ofBody length: Int, of head: RequestHead) -> HTTPResponse? {
         let limit: Int
         switch delegate?.largeBody(of: head) {
         case .limit(let bytes)?: limit = bytes
@@ -94,6 +85,11 @@ extension Server {
 
     private func awaitBody(_ wsi: OpaquePointer, _ slot: Int, _ headers: HeaderReader, length: Int) -> Int32 {
         table[slot].exchange?.expectedBytes = length
+        return awaitBytes(wsi, slot, headers)
+    }
+
+    /// Begins to read a body, within the callback that brought the request's head.
+    func awaitBytes(_ wsi: OpaquePointer, _ slot: Int, _ headers: HeaderReader) -> Int32 {
         table[slot].phase = .body
         bodyDeadlines.add(table.exchange(of: slot), at: loopMilliseconds)
         startDeadlines()
@@ -109,37 +105,36 @@ extension Server {
     /// Whether the client waits for `100 Continue` before it sends the body (it would wait about a second).
     ///
     /// An HTTP/1.0 client does not know that status.
-    private func expectsContinue(_ headers: HeaderReader) -> Bool {
+    func expectsContinue(_ headers: HeaderReader) -> Bool {
         headers.value(WSI_TOKEN_HTTP_EXPECT)?.lowercased() == "100-continue"
             && headers.value(WSI_TOKEN_HTTP) == "HTTP/1.1"
     }
 
-    func bodyReceived(_ slot: Int, _ bytes: UnsafeRawBufferPointer) -> Int32 {
-        // A copy of the exchange would share its body, which each append would then copy.
-        guard table[slot].phase == .body,
-            let room = table[slot].exchange.map({ $0.expectedBytes - $0.body.count })
-        else { return 0 }
-        guard bytes.count <= room else { return -1 }
-        table[slot].exchange?.body.append(contentsOf: bytes)
+    func bodyReceived(_ wsi: OpaquePointer, _ slot: Int, _ bytes: UnsafeRawBufferPointer) -> Int32 {
+        guard table[slot].phase == .body, let exchange = table[slot].exchange else { return 0 }
+        if exchange.chunks != nil { return chunksReceived(wsi, slot, exchange, bytes) }
+        guard bytes.count <= exchange.expectedBytes - exchange.body.count else { return -1 }
+        exchange.body.append(contentsOf: bytes)
         return 0
     }
 
     func bodyCompleted(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {
         // The library calls this again for every byte that is pipelined after the body.
-        guard table[slot].phase == .body else { return 0 }
+        guard table[slot].phase == .body, table[slot].exchange?.chunks == nil else { return 0 }
         return deliver(wsi, slot)
     }
 
-    private func deliver(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {
+    func deliver(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {
         guard let exchange = table[slot].exchange else { return -1 }
         let id = table.id(of: slot)
-        table[slot].exchange?.body = []
+        let body = exchange.body
+        exchange.body = []
         table[slot].phase = .pending
         table[slot].isDelivering = true
         hasWorkedThisTurn = true
         delegate?.requested(
             exchange.head,
-            body: exchange.body,
+            body: body,
             exchange: table.exchange(of: slot)
         )
         guard table.slot(of: id) == slot, table[slot].phase == .pending else { return -1 }
@@ -149,20 +144,19 @@ extension Server {
         // request with a body the block is kept. Otherwise the library would attach a new block to read on, and would
         // not know that the request's headers were complete.
         lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
-        if exchange.expectedBytes == 0 { lws_http_headers_detach(wsi) }
-        peerWatch.add(lws_get_socket_fd(wsi), id, raisingLowWater: true)
+        if exchange.expectedBytes == 0, exchange.chunks == nil { lws_http_headers_detach(wsi) }
+        peerWatch.add(lws_get_socket_fd(wsi), id)
         table[slot].isWatched = true
         return 0
     }
 
     private func keepsAlive(_ headers: HeaderReader, version: String) -> Bool {
-        // This repeats the library's rule, because the library's decision must agree with the `Connection` header of
-        // our response.
-        switch headers.value(WSI_TOKEN_CONNECTION)?.lowercased() {
-        case "keep-alive": true
-        case "close": false
-        default: version == "HTTP/1.1"
-        }
+        // RFC 9110, section 7.6.1: a list, on one line or several, of names in any case.
+        let value = headers.value(WSI_TOKEN_CONNECTION)?.lowercased()
+        guard !RequestHead.list(value).contains("close") else { return false }
+        // Whatever else an HTTP/1.0 client writes beside `keep-alive`, the library ends its connection, and the response
+        // must say so.
+        return version == "HTTP/1.1" || value == "keep-alive"
     }
 
     /// Returns the announced length of the body, or 0 without the header; nil if the header is anything but one line of
@@ -175,30 +169,50 @@ extension Server {
         return Int(text)
     }
 
+    /// The refusal of a target that ``RequestTarget`` does not accept.
+    static let invalidTarget = HTTPResponse.problem(
+        400,
+        code: "bad_request",
+        message: "invalid address: an invalid escape, a line break, or a part that is . or .."
+    )
+
     // MARK: Out
 
     /// Refuses a request without reading its body.
     ///
     /// `length` is the number of body bytes that are still to be read and discarded; with 0 the connection ends
     /// immediately.
-    private func refuse(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse, length: Int) -> Int32 {
+    func refuse(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse, length: Int) -> Int32 {
+        guard refuse(wsi, slot, response), length > 0 else { return -1 }
+        linger(wsi, slot)
+        PipelinedBody.isNext = true
+        return 0
+    }
+
+    /// Sends a refusal, after which the connection serves no further request.
+    func refuse(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse) -> Bool {
         let head = table[slot].exchange?.head
-        if let problem = response.problem {
+        var response = response
+        if let head, let problem = response.problem {
             delegate?.refused(head, isUpgrade: false, on: table.id(of: slot), problem)
+            response.headers += delegate?.refusalHeaders(for: head) ?? []
         }
         let isHead = head?.method == "HEAD"
         table[slot].exchange = nil
         table[slot].isLastRequest = true
         let bytes = response.encoded(headroom: Frame.headroom, forHead: isHead, closing: true)
-        guard write(bytes, headroom: Frame.headroom, to: wsi) else { return -1 }
-        guard length > 0 else { return -1 }
-        // A close with unread bytes would make the kernel send a reset, and the peer would lose the response. So the
-        // bytes are read.
+        return write(bytes, headroom: Frame.headroom, to: wsi)
+    }
+
+    /// Reads and discards what the peer still sends.
+    ///
+    /// A close with unread bytes would make the kernel send a reset, and the peer would lose the response.
+    func linger(_ wsi: OpaquePointer, _ slot: Int) {
         table[slot].phase = .lingering
-        PipelinedBody.isNext = true
         bodyDeadlines.add(table.exchange(of: slot), at: loopMilliseconds)
         startDeadlines()
-        return 0
+        // The peer sees the end of the connection after the response.
+        if lws_partial_buffered(wsi) == 0 { shutdown(lws_get_socket_fd(wsi), Int32(SHUT_WR)) }
     }
 
     /// Writes the response and makes the connection ready for the next request.
@@ -207,6 +221,7 @@ extension Server {
     private func finish(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse) -> Int32 {
         guard let exchange = table[slot].exchange else { return -1 }
         let closes = exchange.closes || !keepsAlive
+        if exchange.isHeldBack { lws_rx_flow_control(wsi, 1) }
         table[slot].phase = .http
         table[slot].serial = 0
         table[slot].exchange = nil
@@ -227,7 +242,7 @@ extension Server {
         return lws_http_transaction_completed(wsi) == 0 ? 0 : -1
     }
 
-    private func write(_ bytes: [UInt8], headroom: Int, to wsi: OpaquePointer) -> Bool {
+    func write(_ bytes: [UInt8], headroom: Int, to wsi: OpaquePointer) -> Bool {
         let count = bytes.count - headroom
         return bytes.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress else { return true }
@@ -235,14 +250,19 @@ extension Server {
         }
     }
 
-    /// Watches a response that the peer has not read yet: the peer has a deadline, and must not pipeline meanwhile.
+    /// Watches a response that the peer has not read yet: the peer has a deadline, and must not pipeline much meanwhile.
     private func awaitReading(_ wsi: OpaquePointer, _ slot: Int) {
         let id = table.id(of: slot)
         if table[slot].isWatched { unwatch(slot) }
-        peerWatch.add(lws_get_socket_fd(wsi), id, raisingLowWater: false)
+        peerWatch.add(lws_get_socket_fd(wsi), id)
         table[slot].isWatched = true
         responseDeadlines.add(id, at: loopMilliseconds)
         startDeadlines()
+    }
+
+    /// Reads on from a peer that has read a long response.
+    func transactionCompleted(_ slot: Int) {
+        if table[slot].isWatched, table[slot].phase == .http { unwatch(slot) }
     }
 
     func unwatch(_ slot: Int) {
@@ -251,16 +271,31 @@ extension Server {
         peerWatch.remove(lws_get_socket_fd(wsi))
     }
 
-    /// Cuts off peers that hung up before their response was sent completely, that sent too much while the response was
-    /// pending, or that sent anything while they were reading it.
+    /// Cuts off peers that hung up before their response was sent completely, or that pipelined much while they were
+    /// reading it; holds back those that did so while the response was pending.
     func peersReported() {
         for id in peerWatch.take() {
             guard let slot = table.slot(of: id), table[slot].isWatched, let wsi = table[slot].wsi else { continue }
-            if table[slot].phase == .pending || lws_partial_buffered(wsi) != 0 {
+            if table[slot].phase == .pending, let exchange = table[slot].exchange, !exchange.isHeldBack {
+                // If the peer has hung up, that is reported again at once.
+                exchange.isHeldBack = true
+                holdBack(wsi, id)
+            } else if table[slot].phase == .pending || lws_partial_buffered(wsi) != 0 {
                 abort(slot)
             } else {
                 unwatch(slot)
             }
         }
+    }
+
+    /// Reads nothing more of a peer until its request has its response; only a hang-up is reported meanwhile.
+    ///
+    /// A hang-up behind more than the kernel's buffer holds is noticed with the response, which no request waits long for.
+    private func holdBack(_ wsi: OpaquePointer, _ id: SocketID) {
+        // If the library noticed that it has buffered bytes, it would ask again and again whether it may write.
+        PipelinedBody.isNext = true
+        lws_rx_flow_control(wsi, 0)
+        PipelinedBody.isNext = false
+        peerWatch.awaitHangUp(lws_get_socket_fd(wsi), id)
     }
 }

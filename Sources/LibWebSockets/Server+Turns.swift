@@ -16,6 +16,7 @@ extension Server {
     }
 
     func finishTurn() {
+        deliverCompleted()
         // `loopTurned` may cause more calls of the delegate. These calls count for the next turn, which comes before
         // the loop waits.
         if hasWorkedThisTurn {
@@ -54,8 +55,13 @@ extension Server {
             if phase == .body || phase == .lingering { abort(slot) }
         }
         while let id = responseDeadlines.popDue(at: now) {
-            guard let slot = table.slot(of: id), let wsi = table[slot].wsi, table[slot].isWatched else { continue }
-            if lws_partial_buffered(wsi) != 0 { abort(slot) } else { unwatch(slot) }
+            guard let slot = table.slot(of: id), let wsi = table[slot].wsi else { continue }
+            // After the last response the library may wait for the rest of a body.
+            if table[slot].isLastRequest || (table[slot].isWatched && lws_partial_buffered(wsi) != 0) {
+                abort(slot)
+            } else if table[slot].isWatched {
+                unwatch(slot)
+            }
         }
         while let id = closeDeadlines.popDue(at: now) {
             guard let slot = table.slot(of: id), table[slot].phase == .closing else { continue }

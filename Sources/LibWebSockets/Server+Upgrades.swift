@@ -12,9 +12,10 @@ extension Server {
     ) -> Int32 {
         let headers = HeaderReader(wsi: wsi)
         let offered = name.map { String(cString: $0.assumingMemoryBound(to: CChar.self)) } ?? ""
-        guard table[slot].phase == .http, !table[slot].isLastRequest,
-            let head = readHead(headers, slot)
-        else { return -1 }
+        guard table[slot].phase == .http, !table[slot].isLastRequest else { return -1 }
+        let head = readHead(headers, slot)
+        if let fault = headers.fault { return refuse(wsi, id, head, fault.refusal) }
+        guard !head.path.isEmpty else { return refuse(wsi, id, head, Self.invalidTarget) }
         if let name, offered.lowercased() == "h2c" {
             // RFC 9110, section 7.8: an unwanted upgrade is ignored. Java's client offers `h2c` with every request.
             // After this function, the library reads the protocol's name again. With a name that it does not know, it
@@ -23,14 +24,13 @@ extension Server {
             return 0
         }
         if let refusal = refusal(of: head, headers, upgradeTo: offered) {
-            if let problem = refusal.problem { delegate?.refused(head, isUpgrade: true, on: id, problem) }
-            return refuse(wsi, refusal)
+            return refuse(wsi, id, head, refusal)
         }
         hasWorkedThisTurn = true
         let decision = delegate?.admit(head, as: id) ?? .refuse(HTTPResponse(status: 503))
         guard table.slot(of: id) == slot else { return -1 }
         switch decision {
-        case .refuse(let response): return refuse(wsi, response)
+        case .refuse(let response): return refuse(wsi, head, response)
         case .accept(let subprotocol):
             table[slot].phase = .admitted
             markAuthenticated(slot)
@@ -45,9 +45,9 @@ extension Server {
     }
 
     /// Copies the needed parts of a request's or upgrade's head.
-    func readHead(_ headers: HeaderReader, _ slot: Int) -> RequestHead? {
+    func readHead(_ headers: HeaderReader, _ slot: Int) -> RequestHead {
         var head = RequestHead(headers, row: table[slot])
-        if table[slot].isProxy { head?.takeForwarded(headers, trusting: configuration.trustedProxies) }
+        if table[slot].isProxy { head.takeForwarded(headers, trusting: configuration.trustedProxies) }
         return head
     }
 
@@ -91,8 +91,16 @@ extension Server {
         }
     }
 
-    private func refuse(_ wsi: OpaquePointer, _ response: HTTPResponse) -> Int32 {
-        let bytes = response.encoded(headroom: Frame.headroom, forHead: false, closing: true)
+    /// Refuses an upgrade without asking the delegate.
+    ///
+    /// No page can read the response to an upgrade, so it has no headers for pages.
+    private func refuse(_ wsi: OpaquePointer, _ id: SocketID, _ head: RequestHead, _ response: HTTPResponse) -> Int32 {
+        if let problem = response.problem { delegate?.refused(head, isUpgrade: true, on: id, problem) }
+        return refuse(wsi, head, response)
+    }
+
+    private func refuse(_ wsi: OpaquePointer, _ head: RequestHead, _ response: HTTPResponse) -> Int32 {
+        let bytes = response.encoded(headroom: Frame.headroom, forHead: head.method == "HEAD", closing: true)
         bytes.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress else { return }
             let start = UnsafeMutablePointer(mutating: base + Frame.headroom)

@@ -37,6 +37,10 @@ public final class Server: @unchecked Sendable {
     var table: ConnectionTable
     var listeners: [Listener] = []
     var maxConnections = 0
+    /// The connections whose requests are filtered, by descriptor.
+    var filters: [Int32: FilteredConnection] = [:]
+    /// The requests whose body in chunks is complete, to be delivered at the end of this turn.
+    var completed: [ExchangeID] = []
     /// The limit on sockets that all event loops share; nil if there is only one loop.
     let allowance: ConnectionAllowance?
     /// The connections that are not authenticated yet.
@@ -175,12 +179,14 @@ public final class Server: @unchecked Sendable {
     /// When it returns, every connection is closed and the server cannot be used again.
     public func run() {
         thread = pthread_self()
+        FilteredReads.setServer(self)
         // Any thread may call `uv_async_send` while the handle is open. `tearDown()` removes this function from the
         // inbox before it closes the handle.
         nonisolated(unsafe) let handle = handles.async
         inbox.setWakeFunction { uv_async_send(handle) }
         uv_run(handles.loop, UV_RUN_DEFAULT)
         tearDown()
+        FilteredReads.setServer(nil)
         delegate = nil
     }
 

@@ -40,10 +40,16 @@ public struct ServerConfiguration: Sendable {
     ///
     /// Default 65,536.
     public var maxBodyBytes = 65_536
-    /// The space for all header lines of a request, in bytes; the connection ends if the lines need more.
+    /// The space for the address and the header lines of a request besides `Cookie`, in bytes; a request that needs more is
+    /// refused with 431.
     ///
     /// At most 65,535, default 16,384 (a JWT may be long).
     public var maxHeaderBytes = 16_384
+    /// The largest head of a request with `Cookie`, which the server does not read, in bytes; a larger one is refused with
+    /// 431.
+    ///
+    /// Default 65,536.
+    public var maxHeadBytes = 65_536
     /// The largest send queue of one connection, in bytes; beyond it ``Server/send(_:to:)`` returns `overflow`.
     ///
     /// Default 1 MiB.
@@ -77,8 +83,9 @@ public struct ServerConfiguration: Sendable {
     public var responseTimeoutSeconds = 30
     /// The longest time an HTTP connection may idle between requests, in seconds.
     ///
-    /// Default 60.
-    public var keepAliveSeconds = 60
+    /// A proxy must close its idle connections earlier than the server does. Otherwise it may send a request on a
+    /// connection that the server has just closed, and answers it with 502. Many proxies wait for 60 s. Default 75.
+    public var keepAliveSeconds = 75
     /// The time limit for a peer to receive and return a close frame, in seconds; then the connection is cut off.
     ///
     /// Default 5.

@@ -43,11 +43,14 @@ public protocol ServerDelegate: AnyObject {
     /// The report is for the log only: the server sends the response itself.
     ///
     /// - Parameters:
-    ///   - head: The request; nil if it has no path.
+    ///   - head: The request, as far as it could be read; its path may be empty.
     ///   - isUpgrade: Whether the request asked for an upgrade.
     ///   - socket: The connection on which the request arrived.
     ///   - problem: The reason.
-    func refused(_ head: RequestHead?, isUpgrade: Bool, on socket: SocketID, _ problem: HTTPResponse.Problem)
+    func refused(_ head: RequestHead, isUpgrade: Bool, on socket: SocketID, _ problem: HTTPResponse.Problem)
+    /// Returns the headers of a response with which the server itself refuses a request, such as those that let a page
+    /// read it.
+    func refusalHeaders(for head: RequestHead) -> [HTTPResponse.Header]
     /// Reports that an unauthenticated connection was dropped to make room, for the log.
     func dropped(_ socket: SocketID, _ reason: DroppedUnauthenticated.Reason)
 
@@ -64,11 +67,13 @@ extension ServerDelegate {
     public func receivedPing(on socket: SocketID) {}
     /// Does nothing.
     public func refused(
-        _ head: RequestHead?,
+        _ head: RequestHead,
         isUpgrade: Bool,
         on socket: SocketID,
         _ problem: HTTPResponse.Problem
     ) {}
+    /// Returns none.
+    public func refusalHeaders(for head: RequestHead) -> [HTTPResponse.Header] { [] }
     /// Does nothing.
     public func dropped(_ socket: SocketID, _ reason: DroppedUnauthenticated.Reason) {}
     /// Allows no body above the general limit.

@@ -1,9 +1,18 @@
 """General rules of HTTP: HEAD, 405 with `Allow`, `Upgrade: h2c`, and the requests and headers of CORS."""
 
+import pathlib
+import socket
+
 import httpx
 import pytest
 import samples
+import yaml
+from raw_socket import RawSocket
 from rest import code
+from test_admin import families
+from test_raw_http import talk
+
+ROOT = pathlib.Path(__file__).parents[2]
 
 ORIGIN = "https://app.example"
 
@@ -96,5 +105,155 @@ def test_a_page_may_read_retry_after_and_www_authenticate(make_server, make_worl
         response = rest.request("GET", "/api/calls", headers={"Origin": ORIGIN})
         assert response.headers["access-control-allow-origin"] == ORIGIN
         exposed = {name.strip() for name in response.headers["access-control-expose-headers"].split(",")}
-        assert exposed == {"Retry-After", "WWW-Authenticate"}
+        assert exposed == {"Retry-After", "WWW-Authenticate", "Allow", "ETag"}
     assert "access-control-expose-headers" not in world.rest("11").get("/api/calls").headers
+
+
+def document() -> dict:
+    return yaml.safe_load((ROOT / "Sources/CallWire/CallWire.docc/openapi.yaml").read_text())
+
+
+def names(response: httpx.Response, header: str) -> set[str]:
+    return {name.strip().lower() for name in response.headers[header].split(",")}
+
+
+@pytest.fixture
+def allowing(make_server, make_world):
+    return make_world(make_server("--allow-origin", ORIGIN + "/"))
+
+
+def preflight(world, path: str, method: str, headers: str = "authorization", origin: str = ORIGIN) -> httpx.Response:
+    asks = {"Origin": origin, "Access-Control-Request-Method": method, "Access-Control-Request-Headers": headers}
+    return httpx.options(world.server.url + path, headers=asks, trust_env=False)
+
+
+def test_a_page_may_use_every_method_and_header_of_the_document(allowing):
+    methods, headers, readable = {"head", "options"}, {"authorization", "content-type"}, set()
+    for item in document()["paths"].values():
+        parameters = item.get("parameters", [])
+        for method, operation in item.items():
+            if method not in ("get", "put", "post", "patch", "delete"):
+                continue
+            methods.add(method)
+            parameters = parameters + operation.get("parameters", [])
+            for response in operation["responses"].values():
+                readable |= set(response.get("headers", {}))
+        headers |= {parameter["name"].lower() for parameter in parameters if parameter.get("in") == "header"}
+    for response in document()["components"]["responses"].values():
+        readable |= set(response.get("headers", {}))
+    # Every page may read these, or they concern no page.
+    readable = {name.lower() for name in readable} - {"cache-control", "vary", "upgrade", "connection", "sec-websocket-version"}
+    response = preflight(allowing, "/api/schedules/x", "PATCH", "x")
+    assert names(response, "access-control-allow-methods") == methods
+    assert names(response, "access-control-allow-headers") >= headers
+    response = allowing.rest("11").request("GET", "/api/calls", headers={"Origin": ORIGIN})
+    assert names(response, "access-control-expose-headers") >= readable
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+def test_the_headers_of_tracing_libraries_are_allowed(allowing, method):
+    asked = (
+        "authorization,content-type,sentry-trace,baggage,traceparent,tracestate,x-requested-with,x-datadog-trace-id,"
+        "x-datadog-origin,x-b3-traceid,b3,x-request-id,newrelic,x-amzn-trace-id,idempotency-key,uber-trace-id"
+    )
+    response = preflight(allowing, "/api/schedules/x", method, asked)
+    assert response.status_code == 204
+    assert set(asked.split(",")) <= names(response, "access-control-allow-headers")
+    refused = preflight(allowing, "/api/schedules/x", method, asked, origin="https://evil.example")
+    assert refused.status_code == 403 and "access-control-allow-headers" not in refused.headers
+
+
+@pytest.mark.parametrize("origins", [ORIGIN, "*"])
+@pytest.mark.parametrize("path", ["/socket.io/", "/signal/socket.io/"])
+@pytest.mark.parametrize("version", ["3", "4"])
+def test_a_page_with_the_old_client_may_poll_with_credentials(make_server, make_world, origins, path, version):
+    world = make_world(make_server("--allow-origin", origins))
+    url = f"{world.server.url}{path}?EIO={version}&transport=polling&token={world.token()}"
+    response = httpx.get(url, headers={"Origin": ORIGIN}, trust_env=False)
+    assert response.status_code == 200
+    assert response.headers["access-control-allow-origin"] == ORIGIN
+    assert response.headers["access-control-allow-credentials"] == "true"
+    for wrong in (url.replace("EIO=" + version, "EIO=9"), url + "&sid=none"):
+        response = httpx.get(wrong, headers={"Origin": ORIGIN}, trust_env=False)
+        assert response.status_code == 400 and response.headers["access-control-allow-credentials"] == "true"
+    assert preflight(world, path, "POST").headers["access-control-allow-credentials"] == "true"
+
+
+def test_only_a_named_origin_may_use_the_api_with_credentials(make_server, make_world, allowing):
+    anybody = make_world(make_server("--allow-origin", "*"))
+    for world, has in ((allowing, True), (anybody, False)):
+        response = world.rest("11").request("GET", "/api/calls", headers={"Origin": ORIGIN})
+        assert ("access-control-allow-credentials" in response.headers) == has
+        assert ("access-control-allow-credentials" in preflight(world, "/api/calls", "GET").headers) == has
+
+
+@pytest.mark.parametrize(
+    "host, origin, status",
+    [
+        ("call.example.com:443", "https://call.example.com", 200),
+        ("Call.Example.com:443", "https://call.example.com", 200),
+        ("call.example.com.", "https://call.example.com", 200),
+        ("call.example.com:80", "http://call.example.com", 200),
+        ("call.example.com", "https://call.example.com:443", 200),
+        ("[::1]:443", "https://[::1]", 200),
+        ("call.example.com:8443", "https://call.example.com", 403),
+        ("other.example.com:443", "https://call.example.com", 403),
+    ],
+)
+def test_the_schemes_own_port_is_no_port(world, host, origin, status):
+    response = world.rest("11").request("GET", "/api/calls", headers={"Host": host, "Origin": origin})
+    assert response.status_code == status
+    handshake = RawSocket(world.server.port, world.token(), host=host, headers=[f"Origin: {origin}"])
+    assert handshake.status == (101 if status == 200 else status)
+    handshake.close()
+
+
+def test_refused_origins_leave_lines_with_a_limit_and_a_metric(make_server, make_world):
+    world = make_world(make_server())
+
+    def refused() -> float:
+        return families(world.server)["ringline_origins_refused"].samples[0].value
+
+    before = refused()
+    for _ in range(20):
+        assert world.rest("11").request("GET", "/api/calls", headers={"Origin": "https://evil.example"}).status_code == 403
+    handshake = RawSocket(world.server.port, world.token(), headers=["Origin: https://evil.example"])
+    assert handshake.status == 403
+    assert refused() == before + 21
+    lines = [line for line in world.server.usual_log().splitlines() if "because of its Origin" in line]
+    # As for every line that strangers cause, there are at most ten a minute, here of two minutes.
+    assert 10 <= len(lines) <= 20
+    assert all("request.origin=https://evil.example" in line and "warning" in line for line in lines)
+
+
+# The health checks of the clients' port
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_the_clients_port_has_health_checks_with_any_host(world, path, method):
+    for headers in ({"Host": "10.0.0.7:8080"}, {"Host": "evil.example"}, {"Origin": "https://evil.example"}):
+        response = httpx.request(method, world.server.url + path, headers=headers, trust_env=False)
+        assert (response.status_code, response.content) == (200, b"")
+        assert response.headers["cache-control"] == "no-store"
+    response = talk(world.server.port, f"{method} {path} HTTP/1.0\r\n\r\n".encode(), to_the_end=True)
+    assert response.startswith(b"HTTP/1.1 200 ") and response.endswith(b"\r\n\r\n")
+
+
+def test_a_health_check_has_no_other_methods_and_no_limit_and_leaves_no_line(world):
+    for path in ("/healthz", "/readyz"):
+        for method in ("POST", "PUT", "DELETE"):
+            response = httpx.request(method, world.server.url + path, trust_env=False)
+            assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD")
+    with httpx.Client(base_url=world.server.url, trust_env=False) as client:
+        assert {client.get("/readyz").status_code for _ in range(500)} == {200}
+    assert "/readyz" not in world.server.usual_log() and "/healthz" not in world.server.usual_log()
+
+
+def test_an_idle_connection_is_kept_for_the_time_of_the_setting(make_server, make_world):
+    """A load balancer that sends a request on a connection that the server is closing answers with 502."""
+    world = make_world(make_server("--keep-alive", "1"))
+    with socket.create_connection(("127.0.0.1", world.server.port), timeout=10) as plain:
+        plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert plain.recv(4096).startswith(b"HTTP/1.1 200 ")
+        assert plain.recv(4096) == b"", "the server ends the idle connection"

@@ -80,7 +80,7 @@ extension EveryTest {
                 #expect(head.method == "GET" && head.path == "/ws" && head.host == "x" && head.origin == "https://o")
                 #expect(head.authorization == "Bearer " + token)
                 #expect(
-                    head.parameter("device") == "a&b" && head.parameter("x") == "1 2" && head.parameter("flag") == ""
+                    head.parameter("device") == "a&b" && head.parameter("x") == "1+2" && head.parameter("flag") == ""
                 )
                 #expect(head.peerAddress == "127.0.0.1" && !head.isTLS && head.listener == 0)
             }

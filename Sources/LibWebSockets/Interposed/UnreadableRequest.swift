@@ -19,16 +19,18 @@ internal import CallWire
 @c(lws_return_http_status)
 public func clwsReturnHTTPStatus(_ wsi: OpaquePointer?, _ status: UInt32, _ page: UnsafePointer<CChar>?) -> Int32 {
     guard let wsi else { return 1 }
+    let headers = HeaderReader(wsi: wsi)
     let response: HTTPResponse
     if status != HTTP_STATUS_FORBIDDEN.rawValue {
         response = .problem(Int(status), code: "bad_request", message: "unreadable request")
-    } else if HeaderReader(wsi: wsi).has(WSI_TOKEN_UPGRADE) {
+    } else if headers.has(WSI_TOKEN_UPGRADE) {
         response = .problem(400, code: "bad_handshake", message: "only Upgrade: websocket is supported")
     } else {
         let message = "unreadable request line: unknown method, missing path or invalid escape"
         response = .problem(400, code: "bad_request", message: message)
     }
-    var bytes = response.encoded(headroom: Frame.headroom, forHead: false, closing: true)
+    let isHead = headers.has(WSI_TOKEN_HEAD_URI)
+    var bytes = response.encoded(headroom: Frame.headroom, forHead: isHead, closing: true)
     bytes.withUnsafeMutableBufferPointer { bytes in
         guard let base = bytes.baseAddress else { return }
         // The connection ends, whether the response was sent or not.

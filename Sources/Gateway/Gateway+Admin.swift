@@ -28,11 +28,14 @@ extension Gateway {
                     connectsRefused: router.connects.refused,
                     unjoinedRefused: router.connects.unjoined,
                     unauthenticatedDropped: unauthenticatedDroppedByReason(server.dropped),
+                    requestsRefused: router.refusedRequests.all,
+                    originsRefused: router.refusedOrigins.withLock { $0 },
                     packetsRefused: PacketRefusal.allCases.map { ($0.rawValue, packetsRefused[$0] ?? 0) },
                     process: ProcessFigures(startFigures, connections: connections),
-                    droppedLogLines: configuration.droppedLogLines(),
+                    logLines: configuration.logLines(),
                     keySet: configuration.keySet(),
-                    droppedAuditLines: configuration.droppedAuditLines(),
+                    outbound: configuration.outbound(),
+                    auditLines: configuration.auditLines(),
                     refusedTokens: configuration.refusedTokens(),
                     clockLeaps: configuration.clock.leaps,
                     clockDifference: configuration.clock.difference,
@@ -46,6 +49,18 @@ extension Gateway {
             )
         default: return Self.noSuchAdminPath
         }
+    }
+
+    /// The paths of the health checks, which the clients' listener serves too.
+    static let healthPaths: Set<String> = ["/healthz", "/readyz"]
+
+    /// Responds to a load balancer's check of the clients' port, with any `Host` and `Origin` and without a body.
+    ///
+    /// Anybody may ask, so the response says no more than whether the port should get traffic.
+    func healthCheck(_ head: RequestHead) -> HTTPResponse {
+        guard Self.mayAdminister(head) else { return Self.noSuchAdminMethod }
+        let isWell = head.path == "/healthz" || notReadyReason == nil
+        return HTTPResponse(status: isWell ? 200 : 503, headers: [.init("Cache-Control", "no-store")])
     }
 
     /// Whether the operators' listener serves the method of a request.

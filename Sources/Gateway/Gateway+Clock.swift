@@ -1,9 +1,10 @@
+import CallCore
 import ServerLog
 import Switchboard
 import Threads
 
 extension Gateway {
-    /// Logs an event of the wall clock, and suspends the deletion of history while that clock is in doubt.
+    /// Logs an event of the wall clock, and tells the switchboard.
     func note(_ event: ServerTime.Event) {
         switch event {
         case .leapt(let milliseconds):
@@ -11,16 +12,34 @@ extension Gateway {
                 "the wall clock leapt; continuing with the boot clock",
                 [.clockAhead(seconds: Self.seconds(milliseconds))]
             )
-            feed(.clockDoubtChanged(true))
         case .accepted(let milliseconds):
             log.warning(
-                "the wall clock has been steady since its leap; tokens are checked against it again",
+                "the wall clock has been steady since its leap; tokens and schedules follow it again",
                 [.clockAhead(seconds: Self.seconds(milliseconds))]
             )
         case .agrees:
             log.notice("the wall clock and the server's clock agree again")
-            feed(.clockDoubtChanged(false))
         }
+        noteWallClock()
+    }
+
+    /// What is known of the wall clock now.
+    var wallClock: WallClock {
+        let lead = configuration.clock.lead()
+        return WallClock(
+            lead: .milliseconds(lead.milliseconds),
+            corrected: .milliseconds(lead.corrected),
+            isSteady: lead.isSteady,
+            agrees: lead.agrees
+        )
+    }
+
+    /// Tells the switchboard what is known of the wall clock, unless it knows that.
+    func noteWallClock() {
+        let known = wallClock
+        guard switchboard != nil, known != knownWallClock else { return }
+        knownWallClock = known
+        feed(.wallClock(known))
     }
 
     /// Returns a duration rounded to whole seconds, which is precise enough for a leap.

@@ -18,10 +18,15 @@ extension Gateway {
             log.info("call began", [.call(id), .epoch(epoch)])
         case .ended(let id, let epoch, let reason):
             log.info("call ended", [.call(id), .epoch(epoch), .reason(reason)])
-        case .pushFailed(let id, let device, let status, let reason):
-            log.warning(
+        case .pushFailed(let failure):
+            log.limited(
+                level: .warning,
                 "push failed",
-                [.call(id), .device(device), .pushStatus(status), .pushReason(UntrustedText(reason))]
+                of: failure.user.text,
+                [
+                    .call(failure.call), .device(failure.device), .pushStatus(failure.status),
+                    .pushReason(UntrustedText(failure.reason)),
+                ]
             )
         case .storeStalled(let why): log.error("the store cannot write", [.error(UntrustedText(why))])
         case .storeRecovered: log.notice("the store can write again")
@@ -32,7 +37,7 @@ extension Gateway {
             )
         case .oddClock(let age):
             log.warning(
-                "the clock is far from the newest call or device; no history is deleted for an hour",
+                "the clock is far from the newest record; no history is deleted for an hour",
                 [.clockAhead(seconds: Self.seconds(age.milliseconds))]
             )
         case .damaged(let damage):
@@ -47,10 +52,19 @@ extension Gateway {
             )
         case .unreadable(let number):
             log.error("a stored call cannot be read and was left out", [.callNumber(number)])
+        case .schedulesPlanned(let count):
+            log.notice("the date was corrected; the next calls of schedules have changed", [.schedules(count)])
         case .unknownTimeZone(let user):
-            log.error(
+            log.limited(
+                level: .error,
                 "the time zone of a schedule is unknown, so no new call is planned; see Troubleshooting",
+                of: user.text,
                 [.user(user)]
+            )
+        case .unknownName(let name, let place):
+            log.info(
+                "a client sent an unknown member",
+                [.place(ServerText(place)), .member(UntrustedText(name))]
             )
         }
     }
@@ -116,7 +130,7 @@ extension Gateway {
                 [call.map { .call($0) }, .meaning(ServerText(meaning)), .user(caller)]
             )
         case .waits(let call, _):
-            log.trace("work waits until an ended call has been read", [call.map { .call($0) }])
+            log.trace("work waits for the store: an ended call or an epoch", [call.map { .call($0) }])
         case .call(let call, let step): write(step, of: call)
         }
     }

@@ -36,7 +36,7 @@ extension Gateway {
             respondWithPage(reply, tag, to: exchange)
             return
         }
-        var headers = RequestRouter.commonHeaders(for: origins.removeValue(forKey: exchange))
+        var headers = router.commonHeaders(for: origins.removeValue(forKey: exchange))
         // RFC 9110, section 15.5.2: a 401 response must name the authentication scheme.
         if reply.status == 401 { headers.append(.init("WWW-Authenticate", #"Bearer error="invalid_token""#)) }
         if let seconds = reply.retryAfterSeconds { headers.append(.init("Retry-After", String(seconds))) }
@@ -56,7 +56,7 @@ extension Gateway {
         var headers: [HTTPResponse.Header] = [
             .init("Cache-Control", "private, no-cache"), .init("ETag", tag), .init("Vary", "Accept-Encoding"),
         ]
-        if let origin = origins.removeValue(forKey: exchange) { headers += OriginPolicy.headers(for: origin) }
+        if let origin = origins.removeValue(forKey: exchange) { headers += router.originPolicy.headers(for: origin) }
         let contentType = reply.status == 304 ? nil : "text/plain; charset=utf-8"
         respond(
             exchange,

@@ -83,6 +83,9 @@ extension Gateway {
             logDraining()
         }
         checkSocketIO()
-        if !passesEventsOn { feed(.deadlineReached) }
+        guard !passesEventsOn else { return }
+        // Dates are due by the present wall clock.
+        noteWallClock()
+        feed(.deadlineReached)
     }
 }

@@ -21,6 +21,7 @@ package import Threads
 public final class Gateway: @unchecked Sendable {
     let configuration: GatewayConfiguration
     let router: RequestRouter
+    let adminHosts: AdminHosts
     let log: ServerLog
     /// Set once, before the loop runs.
     private(set) var server: Server?
@@ -46,6 +47,8 @@ public final class Gateway: @unchecked Sendable {
     var outputs: [Switchboard.Output] = []
     var isBusy = false
     var timerAt: Moment?
+    /// What the switchboard knows of the wall clock.
+    var knownWallClock = WallClock.agreeing
     /// When changes were last passed to a store that commits asynchronously.
     var lastCommit: Moment?
     /// Whether the store's last commit was durable at once, as in memory.
@@ -82,6 +85,7 @@ public final class Gateway: @unchecked Sendable {
                 ? TrustingAuthenticator(strict: authenticator) : authenticator,
             log: log
         )
+        adminHosts = AdminHosts(configuration.adminHosts)
         self.log = log
     }
 
@@ -151,6 +155,7 @@ public final class Gateway: @unchecked Sendable {
         for (user, moment) in stored.revocations { router.revocations.note(user, upTo: moment) }
         self.store = store
         push = parts.push
+        knownWallClock = wallClock
         switchboard = SwitchboardBox(
             Switchboard(
                 policy: configuration.policy,
@@ -158,6 +163,7 @@ public final class Gateway: @unchecked Sendable {
                 capabilities: parts.capabilities,
                 turnCredentials: parts.turnCredentials,
                 random: SystemRandomNumberGenerator(),
+                wallClock: knownWallClock,
                 at: now
             )
         )
@@ -369,7 +375,7 @@ public final class Gateway: @unchecked Sendable {
         case .revoked(let user, let moment):
             router.revocations.note(user, upTo: moment)
             node?.revoke(user, upTo: moment)
-            log.notice("a user's tokens were revoked", [.user(user)])
+            log.limited(level: .notice, "a user's tokens were revoked", of: user.text, [.user(user)])
         case .done(let id): operatorCommands.removeValue(forKey: id)?()
         case .note(let note): write(note)
         case .audit(let event): configuration.audit(event)

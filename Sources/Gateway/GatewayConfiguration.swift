@@ -11,6 +11,8 @@ public struct GatewayConfiguration: Sendable {
     ///
     /// `nil`: there is no such listener.
     public var admin: (host: String, port: Int)?
+    /// The names by which the operators' listener may be addressed, besides those that nobody can register.
+    public var adminHosts: Set<String> = []
     /// Whether the store may have to be waited for at the start: it is a database on the network.
     public var mayWaitForStore = false
     /// The origins, besides the server's own host, from which browsers may connect; `*` = any.
@@ -32,16 +34,18 @@ public struct GatewayConfiguration: Sendable {
     public var commitSpacingMilliseconds: Int64 = 6
     /// Returns when the served certificate expires, in seconds since 1970; `nil` without TLS.
     public var certificateExpiry: @Sendable () -> Int64? = { nil }
-    /// Returns the number of log lines that could not be written.
-    public var droppedLogLines: @Sendable () -> UInt64 = { 0 }
+    /// Returns how many lines are missing in the log.
+    public var logLines: @Sendable () -> LineFigures = { LineFigures() }
     /// Returns the state of the issuer's published keys; `nil` if no keys are fetched.
     ///
     /// The state is: seconds since the keys arrived, the number of failed fetches, the number of keys.
     public var keySet: @Sendable () -> (ageSeconds: Int64, failures: UInt64, keys: Int)? = { nil }
+    /// Returns the figures of each service to which the server sends requests.
+    public var outbound: @Sendable () -> [OutboundFigures] = { [] }
     /// Writes an event to the audit log; from any thread.
     public var audit: @Sendable (AuditEvent) -> Void = { _ in }
-    /// Returns the number of audit log lines that could not be written.
-    public var droppedAuditLines: @Sendable () -> UInt64 = { 0 }
+    /// Returns how many lines are missing in the audit log.
+    public var auditLines: @Sendable () -> LineFigures = { LineFigures() }
     /// Returns the number of refused tokens, by cause.
     public var refusedTokens: @Sendable () -> [(cause: String, count: UInt64)] = { [] }
     /// Returns the response to a request for a page; `nil` = the request is for the API.
@@ -63,4 +67,21 @@ public struct GatewayConfiguration: Sendable {
 
     /// Creates the default configuration.
     public init() {}
+}
+
+/// The figures of a service to which the server sends requests, such as a push service.
+public struct OutboundFigures: Sendable {
+    /// The service.
+    public let service: String
+    /// The number of its requests in each state.
+    public let requests: [(state: String, count: Int)]
+    /// The number of its hosts that rest, because no connection could be made to them.
+    public let restingHosts: Int
+
+    /// The figures of a service.
+    public init(service: String, requests: [(state: String, count: Int)], restingHosts: Int) {
+        self.service = service
+        self.requests = requests
+        self.restingHosts = restingHosts
+    }
 }

@@ -23,15 +23,19 @@ struct MetricsPage {
         let unjoinedRefused: UInt64
         /// The number of unauthenticated connections and sessions that were closed, by reason.
         let unauthenticatedDropped: [(String, UInt64)]
+        /// The number of requests and upgrades that were refused before their path was looked at, by code.
+        let requestsRefused: [(String, UInt64)]
+        /// The number of requests and upgrades that were refused because of their `Origin`.
+        let originsRefused: UInt64
         /// The number of packets that Socket.IO sessions refused themselves, by reason.
         let packetsRefused: [(String, UInt64)]
         let process: ProcessFigures
-        /// The number of log lines that could not be written.
-        let droppedLogLines: UInt64
+        let logLines: LineFigures
         /// The state of the issuer's published keys; `nil` where none are fetched.
         let keySet: (ageSeconds: Int64, failures: UInt64, keys: Int)?
-        /// The number of audit log lines that could not be written.
-        let droppedAuditLines: UInt64
+        /// The figures of each service to which the server sends requests.
+        let outbound: [OutboundFigures]
+        let auditLines: LineFigures
         /// The number of refused tokens, by cause.
         let refusedTokens: [(cause: String, count: UInt64)]
         /// The number of leaps of the wall clock.
@@ -72,14 +76,14 @@ struct MetricsPage {
         limited.append(("connects", surroundings.connectsRefused))
         limited.append(("unjoined", surroundings.unjoinedRefused))
         counters("ringline_limited_total", "Refusals and omissions because of a limit.", "limit", limited)
-        histogram("ringline_ack_seconds", "Time from a signal to its ack.", metrics.ackMilliseconds)
-        histogram(
-            "ringline_store_commit_seconds",
-            "Time from a change until it is durable.",
-            metrics.commitMilliseconds
+        counters(
+            "ringline_unknown_members_total",
+            "Members of frames and bodies with names that the server does not know.",
+            "place",
+            UnknownNames.Place.allCases.map { ($0.rawValue, metrics.unknownNames[$0]) }
         )
-        gauge("ringline_store_stalled", "1 while the store cannot write.", metrics.isStalled ? 1 : 0)
-        gauge("ringline_store_commits_waiting", "Commits that are not durable yet.", surroundings.commitsUnderWay)
+        histogram("ringline_ack_seconds", "Time from a signal to its ack.", metrics.ackMilliseconds)
+        addStore(metrics, commitsUnderWay: surroundings.commitsUnderWay)
         counters(
             "ringline_database_damages_total",
             "Invalid values in the database that were replaced or left out.",
@@ -98,6 +102,7 @@ struct MetricsPage {
             ]
         )
         addPushes(metrics)
+        addOutbound(surroundings.outbound)
         if let expiry = surroundings.certificateExpiry {
             let help = "Expiry of the served TLS certificate, in seconds since 1970."
             gauge("ringline_certificate_expiry_timestamp_seconds", help, Int(expiry))
@@ -105,7 +110,12 @@ struct MetricsPage {
         counter(
             "ringline_log_lines_dropped_total",
             "Log lines dropped because stderr could not be written.",
-            surroundings.droppedLogLines
+            surroundings.logLines.dropped
+        )
+        counter(
+            "ringline_log_lines_suppressed_total",
+            "Log lines only counted in a sum, because strangers or accounts caused too many.",
+            surroundings.logLines.suppressed
         )
         if let keySet = surroundings.keySet {
             gauge("ringline_jwks_age_seconds", "Age of the published key set.", Int(keySet.ageSeconds))
@@ -121,7 +131,12 @@ struct MetricsPage {
         counter(
             "ringline_audit_lines_dropped_total",
             "Audit log lines that could not be written.",
-            surroundings.droppedAuditLines
+            surroundings.auditLines.dropped
+        )
+        counter(
+            "ringline_audit_lines_suppressed_total",
+            "Audit log lines only counted in a sum, because strangers or accounts caused too many.",
+            surroundings.auditLines.suppressed
         )
         counter("ringline_clock_leaps_total", "Leaps of the wall clock.", surroundings.clockLeaps)
         let help = "Lead of the wall clock over the server's own clock, in seconds."
@@ -180,9 +195,20 @@ struct MetricsPage {
         )
         counters(
             "ringline_strangers_dropped_total",
-            "Unauthenticated connections and Socket.IO sessions closed to make room.",
+            "Unauthenticated connections and Socket.IO sessions (strangers) closed to make room.",
             "reason",
             surroundings.unauthenticatedDropped
+        )
+        counters(
+            "ringline_http_refused_total",
+            "Requests and upgrades refused before their path was looked at, by error code.",
+            "code",
+            surroundings.requestsRefused
+        )
+        counter(
+            "ringline_origins_refused_total",
+            "Requests and upgrades refused because of their Origin.",
+            surroundings.originsRefused
         )
         counters(
             "ringline_socketio_packets_refused_total",
@@ -250,6 +276,19 @@ struct MetricsPage {
         counters("ringline_push_results_total", "Results of pushes, by reason.", "reason", results.map { ($0, $1) })
     }
 
+    private mutating func addOutbound(_ services: [OutboundFigures]) {
+        begin("ringline_outbound_requests", "gauge", "Requests to push services and for keys, by state.")
+        for service in services {
+            for (state, count) in service.requests {
+                line("ringline_outbound_requests", "{service=\"\(service.service)\",state=\"\(state)\"}", "\(count)")
+            }
+        }
+        begin("ringline_outbound_hosts_resting", "gauge", "Hosts left alone because no connection could be made.")
+        for service in services {
+            line("ringline_outbound_hosts_resting", "{service=\"\(service.service)\"}", "\(service.restingHosts)")
+        }
+    }
+
     /// Adds the process metrics, under the names that Prometheus' own libraries use.
     private mutating func addProcess(_ process: ProcessFigures) {
         begin("process_cpu_seconds_total", "counter", "CPU time, user and system, in seconds.")
@@ -274,6 +313,26 @@ struct MetricsPage {
         line(name, "", "\(value)")
     }
 
+    private mutating func addStore(_ metrics: Metrics, commitsUnderWay: Int) {
+        histogram(
+            "ringline_store_commit_seconds",
+            "Time from a change until it is durable.",
+            metrics.commitMilliseconds
+        )
+        histograms(
+            "ringline_store_query_seconds",
+            "Time from a query to its result, by lane.",
+            "lane",
+            zip(QueryLane.allCases.map(\.name), metrics.queryMilliseconds)
+        )
+        begin("ringline_store_queries_waiting", "gauge", "Queries without a result, by lane.")
+        for (lane, count) in zip(QueryLane.allCases, metrics.queriesUnderWay) {
+            line("ringline_store_queries_waiting", "{lane=\"\(lane.name)\"}", "\(count)")
+        }
+        gauge("ringline_store_stalled", "1 while the store cannot write.", metrics.isStalled ? 1 : 0)
+        gauge("ringline_store_commits_waiting", "Commits that are not durable yet.", commitsUnderWay)
+    }
+
     private mutating func counter(_ name: String, _ help: String, _ value: UInt64) {
         begin(name, "counter", help)
         line(name, "", "\(value)")
@@ -286,14 +345,28 @@ struct MetricsPage {
 
     private mutating func histogram(_ name: String, _ help: String, _ values: Metrics.Histogram) {
         begin(name, "histogram", help)
+        lines(name, values)
+    }
+
+    private mutating func histograms(
+        _ name: String,
+        _ help: String,
+        _ label: String,
+        _ values: some Sequence<(String, Metrics.Histogram)>
+    ) {
+        begin(name, "histogram", help)
+        for (key, histogram) in values { lines(name, histogram, label: "\(label)=\"\(key)\"") }
+    }
+
+    private mutating func lines(_ name: String, _ values: Metrics.Histogram, label: String = "") {
         var total: UInt64 = 0
         for (index, count) in values.counts.enumerated() {
             total += count
             let bound = index < values.bounds.count ? Self.seconds(values.bounds[index]) : "+Inf"
-            line(name, "_bucket{le=\"\(bound)\"}", "\(total)")
+            line(name, "_bucket{\(label.isEmpty ? "" : "\(label),")le=\"\(bound)\"}", "\(total)")
         }
-        line(name, "_sum", Self.seconds(values.sum))
-        line(name, "_count", "\(total)")
+        line(name, "_sum\(label.isEmpty ? "" : "{\(label)}")", Self.seconds(values.sum))
+        line(name, "_count\(label.isEmpty ? "" : "{\(label)}")", "\(total)")
     }
 
     /// Returns milliseconds as a decimal number of seconds.

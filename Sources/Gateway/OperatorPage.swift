@@ -2,6 +2,7 @@ public import CallCore
 public import CallPorts
 import CallWire
 public import LibWebSockets
+import ServerLog
 public import Switchboard
 
 /// The operators' page on the admin listener: its files, and the calls that it shows.
@@ -9,8 +10,6 @@ public import Switchboard
 /// The page itself holds no data, so anybody may have its files. A request for calls needs a service's token. All
 /// methods are called on the gateway's thread.
 public protocol OperatorPage: Sendable {
-    /// Whether the page exists for a request with this `Host`.
-    func admits(host: String?) -> Bool
     /// Returns the response to a request for one of the page's files; `nil` = the path names none.
     func file(for head: RequestHead) -> HTTPResponse?
     /// Reads calls for a service, and then calls `respond`, on any thread.
@@ -70,7 +69,17 @@ public enum OperatorRequest: Equatable, Sendable {
 extension Gateway {
     /// Responds to a request at the admin listener.
     func respondToOperator(_ head: RequestHead, _ exchange: ExchangeID) {
-        guard Self.mayAdminister(head), let page = configuration.operatorPage, page.admits(host: head.host) else {
+        guard adminHosts.admits(head.host) else {
+            log.limited(
+                level: .warning,
+                "a request to the operators' port was refused because of its Host; see --admin-host",
+                of: nil,
+                [.requestHost(UntrustedText(head.host ?? ""))]
+            )
+            respond(exchange, with: AdminHosts.refusal)
+            return
+        }
+        guard Self.mayAdminister(head), let page = configuration.operatorPage else {
             respond(exchange, with: administer(head))
             return
         }

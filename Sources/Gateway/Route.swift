@@ -42,8 +42,12 @@ enum Route: Equatable {
     }
 
     /// Returns the operations at a path, by method.
+    ///
+    /// The words of a path are compared as the client wrote them, so that no other spelling bypasses a proxy's rule.
+    /// Only ids are decoded.
     private static func routes(_ parts: [String]) -> [(method: String, route: Route)] {
-        switch (parts.count, parts.dropFirst().first) {
+        let id = { (index: Int) in RequestHead.decoded(parts[index]) }
+        return switch (parts.count, parts.dropFirst().first) {
         case (2, "calls") where parts[0] == "api": [("GET", .history), ("POST", .callJustBegun)]
         case (2, "turn-cred") where parts[0] == "api": [("GET", .turnCredential)]
         case (2, "web-push") where parts[0] == "api": [("GET", .webPushKey)]
@@ -51,18 +55,18 @@ enum Route: Equatable {
         case (2, "blocks") where parts[0] == "api": [("GET", .blocks), ("POST", .block)]
         case (3, "calls") where parts[0] == "api" && parts[2] == "signal":
             [("GET", .getSignal(nil)), ("POST", .postSignal(nil))]
-        case (3, "calls") where parts[0] == "api": [("GET", .call(parts[2]))]
-        case (3, "blocks") where parts[0] == "api": [("DELETE", .unblock(parts[2]))]
+        case (3, "calls") where parts[0] == "api": [("GET", .call(id(2)))]
+        case (3, "blocks") where parts[0] == "api": [("DELETE", .unblock(id(2)))]
         case (3, "me") where parts[0] == "api" && parts[2] == "devices":
             [("GET", .devices), ("PUT", .register), ("POST", .register)]
         case (3, "me") where parts[0] == "api" && parts[2] == "dnd": [("PUT", .doNotDisturb)]
         case (2, "directory") where parts[0] == "api": [("PUT", .updateDirectory(nil))]
         case (3, "me") where parts[0] == "api" && parts[2] == "directory": [("GET", .directory)]
-        case (4, "users") where parts[0] == "api" && parts[3] == "directory": [("PUT", .updateDirectory(parts[2]))]
+        case (4, "users") where parts[0] == "api" && parts[3] == "directory": [("PUT", .updateDirectory(id(2)))]
         case (4, "calls") where parts[0] == "api" && parts[2] == "signal":
-            [("GET", .getSignal(parts[3])), ("POST", .postSignal(parts[3])), ("DELETE", .deleteSignal(parts[3]))]
-        case (4, "calls") where parts[0] == "api" && parts[3] == "timeline": [("GET", .timeline(parts[2]))]
-        case (4, "me") where parts[0] == "api" && parts[2] == "devices": [("DELETE", .removeDevice(parts[3]))]
+            [("GET", .getSignal(id(3))), ("POST", .postSignal(id(3))), ("DELETE", .deleteSignal(id(3)))]
+        case (4, "calls") where parts[0] == "api" && parts[3] == "timeline": [("GET", .timeline(id(2)))]
+        case (4, "me") where parts[0] == "api" && parts[2] == "devices": [("DELETE", .removeDevice(id(3)))]
         default: Schedules.routes(parts)
         }
     }
@@ -76,15 +80,22 @@ enum Route: Equatable {
         switch self {
         case .postSignal(let id):
             try head.checkJSON()
-            return .signal(
-                try SignalMessage(body: body, callIDInPath: try id.map(Self.callID), ringTimeout: ringTimeout)
+            var message = try SignalMessage(
+                body: body,
+                callIDInPath: try id.map(Self.callID),
+                idempotencyKey: head.idempotencyKey,
+                ringTimeout: ringTimeout
             )
+            let device = try head.device()
+            message.device = message.device ?? device
+            return .signal(message)
         case .getSignal(let id):
             guard let text = id ?? head.parameter("callId") else { throw .invalid(.callId, "missing") }
             return .fetch(try Self.callID(text), try head.fetch())
         case .deleteSignal(let id):
             return .end(try Self.callID(id), peer: try head.peer(), device: try head.device())
         case .history:
+            try head.checkParameters(["limit", "before"])
             return .history(
                 limit: Int(try head.number("limit", in: 1...500) ?? 50),
                 before: try head.number("before", in: 0...Int64.max).map { CallNumber(rawValue: $0) }
@@ -99,13 +110,17 @@ enum Route: Equatable {
             let registration = try DeviceRegistration(body: body, device: try head.device())
             try registration.webPush?.checkKeys()
             return .register(registration)
-        case .devices: return .devices
+        case .devices:
+            try head.checkParameters([])
+            return .devices
         case .removeDevice(let id):
             guard let device = DeviceID(id) else { throw WireError(.notFound, "no such device") }
             return .removeDevice(device)
         case .turnCredential: return .turnCredential
         case .webPushKey: return .webPushKey
-        case .blocks: return .blocks
+        case .blocks:
+            try head.checkParameters([])
+            return .blocks
         case .block:
             try head.checkJSON()
             switch try RequestBody.blocked(in: body) {
@@ -115,13 +130,15 @@ enum Route: Equatable {
         case .unblock(let id):
             if let number = try Self.blockedNumber(id) { return .unblockNumber(number) }
             return .unblock(try Self.user(id))
-        case .directory: return .numbers(try head.numberQuery())
+        case .directory:
+            try head.checkParameters(["list", "since", "limit"])
+            return .numbers(try head.numberQuery())
         case .updateDirectory(let id):
             try head.checkPlainText()
             return .updateNumbers(try id.map(Self.user), try NumberUpdate(body: body))
         case .schedules(let schedules):
             if schedules.hasBody { try head.checkJSON() }
-            return try schedules.request(body: body)
+            return try schedules.request(head, body: body)
         case .doNotDisturb:
             try head.checkJSON()
             return .doNotDisturb(until: try RequestBody.doNotDisturbEnd(in: body))
@@ -143,7 +160,7 @@ enum Route: Equatable {
         guard let user = UserID(text) else {
             throw .invalid(
                 .userId,
-                "must be a user id: 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ @ : + -"
+                "must be a user id: \(CallCore.Limits.identifierForm)"
             )
         }
         return user
@@ -152,7 +169,13 @@ enum Route: Equatable {
     /// Returns the number that the id of a blocked number contains; `nil` if it is the id of a user.
     private static func blockedNumber(_ id: String) throws(WireError) -> PhoneNumber? {
         guard id.hasPrefix(BlockBody.numberPrefix) else { return nil }
-        guard let number = PhoneNumber(normalizing: String(id.dropFirst(BlockBody.numberPrefix.count))) else {
+        // A blank in a path has become a plus sign, which has no place behind a digit.
+        var hasDigit = false
+        let written = id.dropFirst(BlockBody.numberPrefix.count).map { (character: Character) -> Character in
+            hasDigit = hasDigit || character.isNumber
+            return character == "+" && hasDigit ? " " : character
+        }
+        guard let number = PhoneNumber(normalizing: String(written)) else {
             throw .invalid(named: "number", "must be 1 to 18 digits, the country code first")
         }
         return number
@@ -160,7 +183,7 @@ enum Route: Equatable {
 
     static func callID(_ text: String) throws(WireError) -> CallID {
         guard let id = CallID(text) else {
-            throw .invalid(.callId, "must be 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ : -")
+            throw .invalid(.callId, "must be \(CallCore.Limits.identifierForm)")
         }
         return id
     }
@@ -239,7 +262,7 @@ extension RequestHead {
         guard let user = UserID(text) else {
             throw WireError(
                 .invalidField,
-                "\(name): must be a user id: 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ @ : + -",
+                "\(name): must be a user id: \(CallCore.Limits.identifierForm)",
                 field: name
             )
         }

@@ -22,6 +22,7 @@ extension Gateway {
             listener = try StartingListener(
                 host: admin.host,
                 port: admin.port,
+                hosts: adminHosts,
                 version: configuration.version,
                 delay: startDelay
             )
@@ -38,18 +39,26 @@ extension Gateway {
 /// @unchecked: all properties are constant, and the server allows ``Server/stop()`` from any thread.
 final class StartingListener: ServerDelegate, @unchecked Sendable {
     private let server: Server
+    private let hosts: AdminHosts
     private let version: String
     private let delay: Monitor<StartDelay?>
     private var thread: WorkThread?
 
     /// Listens at the operators' address, and answers on a thread of its own.
-    init(host: String, port: Int, version: String, delay: Monitor<StartDelay?>) throws(ServerError) {
+    init(
+        host: String,
+        port: Int,
+        hosts: AdminHosts,
+        version: String,
+        delay: Monitor<StartDelay?>
+    ) throws(ServerError) {
         var configuration = ServerConfiguration()
         configuration.host = host
         configuration.port = port
         configuration.webSocketPaths = []
         configuration.maxConnections = 16
         server = try Server(configuration: configuration)
+        self.hosts = hosts
         self.version = version
         self.delay = delay
         server.delegate = self
@@ -71,6 +80,7 @@ final class StartingListener: ServerDelegate, @unchecked Sendable {
     }
 
     private func response(to head: RequestHead) -> HTTPResponse {
+        guard hosts.admits(head.host) else { return AdminHosts.refusal }
         guard Gateway.mayAdminister(head) else { return Gateway.noSuchAdminMethod }
         switch head.path {
         case "/healthz": return Gateway.health(nil, version: version)

@@ -196,7 +196,7 @@ def test_json_log_lines_contain_the_call_id(make_server, make_world):
     assert all({"time", "level", "message"} <= set(line) for line in lines)
     of_call = [line for line in lines if line.get("call.id") == "call-to-look-for"]
     assert [line["message"] for line in of_call] == ["call began", "call ended"]
-    assert of_call[0]["call.epoch"] == "1" and of_call[1]["call.reason"] == "hangup"
+    assert of_call[0]["call.epoch"] == 1 and of_call[1]["call.reason"] == "hangup"
 
 
 def test_text_log_lines_contain_the_call_id(world):

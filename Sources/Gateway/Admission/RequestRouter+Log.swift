@@ -2,6 +2,7 @@ import CallWire
 import LibWebSockets
 import ServerLog
 import SocketIO
+import Threads
 
 /// The log lines about upgrades and requests that were refused before they reached the switchboard.
 extension RequestRouter {
@@ -57,6 +58,20 @@ extension RequestRouter {
         )
     }
 
+    /// Counts and logs a request or an upgrade that is refused because of its `Origin`.
+    ///
+    /// A page sees only that its connection is closed, so that the operator must see why: usually, an Origin is missing
+    /// in `--allow-origin`.
+    func noteRefusedOrigin(of head: RequestHead) {
+        refusedOrigins.withLock { $0 += 1 }
+        log.limited(
+            level: .warning,
+            "a page was refused because of its Origin; see --allow-origin",
+            of: nil,
+            [.origin(UntrustedText(head.origin ?? "")), .requestHost(UntrustedText(head.host ?? ""))]
+        )
+    }
+
     /// Logs why a Socket.IO session was refused.
     func logRefusedSession(_ refusal: EngineRefusal) {
         log.debug(
@@ -76,16 +91,22 @@ extension RequestRouter {
 
 extension WorkerLoop {
     func refused(
-        _ head: RequestHead?,
+        _ head: RequestHead,
         isUpgrade: Bool,
         on socket: SocketID,
         _ problem: HTTPResponse.Problem
     ) {
+        router.refusedRequests.count(problem.code)
         let fields: [LogField] = [
-            .connection(ConnectionNumber(socket.rawValue)), .path(RequestPath(head?.path ?? "")),
+            .connection(ConnectionNumber(socket.rawValue)), .path(RequestPath(head.path)),
             .refusal(ServerText(problem.code)), .why(ServerText(problem.message)),
         ]
         log.debug(isUpgrade ? "an upgrade was refused" : "a request was refused", fields)
+    }
+
+    func refusalHeaders(for head: RequestHead) -> [HTTPResponse.Header] {
+        // No page is meant to read what the operators' listener sends.
+        head.listener == Gateway.adminListener ? [] : router.refusalHeaders(for: head)
     }
 
     func dropped(_ socket: SocketID, _ reason: DroppedUnauthenticated.Reason) {

@@ -25,6 +25,7 @@ extension RequestRouter {
     func checkRequest(_ head: RequestHead, body: [UInt8], as exchange: ExchangeID, now: Moment) -> Routing {
         guard originPolicy.isAllowed(origin: head.origin, host: head.host) else {
             let error = WireError(.forbidden, "this Origin is not allowed")
+            noteRefusedOrigin(of: head)
             logRefused(head, as: exchange, .wire(error))
             return .response(response(to: error, for: nil))
         }
@@ -35,7 +36,7 @@ extension RequestRouter {
                 let handshake = try handshake(head, transport: "polling")
                 if let refusal = connectRefusal(of: handshake) {
                     logRefused(head, as: exchange, .wire(refusal))
-                    return .response(response(to: refusal, for: head.origin))
+                    return .response(response(to: refusal, for: head.origin, isSocketIO: true))
                 }
                 return .request(.socketIO(handshake, posted: head.method == "GET" ? nil : body, origin: head.origin))
             } catch {
@@ -51,6 +52,7 @@ extension RequestRouter {
             }
             do throws(WireError) {
                 // The lines of an update are read only if its sender may change anything.
+                if principal.isService, route.meansTokensUser { throw Switchboard.refusedToServices }
                 if route.mayHaveLargeBody, !principal.isService { throw Switchboard.onlyServicesChangeNumbers }
                 let request = try route.request(head, body: body, ringTimeout: ringTimeout)
                 return .request(.asks(principal, request, origin: head.origin))

@@ -4,12 +4,12 @@ import SocketIO
 import Switchboard
 
 extension RequestRouter {
-    func response(to error: WireError, for origin: String?) -> HTTPResponse {
-        response(to: .wire(error), for: origin)
+    func response(to error: WireError, for origin: String?, isSocketIO: Bool = false) -> HTTPResponse {
+        response(to: .wire(error), for: origin, isSocketIO: isSocketIO)
     }
 
-    func response(to fault: RoutingFault, for origin: String?) -> HTTPResponse {
-        var headers = Self.commonHeaders(for: origin)
+    func response(to fault: RoutingFault, for origin: String?, isSocketIO: Bool = false) -> HTTPResponse {
+        var headers = commonHeaders(for: origin, isSocketIO: isSocketIO)
         let reply: Reply
         switch fault {
         case .wire(let error):
@@ -42,7 +42,7 @@ extension RequestRouter {
         HTTPResponse(
             status: refusal.status,
             contentType: "application/json",
-            headers: Self.commonHeaders(for: origin),
+            headers: commonHeaders(for: origin, isSocketIO: true),
             body: refusal.body
         )
     }
@@ -54,26 +54,36 @@ extension RequestRouter {
         if isDraining {
             let error = WireError(.draining, "the server is shutting down")
             logRefusedSession(error)
-            return response(to: error, for: origin)
+            return response(to: error, for: origin, isSocketIO: true)
         }
         guard unjoined >= SocketIOLimits.unjoined else { return nil }
         connects.noteUnjoined()
         let error = WireError(.rateLimited, "at most \(SocketIOLimits.unjoined) sessions that have not sent CONNECT")
         logRefusedSession(error)
-        return response(to: error, for: origin)
+        return response(to: error, for: origin, isSocketIO: true)
     }
 
-    static func commonHeaders(for origin: String?) -> [HTTPResponse.Header] {
+    func commonHeaders(for origin: String?, isSocketIO: Bool = false) -> [HTTPResponse.Header] {
         // A response is for one user, so no cache between the server and the client may keep it.
         var headers = [HTTPResponse.Header("Cache-Control", "no-store")]
-        if let origin { headers += OriginPolicy.headers(for: origin) }
+        if let origin { headers += originPolicy.headers(for: origin, isSocketIO: isSocketIO) }
         return headers
     }
 
+    /// Returns the headers of a refusal before the request is routed: those of every other response to its origin.
+    ///
+    /// Without them, a page would see no more than that the network failed.
+    func refusalHeaders(for head: RequestHead) -> [HTTPResponse.Header] {
+        let isAllowed = originPolicy.isAllowed(origin: head.origin, host: head.host)
+        let isSocketIO = Gateway.socketIOPaths.contains(head.path)
+        return commonHeaders(for: isAllowed ? head.origin : nil, isSocketIO: isSocketIO)
+    }
+
     func preflight(_ head: RequestHead) -> HTTPResponse {
-        HTTPResponse(
+        let isSocketIO = Gateway.socketIOPaths.contains(head.path)
+        return HTTPResponse(
             status: 204,
-            headers: Self.commonHeaders(for: head.origin) + OriginPolicy.preflightHeaders(for: head.origin)
+            headers: commonHeaders(for: nil) + originPolicy.preflightHeaders(for: head, isSocketIO: isSocketIO)
         )
     }
 }

@@ -21,6 +21,9 @@ struct RequestRouter: Sendable {
     let connects: ConnectLimit
     let forwarding = Forwarding()
     let originPolicy: OriginPolicy
+    /// The number of requests and upgrades that were refused because of their `Origin`.
+    let refusedOrigins = Monitor<UInt64>(0)
+    let refusedRequests = RefusedRequests()
     /// The clock against which tokens and capabilities are checked.
     let clock: ServerClock
     let log: ServerLog
@@ -52,6 +55,7 @@ struct RequestRouter: Sendable {
     func checkUpgrade(_ upgrade: RequestHead, as socket: SocketID) -> Upgrade {
         guard originPolicy.isAllowed(origin: upgrade.origin, host: upgrade.host) else {
             let error = WireError(.forbidden, "this Origin is not allowed")
+            noteRefusedOrigin(of: upgrade)
             logRefused(upgrade, as: socket, error)
             return .decided(.refuse(response(to: error, for: nil)))
         }
@@ -93,7 +97,7 @@ struct RequestRouter: Sendable {
         return connects.refusal(of: principal, at: now)
     }
 
-    private var now: Moment { Moment(milliseconds: clock.now()) }
+    var now: Moment { Moment(milliseconds: clock.now()) }
 
     private static let subprotocol = "ringline.v1"
     private static let bearerPrefix = "bearer."
@@ -167,7 +171,7 @@ extension RequestHead {
         guard let device = DeviceID(text) else {
             throw WireError(
                 .invalidField,
-                "device: must be 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ @ : + -",
+                "device: must be \(CallCore.Limits.identifierForm)",
                 field: "device"
             )
         }

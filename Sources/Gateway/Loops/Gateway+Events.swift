@@ -33,6 +33,7 @@ extension Gateway {
         case .forwarded(let exchange, let head, let body): takeForwarded(exchange, head, body)
         case .forwardedSocketIO(let socket, let head): openedForwarded(socket, head)
         case .requestedByOperator(let exchange, let head): respondToOperator(head, exchange)
+        case .healthRequested(let exchange, let head): respond(exchange, with: healthCheck(head))
         case .abandoned(let exchange): abandoned(exchange)
         case .counted(let count, let loop): counted(count, loop: loop)
         }

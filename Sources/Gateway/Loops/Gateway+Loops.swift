@@ -47,6 +47,11 @@ extension Gateway {
         pageCompressor.end()
     }
 
+    /// For each loop a function that runs a closure on its thread, from any thread; complete once the gateway is open.
+    public var loopPosts: [@Sendable (@escaping @Sendable () -> Void) -> Void] {
+        ([server].compactMap { $0 } + workers.map(\.loop.server)).map { server in { server.post($0) } }
+    }
+
     // MARK: Commands
 
     @inline(__always)

@@ -30,6 +30,8 @@ enum LoopEvent: Sendable {
     case forwardedSocketIO(SocketID, RequestHead)
     /// A request arrived at the operators' listener, which only the gateway's own loop has.
     case requestedByOperator(ExchangeID, RequestHead)
+    /// A health check arrived at the clients' listener.
+    case healthRequested(ExchangeID, RequestHead)
     /// The client of a request gave it up.
     case abandoned(ExchangeID)
     /// The number of connections of a loop, requested by ``LoopCommand/count``.

@@ -24,7 +24,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
 
     /// The loop's server; its documentation says which of its members any thread may use.
     let server: Server
-    private let router: RequestRouter
+    let router: RequestRouter
     var log: ServerLog { router.log }
     private let sessions: SessionIndex
     private let sink: LoopEventSink
@@ -200,6 +200,10 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
         if head.listener == Gateway.adminListener {
             sendToOwner(.requestedByOperator(exchange, head))
+            return
+        }
+        if Gateway.healthPaths.contains(head.path) {
+            sendToOwner(.healthRequested(exchange, head))
             return
         }
         let routing = router.checkRequest(head, body: body, as: exchange, now: Moment(milliseconds: router.clock.now()))

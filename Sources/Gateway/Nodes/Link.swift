@@ -9,8 +9,10 @@ protocol LinkDelegate: AnyObject {
     var now: Moment { get }
     /// Returns this node's hello, with a challenge.
     func hello(challenge: [UInt8]) -> Hello
-    /// Returns why a node that connects is not served; `nil` = it may prove itself.
-    func refusal(of peer: Hello) -> NodeFrame.LinkRefusal?
+    /// Returns why this node does not serve the connecting node `peer`; `nil` = the peer may prove itself.
+    ///
+    /// `own` says whether this node owns the calls.
+    func refusal(of peer: Hello, by own: Hello) -> NodeFrame.LinkRefusal?
     /// Both sides have proved that they know the key; called once, before any frame.
     func opened(_ link: Link, by peer: Hello)
     func received(_ frame: NodeFrame, on link: Link)
@@ -164,8 +166,7 @@ final class Link: TCPStreamDelegate {
             if side == .server { sendHello() }
             guard let own, own.agreedVersion(with: hello) != nil else { return refuse(.version) }
             guard side == .server else { return }
-            guard own.isOwner else { return refuse(.notOwner) }
-            if let refusal = delegate?.refusal(of: hello) { return refuse(refusal) }
+            if let refusal = delegate?.refusal(of: hello, by: own) { return refuse(refusal) }
             send(.proof(proof(of: side)))
         case .proof(let proof) where peer != nil && own != nil:
             let other: Hello.Side = side == .client ? .server : .client

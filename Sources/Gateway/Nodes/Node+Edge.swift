@@ -63,7 +63,13 @@ extension Node {
         guard link.isOpen else {
             // If another run of the node answers at the owner's address, the owner's process is gone.
             let isOtherRun = link.peer.map { $0.node != ownerAttempts.owner } ?? false
-            if end == .refused(.full) { refusedByOwner(link) } else { ownerAttempts.failed(end.word) }
+            switch end {
+            case .refused(.full): refusedByOwner(link)
+            case .refused(.claiming):
+                ownerAttempts.noteClaiming()
+                handle(attachment: .ownerComing)
+            default: ownerAttempts.failed(end.word)
+            }
             handle(end == .refused(.notOwner) && isOtherRun ? .linkRefused : .linkFailed)
             return
         }
@@ -145,8 +151,9 @@ extension Node {
         if ownerLink.send(.event(number, event)) { return }
         // A frame has room for nearly everything that the server accepts: only odd requests and tokens do not fit.
         switch event {
-        case .requested(let exchange, _, _):
-            let problem = HTTPResponse.problem(413, code: "too_large", message: "the request's head is too large")
+        case .requested(let exchange, let head, _):
+            var problem = HTTPResponse.problem(413, code: "too_large", message: "the request's head is too large")
+            problem.headers = gateway.router.refusalHeaders(for: RequestHead(head))
             if let epoch = attachment.epoch {
                 handle(attachment: .command(epoch, .respond(exchange, EdgeResponse(problem))))
             }
@@ -202,7 +209,7 @@ extension Node {
             openExchanges.remove(exchange)
             gateway.origins[exchange] = nil
             passToAttachment(.abandoned(EdgeExchangeID(exchange)))
-        case .requestedByOperator, .counted: return false
+        case .requestedByOperator, .healthRequested, .counted: return false
         }
         return true
     }
@@ -239,6 +246,7 @@ extension Link.End {
         case .refused(.version): "refused: no common version"
         case .refused(.proof): "refused: the nodes use different databases"
         case .refused(.notOwner): "refused: that node does not own the calls"
+        case .refused(.claiming): "refused: that node is loading its calls"
         case .refused(.full): "refused: the owner has as many links as it can have"
         case .fault(let words): "fault: \(words)"
         }

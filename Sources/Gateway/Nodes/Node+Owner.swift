@@ -46,7 +46,8 @@ extension Node {
         }
     }
 
-    func refusal(of peer: Hello) -> NodeFrame.LinkRefusal? {
+    func refusal(of peer: Hello, by own: Hello) -> NodeFrame.LinkRefusal? {
+        guard own.isOwner else { return tenure.isLoading ? .claiming : .notOwner }
         // A node that connects again replaces its earlier link.
         guard edgeLinks.count >= LinkNumber.range.count, !edgeLinks.values.contains(where: { $0.node == peer.node })
         else { return nil }
@@ -67,7 +68,7 @@ extension Node {
             endedEdge(edge)
         }
         // The last free place may be taken by now: it is not reserved between a node's hello and its proof.
-        if let refusal = refusal(of: peer) { return link.refuse(refusal) }
+        if let refusal = refusal(of: peer, by: hello(challenge: [])) { return link.refuse(refusal) }
         guard let number = LinkNumber.range.first(where: { edgeLinks[$0] == nil }) else { return link.close() }
         edgeLinks[number] = EdgeLink(link, number: number, node: peer.node)
         for (user, moment) in gateway.router.revocations.all {

@@ -144,6 +144,7 @@ final class Node: LinkDelegate {
         case .unreadable(let failure):
             log.debug("the database's record of the owner cannot be read", [.error(UntrustedText(failure.message))])
             handle(.rowUnreadable)
+        case .loading: handle(.loading)
         case .claimed(let store):
             claimedStore = store
             handle(.claimed(store.epoch, others: store.others))
@@ -190,7 +191,10 @@ final class Node: LinkDelegate {
         graceEnd = nil
         for link in links { link.check(at: now) }
         if let due = tenure.deadline, due <= now { handle(.deadlineReached) }
-        if let due = attachment.deadline, due <= now { handle(attachment: .deadlineReached) }
+        if let due = attachment.deadline, due <= now {
+            if tenure.isLoading { handle(attachment: .ownerComing) }
+            handle(attachment: .deadlineReached)
+        }
     }
 
     private var links: [Link] {

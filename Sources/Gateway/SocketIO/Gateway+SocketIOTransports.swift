@@ -44,7 +44,7 @@ extension Gateway {
     func respond(_ request: UInt64, _ body: [UInt8], type: String, status: Int = 200) {
         let exchange = ExchangeID(rawValue: request)
         socketIO.byRequest[exchange] = nil
-        let headers = RequestRouter.commonHeaders(for: origins.removeValue(forKey: exchange))
+        let headers = router.commonHeaders(for: origins.removeValue(forKey: exchange), isSocketIO: true)
         respond(
             exchange,
             with: HTTPResponse(status: status, contentType: type, headers: headers, body: body)

@@ -18,7 +18,7 @@ public enum EndReason: String, Sendable, CaseIterable {
     case glare
     /// Media or a device failed.
     case failed
-    /// A side was gone for longer than its grace.
+    /// A side was disconnected for longer than its grace, or lost the call when its app was restarted.
     case disconnected
     /// One of the two users began a new call under the same callId, or the caller rings the same callee with another
     /// call.
@@ -42,6 +42,7 @@ extension EndReason {
     public static func fitting(_ wish: EndReason?, by side: Side, answered: Bool) -> EndReason {
         switch (wish, side, answered) {
         case (.failed, _, _): .failed
+        case (.disconnected, _, true): .disconnected
         case (_, _, true): .hangup
         case (_, .caller, false): .cancelled
         case (.busy, .callee, false): .busy

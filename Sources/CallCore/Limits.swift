@@ -2,6 +2,10 @@
 public enum Limits {
     /// The maximum length of an identifier in bytes (protocol, section 1).
     public static let identifierBytes = 128
+    /// The characters of which an identifier consists, as errors name them.
+    public static let identifierCharacters = "A–Z a–z 0–9 . _ @ : + | # ~ -"
+    /// The form of an identifier, as errors name it.
+    public static let identifierForm = "1 to \(identifierBytes) characters of \(identifierCharacters)"
     /// The maximum length in bytes of the `id` that a device gives a signal (protocol, section 3).
     public static let signalIDBytes = 64
     /// The number of entries, signals and the server's own entries together, at which a call's log takes no more

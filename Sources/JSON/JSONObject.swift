@@ -88,6 +88,9 @@ public struct JSONObject: Sendable {
         try self.init(bytes, names: names, in: 0..<bytes.count)
     }
 
+    /// Whether at least one member has no number.
+    @inlinable public var hasUnnumberedMember: Bool { members.count != numbers.nonzeroBitCount }
+
     @inlinable @inline(__always)
     func isPresent(_ number: UInt8) -> Bool { numbers >> UInt64(number) & 1 == 1 }
 

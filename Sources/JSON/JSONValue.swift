@@ -83,11 +83,11 @@ public struct JSONNumber: Equatable, Sendable {
     /// The number's text: ASCII, valid by JSON's grammar.
     public let literal: [UInt8]
 
-    /// The value if the number was written without sign, fraction and exponent, and fits into 64 bits; `nil` otherwise.
-    public var nonNegativeInteger: Int64? { literal.first == UInt8(ascii: "-") ? nil : Int64(text) }
+    /// The number's digits, however many, if it was written without sign, fraction and exponent; `nil` otherwise.
+    public var digits: String? { literal.allSatisfy { (0x30...0x39).contains($0) } ? text : nil }
 
     /// The value; infinite if the number is too large for a `Double`.
-    public var double: Double { Double(text) ?? .infinity }
+    public var double: Double { Double(text) ?? (literal.first == UInt8(ascii: "-") ? -.infinity : .infinity) }
 
     private var text: String { String(decoding: literal, as: UTF8.self) }
 }

@@ -20,14 +20,18 @@ struct EndTests {
         #expect(ended?.reason == (wish == .failed ? .failed : wish == .busy ? .busy : .declined))
     }
 
-    @Test("After the answer, an end by either side is a hangup, unless its reason is `failed`", arguments: wishes)
+    @Test(
+        "After the answer, an end by either side is a hangup, unless it is `failed` or `disconnected`",
+        arguments: wishes
+    )
     func answered(_ wish: EndReason?) throws {
         let callee = try device("b1")
         for side in Side.allCases {
             for isActive in [false, true] {
                 var bench = try isActive ? CallBench.active(with: callee) : CallBench.answered(by: callee)
                 let ended = try bench.send(.end(wish), side, side == .caller ? bench.caller : callee).ended
-                #expect(ended?.reason == (wish == .failed ? .failed : .hangup), "\(side), active: \(isActive)")
+                let own = [.failed, .disconnected].contains(wish) ? wish : .hangup
+                #expect(ended?.reason == own, "\(side), active: \(isActive)")
             }
         }
     }

@@ -3,25 +3,35 @@ import Testing
 
 @Suite("An identifier")
 struct IdentifierTests {
-    static let shared = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-")
+    static let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._@:+|#~-")
 
-    @Test("A user id or device id may contain every character of its alphabet and no other ASCII character")
-    func userAlphabet() {
-        let allowed = Set(Self.shared + ["@", "+"])
+    @Test("All identifiers may contain every character of one alphabet and no other ASCII character")
+    func alphabet() {
         for byte in UInt8(0)..<128 {
             let character = Character(UnicodeScalar(byte))
-            #expect((UserID("a\(character)b") != nil) == allowed.contains(character), "byte \(byte)")
-            #expect((DeviceID("a\(character)b") != nil) == allowed.contains(character), "byte \(byte)")
+            let isAllowed = Self.allowed.contains(character)
+            #expect((UserID("a\(character)b") != nil) == isAllowed, "byte \(byte)")
+            #expect((DeviceID("a\(character)b") != nil) == isAllowed, "byte \(byte)")
+            #expect((CallID("a\(character)b") != nil) == isAllowed, "byte \(byte)")
+            #expect((ScheduleID("a\(character)b") != nil) == isAllowed, "byte \(byte)")
         }
     }
 
-    @Test("A callId may contain the characters of a user id except @ and +")
-    func callAlphabet() {
-        let allowed = Set(Self.shared)
-        for byte in UInt8(0)..<128 {
-            let character = Character(UnicodeScalar(byte))
-            #expect((CallID("a\(character)b") != nil) == allowed.contains(character), "byte \(byte)")
-        }
+    @Test(
+        "The user ids of the services that apps use are user ids, and two of them make a callId and a room",
+        arguments: [
+            "auth0|5f7c8ec7c33c6c004bbafe82", "google-oauth2|103547991597142817347", "samlp|corp|a.b@example.com",
+            "us-east-1:0a1b2c3d-4e5f-6789-abcd-ef0123456789", "+821012345678", "@user:matrix.org", "user#1234",
+            "Zk3vT9xQpLhYw2JmN8sR5uB1oC7d", "first.last+tag@sub.example.co.uk", "f:0a1b:user", "000123.0a1b.0456",
+        ]
+    )
+    func services(_ text: String) throws {
+        let (caller, callee) = (try #require(UserID(text)), try user("10"))
+        let id = try #require(CallID("\(text)-10"))
+        #expect(Room.peer(inCallID: id, for: caller) == callee)
+        #expect(try Room(Room.name(caller: caller, callee: callee), for: callee) == .pair(with: caller))
+        #expect(CallID("\(text)-\(text)") != nil)
+        #expect(CallID(Array(text.utf8), 0..<text.utf8.count)?.text == text)
     }
 
     @Test("A user id, device id or callId is ASCII", arguments: ["é", "日本", "a\u{301}", "１", "\u{80}", "😀", "ﬀ"])
@@ -57,6 +67,67 @@ struct IdentifierTests {
         #expect(try call("a") < call("aa"))
         #expect(try !(call("a") < call("a")))
         #expect(try user("Z") < user("a"))
+    }
+}
+
+@Suite("A callId that is a UUID")
+struct UUIDCallIDTests {
+    private static let lower = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+
+    @Test(
+        "A UUID is one callId in lower, upper and mixed case, which keeps its text",
+        arguments: [lower.uppercased(), "3F2504E0-4f89-41d3-9a0c-0305e82c3301", "3f2504e0-4f89-41d3-9A0C-0305E82C3301"]
+    )
+    func cases(_ text: String) throws {
+        let (lower, other) = (try call(Self.lower), try call(text))
+        #expect(lower == other && lower.hashValue == other.hashValue && other.text == text)
+        #expect(!(lower < other) && !(other < lower))
+        #expect(other.folded == Self.lower)
+        let bytes = Array(#"{"callId":"\#(text)"}"#.utf8)
+        let read = try #require(CallID(bytes, 11..<47))
+        #expect(read == lower && read.hashValue == lower.hashValue && read.text == text)
+        let pair = Pair(try user("10"), try user("11"))
+        #expect([CallKey(id: lower, pair: pair): 1][CallKey(id: other, pair: pair)] == 1)
+    }
+
+    @Test(
+        "A callId that only resembles a UUID is another one in the other case",
+        arguments: [
+            "3f2504e0-4f89-41d3-9a0c-0305e82c330g", "3f2504e0-4f89-41d3-9a0c_0305e82c3301",
+            "3f2504e04f89-41d3-9a0c-0305e82c33010a", "a", "3f2504e0-4f89-41d3-9a0c-0305e82c330",
+        ]
+    )
+    func lookalikes(_ text: String) throws {
+        #expect(try call(text) != call(text.uppercased()))
+        #expect(try call(text.uppercased()).folded == text.uppercased())
+    }
+
+    @Test("The order of two UUIDs, which decides a glare, does not depend on their case")
+    func order() throws {
+        let (first, second) = ("a0000000-0000-4000-8000-000000000000", "b0000000-0000-4000-8000-000000000000")
+        for one in [first, first.uppercased()] {
+            for other in [second, second.uppercased()] {
+                #expect(try call(one) < call(other))
+                #expect(try Glare.winner(call(one), call(other)) == Glare.winner(call(first), call(second)))
+            }
+        }
+    }
+
+    @Test("The UUID in CallKit does not depend on the case of the callId, in any epoch", arguments: [UInt32(1), 2, 7])
+    func ofCall(_ epoch: UInt32) throws {
+        let upper = try call(Self.lower.uppercased())
+        #expect(try UUIDv5.call(upper, epoch: epoch) == UUIDv5.call(call(Self.lower), epoch: epoch))
+    }
+
+    @Test("A store keeps a UUID as it was written, or in lower case if it has letters of both cases")
+    func stored() throws {
+        #expect(try call(Self.lower).storedText == Self.lower)
+        #expect(try call(Self.lower.uppercased()).storedText == Self.lower.uppercased())
+        #expect(try call("3F2504e0-4f89-41d3-9a0c-0305e82c3301").storedText == Self.lower)
+        #expect(try call("A-b").storedText == "A-b")
+        let spellings = try call(Self.lower.uppercased()).storedSpellings
+        #expect(spellings?.lower == Self.lower && spellings?.upper == Self.lower.uppercased())
+        #expect(try call("A-b").storedSpellings == nil)
     }
 }
 
@@ -147,7 +218,7 @@ struct UUIDv5Tests {
     func ofCall() throws {
         let id = try call("6BA7B811-9DAD-11D1-80B4-00C04FD430C8")
         #expect(UUIDv5.call(id, epoch: 1) == "6ba7b811-9dad-11d1-80b4-00c04fd430c8")
-        #expect(UUIDv5.call(id, epoch: 2) == UUIDv5.url("ringline:\(id.text)/2"))
+        #expect(UUIDv5.call(id, epoch: 2) == UUIDv5.url("ringline:\(id.folded)/2"))
         #expect(UUIDv5.call(try call("11-10"), epoch: 1) == UUIDv5.url("ringline:11-10/1"))
         #expect(UUIDv5.call(try call("11-10"), epoch: 1) != UUIDv5.call(try call("11-10"), epoch: 2))
     }

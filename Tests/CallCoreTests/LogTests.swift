@@ -28,7 +28,7 @@ struct LogTests {
         #expect(again.isOnlyRepeat)
         #expect(again.acknowledged?.seq == first.acknowledged?.seq)
         #expect(bench.session == before)
-        #expect(bench.session.hasAccepted(try signalID("x"), from: bench.caller, on: .caller))
+        #expect(bench.session.hasAccepted(try signalID("x"), .ice, from: bench.caller, on: .caller))
     }
 
     @Test("Two devices may use the same id for different signals")

@@ -5,16 +5,20 @@
 extension CallID {
     /// Creates a call id; `nil` if the bytes do not have the form.
     public init?(_ text: [UInt8], _ part: Range<Int>) {
-        guard let hash = Alphabet.call.hash(text.span, part) else { return nil }
+        var capitals: UInt64 = 0
+        guard let hash = Alphabet.hash(text.span, part, &capitals) else { return nil }
         self.text = String(decoding: text[part], as: UTF8.self)
-        self.hash = hash
+        // Nearly all UUIDs are written in lower case, and need no second hash.
+        let mayFold = part.count == 36 && capitals & 0x4040_4040_4040_4040 != 0
+        self.hash = mayFold ? Self.foldedHash(self.text) ?? hash : hash
     }
 }
 
 extension UserID {
     /// Creates a user id; `nil` if the bytes do not have the form.
     public init?(_ text: [UInt8], _ part: Range<Int>) {
-        guard let hash = Alphabet.user.hash(text.span, part) else { return nil }
+        var capitals: UInt64 = 0
+        guard let hash = Alphabet.hash(text.span, part, &capitals) else { return nil }
         self.text = String(decoding: text[part], as: UTF8.self)
         self.hash = hash
     }
@@ -23,7 +27,8 @@ extension UserID {
 extension DeviceID {
     /// Creates a device id; `nil` if the bytes do not have the form.
     public init?(_ text: [UInt8], _ part: Range<Int>) {
-        guard let hash = Alphabet.user.hash(text.span, part) else { return nil }
+        var capitals: UInt64 = 0
+        guard let hash = Alphabet.hash(text.span, part, &capitals) else { return nil }
         self.text = String(decoding: text[part], as: UTF8.self)
         self.hash = hash
     }
@@ -53,27 +58,33 @@ extension SignalID {
 
 extension Alphabet {
     /// Returns the hash of an identifier; `nil` if the bytes do not have the form.
-    func hash(_ text: Span<UInt8>, _ part: Range<Int>) -> UInt64? {
+    ///
+    /// `capitals`: Bit 6 of a byte is set if the text may have a capital letter there, in any of its words.
+    @inline(__always)
+    static func hash(_ text: Span<UInt8>, _ part: Range<Int>, _ capitals: inout UInt64) -> UInt64? {
         guard (1...Limits.identifierBytes).contains(part.count) else { return nil }
         var hash = TextHash(byteCount: part.count)
         var start = part.lowerBound
         while start < part.upperBound {
             let word = loadWord(text, start..<part.upperBound)
-            // The bytes behind the end are 0, which no alphabet contains.
+            // The bytes behind the end are 0, which the alphabet does not contain.
             let left = part.upperBound &- start
             let used: UInt64 = left < 8 ? ~(UInt64.max &<< UInt64(8 &* left)) : .max
-            guard admits(word, used) else { return nil }
+            guard hasCommon(word, used) || admits(text, start..<min(start &+ 8, part.upperBound)) else { return nil }
+            // In ASCII, bit 6 is set in letters, and bit 5 in small ones.
+            capitals |= word & ~(word &<< 1)
             hash.add(word)
             start &+= 8
         }
         return hash.value
     }
 
-    /// Returns whether the used bytes of a word are in the alphabet: eight bytes are compared at once.
+    /// Returns whether the used bytes of a word are letters, digits, `.`, `_`, `:` or `-`, as in most identifiers: eight
+    /// bytes are compared at once.
     ///
     /// In each byte below 0x80, the sum with a number sets the highest bit if the byte is at least a certain one.
     @inline(__always)
-    private func admits(_ word: UInt64, _ used: UInt64) -> Bool {
+    private static func hasCommon(_ word: UInt64, _ used: UInt64) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let flags = ones &* 0x80
         guard word & flags == 0 else { return false }
@@ -82,10 +93,13 @@ extension Alphabet {
         known |= (word &+ ones &* (0x80 - 0x30)) & ~(word &+ ones &* (0x7F - 0x3A))  // 0–9 and :
         known |= (word &+ ones &* (0x80 - 0x2D)) & ~(word &+ ones &* (0x7F - 0x2E))  // - and .
         known |= ~((word ^ ones &* 0x5F) &+ ones &* 0x7F)  // _
-        if isUsers {
-            known |= ~((word ^ ones &* 0x40) &+ ones &* 0x7F)  // @
-            known |= ~((word ^ ones &* 0x2B) &+ ones &* 0x7F)  // +
-        }
         return known & used & flags == used & flags
+    }
+
+    /// Returns whether all bytes of a part are in the alphabet.
+    @inline(never)
+    private static func admits(_ text: Span<UInt8>, _ part: Range<Int>) -> Bool {
+        for place in part where !contains(text[place]) { return false }
+        return true
     }
 }

@@ -39,6 +39,11 @@ public struct CallKey: Hashable, Sendable {
         self.id = id
         self.pair = pair
     }
+
+    // Written out and inlined: a table that probes a key would otherwise copy it for the comparison.
+    /// Returns whether both have the same callId and the same two users.
+    @inlinable @inline(__always)
+    public static func == (a: Self, b: Self) -> Bool { a.id == b.id && a.pair == b.pair }
 }
 
 /// The number of one call (one epoch of a callId between a pair), unique over all calls that this server has ever had.

@@ -31,20 +31,15 @@ public struct PhoneNumber: Hashable, Sendable {
         self.init(rawValue: value)
     }
 
-    /// Reads a number as people write it; `nil` if its normal form is not 1 to 18 digits without a leading zero.
+    /// Reads a number as people, and the address books of phones, write it; `nil` if its normal form is not 1 to 18 digits
+    /// without a leading zero.
     ///
-    /// A leading `+`, and spaces, `-`, `(`, `)` and `.` anywhere, are left out.
+    /// Digits of every script count. A leading `+` or `00` or `tel:` is left out, and so are blanks, hyphens, dots,
+    /// slashes, brackets and invisible characters anywhere; and so are a `(0)` behind the country code, an extension, and
+    /// the parameters of a URI. See ``WrittenNumber``.
     public init?(normalizing text: String) {
-        let written = text.utf8.first == UInt8(ascii: "+") ? text.utf8.dropFirst() : text.utf8[...]
-        self.init(
-            digits: written.filter { byte in
-                switch byte {
-                case UInt8(ascii: " "), UInt8(ascii: "-"), UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: "."):
-                    false
-                default: true
-                }
-            }
-        )
+        guard let written = WrittenNumber(text) else { return nil }
+        self.init(digits: written.digits)
     }
 
     /// The normal form as text.

@@ -1,4 +1,4 @@
-/// The id of a schedule of a user's calls, in the alphabet of ``CallID``.
+/// The id of a schedule of a user's calls, in the alphabet of ``UserID``.
 ///
 /// The client chooses it, or the server makes a UUID.
 public struct ScheduleID: Hashable, Comparable, Sendable {
@@ -7,7 +7,7 @@ public struct ScheduleID: Hashable, Comparable, Sendable {
 
     /// Creates a schedule id; `nil` if `text` does not have the form.
     public init?(_ text: String) {
-        guard text.utf8.count <= 64, Alphabet.call.admits(text) else { return nil }
+        guard text.utf8.count <= 64, Alphabet.admits(text) else { return nil }
         self.text = text
     }
 

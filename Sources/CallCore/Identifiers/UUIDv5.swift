@@ -16,14 +16,14 @@ public enum UUIDv5 {
     private static let callPrefix = namespace + Array("ringline:".utf8)
 
     /// Returns the UUID that identifies a call in CallKit: the callId if it is a UUID and the epoch is 1, else a UUID
-    /// made from callId and epoch.
+    /// made from the folded callId and the epoch.
     public static func call(_ id: CallID, epoch: UInt32) -> String {
         if epoch == 1, isUUID(id.text) { return id.text.lowercased() }
         // The parts of `ringline:<callId>/<epoch>`; to make a string of them would cost a thousand instructions.
         var message: [UInt8] = []
         message.reserveCapacity(128)
         message.append(contentsOf: callPrefix)
-        message.append(contentsOf: id.text.utf8)
+        message.append(contentsOf: id.folded.utf8)
         message.append(UInt8(ascii: "/"))
         message.append(contentsOf: String(epoch).utf8)
         return text(SHA1.hash(message))

@@ -1,7 +1,7 @@
 extension CallSession {
     /// Appends a device's signal and acknowledges it.
     ///
-    /// The signal's `id` must have no receipt yet (``receipt(of:from:_:)``).
+    /// The signal must have no receipt yet (``receipt(of:_:from:_:)``).
     ///
     /// Returns `false` when the log is full; then nothing has changed.
     @discardableResult
@@ -104,23 +104,24 @@ extension CallSession {
         outputs.append(.append(entry))
     }
 
-    /// Returns whether a signal with this `id` was accepted from a device before.
-    public func hasAccepted(_ id: SignalID, from device: DeviceIdentity, on side: Side) -> Bool {
-        receipt(of: id, from: side, device) != nil
+    /// Returns whether a signal of this type with this `id` was accepted from a device before.
+    public func hasAccepted(_ id: SignalID, _ kind: SignalKind, from device: DeviceIdentity, on side: Side) -> Bool {
+        receipt(of: id, kind, from: side, device) != nil
     }
 
-    /// Returns the `seq` under which a signal with this `id` was accepted from a device before; `nil` if it was not.
+    /// Returns the `seq` under which a signal of this type with this `id` was accepted from a device before; `nil` if it
+    /// was not.
     ///
     /// One token stands for one device. A signal that a device with an id sent on its connection may come again in a
     /// request under the same token that names no device, and the other way round.
-    func receipt(of id: SignalID, from side: Side, _ device: DeviceIdentity) -> UInt64? {
-        if let seq = receipts[id, side, device.id, in: log] { return seq }
+    func receipt(of id: SignalID, _ kind: SignalKind, from side: Side, _ device: DeviceIdentity) -> UInt64? {
+        if let seq = receipts[id, kind, side, device.id, in: log] { return seq }
         // The legs are read in place: a copy of each costs more than the comparison.
         for index in legs.indices
         where legs[index].side == side && legs[index].device.fingerprint == device.fingerprint
             && legs[index].device.id != device.id && legs[index].device.isSame(as: device)
         {
-            if let seq = receipts[id, side, legs[index].device.id, in: log] { return seq }
+            if let seq = receipts[id, kind, side, legs[index].device.id, in: log] { return seq }
         }
         return nil
     }
@@ -136,7 +137,7 @@ extension CallSession {
         // The number of receipts is limited, like the log, so that a client that invents ids for one signal cannot fill
         // the memory.
         if let id = signal.id, receipts.count < 2 * Limits.logSignals {
-            receipts.set(seq, for: id, from: side, device.id, in: log)
+            receipts.set(seq, for: id, signal.kind, from: side, device.id, in: log)
         }
         outputs.append(.acknowledge(seq: seq, isNew: false))
     }

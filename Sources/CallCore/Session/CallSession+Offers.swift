@@ -59,7 +59,7 @@ extension CallSession {
         from side: Side,
         _ device: DeviceIdentity
     ) -> OfferMeaning {
-        if let id, let seq = receipt(of: id, from: side, device) { return .repeats(seq: seq) }
+        if let id, let seq = receipt(of: id, .offer, from: side, device) { return .repeats(seq: seq) }
         if let epoch, epoch != self.epoch { return .refused(epoch < self.epoch ? .callEnded : .unknownEpoch) }
         return meaning(of: offer, from: side, device)
     }

@@ -155,7 +155,7 @@ extension CallSession {
         guard case .signal(let kind, let side, let device, let id, _) = entry.content else { return }
         logBytes += byteCount
         if let id {
-            receipts.set(entryAt: log.count - 1, for: id, from: side, device.id, in: log)
+            receipts.set(entryAt: log.count - 1, for: id, kind, from: side, device.id, in: log)
         }
         if case .ringing = phase, kind == .connected, side == .callee { connectedEarly = device }
         guard let answeredAt, isLive, entry.at >= answeredAt else { return }

@@ -82,7 +82,7 @@ extension CallSession {
 
     /// Returns the result of a signal that was accepted before or belongs to another epoch; `nil` for any other signal.
     private func resultWithoutChange(of signal: Signal, from side: Side, _ device: DeviceIdentity) -> Unchanged? {
-        if let id = signal.id, let seq = receipt(of: id, from: side, device) {
+        if let id = signal.id, let seq = receipt(of: id, signal.kind, from: side, device) {
             return .repeated(seq: seq)
         }
         if let epoch = signal.epoch, epoch != self.epoch {
@@ -141,7 +141,7 @@ extension CallSession {
         }
         legs[index].phase = .silenced
         if let id = signal.id, receipts.count < 2 * Limits.logSignals {
-            receipts.add(0, for: id, from: .callee, device.id)
+            receipts.add(0, for: id, signal.kind, from: .callee, device.id)
         }
         outputs.append(.acknowledge(seq: 0, isNew: true))
         outputs.append(.changed)

@@ -1,7 +1,8 @@
 /// The receipts of a call: the `seq` under which each signal with an `id` was accepted.
 ///
-/// A device's repeated signal is recognised by its side, its device and its `id`. The side is needed because the two
-/// users may use the same device id and the same signal ids.
+/// A device's repeated signal is recognised by its side, its device, its type and its `id`. The side is needed because
+/// the two users may use the same device id and the same signal ids; the type, because some apps number the signals of
+/// each type separately.
 ///
 /// It is a list and not a dictionary, because nearly every signal is new and a call has some forty of them: to compare
 /// a number per receipt costs less than a look-up, and the list takes less memory. Its owner passes in the call's log,
@@ -12,6 +13,7 @@ struct Receipts: Equatable, Sendable {
     /// another `id`, or of a device that has another id by now.
     private struct Other: Equatable {
         let id: SignalID
+        let kind: SignalKind
         let device: DeviceID
         let side: Side
         var seq: UInt64
@@ -36,17 +38,26 @@ struct Receipts: Equatable, Sendable {
     /// The number of receipts.
     var count: Int { places.count }
 
-    /// The `seq` of a device's signal; `nil` = no signal with this `id` was accepted from the device.
-    subscript(id: SignalID, side: Side, device: DeviceID, in log: [LogEntry]) -> UInt64? {
-        index(of: id, side, device, in: log).map { seq(at: $0, in: log) }
+    /// The `seq` of a device's signal; `nil` = no signal of this type with this `id` was accepted from the device.
+    subscript(id: SignalID, kind: SignalKind, side: Side, device: DeviceID, in log: [LogEntry]) -> UInt64? {
+        index(of: id, kind, side, device, in: log).map { seq(at: $0, in: log) }
     }
 
     /// Adds the receipt of a signal; it replaces an earlier receipt of the same signal.
-    mutating func set(_ seq: UInt64, for id: SignalID, from side: Side, _ device: DeviceID, in log: [LogEntry]) {
-        guard let index = index(of: id, side, device, in: log) else { return add(seq, for: id, from: side, device) }
+    mutating func set(
+        _ seq: UInt64,
+        for id: SignalID,
+        _ kind: SignalKind,
+        from side: Side,
+        _ device: DeviceID,
+        in log: [LogEntry]
+    ) {
+        guard let index = index(of: id, kind, side, device, in: log) else {
+            return add(seq, for: id, kind, from: side, device)
+        }
         switch places[index] {
         case .other(let place): others[Int(place)].seq = seq
-        case .entry: places[index] = keep(Other(id: id, device: device, side: side, seq: seq))
+        case .entry: places[index] = keep(Other(id: id, kind: kind, device: device, side: side, seq: seq))
         }
     }
 
@@ -55,12 +66,13 @@ struct Receipts: Equatable, Sendable {
     mutating func set(
         entryAt index: Int,
         for id: SignalID,
+        _ kind: SignalKind,
         from side: Side,
         _ device: DeviceID,
         in log: [LogEntry]
     ) {
         // The log has the entry by now, but ``places`` does not refer to it yet.
-        if let known = self.index(of: id, side, device, in: log) {
+        if let known = self.index(of: id, kind, side, device, in: log) {
             places[known] = .entry(UInt32(index))
         } else {
             add(entryAt: index, for: id)
@@ -68,8 +80,8 @@ struct Receipts: Equatable, Sendable {
     }
 
     /// Adds the receipt of a signal without an entry, which has none yet and is not searched for again.
-    mutating func add(_ seq: UInt64, for id: SignalID, from side: Side, _ device: DeviceID) {
-        add(keep(Other(id: id, device: device, side: side, seq: seq)), id)
+    mutating func add(_ seq: UInt64, for id: SignalID, _ kind: SignalKind, from side: Side, _ device: DeviceID) {
+        add(keep(Other(id: id, kind: kind, device: device, side: side, seq: seq)), id)
     }
 
     /// Adds the receipt of a signal that has none yet, and whose entry has this index in the log, or will have it.
@@ -80,14 +92,13 @@ struct Receipts: Equatable, Sendable {
         for index in places.indices {
             switch places[index] {
             case .entry(let place):
-                guard case .signal(_, side, let device, let id?, _) = log[Int(place)].content, device.id == old else {
-                    continue
-                }
-                set(log[Int(place)].seq, for: id, from: side, new, in: log)
+                guard case .signal(let kind, side, let device, let id?, _) = log[Int(place)].content, device.id == old
+                else { continue }
+                set(log[Int(place)].seq, for: id, kind, from: side, new, in: log)
             case .other(let place):
                 let other = others[Int(place)]
                 guard other.side == side, other.device == old else { continue }
-                set(other.seq, for: other.id, from: side, new, in: log)
+                set(other.seq, for: other.id, other.kind, from: side, new, in: log)
             }
         }
     }
@@ -112,7 +123,13 @@ struct Receipts: Equatable, Sendable {
         }
     }
 
-    private func index(of id: SignalID, _ side: Side, _ device: DeviceID, in log: [LogEntry]) -> Int? {
+    private func index(
+        of id: SignalID,
+        _ kind: SignalKind,
+        _ side: Side,
+        _ device: DeviceID,
+        in log: [LogEntry]
+    ) -> Int? {
         // The difference of a mark and the id's mark, of which there are four copies in a word, is 0 if they are equal.
         let ones: UInt64 = 0x0001_0001_0001_0001
         let searched = Self.mark(of: id) &* ones
@@ -122,7 +139,7 @@ struct Receipts: Equatable, Sendable {
             // The flag of a mark above an equal one can be wrong, by the borrow of the subtraction.
             guard (difference &- ones) & ~difference & ones &<< 15 != 0 else { continue }
             for place in 4 * index..<min(4 * index + 4, places.count)
-            where isReceipt(at: place, of: id, side, device, in: log) {
+            where isReceipt(at: place, of: id, kind, side, device, in: log) {
                 return place
             }
         }
@@ -132,17 +149,18 @@ struct Receipts: Equatable, Sendable {
     private func isReceipt(
         at index: Int,
         of id: SignalID,
+        _ kind: SignalKind,
         _ side: Side,
         _ device: DeviceID,
         in log: [LogEntry]
     ) -> Bool {
         switch places[index] {
         case .entry(let place):
-            guard case .signal(_, side, let sender, id, _) = log[Int(place)].content else { return false }
+            guard case .signal(kind, side, let sender, id, _) = log[Int(place)].content else { return false }
             return sender.id == device
         case .other(let place):
             let other = others[Int(place)]
-            return other.side == side && other.id == id && other.device == device
+            return other.side == side && other.kind == kind && other.id == id && other.device == device
         }
     }
 

@@ -11,4 +11,6 @@ public enum Silence: String, Sendable, CaseIterable {
     case full
     /// Another reason of the system's own, or one that this version does not know.
     case system
+    /// The push's `toUserId` names a user who is not signed in on the device.
+    case otherUser
 }

@@ -113,6 +113,7 @@ extension Explanation {
         case .noDevice: return .word(at: 1, "no device")
         case .doNotDisturb: return .word(at: 1, "do not disturb")
         case .takenOver(let node): return .word(at: 1, "taken over by \(node.printable)")
+        case .scheduled(_, _, ScheduledRing.trial): return .word(at: 1, "scheduled, on trial")
         case .scheduled(_, _, let ring): return .word(at: 1, "scheduled, ring \(ring)")
         case .ringSkipped(let why): return .word(at: 1, "skipped: \(why.rawValue)")
         case .numberBlocked: return .word(at: 1, "number blocked")

@@ -8,7 +8,9 @@ extension Explanation {
         let sent = own.last { $0.isPushSent && $0.position < push.position } ?? push
         var why =
             hadDeadConnection(push.device, before: sent)
-            ? " (a connection that did not answer its ping was closed first)" : ""
+            ? " (a connection that did not answer its ping was closed first)"
+            : hadLostConnection(push.device, before: sent)
+                ? " (its connection had answered its ping, and ended before it rang)" : ""
         let tries = own.count { $0.isPushSent && $0.push == sent.push && $0.position <= sent.position }
         why += refusedBefore(sent, own)
         if tries > 1 { why += " (try \(tries))" }
@@ -45,12 +47,18 @@ extension Explanation {
         let before = own.last { $0.isPushResult && $0.push != sent.push && $0.position < sent.position }
         guard let before, case .pushResult(_, let status, let reason, _, _) = before.event else { return "" }
         let said = [status.map { "\($0)" }, reason?.printable].compactMap { $0 }.joined(separator: " ")
+        guard status != nil else { return " (after a push through \(Self.service(before)) could not be sent: \(said))" }
         return
             " (after a \(before.push == .voip ? "VoIP push" : "push") through \(Self.service(before)) was refused: \(said))"
     }
 
     /// Returns the end of the sentence about a device that has given no sign of life since its push.
     private func silence(since sent: Event) -> String {
+        if sent.push == .firebase, devices.contains(where: { $0.id.text == sent.device && $0.isUnreachableByFirebase })
+        {
+            return "but no device of Apple rings by Firebase, because iOS starts no app for its messages: the app must "
+                + "register voipDeviceToken (PushKit's token), or apnsDeviceToken for an alert that rings."
+        }
         guard let stopped = record.answeredAt ?? record.endedAt ?? (now > record.ringUntil ? record.ringUntil : nil)
         else {
             return "and the device has not come back yet."

@@ -40,6 +40,9 @@ extension Explanation {
         case .limit:
             return
                 "The server did not ring, because the schedules of \(callee) had rung too often (protocol, section 5.11)."
+        case .quota:
+            return "The server did not ring, because \(callee) had used up the bytes that are stored for a user a day "
+                + "(protocol, section 8.5)."
         case .late:
             let due =
                 call.ring == 1 ? "The call was due at \(Timestamp.text(call.occurrence))" : "Ring \(call.ring) was due"
@@ -51,6 +54,10 @@ extension Explanation {
     /// A sentence that says which ring of a schedule the call is, or would have been; `nil` for an ordinary call.
     var scheduledSentence: String? {
         guard let scheduled = record.scheduled else { return nil }
+        if scheduled.ring == ScheduledRing.trial {
+            return "It is a ring of the schedule \(scheduled.schedule.text) on trial: the server itself called, and "
+                + "\(record.caller.text) is only a name."
+        }
         let ring =
             "ring \(scheduled.ring) of the schedule \(scheduled.schedule.text), for \(Timestamp.text(scheduled.occurrence))"
         if skipped != nil { return "It stands for \(ring); \(record.caller.text) is only a name." }

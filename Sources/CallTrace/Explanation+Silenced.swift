@@ -16,12 +16,14 @@ extension Explanation {
 
     private func line(_ event: Event, of device: String) -> String {
         guard case .silenced(_, let why) = event.event else { return "" }
+        if why == .otherUser { return ofOtherUser(event, device) }
         let reason =
             switch why {
             case .focus: "a Focus, or another setting of the device, keeps calls back"
             case .blockList: "its user has blocked \(record.caller.text) in the system's settings"
             case .full: "it shows no further call at a time"
             case .system: "it gave no reason that the app knows"
+            case .otherUser: "another user is signed in there"
             }
         let later = events.first {
             $0.position > event.position && $0.device == device && ($0.signal == .ringing || $0.signal == .answer)
@@ -33,5 +35,12 @@ extension Explanation {
             text += " It \(later.signal == .answer ? "answered" : "rang") after all, at \(offset(later.at))."
         }
         return text
+    }
+
+    /// The line for a device whose app got the push for a user who is not signed in there.
+    private func ofOtherUser(_ event: Event, _ device: String) -> String {
+        "\(name(of: device)) did not ring: at \(offset(event.at)) its app said that \(record.callee.text) is not signed in "
+            + "there; another user is. The device is still registered for \(record.callee.text): remove it at logout "
+            + "(DELETE /api/me/devices/\(device)), or register each account of the app with one `installation`."
     }
 }

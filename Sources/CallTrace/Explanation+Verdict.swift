@@ -151,6 +151,8 @@ extension Explanation {
         guard let endedAt = record.endedAt, let reason = record.reason else { return ongoingState }
         switch reason {
         case .hangup: return "\(enderName) hung up at \(offset(endedAt))"
+        case .disconnected where ender != nil:
+            return "it ended at \(offset(endedAt)) because the app of \(enderName) was restarted and had lost the call"
         case .disconnected:
             return "it ended at \(offset(endedAt)) because one side was gone for longer than the grace period"
         case .failed: return "it failed at \(offset(endedAt)), as \(enderName) reported"
@@ -276,6 +278,17 @@ extension Explanation {
         return events.contains { event in
             guard event.isProbeFailed, event.position < sent.position else { return false }
             return event.device == device || (!isNamed && event.device.map { Self.isNameless($0) } ?? false)
+        }
+    }
+
+    /// Whether a device's connection answered its probe, so that the device was pushed only because it was absent
+    /// afterwards.
+    func hadLostConnection(_ device: String?, before sent: Event) -> Bool {
+        let before = events.prefix { $0.position < sent.position }
+        guard let probe = before.last(where: { $0.isProbe && $0.device == device }) else { return false }
+        return !before.contains { other in
+            other.position > probe.position
+                && (other.isRestart || (other.device == device && (other.isPushSent || other.isProbeFailed)))
         }
     }
 

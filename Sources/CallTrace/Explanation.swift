@@ -78,6 +78,14 @@ public struct Explanation: Sendable {
         var isPushSent: Bool { if case .pushSent = event { true } else { false } }
         var isPushResult: Bool { if case .pushResult = event { true } else { false } }
         var isPushCancelled: Bool { if case .pushCancelled = event { true } else { false } }
+        var isProbe: Bool { if case .probe = event { true } else { false } }
+        /// Whether the event says that another run of the server, or another node, goes on with the call.
+        var isRestart: Bool {
+            switch event {
+            case .restarted, .takenOver: true
+            default: false
+            }
+        }
         var isProbeFailed: Bool { if case .probeFailed = event { true } else { false } }
         var isSilenced: Bool { if case .silenced = event { true } else { false } }
         var isDelivered: Bool { if case .delivered = event { true } else { false } }

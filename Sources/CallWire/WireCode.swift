@@ -111,7 +111,7 @@ public struct WireError: Error, Equatable, Sendable {
     public var code: WireCode
     /// The explanation.
     ///
-    /// It never contains text that the client sent.
+    /// It contains no text that the client sent, except a word that names an unknown type or parameter.
     public var message: String
     /// The field that is missing or wrong.
     public var field: String?
@@ -131,6 +131,32 @@ public struct WireError: Error, Equatable, Sendable {
     /// `problem` says what is wrong, or which values are right: `missing` or `must be another user`, for example.
     public static func invalid(_ field: Field, _ problem: String) -> Self {
         WireError(.invalidField, "\(field.name): \(problem)", field: field.name)
+    }
+
+    /// Returns the refusal of an unknown type of message.
+    ///
+    /// The message repeats the value if it is a word, such as a misspelt type.
+    static func unknown(_ field: Field, _ value: String) -> Self {
+        let shown = mayShow(value) ? "unknown: \(value)" : "unknown"
+        return WireError(.unknownType, "\(field.name): \(shown)", field: field.name)
+    }
+
+    /// Returns the refusal of an unknown parameter of a list.
+    ///
+    /// `known`: A phrase that names the list's parameters. The message repeats the unknown name if it is a word.
+    public static func unknownParameter(_ name: String, _ known: String) -> Self {
+        .invalid(named: mayShow(name) ? name : "query", "unknown parameter; \(known)")
+    }
+
+    /// Whether a message or a log may show a text from a client: it is a word of up to 32 letters, digits, `_` and `-`
+    /// that begins with a letter, so it is no token, number or address.
+    public static func mayShow(_ text: String) -> Bool {
+        guard (1...32).contains(text.utf8.count), let first = text.utf8.first else { return false }
+        let letters: (UInt8) -> Bool = { (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) }
+        return letters(first)
+            && text.utf8.allSatisfy { byte in
+                letters(byte) || (0x30...0x39).contains(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+            }
     }
 
     /// Returns the refusal of a member that is not a ``Field``, by its name or path, such as `webPush.endpoint`.

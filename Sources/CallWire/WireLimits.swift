@@ -18,10 +18,14 @@ public enum WireLimits {
     public static let depth = JSONLimits.depth
     /// The maximum length of a display name in characters; longer names are cut (protocol, section 3.4).
     public static let displayNameCharacters = 256
+    /// The maximum length in bytes of a caller's handle; a push leaves out a longer one.
+    public static let handleBytes = 256
     /// The maximum number of digits in one `dtmf`.
     public static let digits = 128
     /// The maximum number of calls in one `sync`.
     public static let syncedCalls = 256
+    /// The largest id that is written as a number: JavaScript rounds larger numbers, and so would mean another user.
+    public static let largestNumber: Int64 = (1 << 53) - 1
     /// The range of ring times that an offer may ask for, in seconds (protocol, section 3.2).
     public static let ringSeconds: ClosedRange<Int64> = 5...120
 }

@@ -18,6 +18,65 @@ struct BodyTests {
         #expect(try body(#"{"signalType":"y","type":"end"}"#).signal.kind == .end)
     }
 
+    @Test(
+        "An unknown kind is refused by the member that names it, and by its value if that is a word",
+        arguments: [
+            (#"{"type":"ofer"}"#, "type", "type: unknown: ofer"), (#"{"action":"x"}"#, "action", "action: unknown: x"),
+            (#"{"signalType":"Offer"}"#, "signalType", "signalType: unknown: Offer"),
+            (#"{"action":"ofer","type":"offer"}"#, "action", "action: unknown: ofer"),
+            (#"{"type":"a b"}"#, "type", "type: unknown"), (#"{"type":"192.0.2.1"}"#, "type", "type: unknown"),
+            (#"{"type":""}"#, "type", "type: unknown"),
+            (#"{"type":"\u001b[31m"}"#, "type", "type: unknown"),
+            (#"{"type":"\#(String(repeating: "a", count: 33))"}"#, "type", "type: unknown"),
+            (#"{"type":5}"#, "type", "type: must be a string of valid Unicode"), ("{}", "action", "action: missing"),
+        ]
+    )
+    func unknownKind(_ text: String, _ field: String, _ message: String) {
+        #expect(bodyRefusal(text)?.field == field)
+        #expect(bodyRefusal(text)?.message == message)
+        guard field == "type" else { return }
+        #expect(refusal(text)?.field == field)
+        #expect(refusal(text)?.message == message)
+    }
+
+    @Test(
+        "An id above 2^53 - 1 must be a string in every member that may be a number",
+        arguments: ["9007199254740992", "9007199254740993", "18446744073709551616"]
+    )
+    func largeNumbers(_ number: String) {
+        let message = "must be a string if it is above 9007199254740991, because JavaScript rounds larger numbers"
+        for field in ["to", "from"] {
+            let text = #"{"action":"info","callId":"c","\#(field)":\#(number),"data":1}"#
+            #expect(bodyRefusal(text)?.message == "\(field): \(message)")
+            #expect(bodyRefusal(text.replacing(number, with: "\"\(number)\"")) == nil)
+            #expect(bodyRefusal(text.replacing(number, with: "9007199254740991")) == nil)
+        }
+        #expect(refusal(#"{"type":"info","callId":"c","to":\#(number),"data":1}"#)?.message == "to: \(message)")
+        #expect(refusal(#"{"type":"presence","userId":\#(number)}"#)?.message == "userId: \(message)")
+        #expect(refusal(#"{"type":"info","callId":"c","to":-1,"data":1}"#)?.message != "to: \(message)")
+        for body in [#"{"callee_id":\#(number)}"#, #"{"userId":\#(number)}"#, #"{"blocked_user_id":\#(number)}"#] {
+            let read = [
+                Result { () throws(WireError) in _ = try RequestBody.callee(in: bytes(body)) },
+                Result { () throws(WireError) in _ = try RequestBody.blocked(in: bytes(body)) },
+            ]
+            let messages = read.compactMap { if case .failure(let error) = $0 { error.message } else { nil } }
+            #expect(messages.contains { $0.hasSuffix(message) }, "\(body): \(messages)")
+        }
+    }
+
+    @Test("An id above 2^53 - 1 is written as a string even where ids are written as numbers")
+    func largeNumbersWritten() throws {
+        for (text, written) in [
+            ("9007199254740991", "9007199254740991"), ("9007199254740992", #""9007199254740992""#), ("10", "10"),
+            ("010", #""010""#), ("-1", #""-1""#), ("+5", #""+5""#),
+            ("18446744073709551615", #""18446744073709551615""#),
+        ] {
+            var json = JSONWriter()
+            json.id(try #require(UserID(text)), asInteger: true)
+            #expect(String(decoding: json.bytes, as: UTF8.self) == written)
+        }
+    }
+
     @Test("A body without `data` may have the shape of a WebSocket frame")
     func flat() throws {
         let message = try body(#"{"callId":"c","action":"ice","candidate":{"a":1},"mine":2,"deviceId":"d","id":"i"}"#)
@@ -57,6 +116,19 @@ struct BodyTests {
         #expect(try body(#"{"action":"offer","to":12,"data":{\#(Self.sdp),"to":10}}"#).to?.text == "12")
         #expect(try body(#"{"action":"offer","data":{\#(Self.sdp)}}"#).offer?.namesCallee == false)
         #expect(bodyRefusal(#"{"action":"offer","data":{\#(Self.sdp),"to":"é"}}"#)?.field == "to")
+    }
+
+    @Test("The `data` of an offer may name the room, unless the body itself names the callee or a room")
+    func dataRoom() throws {
+        let message = try body(#"{"action":"offer","callId":"c","data":{\#(Self.sdp),"room":"p2p:11-10"}}"#)
+        #expect(message.room == "p2p:11-10" && message.to == nil && message.offer?.namesCallee == false)
+        #expect(!message.relayedText.contains("room"))
+        let named = #""data":{\#(Self.sdp),"room":"p2p:11-10"}"#
+        #expect(try body(#"{"action":"offer","room":"p2p:11-12",\#(named)}"#).room == "p2p:11-12")
+        #expect(try body(#"{"action":"offer","to":12,\#(named)}"#).room == nil)
+        #expect(try body(#"{"action":"offer","data":{\#(Self.sdp),"to":12,"room":"p2p:11-10"}}"#).room == nil)
+        #expect(bodyRefusal(#"{"action":"offer","data":{\#(Self.sdp),"room":1}}"#)?.field == "room")
+        #expect(try body(#"{"action":"answer","callId":"c","data":{\#(Self.sdp),"room":"x"}}"#).room == nil)
     }
 
     @Test("A `to` in an answer's `data` is ignored, because apps write anything there")

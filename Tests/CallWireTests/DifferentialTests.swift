@@ -8,7 +8,8 @@ import Testing
 /// Tests that a faster parser reads everything as the first one did.
 ///
 /// The numbers are digests of the outcomes of the parser before it read a frame in one pass: each value of an accepted
-/// message, and code, field and text of each error.
+/// message, and code, field and text of each error. They changed once since then: with the alphabet of ids, and the texts
+/// about it.
 @Suite("The parsers of frames and bodies compared with their first version")
 struct DifferentialTests {
     private static let kinds = [
@@ -73,8 +74,8 @@ struct DifferentialTests {
     @Test(
         "Damaged frames and bodies",
         arguments: [
-            (11, 3_910_688_317_170_747_269), (12, 1_560_891_863_107_748_148), (13, 1_919_344_893_939_798_588),
-            (14, 7_343_084_734_410_611_180),
+            (11, 3_808_821_573_891_826_587), (12, 1_729_579_220_903_690_252), (13, 149_991_555_631_552_527),
+            (14, 3_583_498_529_810_396_116),
         ] as [(UInt64, UInt64)]
     )
     func mutations(_ seed: UInt64, _ expected: UInt64) {
@@ -88,7 +89,7 @@ struct DifferentialTests {
         var texts: [[UInt8]] = []
         for (row, kind) in Self.kinds.enumerated() {
             // The first version did not know these fields.
-            let laterFields: [Field] = [.shown, .why, .confirm, .scheduled]
+            let laterFields: [Field] = [.shown, .why, .confirm, .scheduled, .handle, .handleType]
             for field in Field.allCases where !laterFields.contains(field) {
                 for (column, value) in Self.values.enumerated() {
                     let base = #"{"type":"\#(kind)","sdp":"v=0\r\n","candidate":null,"digits":"1","data":1,"to":"12""#
@@ -101,7 +102,7 @@ struct DifferentialTests {
                 }
             }
         }
-        #expect(Self.digest(texts) == 190_280_377_913_211_992)
+        #expect(Self.digest(texts) == 218_234_134_193_780_816)
     }
 
     @Test("A description is read as it is written like its decoded text", arguments: [21, 22])

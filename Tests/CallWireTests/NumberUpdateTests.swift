@@ -37,6 +37,23 @@ struct NumberUpdateTests {
             ("-1\r", "line 1: ends with a carriage return; a line ends with a line feed alone"),
             ("+1\ta\rb", "line 1: the name must have no control characters"),
             ("+1\ta\u{85}", "line 1: the name must have no control characters"),
+            ("+1\t \u{200B}", "line 1: the name must have a visible character"),
+            ("+1\t ", "line 1: the name must have a visible character"),
+            ("+1\t\u{3164}", "line 1: the name must have a visible character"),
+            (
+                "+1\ta\u{202E}b",
+                "line 1: the name must have no line breaks, overrides of the direction of writing and open isolates"
+            ),
+            (
+                "+1\ta\u{2066}b",
+                "line 1: the name must have no line breaks, overrides of the direction of writing and open isolates"
+            ),
+            (
+                "+1\ta\u{2028}b",
+                "line 1: the name must have no line breaks, overrides of the direction of writing and open isolates"
+            ),
+            ("+0082\ta", "line 1: the number must be 1 to 18 digits, the first of them not 0"),
+            ("+82\ta\n+8 2\tb", "line 2: the number is on line 1 already"),
             ("+5\ta\n+6\tb\n-5\n", "line 3: the number is on line 1 already"),
         ]
     )
@@ -50,6 +67,20 @@ struct NumberUpdateTests {
         #expect(message("+1\t" + String(repeating: "\u{1F4DE}", count: 64) + "a") != nil)
         #expect(throws: WireError.invalid(named: "line 1", "the name must be valid UTF-8")) {
             try NumberUpdate(body: Array("+1\ta".utf8) + [0xFF])
+        }
+    }
+
+    @Test(
+        "A number may be written as in an address book, in a line that adds it and in one that removes it",
+        arguments: [
+            "821012345678", "82 10-1234-5678", "82\u{A0}10\u{2010}1234\u{2011}5678", "８２１０１２３４５６７８",
+            "٨٢١٠١٢٣٤٥٦٧٨",
+        ]
+    )
+    func spellings(_ written: String) throws {
+        let number = try #require(PhoneNumber(rawValue: 821_012_345_678))
+        for (line, label) in [("+\(written)\tAda\n", "Ada"), ("-\(written)\n", nil)] {
+            #expect(try NumberUpdate(body: Array(line.utf8)).lines == [.init(number: number, label: label)])
         }
     }
 

@@ -105,7 +105,9 @@ struct DeviceRegistrationTests {
             #expect(refusal("{\"fcm_token\":\"\(token)\"}") == "fcm_token: must be 1 to 4,096 visible ASCII characters")
         }
         #expect(refusal("{\(apple)}") == "bundleId: missing")
-        #expect(refusal(#"{\#(apple),"bundleId":"a b"}"#) == "bundleId: must be 1 to 155 characters of A–Z a–z 0–9 . -")
+        #expect(
+            refusal(#"{\#(apple),"bundleId":"a b"}"#) == "bundleId: must be 1 to 155 characters of A–Z a–z 0–9 . - _"
+        )
         #expect(refusal(#"{\#(apple),"bundleId":"a"}"#) == "platform: missing")
         for platform in ["", #"\u001b[31m"#, #"a\u0000"#, String(repeating: "a", count: 33)] {
             #expect(
@@ -119,12 +121,26 @@ struct DeviceRegistrationTests {
         )
     }
 
-    @Test("A bundle id has 1 to 155 letters, digits, dots and hyphens")
+    @Test("A bundle id has 1 to 155 letters, digits, dots, hyphens and underscores, as Android's application ids have")
     func bundleIDs() {
-        #expect(
-            ["a", "com.example.Chat-2", String(repeating: "a", count: 155)].allSatisfy(DeviceRegistration.isBundleID)
-        )
-        #expect(!["", "a_b", "é", String(repeating: "a", count: 156)].contains(where: DeviceRegistration.isBundleID))
+        let ids = ["a", "com.example.Chat-2", "com.example.my_app", String(repeating: "a", count: 155)]
+        #expect(ids.allSatisfy(DeviceRegistration.isBundleID))
+        let others = ["", "a b", "a/b", "é", String(repeating: "a", count: 156)]
+        #expect(!others.contains(where: DeviceRegistration.isBundleID))
+    }
+
+    @Test(
+        "The topic of VoIP pushes stands for the app's bundle id, unless too little would remain for one",
+        arguments: [
+            ("com.example.app.voip", "com.example.app"), ("com.example.my_app.VoIP", "com.example.my_app"),
+            ("com.example.voip", "com.example.voip"), ("voip", "voip"),
+            ("com.example.app.voipy", "com.example.app.voipy"),
+            ("com.example.voip.voip", "com.example.voip"), ("com.example.app", "com.example.app"),
+        ]
+    )
+    func topic(_ given: String, _ bundle: String) throws {
+        let body = #"{"voipDeviceToken":"\#(Self.token)","platform":"ios","bundleId":"\#(given)"}"#
+        #expect(try DeviceRegistration(body: Array(body.utf8), device: nil).bundleID == bundle)
     }
 }
 

@@ -1,3 +1,4 @@
+public import CallCore
 import JSON
 
 /// A relayed object that is parsed again, for a fetch or a push.
@@ -18,13 +19,18 @@ public struct RelayedObject: Sendable {
     /// Returns a field's value as written, unless it is absent or null.
     public func value(of field: Field) -> ArraySlice<UInt8>? { object[field].map { object.bytes[$0.value] } }
 
-    /// The kind of the caller's address that an offer names; `nil` = it names none that is known.
-    public var handleType: IncomingCallPayload.HandleType? {
-        object.text("handleType").flatMap(IncomingCallPayload.HandleType.init(rawValue:))
+    /// The caller's address that an offer names, and its kind; the address is `nil` if it is the user id.
+    ///
+    /// A handle is cleaned as a name is; one without visible characters counts as absent. A handle that is too long for
+    /// a push counts as absent, and so does its kind.
+    public var handle: (text: String?, type: IncomingCallPayload.HandleType) {
+        let type = object.text("handleType").flatMap(IncomingCallPayload.HandleType.init(rawValue:)) ?? .generic
+        guard let text = object.text("handle") else { return (nil, type) }
+        return text.utf8.count <= WireLimits.handleBytes ? (text.shown(), type) : (nil, .generic)
     }
 
-    /// Returns the text of a member that the app names; `nil` if it is absent or no string.
-    public func text(_ name: String) -> String? { object.text(name) }
+    /// Returns the phone numbers by which an offer shows its caller (``RelayedMembers/phoneNumbers(of:)``).
+    public func phoneNumbers(of caller: UserID) -> [PhoneNumber] { object.phoneNumbers(of: caller) }
 
     /// The signal's own members, without those that the server wrote around it, separated by commas.
     public var ownMembers: [UInt8] {

@@ -257,9 +257,11 @@ extension JSONWriter {
         plain(type)
     }
 
-    /// Writes a user id: as an integer if `asInteger` is set and the id is an integer, and otherwise as a string.
+    /// Writes a user id: as an integer if `asInteger` is set and the id is an integer up to
+    /// ``WireLimits/largestNumber``, and otherwise as a string.
     public mutating func id(_ user: UserID, asInteger: Bool) {
-        if asInteger, let number = UInt64(user.text), String(number) == user.text {
+        let number = asInteger ? Int64(user.text) : nil
+        if let number, (0...WireLimits.largestNumber).contains(number), String(number) == user.text {
             value(number)
         } else {
             plain(user.text)

@@ -9,6 +9,8 @@ public struct ClientMessage: ~Copyable, Sendable {
     public let id: SignalID?
     /// The request.
     public let request: Request
+    /// The names of members that the server does not know.
+    public let unknownNames: [String]
 
     /// A request that a client sends on its connection.
     public enum Request: ~Copyable, Sendable {
@@ -84,6 +86,7 @@ public struct ClientMessage: ~Copyable, Sendable {
         }
         self.id = id
         self.request = request
+        unknownNames = object.unknownNames
     }
 
     private static func request(
@@ -94,8 +97,7 @@ public struct ClientMessage: ~Copyable, Sendable {
         guard let member = object[.type] else { throw .invalid(.type, "missing") }
         guard let type = object.number(ofText: member, in: MessageType.names).flatMap({ MessageType(rawValue: $0) })
         else {
-            _ = try object.text(.type)
-            throw WireError(.unknownType, "type: unknown", field: Field.type.name)
+            throw .unknown(.type, try object.required(.type))
         }
         if let kind = type.signal {
             return .signal(

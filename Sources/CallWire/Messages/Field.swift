@@ -10,7 +10,7 @@ public enum Field: UInt8, CaseIterable, Sendable {
         videoMuted, digits, data, token, calls, from, fromDevice, seq, ts, callUUID, ringUntil, waiting, deviceId,
         action, signalType, user_id, userId, blocked_user_id, voipDeviceToken, apnsDeviceToken, fcm_token, bundleId,
         platform, environment, until, callee_id, call_type, begin, body, shown, why, priority,
-        confirm, scheduled
+        confirm, scheduled, handle, handleType
 
     /// The name in JSON.
     public var name: String { Self.names.texts[Int(rawValue)] }
@@ -25,7 +25,7 @@ public enum Field: UInt8, CaseIterable, Sendable {
         "ts", "callUUID", "ringUntil", "waiting", "deviceId", "action", "signalType", "user_id", "userId",
         "blocked_user_id", "voipDeviceToken", "apnsDeviceToken", "fcm_token", "bundleId", "platform", "environment",
         "until", "callee_id", "call_type", "begin", "body", "shown", "why", "priority", "confirm",
-        "scheduled",
+        "scheduled", "handle", "handleType",
     ])
 }
 

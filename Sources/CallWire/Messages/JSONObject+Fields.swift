@@ -20,20 +20,26 @@ extension JSONObject {
         if let part = plainText(member), let id = CallID(bytes, part) { return id }
         guard let text = try text(.callId) else { return nil }
         guard let id = CallID(text) else {
-            throw .invalid(.callId, "must be 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ : -")
+            throw .invalid(.callId, "must be \(CallCore.Limits.identifierForm)")
         }
         return id
     }
 
-    /// Returns a user id, written as a string or as a non-negative integer.
+    /// Returns a user id, written as a string or as an integer from 0 to ``WireLimits/largestNumber``.
     public func user(_ field: Field) throws(WireError) -> UserID? {
         guard let member = self[field] else { return nil }
         if let part = plainText(member), let user = UserID(bytes, part) { return user }
-        if let text = string(member) ?? integer(member).map({ String($0) }), let user = UserID(text) { return user }
-        throw .invalid(
-            field,
-            "must be a user id: 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ @ : + -"
-        )
+        if let number = integer(member), number <= WireLimits.largestNumber, let user = UserID(String(number)) {
+            return user
+        }
+        if let text = string(member), let user = UserID(text) { return user }
+        if member.kind == .number, bytes[member.value].allSatisfy({ (0x30...0x39).contains($0) }) {
+            throw .invalid(
+                field,
+                "must be a string if it is above \(WireLimits.largestNumber), because JavaScript rounds larger numbers"
+            )
+        }
+        throw .invalid(field, "must be a user id: \(CallCore.Limits.identifierForm)")
     }
 
     /// Returns a device id.
@@ -42,10 +48,7 @@ extension JSONObject {
         if let part = plainText(member), let device = DeviceID(bytes, part) { return device }
         guard let text = try text(field) else { return nil }
         guard let device = DeviceID(text) else {
-            throw .invalid(
-                field,
-                "must be a device id: 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ @ : + -"
-            )
+            throw .invalid(field, "must be a device id: \(CallCore.Limits.identifierForm)")
         }
         return device
     }

@@ -29,11 +29,22 @@ public struct RelayedMembers: Sendable {
         byteCount = max(0, count - 1)
     }
 
+    /// Returns the list without the members of some more fields.
+    func leavingOut(_ fields: FieldSet) -> RelayedMembers {
+        object.map { RelayedMembers(of: $0, but: leftOut.union(fields)) } ?? self
+    }
+
     /// A copy of the members as bytes.
     public var bytes: [UInt8] {
         var json = JSONWriter(capacity: byteCount)
         json.write(self)
         return json.bytes
+    }
+
+    /// Returns a field's value as written, even if it is left out; `nil` if it is absent or null.
+    func value(of field: Field) -> ArraySlice<UInt8>? {
+        guard let object, let member = object[field] else { return nil }
+        return object.bytes[member.value]
     }
 
     /// Whether the object has a member, even if the member is left out.
@@ -45,14 +56,12 @@ public struct RelayedMembers: Sendable {
         return object.string(member)
     }
 
-    /// Returns the phone numbers by which an offer shows its caller: none unless its `handleType` is `phoneNumber`.
+    /// Returns the phone numbers by which an offer shows its caller, in their normal form: none unless its `handleType` is
+    /// `phoneNumber`.
     ///
     /// `caller`: The caller's user id, which callees are shown as the handle; in some apps it is a phone number.
     public func phoneNumbers(of caller: UserID) -> [PhoneNumber] {
-        guard let object, object.text("handleType") == "phoneNumber" else { return [] }
-        return [object.text("handle"), caller.text].compactMap { text in
-            text.flatMap { PhoneNumber(normalizing: $0) }
-        }
+        object?.phoneNumbers(of: caller) ?? []
     }
 
     fileprivate func forEach(_ body: (ArraySlice<UInt8>) -> Void) {
@@ -62,6 +71,16 @@ public struct RelayedMembers: Sendable {
 
     /// The memory that held the object's member list, for reuse by the next object.
     public var scratch: [JSONObject.Member] { object?.members ?? [] }
+}
+
+extension JSONObject {
+    /// Returns the phone numbers by which this offer shows its caller (``RelayedMembers/phoneNumbers(of:)``).
+    func phoneNumbers(of caller: UserID) -> [PhoneNumber] {
+        guard text("handleType") == "phoneNumber" else { return [] }
+        return [text("handle")?.shown(), caller.text].compactMap { text in
+            text.flatMap { PhoneNumber(normalizing: $0) }
+        }
+    }
 }
 
 extension JSONWriter {

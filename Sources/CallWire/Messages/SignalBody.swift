@@ -2,12 +2,14 @@ public import CallCore
 public import JSON
 
 extension JSONObject {
-    /// Returns the kind of signal that a body names in `action`, `type` or `signalType`; `nil` if it names none.
-    fileprivate func action() throws(WireError) -> String? {
+    /// Returns the kind of signal that a body names in `action`, `type` or `signalType`.
+    fileprivate func action() throws(WireError) -> SignalKind {
         for field in [Field.action, .type, .signalType] {
-            if let action = try text(field) { return action }
+            guard let action = try text(field) else { continue }
+            guard let kind = SignalKind(rawValue: action) else { throw .unknown(field, action) }
+            return kind
         }
-        return nil
+        throw .invalid(.action, "missing")
     }
 
     /// Scans the body of a request, or one object inside it.
@@ -28,15 +30,16 @@ extension SignalMessage {
     /// fields are in `data`. A body in the shape of a WebSocket frame, without `data`, is accepted as well.
     ///
     /// `callIDInPath`: The callId in the path. The body may omit the callId, but must not name another one.
+    /// `idempotencyKey`: The request's `Idempotency-Key`, which counts as the body's `id`.
     /// `ringTimeout`: The ring time of an offer that names none.
-    public init(body: [UInt8], callIDInPath: CallID?, ringTimeout: Moment.Duration) throws(WireError) {
+    public init(
+        body: [UInt8],
+        callIDInPath: CallID?,
+        idempotencyKey: String? = nil,
+        ringTimeout: Moment.Duration
+    ) throws(WireError) {
         let object = try JSONObject.ofBody(body)
-        guard let action = try object.action() else {
-            throw .invalid(.action, "missing")
-        }
-        guard let kind = SignalKind(rawValue: action) else {
-            throw WireError(.unknownType, "action: unknown", field: Field.action.name)
-        }
+        let kind = try object.action()
         var fields = object
         if let data = object[.data] {
             if data.kind == .object {
@@ -45,7 +48,8 @@ extension SignalMessage {
                 throw .invalid(.data, "must be an object")
             }
         }
-        try self.init(kind, id: object.signalID(), fields: fields, envelope: object, ringTimeout: ringTimeout)
+        let id = try IdempotencyKey.id(object.signalID(), orOf: idempotencyKey) { SignalID($0) }
+        try self.init(kind, id: id, fields: fields, envelope: object, ringTimeout: ringTimeout)
         if fields.range == object.range {
             relayed = RelayedMembers(
                 of: object,
@@ -53,6 +57,8 @@ extension SignalMessage {
             )
             signal.byteCount = relayed.byteCount
         }
+        unknownNames = object.unknownNames
+        if fields.range != object.range { unknownNames += fields.unknownNames }
         from = try object.user(.from)
         if let callIDInPath {
             guard callID == nil || callID == callIDInPath else {
@@ -60,10 +66,14 @@ extension SignalMessage {
             }
             callID = callIDInPath
         }
-        if to == nil, case .offer(var offer) = content, let named = try fields.user(.to) {
-            to = named
-            offer.namesCallee = true
-            signal.content = .offer(offer)
+        if to == nil, case .offer(var offer) = content {
+            if let named = try fields.user(.to) {
+                to = named
+                offer.namesCallee = true
+                signal.content = .offer(offer)
+            } else if room == nil {
+                room = try fields.text(.room)
+            }
         }
     }
 

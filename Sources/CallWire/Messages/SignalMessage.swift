@@ -14,14 +14,37 @@ public struct SignalMessage: Sendable {
     public var to: UserID?
     /// The room, if the sender names it.
     public var room: String?
-    /// The user on whose behalf a service sends the signal.
-    public var from: UserID?
     /// The sending device, if a request names it.
     public var device: DeviceID?
-    /// The caller's display name, cut to its limit.
+    /// The caller's display name as it is shown; `nil` if nothing in it is visible.
     public var displayName: String?
     /// The members that are relayed unchanged.
     public internal(set) var relayed: RelayedMembers
+    /// The members that only a request's body has; kept apart, so that a frame's signal stays small.
+    var request: RequestMembers?
+
+    /// The user on whose behalf a service sends the signal.
+    public var from: UserID? {
+        get { request?.from }
+        set { request = RequestMembers(from: newValue, unknownNames: unknownNames) }
+    }
+
+    /// The names of members in a request's body that the server does not know; those of a frame are in its
+    /// ``ClientMessage``.
+    public internal(set) var unknownNames: [String] {
+        get { request?.unknownNames ?? [] }
+        set { request = RequestMembers(from: from, unknownNames: newValue) }
+    }
+
+    final class RequestMembers: Sendable {
+        let from: UserID?
+        let unknownNames: [String]
+
+        init?(from: UserID?, unknownNames: [String]) {
+            guard from != nil || !unknownNames.isEmpty else { return nil }
+            (self.from, self.unknownNames) = (from, unknownNames)
+        }
+    }
 
     /// The members of a frame's envelope that most signals do not have.
     fileprivate static let rareMembers: FieldSet = [.to, .room, .epoch, .deviceId]
@@ -45,6 +68,30 @@ public struct SignalMessage: Sendable {
 
     /// Whether it is an answer without a session description, as only a scheduled call accepts it.
     public var lacksDescription: Bool { signal.kind == .answer && !relayed.contains(.sdp) }
+
+    /// Leaves out the members `handle` and `handleType`, unless the handle is the user's own id.
+    public mutating func omitHandle(of user: UserID) {
+        guard let handle = relayed.text(of: .handle), handle != user.text else { return }
+        relayed = relayed.leavingOut([.handle, .handleType])
+        signal.byteCount = relayed.byteCount
+    }
+
+    /// Whether a relayed frame of a signal of the same type has this signal's content.
+    ///
+    /// It is always true for the types that change the state of the call: their resends may have another description or
+    /// reason.
+    public func hasContent(of frame: [UInt8]) -> Bool {
+        let fields: [Field] =
+            switch signal.kind {
+            case .ice: [.candidate]
+            case .dtmf: [.digits]
+            case .info: [.data]
+            case .update: [.hold, .audioMuted, .videoMuted]
+            case .offer, .ringing, .answer, .connected, .end: []
+            }
+        guard !fields.isEmpty, let other = RelayedObject(frame) else { return true }
+        return fields.allSatisfy { relayed.value(of: $0) == other.value(of: $0) }
+    }
 
     /// The `id` that the device gave the signal.
     public var id: SignalID? { signal.id }
@@ -88,7 +135,6 @@ extension SignalMessage {
         var to: UserID?
         var room: String?
         var epoch: UInt32?
-        var from: UserID?
         var device: DeviceID?
         let isFrame = envelope.range == fields.range
         // Most frames have none of these members, and need only one test.
@@ -97,7 +143,6 @@ extension SignalMessage {
             room = try envelope.text(.room)
             epoch = try envelope.epoch()
             if epoch == nil { epoch = try fields.epoch() }
-            from = isFrame ? nil : try envelope.user(.from)
             device = try envelope.device(.deviceId)
         }
         var displayName: String?
@@ -108,7 +153,7 @@ extension SignalMessage {
             let sdp = try fields.description()
             let hasVideo = try fields.flag(.hasVideo) ?? sdp.offersVideo
             let seconds = try fields.seconds(.ringTimeout, in: WireLimits.ringSeconds)
-            displayName = try fields.text(.displayName)?.cut(to: WireLimits.displayNameCharacters).unlessBlank
+            displayName = try fields.text(.displayName)?.shown(upTo: WireLimits.displayNameCharacters)
             content = .offer(
                 Offer(
                     digest: sdp.digest,
@@ -156,7 +201,6 @@ extension SignalMessage {
             callID: callID,
             to: to,
             room: room,
-            from: from,
             device: device,
             displayName: displayName,
             relayed: relayed
@@ -213,21 +257,6 @@ extension JSONObject {
             throw WireError(.tooLarge, "data: at most \(WireLimits.infoBytes) bytes", field: Field.data.name)
         }
     }
-}
-
-extension String {
-    /// Returns the text cut to at most that many characters.
-    ///
-    /// The cut is between two characters as people see them (grapheme clusters), because part of an emoji shows as
-    /// something else.
-    public func cut(to count: Int) -> String { self.count <= count ? self : String(prefix(count)) }
-}
-
-extension String {
-    /// The text; `nil` if it is empty or all white space.
-    ///
-    /// A blank display name counts as none.
-    public var unlessBlank: String? { allSatisfy { $0.isWhitespace } ? nil : self }
 }
 
 extension SignalMessage {

@@ -9,7 +9,7 @@ public struct TextMessage: Equatable, Sendable {
     public var to: UserID
     /// The text.
     public var body: String
-    /// The sender's display name, cut to its limit.
+    /// The sender's display name as it is shown; `nil` if nothing in it is visible.
     public var displayName: String?
     /// The members that are relayed unchanged, separated by commas, without braces.
     public var relayed: [UInt8]
@@ -21,11 +21,15 @@ public struct TextMessage: Equatable, Sendable {
         guard let to = try object.user(.to) else { throw .invalid(.to, "missing") }
         self.to = to
         body = try object.required(.body)
-        displayName = try object.text(.displayName)?.cut(to: WireLimits.displayNameCharacters).unlessBlank
+        // An offline user would get an empty alert.
+        guard body.shown() != nil else { throw .invalid(.body, "must have a visible character") }
+        let written = try object.text(.displayName)
+        displayName = written?.shown(upTo: WireLimits.displayNameCharacters)
         relayed = object.copy(leavingOut: [.type, .id, .from, .fromDevice, .ts, .token, .callId, .room, .epoch, .seq])
         guard relayed.count <= WireLimits.infoBytes else {
             throw WireError(.tooLarge, "body: at most \(WireLimits.infoBytes) bytes", field: Field.body.name)
         }
+        if displayName != written { rename(displayName) }
     }
 
     /// Replaces the sender's display name by another one, or removes it.

@@ -28,6 +28,16 @@ public enum AcceptedBody {
         }
     }
 
+    /// Returns the response to `POST /api/schedules/{id}/ring`, with the call that has begun.
+    public static func ringing(_ call: CallID, epoch: UInt32) -> [UInt8] {
+        accepted { json in
+            json.name("callId")
+            json.plain(call.text)
+            json.name("epoch")
+            json.value(epoch)
+        }
+    }
+
     /// Returns the response to `POST /api/logout-all`, with the moment of the revocation: tokens that were issued up to
     /// this moment are refused.
     public static func tokensRevoked(before moment: Moment) -> [UInt8] {

@@ -111,7 +111,11 @@ public struct DeviceBody: Sendable {
         json.optional("installation", installation)
         json.optional("sound", sound)
         json.name("payload")
-        if let payloadKeys { Self.write(payloadKeys, into: &json) } else { json.null() }
+        if let payloadKeys, payloadKeys.count > 0 { Self.write(payloadKeys, into: &json) } else { json.null() }
+        if payloadKeys?.isMutable == true {
+            json.name("mutableContent")
+            json.value(true)
+        }
         json.optional("environment", environment)
         json.name("createdAt")
         json.value(createdAt.milliseconds)

@@ -17,6 +17,8 @@ public struct DeviceRegistration: Equatable, Sendable {
     public var sound: String?
     /// The keys that the app wants in the pushes of calls besides; `nil` = the client names none.
     public var payloadKeys: PayloadAliases?
+    /// Whether the app's notification service extension may change alerts; `nil` = the client does not say.
+    public var mutableContent: Bool?
     /// The app's bundle id; empty = the client named none.
     public var bundleID: String
     /// The platform, such as `ios` or `android`.
@@ -25,6 +27,8 @@ public struct DeviceRegistration: Equatable, Sendable {
     public var device: DeviceID?
     /// The APNs environment of the tokens.
     public var environment: Environment?
+    /// The names of members that the server does not know.
+    public private(set) var unknownNames: [String] = []
 
     /// The APNs environment that a client names.
     public enum Environment: Sendable {
@@ -70,7 +74,7 @@ public struct DeviceRegistration: Equatable, Sendable {
         }
         let bundle = try object.text(.bundleId)
         if let bundle, !Self.isBundleID(bundle) {
-            throw .invalid(.bundleId, "must be 1 to 155 characters of A–Z a–z 0–9 . -")
+            throw .invalid(.bundleId, "must be 1 to 155 characters of A–Z a–z 0–9 . - _")
         }
         // A push's topic begins with the bundle id. The bundle id is required, because pushes went to wrong topics when
         // it was taken from a global setting.
@@ -92,7 +96,7 @@ public struct DeviceRegistration: Equatable, Sendable {
             voipToken: voip,
             alertToken: alert,
             fcmToken: firebase,
-            bundleID: bundle ?? "",
+            bundleID: bundle.map(Self.withoutTopicSuffix) ?? "",
             platform: platform,
             device: try object.device(.deviceId) ?? inAddress,
             environment: environment
@@ -101,7 +105,14 @@ public struct DeviceRegistration: Equatable, Sendable {
         installation = try Self.installation(of: object)
         sound = try Self.sound(of: object)
         payloadKeys = try PayloadAliases(registered: object)
+        mutableContent = try Self.mutableContent(of: object)
+        unknownNames = object.members.compactMap { object.name(of: $0) }.filter { !Self.names.contains($0) }
     }
+
+    private static let names = [
+        "voipDeviceToken", "apnsDeviceToken", "fcm_token", "webPush", "bundleId", "platform", "deviceId", "environment",
+        "installation", "sound", "payload", "mutableContent",
+    ]
 
     private static func isPrintable(_ text: String) -> Bool {
         text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
@@ -116,7 +127,7 @@ public struct DeviceRegistration: Equatable, Sendable {
         guard let text = object.string(member), (16...64).contains(text.utf8.count), DeviceID(text) != nil else {
             throw .invalid(
                 named: "installation",
-                "must be a random id of 16 to 64 characters of A–Z a–z 0–9 . _ @ : + -"
+                "must be a random id of 16 to 64 characters of \(CallCore.Limits.identifierCharacters)"
             )
         }
         return text
@@ -131,12 +142,33 @@ public struct DeviceRegistration: Equatable, Sendable {
         return sound
     }
 
-    /// Returns whether a text is a valid bundle id: 1 to 155 of `A–Z a–z 0–9 . -`.
+    /// Returns whether the app has a notification service extension.
+    private static func mutableContent(of object: JSONObject) throws(WireError) -> Bool? {
+        switch try object.unique("mutableContent")?.kind {
+        case nil: nil
+        case .true: true
+        case .false: false
+        default: throw .invalid(named: "mutableContent", "must be true or false")
+        }
+    }
+
+    /// Returns the bundle id without the suffix `.voip`, if the app gave the topic of its VoIP pushes instead.
+    ///
+    /// An app may be called `com.example.voip`, so `.voip` counts as the suffix only after three names or more.
+    private static func withoutTopicSuffix(_ bundle: String) -> String {
+        let names = bundle.split(separator: ".", omittingEmptySubsequences: false)
+        guard names.count > 3, names.last?.lowercased() == "voip" else { return bundle }
+        return names.dropLast().joined(separator: ".")
+    }
+
+    /// Returns whether a text is a valid bundle id, or the application id of an Android app: 1 to 155 of
+    /// `A–Z a–z 0–9 . - _`.
     public static func isBundleID(_ text: String) -> Bool {
         (1...155).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
                 switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "."), UInt8(ascii: "-"): true
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    true
                 default: false
                 }
             }

@@ -89,7 +89,8 @@ public struct IncomingCallPayload: Sendable {
                 name,
                 thread: caller,
                 .ring,
-                sound: sound
+                sound: sound,
+                isMutable: aliases.isMutable
             )
         case .data, .web: break
         }
@@ -125,18 +126,23 @@ public struct IncomingCallPayload: Sendable {
         offer = nil
         data = nil
         let whole = name
-        let isUserID = name == caller
+        var isUserID = name == caller
         while true {
             let (bytes, size) = encoded(at: now)
             guard size > limit else { return bytes }
             if isUserID || name.isEmpty {
                 guard aliases.count > 0 else { return bytes }
+                let isMutable = aliases.isMutable
                 aliases = PayloadAliases()
+                aliases.isMutable = isMutable
                 name = whole
+                isUserID = name == caller
                 continue
             }
             var excess = size - limit
             while excess > 0, let last = name.popLast() { excess -= copiesOfName * last.utf8.count }
+            // The cut may be between an isolate and its end, and what is left of a name may not be visible.
+            if let shown = name.shown() { name = shown } else { (name, isUserID) = (caller, true) }
         }
     }
 
@@ -151,7 +157,7 @@ public struct IncomingCallPayload: Sendable {
         case .callId: .text(callID)
         case .epoch: .number(Int64(epoch))
         case .fromUserId, .callerId: .text(caller)
-        case .handle: .text(handle ?? caller)
+        case .handle: .text(handle?.shown() ?? caller)
         case .fromDisplayName, .callerName: .text(name)
         case .toUserId: .text(callee)
         case .handleType: .text(handleType.rawValue)

@@ -13,13 +13,16 @@ public enum NoticePayload {
         public var caller: UserID
         /// The caller's displayed name; `nil` = the user id is shown.
         public var name: String?
+        /// Whether the app's notification service extension may change the alert.
+        public var isMutable: Bool
 
         /// Creates a call with the given members.
-        public init(id: CallID, epoch: UInt32, caller: UserID, name: String?) {
+        public init(id: CallID, epoch: UInt32, caller: UserID, name: String?, isMutable: Bool = false) {
             self.id = id
             self.epoch = epoch
             self.caller = caller
             self.name = name
+            self.isMutable = isMutable
         }
     }
 
@@ -43,16 +46,19 @@ public enum NoticePayload {
     }
 
     /// Returns the notice of a text, which is cut until the payload fits.
+    ///
+    /// `isMutable`: Whether the app's notification service extension may change the alert.
     public static func text(
         _ message: TextMessage,
         from user: UserID,
         name: String?,
         as form: PushForm,
+        isMutable: Bool = false,
         at now: Moment
     ) -> [UInt8] {
-        fitting(message.body, form) { body in
+        fitting(message.body.shown() ?? "", form) { body in
             var writer = PushPayloadWriter(form, capacity: 512)
-            if form == .alert { writer.addAlert(name ?? user.text, body, thread: nil, .plain) }
+            if form == .alert { writer.addAlert(name ?? user.text, body, thread: nil, .plain, isMutable: isMutable) }
             writer.add("type", .text("message"))
             writer.add("fromUserId", .text(user.text))
             writer.add("fromDisplayName", .text(name ?? user.text))
@@ -73,7 +79,9 @@ public enum NoticePayload {
         // A notice that is refused would leave the ring of the device as it is.
         fitting(call.name ?? call.caller.text, form) { name in
             var writer = PushPayloadWriter(form, capacity: 512)
-            if form == .alert { writer.addAlert(title, name, thread: call.caller.text, urgency) }
+            if form == .alert {
+                writer.addAlert(title, name, thread: call.caller.text, urgency, isMutable: call.isMutable)
+            }
             writer.add("type", .text(type))
             writer.add("callId", .text(call.id.text))
             writer.add("epoch", .number(Int64(call.epoch)))
@@ -94,7 +102,8 @@ public enum NoticePayload {
         while true {
             let (bytes, size) = write(text)
             guard size > form.limit, !text.isEmpty else { return bytes }
-            text = text.cut(to: text.count / 2)
+            // The cut may be between an isolate and its end.
+            text = text.cut(to: text.count / 2).shown() ?? ""
         }
     }
 }
@@ -117,12 +126,14 @@ extension JSONWriter {
     ///
     /// `thread`: Notifications with the same value are shown in one group.
     /// `sound`: The name of the sound, a file in the app; `nil` = the system's.
+    /// `isMutable`: Whether the app's notification service extension may change it before it is shown.
     mutating func alert(
         _ title: String,
         _ body: String,
         thread: String?,
         _ urgency: AlertUrgency,
-        _ sound: String?
+        _ sound: String?,
+        _ isMutable: Bool
     ) {
         name("aps")
         beginObject()
@@ -151,6 +162,10 @@ extension JSONWriter {
         if urgency != .quiet {
             name("sound")
             value(sound ?? "default")
+        }
+        if isMutable {
+            name("mutable-content")
+            value(1)
         }
         endObject()
     }

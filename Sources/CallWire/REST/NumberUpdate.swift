@@ -78,7 +78,9 @@ public struct NumberUpdate: Equatable, Sendable {
     }
 
     private static func number(_ digits: ArraySlice<UInt8>) throws(Fault) -> PhoneNumber {
-        guard let number = PhoneNumber(digits: digits) else {
+        if let number = PhoneNumber(digits: digits) { return number }
+        // Most lines have digits alone.
+        guard let number = PhoneNumber(normalizing: "+" + String(decoding: digits, as: UTF8.self)) else {
             throw Fault(problem: "the number must be 1 to 18 digits, the first of them not 0")
         }
         return number
@@ -90,11 +92,21 @@ public struct NumberUpdate: Equatable, Sendable {
         }
         let label = String(decoding: bytes, as: UTF8.self)
         // Most names need no further checks, which cost more than all the rest of a line.
-        if bytes.count <= labelCharacters, bytes.allSatisfy({ (0x20..<0x7F).contains($0) }) { return label }
+        if bytes.count <= labelCharacters, bytes.first != UInt8(ascii: " "),
+            bytes.allSatisfy({ (0x20..<0x7F).contains($0) })
+        {
+            return label
+        }
         // Invalid bytes have become U+FFFD.
         guard label.utf8.elementsEqual(bytes) else { throw Fault(problem: "the name must be valid UTF-8") }
         guard !label.unicodeScalars.contains(where: { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) }) else {
             throw Fault(problem: "the name must have no control characters")
+        }
+        guard let shown = label.shown() else { throw Fault(problem: "the name must have a visible character") }
+        guard shown.utf8.elementsEqual(bytes) else {
+            throw Fault(
+                problem: "the name must have no line breaks, overrides of the direction of writing and open isolates"
+            )
         }
         guard bytes.count <= labelCharacters || label.count <= labelCharacters else {
             throw Fault(problem: "the name must have 1 to \(labelCharacters) characters, at most \(labelBytes) bytes")

@@ -46,6 +46,8 @@ public struct PayloadAliases: Equatable, Sendable {
     private var branches: [Branch] = []
     /// The number of keys.
     public private(set) var count = 0
+    /// Whether the app's notification service extension may change the alerts (`mutable-content`).
+    public var isMutable = false
 
     /// Creates a set without keys.
     public init() {}
@@ -71,6 +73,10 @@ public struct PayloadAliases: Equatable, Sendable {
     /// Reads ``text``; a part that this version does not understand is left out.
     public init(text: String) {
         for pair in text.split(separator: " ") {
+            if pair == Self.mutableContent {
+                isMutable = true
+                continue
+            }
             let parts = pair.split(separator: "=")
             // A later version may have written other members.
             if parts.count == 2 { try? add(String(parts[0]), for: String(parts[1])) }
@@ -78,7 +84,14 @@ public struct PayloadAliases: Equatable, Sendable {
     }
 
     /// The keys as one text, for a store: `KEY=MEMBER`, with blanks between them.
-    public var text: String { keys.map { "\($0.0)=\($0.1.rawValue)" }.joined(separator: " ") }
+    public var text: String {
+        (keys.map { "\($0.0)=\($0.1.rawValue)" } + (isMutable ? [Self.mutableContent] : [])).joined(separator: " ")
+    }
+
+    /// The mark of ``isMutable`` in ``text``.
+    ///
+    /// No key may begin with `aps`, and an older version leaves it out.
+    private static let mutableContent = "aps.mutable-content=1"
 
     /// Adds the keys of other aliases, except those that do not fit beside the present ones.
     public func adding(_ others: PayloadAliases) -> PayloadAliases {

@@ -58,9 +58,10 @@ struct PushPayloadWriter {
         _ body: String,
         thread: String?,
         _ urgency: AlertUrgency,
-        sound: String? = nil
+        sound: String? = nil,
+        isMutable: Bool
     ) {
-        json.alert(title, body, thread: thread, urgency, sound)
+        json.alert(title, body, thread: thread, urgency, sound, isMutable)
     }
 
     /// Adds a member.

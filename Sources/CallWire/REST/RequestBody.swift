@@ -51,7 +51,7 @@ public enum RequestBody {
         guard let number = object.string(member).flatMap({ PhoneNumber(normalizing: $0) }) else {
             throw .invalid(
                 named: "number",
-                "must be a text of 1 to 18 digits, the country code first; + before and spaces - ( ) . between are ignored"
+                "must be a text of 1 to 18 digits, the country code first; blanks, hyphens, dots, brackets and an extension are ignored"
             )
         }
         return .number(number)

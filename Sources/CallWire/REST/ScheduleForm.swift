@@ -50,15 +50,20 @@ public struct ScheduleForm: Equatable, Sendable {
     public init() {}
 
     /// Reads the body of a request.
+    ///
+    /// - Parameters:
+    ///   - body: The body.
+    ///   - idempotencyKey: The request's `Idempotency-Key`, which counts as the body's `id`.
     /// - Throws: `WireError` that names the member. An unknown member is ignored, as in all bodies.
-    public init(body: [UInt8]) throws(WireError) {
+    public init(body: [UInt8], idempotencyKey: String? = nil) throws(WireError) {
         let object = try JSONObject.ofBody(body)
         if let text = try object.text(named: "id", upTo: 64) {
             guard let id = ScheduleID(text) else {
-                throw .invalid(named: "id", "must be 1 to 64 characters of A–Z a–z 0–9 . _ : -")
+                throw .invalid(named: "id", "must be 1 to 64 characters of \(CallCore.Limits.identifierCharacters)")
             }
             self.id = id
         }
+        id = try IdempotencyKey.id(id, orOf: idempotencyKey) { ScheduleID($0) }
         at = try object.text(named: "at", upTo: 16)
         timeZone = try object.text(named: "timeZone", upTo: 64)
         days = try object.words(named: "days")
@@ -66,7 +71,7 @@ public struct ScheduleForm: Equatable, Sendable {
         if days != nil, on != nil { throw .invalid(named: "on", "give either on or days") }
         try readFrom(object)
         handle = try object.removable("handle") { object throws(WireError) in
-            try object.text(named: "handle", upTo: 256)
+            try object.text(named: "handle", upTo: WireLimits.handleBytes)?.shown()
         }
         handleType = try object.removable("handleType") { object throws(WireError) in
             let text = try object.text(named: "handleType", upTo: 16)
@@ -89,7 +94,7 @@ public struct ScheduleForm: Equatable, Sendable {
             return id
         }
         let name = try inner.within("from") { object throws(WireError) in try object.text(.displayName) }
-        displayName = name?.cut(to: WireLimits.displayNameCharacters).unlessBlank
+        displayName = name?.shown(upTo: WireLimits.displayNameCharacters)
     }
 }
 

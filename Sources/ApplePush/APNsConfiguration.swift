@@ -80,12 +80,13 @@ public struct APNsConfiguration: Sendable {
         for endpoint in [endpoints.sandbox, endpoints.production] where !HTTPRequest.isSecureOrigin(endpoint) {
             throw .malformedEndpoint(endpoint)
         }
-        // Apple gives out PKCS#8 only; an "EC PRIVATE KEY" file was made by another tool and is likely another key.
-        guard key.contains("-----BEGIN PRIVATE KEY-----") else { throw .unusableKey("it is not a PKCS#8 PEM file") }
         do {
             signer = Signer(key: try P256SigningKey(pem: key), pem: key, keyID: keyID, teamID: teamID)
         } catch {
             throw .unusableKey(error.description)
+        }
+        guard key.contains("-----BEGIN PRIVATE KEY-----") else {
+            throw .unusableKey("it is in the form SEC 1 (BEGIN EC PRIVATE KEY), which Apple does not give out")
         }
         self.endpoints = endpoints
         self.caFile = caFile

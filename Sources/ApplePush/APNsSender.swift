@@ -1,7 +1,7 @@
 import CallCore
 public import CallPorts
 import Crypto
-import OutboundHTTP
+public import OutboundHTTP
 import PushDelivery
 public import ServerLog
 
@@ -33,12 +33,11 @@ public final class APNsSender: PushSender {
         log: ServerLog,
         report: @escaping @Sendable (PushID, PushResult) -> Void
     ) throws(APNsSenderError) {
-        var http = HTTPClientConfiguration()
+        var http = HTTPClientConfiguration(.apns, threadName: "apns")
         http.caFile = configuration.caFile
         http.usesProxyFromEnvironment = configuration.usesProxyFromEnvironment
         // Apple grants a new connection one stream until it has shown a valid provider token.
         http.firstAloneMilliseconds = 1_000
-        http.threadName = "apns"
         do {
             client = try HTTPClient(http)
         } catch {
@@ -81,6 +80,12 @@ public final class APNsSender: PushSender {
     ///
     /// Call this method from any thread.
     public func use(_ configuration: APNsConfiguration) { providerToken.use(configuration.signer) }
+
+    /// The numbers of its requests and hosts.
+    public var figures: HTTPClientFigures { client.figures }
+
+    /// Runs a closure on the loop of the sender's client, where it must not block; from any thread.
+    public func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
 
     /// Shuts the sender down, and blocks until that is done.
     ///
@@ -135,7 +140,8 @@ public final class APNsSender: PushSender {
                 HTTPHeader("authorization", "bearer " + providerToken),
             ],
             body: push.payload,
-            timeoutMilliseconds: left
+            // A notice can be sent again as long as it is useful; one that replaces another loses nothing.
+            timeoutMilliseconds: push.kept == .aDay ? min(left, PushesUnderWay.responseMilliseconds) : left
         )
         if let collapseID = push.collapseID { request.headers.append(HTTPHeader("apns-collapse-id", collapseID)) }
         request.requiresHTTP2 = true

@@ -26,9 +26,9 @@ static inline CURLcode ringline_curl_set_pointer(CURL *easy, CURLoption option, 
     return curl_easy_setopt(easy, option, value);
 }
 
-/// CURLOPT_HTTPHEADER: the caller owns the list, which must outlive the transfer.
-static inline CURLcode ringline_curl_set_headers(CURL *easy, struct curl_slist *list) {
-    return curl_easy_setopt(easy, CURLOPT_HTTPHEADER, list);
+/// CURLOPT_HTTPHEADER and CURLOPT_RESOLVE: the caller owns the list, which must outlive the transfer.
+static inline CURLcode ringline_curl_set_list(CURL *easy, CURLoption option, struct curl_slist *list) {
+    return curl_easy_setopt(easy, option, list);
 }
 
 /// CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION: both callbacks receive bytes and return the number of bytes that
@@ -50,6 +50,11 @@ static inline CURLcode ringline_curl_set_sockopt(CURL *easy, curl_sockopt_callba
 /// CURLOPT_OPENSOCKETFUNCTION: makes the socket for an address, or refuses the address.
 static inline CURLcode ringline_curl_set_opensocket(CURL *easy, curl_opensocket_callback function) {
     return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, function);
+}
+
+/// CURLOPT_RESOLVER_START_FUNCTION: called before libcurl itself resolves a name.
+static inline CURLcode ringline_curl_set_resolver_start(CURL *easy, curl_resolver_start_callback function) {
+    return curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, function);
 }
 
 /// The address that CURLOPT_OPENSOCKETFUNCTION gets; Swift imports it as a struct whose last member it cannot take the

@@ -10,7 +10,8 @@ import Threads
 ///
 /// One request at a time goes to the token endpoint; all pushes that need a token wait for it. A token is renewed at
 /// the first use within the last five minutes of its life, and is used until the new one is there. After a failure the
-/// endpoint is not asked again for a while, at most a minute, and pushes get the same failure.
+/// endpoint is not asked again for a while, at most a minute, and pushes get the same failure. The same holds after
+/// Google has refused two tokens in a row, the second for two devices: another one would be no better (`TokenTrust`).
 ///
 /// Source: "Using OAuth 2.0 for server to server applications", Google; RFC 7523.
 final class AccessTokens: Sendable {
@@ -28,6 +29,18 @@ final class AccessTokens: Sendable {
         let result: PushResult
     }
 
+    /// The consequence of a refused token for its push.
+    enum Refusal {
+        /// Another token will be fetched.
+        case replaced
+        /// The token was replaced before.
+        case wasReplaced
+        /// The token stays, because Google accepts it for other devices.
+        case messageIsAtFault
+        /// The push is not sent again now.
+        case failed(Failure)
+    }
+
     /// How long before its end a token is renewed, in milliseconds.
     static let renewedBefore: Int64 = 5 * 60_000
     /// The time limit of a request for a token, in milliseconds.
@@ -38,6 +51,9 @@ final class AccessTokens: Sendable {
     static let pauseAfterFault: Int64 = 500
     /// How long the endpoint is left alone at most, in milliseconds: meanwhile no Android device rings.
     static let longestPause: Int64 = 60_000
+
+    /// How long a push whose device has another route waits for a token, in milliseconds, from when the token was asked for.
+    static let patience: Int64 = 1_000
 
     private struct Token {
         let access: AccessToken
@@ -51,6 +67,10 @@ final class AccessTokens: Sendable {
         var generation = 0
         var token: Token?
         var isAsking = false
+        /// When the awaited token was asked for, by the steady clock.
+        var askedAt: Int64 = 0
+        /// Decides about the token when Google refuses it.
+        var trust = TokenTrust()
         var waiting: [(id: PushID, use: @Sendable (Outcome) -> Void)] = []
         /// The last failure, and until when it holds, by the steady clock.
         var failure: (failure: Failure, until: Int64)?
@@ -79,6 +99,7 @@ final class AccessTokens: Sendable {
             state.generation += 1
             state.token = nil
             state.failure = nil
+            state.trust = TokenTrust()
             state.isAsking = !state.waiting.isEmpty
             return state.isAsking
         }
@@ -87,8 +108,9 @@ final class AccessTokens: Sendable {
 
     /// Calls `use` with the token, immediately or when it was fetched.
     ///
-    /// The call is made exactly once, unless ``forget(_:)`` prevents it.
-    func take(for id: PushID, _ use: @escaping @Sendable (Outcome) -> Void) {
+    /// The call is made exactly once, unless ``forget(_:)`` prevents it. `isPatient`: Whether the push waits as long as it
+    /// takes; otherwise it gets a failure if the token does not come soon.
+    func take(for id: PushID, isPatient: Bool = true, _ use: @escaping @Sendable (Outcome) -> Void) {
         let (outcome, mustAsk): (Outcome?, Bool) = state.withLock { state in
             let now = state.configuration.steadyClock()
             if let token = state.token, now < token.endsAt {
@@ -103,7 +125,18 @@ final class AccessTokens: Sendable {
             return (nil, !state.isAsking)
         }
         if mustAsk { ask() }
-        if let outcome { use(outcome) }
+        if let outcome { use(outcome) } else if !isPatient { limitPatience(of: id) }
+    }
+
+    /// Ends a push's wait for a token if it takes long, so that its device is rung by another route.
+    private func limitPatience(of id: PushID) {
+        let waited = state.withLock { $0.configuration.steadyClock() - $0.askedAt }
+        client.call(afterMilliseconds: max(0, Self.patience - waited)) { [weak self] in
+            let push = self?.state.withLock { state in
+                state.waiting.firstIndex { $0.id == id }.map { state.waiting.remove(at: $0) }
+            }
+            push?.use(.failure(Failure(result: .notSent("the token endpoint has not responded yet"))))
+        }
     }
 
     /// Stops waiting for a push; returns false if the push does not wait.
@@ -115,13 +148,44 @@ final class AccessTokens: Sendable {
         }
     }
 
-    /// Drops a token that Google refused, unless a newer one is there.
-    func drop(_ refused: String) {
-        state.withLock { state in if state.token?.access.text == refused { state.token = nil } }
+    /// Records that Google refused a token for a device with a 401; returns what follows for the push.
+    ///
+    /// The token is dropped if it may be at fault. If it had replaced a refused one, the endpoint is left alone for a
+    /// while, longer each time, and pushes are deferred until then.
+    func refused(_ text: String, for device: String, _ reason: String?) -> Refusal {
+        state.withLock { state in
+            let now = state.configuration.steadyClock()
+            guard state.token?.access.text == text else {
+                return state.heldFailure(at: now).map { .failed($0) } ?? .wasReplaced
+            }
+            func failure(until: Int64) -> Failure {
+                let moment = Moment(milliseconds: state.configuration.expiryClock()) + .milliseconds(until - now)
+                return Failure(result: .deferred(status: 401, reason: reason, until: moment))
+            }
+            switch state.trust.refused(for: device, at: now) {
+            case .messageIsAtFault: return .messageIsAtFault
+            case .wait(let until): return .failed(failure(until: until))
+            case .replace:
+                state.token = nil
+                return .replaced
+            case .pause(let until):
+                state.token = nil
+                state.failure = (failure(until: until), until)
+                return .failed(failure(until: until))
+            }
+        }
+    }
+
+    /// Records that Google has accepted a token.
+    func accepted(_ text: String) {
+        state.withLock { state in if state.token?.access.text == text { state.trust.accepted() } }
     }
 
     private func ask() {
-        let (configuration, generation) = state.withLock { ($0.configuration, $0.generation) }
+        let (configuration, generation) = state.withLock { state in
+            state.askedAt = state.configuration.steadyClock()
+            return (state.configuration, state.generation)
+        }
         let assertion: String
         do { assertion = try configuration.account.assertion(issuedAt: configuration.clock() / 1_000) } catch {
             return finish(
@@ -159,8 +223,8 @@ final class AccessTokens: Sendable {
                 of: generation
             )
         }
-        // Such a response, of a proxy for instance, must not count as an accepted push.
-        if (200...299).contains(response.status) {
+        // Such a response, of a proxy for instance, must not count as an accepted push, and a redirection not as a refusal.
+        if (200...399).contains(response.status) {
             let why = "no access token: the token endpoint's response with \(response.status) has none"
             return finish(.notSent(why), Self.pauseAfterFault, of: generation)
         }
@@ -190,6 +254,7 @@ final class AccessTokens: Sendable {
             state.isAsking = false
             state.failure = nil
             state.token = token
+            state.trust.fetched(at: state.configuration.steadyClock())
             return state.takeWaiting()
         }
         for push in waiting { push.use(.success(token.access)) }

@@ -1,16 +1,18 @@
 import CallCore
 public import CallPorts
 import Crypto
-import OutboundHTTP
+public import OutboundHTTP
 import PushDelivery
 public import ServerLog
 import Threads
 
 /// A sender of pushes through Firebase Cloud Messaging's HTTP v1 API: the adapter of `PushSender` for Android devices.
 ///
-/// If Google refuses the access token, the sender fetches another one and sends the message once more. Every other
-/// response is reported, and if no response comes, the push is reported as unreachable. The caller decides whether
-/// and when to send the push again. ``send(_:)`` and ``cancel(_:)`` do not block.
+/// If Google refuses the access token, the sender fetches another one and sends the message once more. If two tokens
+/// in a row are refused for several devices, it fetches none for a while, and defers the pushes. If a token is refused
+/// for one device alone, only that device's push fails. Every other response is reported, and if none comes, the push
+/// is reported as unreachable. The caller decides whether and when to send the push again. ``send(_:)`` and
+/// ``cancel(_:)`` do not block.
 ///
 /// Source: "Method: projects.messages.send", Firebase; protocol, section 6.9.
 public final class FirebaseSender: PushSender {
@@ -33,9 +35,8 @@ public final class FirebaseSender: PushSender {
         log: ServerLog,
         report: @escaping @Sendable (PushID, PushResult) -> Void
     ) throws(FirebaseSenderError) {
-        var http = HTTPClientConfiguration()
+        var http = HTTPClientConfiguration(.firebase, threadName: "firebase")
         http.caFile = configuration.caFile
-        http.threadName = "firebase"
         do {
             client = try HTTPClient(http)
         } catch {
@@ -74,6 +75,12 @@ public final class FirebaseSender: PushSender {
         tokens.use(configuration)
     }
 
+    /// The numbers of its requests and hosts.
+    public var figures: HTTPClientFigures { client.figures }
+
+    /// Runs a closure on the loop of the sender's client, where it must not block; from any thread.
+    public func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
+
     /// Shuts the sender down, and blocks until that is done.
     ///
     /// Pushes under way have this long to finish; the rest is reported as unreachable.
@@ -82,12 +89,22 @@ public final class FirebaseSender: PushSender {
     // MARK: One request
 
     private func send(_ push: OutgoingPush, isSecond: Bool) {
-        tokens.take(for: push.id) { [self] outcome in
+        tokens.take(for: push.id, isPatient: !push.hasOtherRoute) { [self] outcome in
             switch outcome {
             case .success(let token): post(push, token, isSecond: isSecond)
-            case .failure(let failure): pushes.finish(push, failure.result)
+            case .failure(let failure): finish(push, failure)
             }
         }
+    }
+
+    /// Reports a push that got no token, or a refused one.
+    ///
+    /// A device with another route does not wait for a later token.
+    private func finish(_ push: OutgoingPush, _ failure: AccessTokens.Failure) {
+        guard push.hasOtherRoute, case .deferred(401, let reason, _) = failure.result else {
+            return pushes.finish(push, failure.result)
+        }
+        pushes.finish(push, .response(status: 401, reason: reason, timestamp: nil))
     }
 
     private func post(_ push: OutgoingPush, _ accessToken: AccessTokens.AccessToken, isSecond: Bool) {
@@ -95,12 +112,21 @@ public final class FirebaseSender: PushSender {
         pushes.post(push, Self.request(for: push, accessToken, configuration)) { [self] response in
             let now = Moment(milliseconds: configuration.expiryClock())
             let result = FirebaseResponse.result(of: response, at: now, wall: configuration.clock())
-            if case .response(401, let reason, _) = result, reason != "THIRD_PARTY_AUTH_ERROR", !isSecond {
-                log.notice("Google rejected the access token; another one is fetched")
-                tokens.drop(accessToken.text)
-                return send(push, isSecond: true)
+            guard case .response(401, let reason, _) = result, reason != FirebaseReason.thirdPartyAuthError else {
+                // A fault of Google's server may have come before it looked at the token.
+                if !PushResponse.isPassing(response.status) { tokens.accepted(accessToken.text) }
+                return pushes.finish(push, result)
             }
-            pushes.finish(push, result)
+            switch tokens.refused(accessToken.text, for: push.route.token, reason) {
+            case .failed(let failure): finish(push, failure)
+            case .replaced where !isSecond:
+                log.notice("Google rejected the access token; another one is fetched")
+                send(push, isSecond: true)
+            case .wasReplaced where !isSecond, .messageIsAtFault where !isSecond: send(push, isSecond: true)
+            case .messageIsAtFault:
+                pushes.finish(push, .response(status: 401, reason: FirebaseReason.refusedForDevice, timestamp: nil))
+            case .replaced, .wasReplaced: pushes.finish(push, result)
+            }
         }
     }
 

@@ -20,7 +20,9 @@ public struct ServiceAccount: Sendable {
     /// - Throws: ``ServiceAccountError``, one clear sentence for the operator.
     public init(_ file: [UInt8]) throws(ServiceAccountError) {
         let object: JSONObject
-        do { object = try JSONObject(file, names: .none) } catch { throw .notJSON }
+        let kind = FileKind(String(decoding: file, as: UTF8.self))?.description
+        do { object = try JSONObject(file, names: .none) } catch { throw .notJSON(kind) }
+        guard object.text("project_id") != nil || object.text("private_key") != nil else { throw .notJSON(kind) }
         func member(_ name: String) throws(ServiceAccountError) -> String {
             guard let text = object.text(name), !text.isEmpty else { throw .missing(name) }
             return text
@@ -81,8 +83,8 @@ public struct ServiceAccount: Sendable {
 
 /// Why a service account's file cannot be used.
 public enum ServiceAccountError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The file is not a JSON object.
-    case notJSON
+    /// The file is not a JSON object, or that of something else; the value is what it seems to be, in words.
+    case notJSON(String?)
     /// A member is missing or empty.
     case missing(String)
     /// A member is not of its form.
@@ -93,7 +95,9 @@ public enum ServiceAccountError: Error, Equatable, Sendable, CustomStringConvert
     /// One sentence about the error, without the key.
     public var description: String {
         switch self {
-        case .notJSON: "The service account must be the JSON file that the Firebase console gives out."
+        case .notJSON(let kind):
+            "The service account must be the JSON file that the Firebase console gives out"
+                + (kind.map { ", but it is \($0)." } ?? ".")
         case .missing(let name): "The service account has no \(name)."
         case .malformed(let name): "The service account's \(name) is malformed."
         case .unusableKey(let why): "The service account's private_key cannot be used: \(why)."

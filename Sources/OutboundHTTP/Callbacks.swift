@@ -61,18 +61,35 @@ func curlSocketMade(_ pointer: UnsafeMutableRawPointer?, _ socket: curl_socket_t
     return CURL_SOCKOPT_OK
 }
 
-/// CURLOPT_OPENSOCKETFUNCTION: makes the socket for an address, unless the address is of a private network.
+/// CURLOPT_RESOLVER_START_FUNCTION: libcurl resolves a name by itself, such as that of a proxy.
+@c(ringline_curl_resolves)
+func curlResolves(
+    _ state: UnsafeMutableRawPointer?,
+    _ reserved: UnsafeMutableRawPointer?,
+    _ pointer: UnsafeMutableRawPointer?
+) -> CInt {
+    transfer(pointer)?.markConnecting()
+    return 0
+}
+
+/// CURLOPT_OPENSOCKETFUNCTION: makes the socket for an address, unless there is no place for another connection or the
+/// request refuses the address.
 @c(ringline_curl_opens_socket)
 func curlOpensSocket(
     _ pointer: UnsafeMutableRawPointer?,
     _ purpose: curlsocktype,
     _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
-    guard let address, PublicAddress.isPublic(ringline_curl_address(address), Int(address.pointee.addrlen)) else {
-        transfer(pointer)?.refusePrivateAddress()
+    guard let address, let transfer = transfer(pointer), transfer.mayConnect() else {
         return ringline_curl_no_socket()
     }
-    transfer(pointer)?.tryPublicAddress()
+    if transfer.refusesPrivateAddresses {
+        guard PublicAddress.isPublic(ringline_curl_address(address), Int(address.pointee.addrlen)) else {
+            transfer.refusePrivateAddress()
+            return ringline_curl_no_socket()
+        }
+        transfer.tryPublicAddress()
+    }
     let kind = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
     return socket(address.pointee.family, kind, address.pointee.protocol)
 }

@@ -24,8 +24,6 @@ final class EasyHandle {
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_PROTOCOLS_STR, "https,http")
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        // Rather than make another connection, wait for one that is being made and may turn out to multiplex.
-        set(CURLOPT_PIPEWAIT, 1)
         set(CURLOPT_CONNECTTIMEOUT_MS, configuration.connectTimeoutMilliseconds)
         set(CURLOPT_TCP_KEEPALIVE, 1)
         set(CURLOPT_TCP_KEEPIDLE, 30)
@@ -34,8 +32,8 @@ final class EasyHandle {
         // is noticed by keep-alive; if the connection is used before that, its loss is noticed after
         // `unacknowledgedTimeoutMilliseconds`.
         set(CURLOPT_MAXAGE_CONN, 3_600)
-        // If a name lookup hangs, removing its transfer must not block the loop (libcurl would join the resolver's
-        // thread).
+        // libcurl resolves only the names of proxies. If that hangs, removing the transfer must not block the loop
+        // (libcurl would join the resolver's thread).
         set(CURLOPT_QUICK_EXIT, 1)
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         if let caFile = configuration.caFile {
@@ -63,7 +61,14 @@ final class EasyHandle {
     }
 
     /// Sets the headers; the list remains the caller's.
-    func setHeaders(_ list: UnsafeMutablePointer<curl_slist>?) { check(ringline_curl_set_headers(pointer, list)) }
+    func setHeaders(_ list: UnsafeMutablePointer<curl_slist>?) {
+        check(ringline_curl_set_list(pointer, CURLOPT_HTTPHEADER, list))
+    }
+
+    /// Sets the addresses of hosts (`CURLOPT_RESOLVE`); the list remains the caller's.
+    func setAddresses(_ list: UnsafeMutablePointer<curl_slist>?) {
+        check(ringline_curl_set_list(pointer, CURLOPT_RESOLVE, list))
+    }
 
     /// Makes libcurl call the functions of Callbacks.swift with this transfer.
     func setCallbacks(_ transfer: UnsafeMutableRawPointer) {
@@ -73,12 +78,10 @@ final class EasyHandle {
         check(ringline_curl_set_pointer(pointer, CURLOPT_HEADERDATA, transfer))
         check(ringline_curl_set_prereq(pointer, curlSends))
         check(ringline_curl_set_pointer(pointer, CURLOPT_PREREQDATA, transfer))
-    }
-
-    /// Makes libcurl connect to public addresses only.
-    func refusePrivateAddresses(_ transfer: UnsafeMutableRawPointer) {
         check(ringline_curl_set_opensocket(pointer, curlOpensSocket))
         check(ringline_curl_set_pointer(pointer, CURLOPT_OPENSOCKETDATA, transfer))
+        check(ringline_curl_set_resolver_start(pointer, curlResolves))
+        check(ringline_curl_set_pointer(pointer, CURLOPT_RESOLVER_START_DATA, transfer))
     }
 
     private func check(_ code: CURLcode) { if code != CURLE_OK { acceptedAllOptions = false } }

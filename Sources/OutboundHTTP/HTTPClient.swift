@@ -63,8 +63,17 @@ public final class HTTPClient: Sendable {
         queue.post(cancel: id, onlyIfUnsent: onlyIfUnsent)
     }
 
+    /// Calls a closure on the client's thread, where it must not block, after a time; not at all if the client is shut down
+    /// before.
+    public func call(afterMilliseconds milliseconds: Int64, _ body: @escaping @Sendable () -> Void) {
+        queue.post(body, at: .now + .milliseconds(milliseconds))
+    }
+
     /// The number of requests of all hosts that wait to be started.
     public var waitingCount: Int { queue.waitingCount }
+
+    /// The numbers of requests and hosts, at most a second old.
+    public var figures: HTTPClientFigures { queue.figures }
 
     /// The number of iterations of the thread's loop; with nothing to do it rises by about one a second.
     var iterations: UInt64 { queue.iterations }

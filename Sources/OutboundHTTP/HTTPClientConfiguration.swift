@@ -25,6 +25,22 @@ public struct HTTPClientConfiguration: Sendable {
     /// One HTTP/2 connection is enough for a thousand streams. But APNs grants only a single stream to a connection
     /// that has not yet shown a valid provider token, and an HTTP/1.1 server needs one connection for each request.
     public var connectionsPerHost: Int = 4
+    /// How many requests resolve a name or connect at a time, at most; also the limit of threads for look-ups.
+    ///
+    /// Default 8.
+    public var connecting = 8
+    /// How many of ``connecting`` are only for requests to known hosts (``HTTPRequest/isToKnownHost``).
+    ///
+    /// Default 0.
+    public var reservedForKnownHosts = 0
+    /// How many requests of one user (``HTTPRequest/user``) resolve or connect at a time.
+    ///
+    /// Default 3.
+    public var connectingPerUser = 3
+    /// Looks a name up, and returns its addresses as text; none if it cannot be resolved.
+    ///
+    /// It is called on threads of the client's own, and may block.
+    var lookUp: @Sendable (String) -> [String] = NameLookups.system
     /// The largest number of requests under way to one host; further requests wait.
     ///
     /// Default 500 (APNs allows about 1,000 streams).
@@ -51,6 +67,13 @@ public struct HTTPClientConfiguration: Sendable {
 
     /// Creates a configuration with all defaults.
     public init() {}
+
+    /// Creates the configuration of a service's client.
+    public init(_ share: ConnectionShare, threadName: String) {
+        connecting = share.count
+        reservedForKnownHosts = share.reservedForKnownHosts
+        self.threadName = threadName
+    }
 }
 
 /// The reason why an ``HTTPClient`` could not be created.

@@ -38,6 +38,15 @@ public struct HTTPRequest: Sendable {
     /// proxy resolves the name, and no address is refused.
     public var refusesPrivateAddresses = false
 
+    /// The user for whom the request is; nil = none.
+    ///
+    /// The places for requests that resolve a name or connect are given to users in turn, and only a few to each.
+    public var user: String?
+    /// Whether the server knows the host by itself, so that no user has named it.
+    ///
+    /// Default false. Such a request also gets the places that are reserved for known hosts.
+    public var isToKnownHost = false
+
     /// Creates a request with its usual parts; the other properties have defaults.
     public init(
         method: String,

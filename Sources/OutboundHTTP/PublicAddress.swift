@@ -49,7 +49,14 @@ enum PublicAddress {
 /// The proxy that libcurl takes from the environment.
 enum EnvironmentProxy {
     /// Whether the environment names a proxy for `https`.
-    static let isNamed = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].contains { (name: String) in
-        getenv(name).map { $0.pointee != 0 } ?? false
+    static let isNamed = isNamed(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
+    /// Whether the environment names a proxy for `http`; libcurl does not read `HTTP_PROXY`.
+    private static let isNamedForPlain = isNamed(["http_proxy", "all_proxy", "ALL_PROXY"])
+
+    /// Returns whether the environment names a proxy for addresses with this scheme.
+    static func isNamed(for scheme: String) -> Bool { scheme == "https" ? isNamed : isNamedForPlain }
+
+    private static func isNamed(_ variables: [String]) -> Bool {
+        variables.contains { (name: String) in getenv(name).map { $0.pointee != 0 } ?? false }
     }
 }

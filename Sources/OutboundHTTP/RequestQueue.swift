@@ -14,6 +14,10 @@ struct QueuedRequest: Sendable {
 enum Command: Sendable {
     case start(QueuedRequest)
     case cancel(HTTPRequestID, onlyIfUnsent: Bool)
+    /// The name of a host was looked up; there are no addresses if it cannot be resolved.
+    case lookedUp(host: String, addresses: [String])
+    /// Call a closure at a moment.
+    case call(at: ContinuousClock.Instant, @Sendable () -> Void)
     case stop(by: ContinuousClock.Instant)
 }
 
@@ -27,6 +31,7 @@ final class RequestQueue: Sendable {
         var waitingInAll = 0
         var lastID: UInt64 = 0
         var isStopping = false
+        var figures = HTTPClientFigures()
         /// The number of times that the loop called ``take()``.
         var iterations: UInt64 = 0
     }
@@ -77,6 +82,14 @@ final class RequestQueue: Sendable {
         commands.put(.cancel(id, onlyIfUnsent: onlyIfUnsent))
     }
 
+    /// Calls a closure on the loop's thread at a moment, unless the client is shut down before.
+    func post(_ body: @escaping @Sendable () -> Void, at moment: ContinuousClock.Instant) {
+        commands.put(.call(at: moment, body))
+    }
+
+    /// Passes the result of a look-up on.
+    func post(_ addresses: [String], of host: String) { commands.put(.lookedUp(host: host, addresses: addresses)) }
+
     /// Asks the loop to end by this moment; the first call decides the moment.
     func stop(by moment: ContinuousClock.Instant) {
         state.withLock { state in
@@ -88,6 +101,9 @@ final class RequestQueue: Sendable {
 
     /// The number of requests that wait to be started.
     var waitingCount: Int { state.withLock { $0.waitingInAll } }
+
+    /// The numbers of requests and hosts, at most a second old.
+    var figures: HTTPClientFigures { state.withLock { $0.figures } }
 
     /// The number of iterations of the loop.
     var iterations: UInt64 { state.withLock { $0.iterations } }
@@ -108,6 +124,17 @@ final class RequestQueue: Sendable {
             state.waiting[host] = waiting > 0 ? waiting : nil
         }
     }
+
+    /// Records that a request to this host, which was handed over, waits again.
+    func countAgain(_ host: String) {
+        state.withLock { state in
+            state.waitingInAll += 1
+            state.waiting[host, default: 0] += 1
+        }
+    }
+
+    /// Publishes the loop's figures.
+    func publish(_ figures: HTTPClientFigures) { state.withLock { $0.figures = figures } }
 
     /// Closes the queue for good and returns the commands posted since the last ``take()``.
     func close() -> [Command] {

@@ -10,12 +10,21 @@ import Glibc
 final class Transfer {
     let queued: QueuedRequest
     let easy: EasyHandle
+    /// The loop that runs the transfer, which outlives it.
+    private unowned let loop: CurlLoop
     private var headerList: UnsafeMutablePointer<curl_slist>?
+    private var addressList: UnsafeMutablePointer<curl_slist>?
     private var headers: [HTTPHeader] = []
     private var headerBytes = 0
     private var body: [UInt8] = []
     /// Whether the request was handed to an established connection.
     private(set) var isSent = false
+    /// Whether a connection was begun for the request.
+    private(set) var isConnecting = false
+    /// Whether the request needed a connection for which there was no place.
+    private(set) var isDenied = false
+    /// Whether the request refuses addresses of private networks; not with a proxy, which resolves the host itself.
+    private(set) var refusesPrivateAddresses = false
     /// Whether the head of the final response has come.
     private var hasFinalHead = false
     /// Whether an address of the host was refused.
@@ -28,15 +37,21 @@ final class Transfer {
     /// The largest size of all wanted headers together, in bytes; curl itself accepts at most 100 KiB for one line.
     private static let headerLimit = 16 << 10
 
-    init(queued: QueuedRequest, easy: EasyHandle) {
+    init(queued: QueuedRequest, easy: EasyHandle, loop: CurlLoop) {
         self.queued = queued
         self.easy = easy
+        self.loop = loop
     }
 
-    deinit { curl_slist_free_all(headerList) }
+    deinit {
+        curl_slist_free_all(headerList)
+        curl_slist_free_all(addressList)
+    }
 
     /// Sets the request's options on the handle; returns false if libcurl refuses one.
-    func prepare(_ configuration: HTTPClientConfiguration) -> Bool {
+    ///
+    /// `addresses`: Those of the request's host; empty if libcurl needs none.
+    func prepare(_ configuration: HTTPClientConfiguration, addresses: [String]) -> Bool {
         let request = queued.request
         var lines = request.headers.map { header in
             // For libcurl "name:" means "leave this header out", and "name;" means the empty header.
@@ -64,8 +79,13 @@ final class Transfer {
                 // An exception in `no_proxy` would be a direct connection, without a check of the address.
                 easy.set(CURLOPT_NOPROXY, "")
             } else {
-                easy.refusePrivateAddresses(Unmanaged.passUnretained(self).toOpaque())
+                refusesPrivateAddresses = true
             }
+        }
+        if !addresses.isEmpty, let host = HostAddress(queued.host) {
+            guard let list = curl_slist_append(nil, host.entry(addresses)) else { return false }
+            addressList = list
+            easy.setAddresses(list)
         }
         return easy.acceptedAllOptions
     }
@@ -78,7 +98,20 @@ final class Transfer {
     /// A public address of the host is tried.
     func tryPublicAddress() { hasPublicAddress = true }
 
-    func markSent() { isSent = true }
+    /// libcurl begins to make a connection.
+    func markConnecting() { isConnecting = true }
+
+    /// Returns whether a socket may be made.
+    func mayConnect() -> Bool {
+        isConnecting = loop.schedule.mayConnect(queued.id)
+        isDenied = !isConnecting
+        return isConnecting
+    }
+
+    func markSent() {
+        isSent = true
+        loop.schedule.sent(queued.id)
+    }
 
     /// Receives one whole header line with its line break.
     ///
@@ -164,6 +197,25 @@ extension HTTPFailure {
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL:
             self = .invalidRequest("its URL is malformed or has an unsupported scheme")
         default: self = .other(curl_easy_strerror(code).map { String(cString: $0) } ?? "libcurl failed")
+        }
+    }
+}
+
+extension HTTPFailure {
+    /// The meaning of an unsent request's failure for its host.
+    var endingWhenUnsent: RequestSchedule.Ending {
+        switch self {
+        // A near deadline may have left too little time to connect.
+        case .cancelled, .shutDown, .invalidRequest, .queueFull, .timedOut: .failed
+        default: .notConnected
+        }
+    }
+
+    /// The meaning of a sent request's failure for its host's connections.
+    var endingWhenSent: RequestSchedule.Ending {
+        switch self {
+        case .streamFailed, .bodyTooLarge, .headersTooLong, .cancelled, .shutDown, .notHTTP2: .failed
+        default: .lost
         }
     }
 }

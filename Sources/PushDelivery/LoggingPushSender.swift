@@ -13,20 +13,33 @@ public final class LoggingPushSender: PushSender {
         self.report = report
     }
 
-    /// Logs one line about the push, without its token, and reports the result.
+    /// Logs one line about the push within the log's limits, without its token, and reports the result.
     public func send(_ push: OutgoingPush) {
         let details: [LogField?] = [.pushKind(ServerText(push.route.kind)), .pushBytes(push.payload.count)]
+        let account = push.device?.text
         switch push.route {
         case .apns(let route):
-            log.notice(
+            log.limited(
+                level: .notice,
                 "no APNs key is configured: a push was not sent",
+                of: account,
                 push.logFields + details
                     + [.topic(UntrustedText(route.topic)), .environment(ServerText(route.environment))]
             )
         case .firebase:
-            log.notice("no Firebase service account is configured: a push was not sent", push.logFields + details)
+            log.limited(
+                level: .notice,
+                "no Firebase service account is configured: a push was not sent",
+                of: account,
+                push.logFields + details
+            )
         case .web:
-            log.notice("no VAPID subject is configured: a push was not sent", push.logFields + details)
+            log.limited(
+                level: .notice,
+                "no VAPID subject is configured: a push was not sent",
+                of: account,
+                push.logFields + details
+            )
         }
         report(push.id, .onlyLogged)
     }

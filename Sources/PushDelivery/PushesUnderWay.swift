@@ -120,21 +120,20 @@ public final class PushesUnderWay: Sendable {
         }
     }
 
-    /// Logs and reports the result of a push; does nothing if the push has its result already.
+    /// Logs an attempt's result at `debug`, and reports it; does nothing if the push has its result already.
     public func finish(_ push: OutgoingPush, _ result: PushResult) {
         guard pushes.withLock({ $0.removeValue(forKey: push.id) != nil }) else { return }
         let fields = fields(of: push)
         switch result {
         case .response(let status, let reason, _), .deferred(let status, let reason, _):
-            log.log(
-                level: result.isAccepted ? .debug : .notice,
+            log.debug(
                 words.responded,
                 fields + [.pushStatus(status), reason.map { .pushReason(UntrustedText($0)) }]
             )
-        case .unreachable(let why): log.notice("a push got no response", fields + [.error(UntrustedText(why))])
-        case .notSent(let why): log.notice("a push was not sent", fields + [.error(UntrustedText(why))])
+        case .unreachable(let why): log.debug("a push got no response", fields + [.error(UntrustedText(why))])
+        case .notSent(let why): log.debug("a push was not sent", fields + [.error(UntrustedText(why))])
         case .impossible(let fault):
-            log.notice("a push cannot be sent", fields + [.error(UntrustedText(fault.rawValue))])
+            log.debug("a push cannot be sent", fields + [.error(UntrustedText(fault.rawValue))])
         case .cancelled, .onlyLogged: log.debug("a push was cancelled", fields)
         }
         report(push.id, result)

@@ -51,6 +51,8 @@ package struct ServerTime: Sendable {
     private var dateOffset: Int64?
     /// The boot clock's time up to which slewing has been done.
     private var slewedAt: Int64
+    /// How far ``date`` has jumped in all, in milliseconds: by the leaps that were accepted.
+    package private(set) var corrected: Int64 = 0
     /// The number of times that the wall clock has leapt.
     package private(set) var leaps: UInt64 = 0
     /// The wall clock minus ``now``.
@@ -76,12 +78,15 @@ package struct ServerTime: Sendable {
     /// Whether the wall clock has leapt and still differs from ``now`` by more than ``leapMilliseconds``.
     package var hasLeapt: Bool { leap != nil }
 
+    /// Whether ``date`` can be relied on: the wall clock has not leapt, or has been steady for a minute since.
+    package var isSteady: Bool { leap?.isAccepted != false }
+
     /// Returns whether this reading shows a new leap.
     ///
     /// If so, read both clocks again: the thread may have been suspended between reading one clock and the other.
     package func isSurprising(_ reading: ClockReading) -> Bool {
         let wallOffset = reading.wall - reading.boot
-        return (wallOffset - (leap?.offset ?? offset)).magnitude > Self.leapMilliseconds
+        return (wallOffset - (leap?.offset ?? dateOffset ?? offset)).magnitude > Self.leapMilliseconds
     }
 
     /// Advances to a reading.
@@ -102,26 +107,27 @@ package struct ServerTime: Sendable {
     }
 
     private mutating func judge(_ wallOffset: Int64) {
-        let isFar = difference.magnitude > Self.leapMilliseconds
-        guard var known = leap else {
-            if isFar { noteLeap(to: wallOffset) }
+        // A leap is one away from `date`, and not from `now`: a wall clock that is set back to the time from which `now`
+        // is being slewed away must be steady for a minute, too.
+        let hasLeft = (wallOffset - (dateOffset ?? offset)).magnitude > Self.leapMilliseconds
+        guard let known = leap else {
+            if hasLeft { noteLeap(to: wallOffset) }
             return
         }
-        guard isFar else {
-            leap = nil
-            note(.agrees)
-            return
-        }
-        guard (wallOffset - known.offset).magnitude <= Self.leapMilliseconds else { return noteLeap(to: wallOffset) }
-        if known.isAccepted {
-            known.offset = wallOffset
-        } else if boot - known.since >= Self.acceptedAfterMilliseconds {
-            known.offset = wallOffset
-            known.isAccepted = true
+        if !known.isAccepted, hasLeft {
+            guard (wallOffset - known.offset).magnitude <= Self.leapMilliseconds else {
+                return noteLeap(to: wallOffset)
+            }
+            guard boot - known.since >= Self.acceptedAfterMilliseconds else { return }
+            corrected += wallOffset - (dateOffset ?? offset)
             dateOffset = wallOffset
-            note(.accepted(milliseconds: difference))
+        } else if hasLeft {
+            return noteLeap(to: wallOffset)
         }
-        leap = known
+        let isFar = difference.magnitude > Self.leapMilliseconds
+        if !known.isAccepted, isFar || hasLeft { note(.accepted(milliseconds: difference)) }
+        if !isFar { note(.agrees) }
+        leap = isFar ? Leap(offset: wallOffset, since: known.since, isAccepted: true) : nil
     }
 
     private mutating func noteLeap(to wallOffset: Int64) {

@@ -1,7 +1,7 @@
 import CallCore
 public import CallPorts
 import Crypto
-import OutboundHTTP
+public import OutboundHTTP
 import PushDelivery
 public import ServerLog
 
@@ -18,6 +18,8 @@ public final class WebPushSender: PushSender {
     private let tokens: VAPIDTokens
     private let client: HTTPClient
     private let pushes: PushesUnderWay
+    /// The origins that no user has named.
+    private let knownOrigins: Set<String>
 
     /// Creates a sender; its connections are made with the first pushes.
     ///
@@ -32,15 +34,15 @@ public final class WebPushSender: PushSender {
         log: ServerLog,
         report: @escaping @Sendable (PushID, PushResult) -> Void
     ) throws(WebPushSenderError) {
-        var http = HTTPClientConfiguration()
+        var http = HTTPClientConfiguration(.browsers, threadName: "web-push")
         http.caFile = configuration.caFile
-        http.threadName = "web-push"
         do {
             client = try HTTPClient(http)
         } catch {
             throw WebPushSenderError(description: "Web Push messages cannot be sent: \(error)")
         }
         self.configuration = configuration
+        knownOrigins = Set(configuration.hosts.origins)
         pushes = PushesUnderWay(
             client,
             .init(sent: "a push is sent to a browser's push service", responded: "a browser's push service responded"),
@@ -76,6 +78,12 @@ public final class WebPushSender: PushSender {
 
     /// Cancels a push that has not been sent on a connection yet.
     public func cancel(_ id: PushID) { pushes.cancel(id) }
+
+    /// The numbers of its requests and hosts.
+    public var figures: HTTPClientFigures { client.figures }
+
+    /// Runs a closure on the loop of the sender's client, where it must not block; from any thread.
+    public func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
 
     /// Shuts the sender down, and blocks until that is done.
     ///
@@ -121,6 +129,8 @@ public final class WebPushSender: PushSender {
         }
         request.expectPushResponse()
         request.refusesPrivateAddresses = !configuration.hosts.mayBePrivate(endpoint)
+        request.user = push.user?.text
+        request.isToKnownHost = knownOrigins.contains(endpoint.origin)
         return request
     }
 }

@@ -128,18 +128,14 @@ struct HTTPClientTests {
     func queueFull() async throws {
         let dead = try DeadServer()
         let client = try client {
-            $0.openPerHost = 2
-            $0.waitingPerHost = 3
+            $0.waitingPerHost = 4
         }
         let url = "https://127.0.0.1:\(dead.port)/"
-        // There is room for two requests under way and three that wait. It is not defined when the first two get under
-        // way, so the test waits for each.
-        var ids: [HTTPRequestID] = []
-        for number in 1...2 {
-            ids.append(client.send(request(url), completion: outcomes.keep(number)))
-            try await eventually("it is under way") { client.waitingCount == 0 }
-        }
-        for number in 3...5 { ids.append(client.send(request(url), completion: outcomes.keep(number))) }
+        // There is room for one request under way, because the host does not respond, and four that wait. It is not
+        // defined when the first gets under way, so the test waits for it.
+        var ids = [client.send(request(url), completion: outcomes.keep(1))]
+        try await eventually("it is under way") { client.waitingCount == 0 }
+        for number in 2...5 { ids.append(client.send(request(url), completion: outcomes.keep(number))) }
         #expect(outcomes.count == 0)
         client.send(request(url), completion: outcomes.keep(6))
         #expect(outcomes[6] == [.failure(.queueFull)])
@@ -223,6 +219,96 @@ struct HTTPClientTests {
             keep(outcome)
         }
         try await eventually("it is answered", within: 4) { outcomes[4].count == 1 }
+    }
+
+    @Test("Forty requests to a host that accepts and stays silent delay none to another host")
+    func silentHost() async throws {
+        let (silent, healthy) = (
+            try DeadServer(), try RawServer("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n", hangs: false)
+        )
+        let client = try client()
+        for number in 0..<40 {
+            client.send(request("http://127.0.0.1:\(silent.port)/"), completion: outcomes.keep(100 + number))
+        }
+        for number in 0..<10 {
+            client.send(request("http://127.0.0.1:\(healthy.port)/"), completion: outcomes.keep(number))
+        }
+        try await eventually("the others are answered", within: 10) { outcomes.count == 10 }
+        for number in 0..<10 { #expect((try? outcomes[number].first?.get().status) == 201) }
+        // As many as there may be connections are under way to the silent host.
+        try await eventually("the figures say so", within: 4) {
+            client.figures.waiting == 36 && client.figures.sent == 4
+        }
+        client.shutdown(limitMilliseconds: 0)
+        #expect(outcomes.count == 50)
+    }
+
+    @Test("Many requests to one host share a connection of HTTP/2, and all of them run")
+    func manyOverHTTP2() async throws {
+        // Apple's limit of one stream at first is for the sender of APNs, which lets its first request go alone.
+        let server = try FakeAPNs(["--initial-streams", "0"])
+        let client = try client { $0.caFile = server.startup.ca }
+        for number in 0..<300 {
+            client.send(request(server.endpoint("sandbox") + "/"), completion: outcomes.keep(number))
+        }
+        try await eventually("all have a response") { outcomes.count == 300 }
+        for number in 0..<300 { #expect(throws: Never.self) { try outcomes[number].first?.get() } }
+    }
+
+    @Test("A name that hangs holds one thread, and its user no more places than allowed; other users' requests go on")
+    func hangingNames() async throws {
+        let gate = Monitor(false)
+        let asked = Monitor<[String]>([])
+        let server = try FakeAPNs()
+        let client = try client {
+            $0.connecting = 6
+            $0.connectingPerUser = 3
+            $0.lookUp = { name in
+                asked.withLock { $0.append(name) }
+                guard name.hasPrefix("hanging") else { return ["127.0.0.1"] }
+                _ = gate.wait { $0 ? true : nil }
+                return []
+            }
+        }
+        for number in 0..<60 {
+            var request = request("http://hanging-\(number % 30).example:1/")
+            request.user = "mallory"
+            client.send(request, completion: outcomes.keep(100 + number))
+        }
+        try await eventually("three are looked up") { asked.withLock { $0.count } == 3 }
+        var request = request("http://healthy.example:\(server.startup.control)/stats")
+        request.user = "alice"
+        #expect(try await client.response(to: request).status == 200)
+        #expect(asked.withLock { $0.count } == 4)
+        #expect(client.figures.resolving <= 3)
+        gate.withLock { $0 = true }
+        try await eventually("all have failed") { outcomes.count == 60 }
+        for number in 0..<60 { #expect(outcomes[100 + number] == [.failure(.nameNotResolved)]) }
+        #expect(Set(asked.withLock { $0 }).count == 31)
+    }
+
+    @Test(
+        "A request that refuses private addresses refuses those that its name leads to",
+        arguments: ["127.0.0.1", "::1", "10.0.0.1"]
+    )
+    func privateName(_ address: String) async throws {
+        let client = try client { $0.lookUp = { _ in [address] } }
+        var request = request("https://push.example/")
+        request.refusesPrivateAddresses = true
+        await #expect(throws: HTTPFailure.privateAddress) { try await client.response(to: request) }
+    }
+
+    @Test("If an address of a name does not respond, the next one is tried, in both families")
+    func severalAddresses() async throws {
+        let server = try FakeAPNs()
+        let client = try client { $0.lookUp = { _ in ["::1", "127.0.0.1"] } }
+        let response = try await client.response(to: request("http://push.example:\(server.startup.control)/stats"))
+        #expect(response.status == 200)
+    }
+
+    @Test("The shares of all services are 32 together")
+    func shares() {
+        #expect(ConnectionShare.allCases.reduce(0) { $0 + $1.count } == 32)
     }
 
     @Test("A client without requests stays idle")

@@ -32,6 +32,16 @@ struct ServiceAccountTests {
         let unusable = try #require(error(nil))
         #expect(unusable == .unusableKey("it has no PEM block (-----BEGIN …-----)"))
         #expect(!unusable.description.contains("KEY\""))
-        #expect(throws: ServiceAccountError.notJSON) { try ServiceAccount(Array("[]".utf8)) }
+        let others = [
+            "[]": "a JSON file", "{\"project_info\":{}}": "google-services.json",
+            "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n": "a private key (PKCS#8)",
+        ]
+        for (text, kind) in others {
+            do {
+                _ = try ServiceAccount(Array(text.utf8))
+                Issue.record("\(text) was accepted")
+            } catch { #expect(error.description.contains("gives out, but it is \(kind)")) }
+        }
+        #expect(throws: ServiceAccountError.notJSON(nil)) { try ServiceAccount([]) }
     }
 }

@@ -123,6 +123,34 @@ struct ServerTimeTests {
         #expect(clocks.time.date == clocks.reading.wall)
     }
 
+    @Test("A wall clock that is set back to a time that was believed wrong must be steady for a minute, too")
+    func dateIgnoresTheReturn() {
+        var clocks = Clocks()
+        clocks.set(by: -Self.day)
+        clocks.pass(60_020)
+        #expect(clocks.time.isSteady)
+        clocks.set(by: Self.day)
+        let date = clocks.time.date
+        #expect(date < clocks.reading.wall - Self.day + 10_000 && !clocks.time.isSteady)
+        clocks.pass(59_000)
+        #expect(clocks.time.date == date + 59_000)
+        clocks.pass(1_020)
+        #expect((clocks.time.date - clocks.reading.wall).magnitude <= 1 && clocks.time.isSteady)
+        #expect(clocks.time.takeEvents().last == .agrees)
+    }
+
+    @Test("A second leap that is undone changes nothing")
+    func undoneSecondLeap() {
+        var clocks = Clocks()
+        clocks.set(by: Self.day)
+        clocks.pass(60_020)
+        clocks.set(by: 3_600_000)
+        clocks.pass(1_000)
+        #expect(!clocks.time.isSteady)
+        clocks.set(by: -3_600_000)
+        #expect(clocks.time.isSteady && clocks.time.date == clocks.reading.wall)
+    }
+
     @Test("The time never goes back, and never runs more than a twentieth faster or slower")
     func monotonic() {
         var generator = SystemRandomNumberGenerator()

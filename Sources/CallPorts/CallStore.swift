@@ -6,8 +6,10 @@ public import CallCore
 /// data for the next start, and for the history. Changes are committed in the order given, many at a time.
 /// Only ``open(at:)`` and ``close()`` block the event loop.
 public protocol CallStore: AnyObject, Sendable {
-    /// Opens the store and reads the state with which the switchboard continues: devices, blocks, and the calls whose
-    /// logs are still stored.
+    /// Opens the store and reads the state with which the switchboard continues: devices, blocks, live calls with their
+    /// logs, and which ended calls still have a log.
+    ///
+    /// Nothing of the history is read: the time of a start must not depend on the number of past calls.
     ///
     /// Called once, before everything else. Marks the store as in use; ``close()`` removes the mark, a crash does not.
     /// - Throws: ``StoreFailure`` in one sentence that an operator understands (not writable, in use, newer version).
@@ -20,9 +22,13 @@ public protocol CallStore: AnyObject, Sendable {
     func commit(_ changes: [Change], as ticket: Ticket) -> Bool
 
     /// Queues a query, which sees every change queued before. ``StoreReport/queryResult(_:_:)`` follows.
+    ///
+    /// Queries are run in the order of their lanes (``StoreQuery/lane``).
     func submit(_ query: StoreQuery, as id: StoreQueryID)
 
     /// Commits all queued changes, marks the store as closed cleanly, and releases it.
+    ///
+    /// Waiting queries of the lane ``QueryLane/bulk`` fail.
     func close()
 }
 
@@ -80,6 +86,9 @@ public struct StoreFailure: Error, Equatable, Sendable {
 
     /// A failure with this message.
     public init(_ message: String) { self.message = message }
+
+    /// The failure of a query that still waited when the store was closed.
+    public static let closing = StoreFailure("The server is stopping.")
 }
 
 /// One change to store.
@@ -132,6 +141,8 @@ public enum StoreQuery: Equatable, Sendable {
     case peers(UserID, limit: Int)
     /// A call with its log, if the log is still stored.
     case log(CallNumber)
+    /// The newest epoch of a callId and its two users, including calls without a stored log.
+    case epoch(CallKey)
     /// A page of a user's list of the call directory.
     indirect case numbers(NumberRead)
     /// The rows of an update that would change the names of a user, or those for all users (`nil`).
@@ -188,6 +199,9 @@ public enum StoreResult: Equatable, Sendable {
     case peers([UserID])
     /// The result of ``StoreQuery/log(_:)``; `nil` when there is no such call, or its log was deleted.
     indirect case log(StoredCall?)
+    /// The result of ``StoreQuery/epoch(_:)``: the newest epoch, or a greater one if the calls are too many to search;
+    /// `nil` when there is no call.
+    case epoch(UInt32?)
     /// The result of ``StoreQuery/numbers(_:)``.
     indirect case numbers(NumberPage)
     /// The result of ``StoreQuery/numberChanges(_:_:)``.
@@ -198,8 +212,10 @@ public enum StoreResult: Equatable, Sendable {
 
 /// The contents of a store when it is opened.
 public struct StoredState: Equatable, Sendable {
-    /// The calls with a stored log, with that log, oldest first.
+    /// The live calls, with their logs, oldest first.
     public var calls: [StoredCall] = []
+    /// The ended calls with a stored log, without that log, oldest first.
+    public var ended: [EndedCall] = []
     /// Every device.
     public var devices: [DeviceRecord] = []
     /// Every block of one user by another.
@@ -212,8 +228,6 @@ public struct StoredState: Equatable, Sendable {
     public var revocations: [UserID: Moment] = [:]
     /// The call directory's counters, and the numbers that users block.
     public var numbers = StoredNumbers()
-    /// The newest epoch of every callId that is not a UUID, including calls without a stored log.
-    public var epochs: [CallKey: UInt32] = [:]
     /// The highest call number ever used; 0 when there was no call.
     public var lastCallNumber: Int64 = 0
     /// When the newest call in the history began; `nil` when there is none.
@@ -227,6 +241,12 @@ public struct StoredState: Equatable, Sendable {
 
     /// An empty store.
     public init() {}
+
+    /// Adds a call with a stored log, which is newer than all others: with the log if the call is live, without it if the
+    /// call has ended.
+    public mutating func append(_ call: StoredCall) {
+        if let end = EndedCall(call.record) { ended.append(end) } else { calls.append(call) }
+    }
 }
 
 /// A call with its log.
@@ -241,6 +261,46 @@ public struct StoredCall: Equatable, Sendable {
     public init(record: CallRecord, entries: [EntryRecord]) {
         self.record = record
         self.entries = entries
+    }
+}
+
+/// What a start needs of an ended call with a stored log.
+///
+/// The rest is read when a client asks for the call.
+public struct EndedCall: Equatable, Sendable {
+    /// Which call it is, and its two users.
+    ///
+    /// `scheduled` of the identity tells only whether the call is scheduled.
+    public var identity: CallIdentity
+    /// When the call ended.
+    public var endedAt: Moment
+    /// The sides with a device that may not know of the end.
+    public var uninformed: [Side]
+
+    /// An ended call with the given members.
+    public init(_ identity: CallIdentity, endedAt: Moment, uninformed: [Side]) {
+        self.identity = identity
+        self.endedAt = endedAt
+        self.uninformed = uninformed
+    }
+
+    /// The ended call of a record; `nil` = the call is live.
+    public init?(_ record: CallRecord) {
+        guard let endedAt = record.endedAt else { return nil }
+        let identity = CallIdentity(
+            number: record.number,
+            key: CallKey(id: record.id, pair: Pair(record.caller, record.callee)),
+            epoch: record.epoch,
+            caller: record.caller,
+            isHidden: record.hidden != nil,
+            scheduled: record.scheduled.map { _ in .once }
+        )
+        self.init(identity, endedAt: endedAt, uninformed: Self.uninformed(record.session.legs))
+    }
+
+    /// Returns the sides with a device that may not know of the end.
+    public static func uninformed(_ legs: [Leg]) -> [Side] {
+        Side.allCases.filter { side in legs.contains { $0.side == side && $0.phase == .endNotDelivered } }
     }
 }
 

@@ -3,8 +3,9 @@
 /// A value outside these ranges was not written by a server: it comes from a damaged disk or from SQL that somebody
 /// ran.
 public enum StorableRange {
-    /// Moments, in milliseconds since 1970: up to the year 2200.
-    public static let moments: ClosedRange<Int64> = 0...7_258_118_400_000
+    /// Moments, in milliseconds since 1970: up to the second day of the year 2200 in UTC, when it is the year 2200 in
+    /// every time zone.
+    public static let moments: ClosedRange<Int64> = 0...7_258_204_800_000
     /// Ends of do-not-disturb, in milliseconds since 1970: as far ahead as the protocol allows.
     public static let untils: ClosedRange<Int64> = 0...1 << 53
     /// Numbers of calls and of their entries.

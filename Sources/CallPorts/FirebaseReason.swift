@@ -8,8 +8,12 @@ public enum FirebaseReason {
     ///
     /// Firebase's own code is `INVALID_ARGUMENT`, as for any other fault of a message.
     public static let invalidToken = "INVALID_REGISTRATION_TOKEN"
+    /// 401: Google accepts the access token, but the app's own credentials for APNs or Web Push are bad or missing.
+    public static let thirdPartyAuthError = "THIRD_PARTY_AUTH_ERROR"
     /// Ringline's own word: the response is that of the token endpoint, which gave no reason.
     public static let noAccessToken = "no_access_token"
+    /// Ringline's own word: 401 with an access token that Google accepts for other devices.
+    public static let refusedForDevice = "refused_for_device"
 }
 
 extension PushResult {

@@ -101,6 +101,16 @@ public struct NumberRead: Equatable, Sendable {
 
     /// The number of changes above which the whole list is shown instead of the changes.
     public static let mostChanges = 100_000
+    /// The most rows of a list that are read for one page: the page ends there, however few lines it has.
+    ///
+    /// Up to this many changes are found by their versions and sorted. If there are more, the list is read in the order
+    /// of its numbers, from the cursor on.
+    public static let mostRows = 10_000
+
+    /// The most changes that are counted to choose how the page is read.
+    ///
+    /// Only the first page must also tell whether there are more than ``mostChanges``.
+    public var countedChanges: Int { (cursor?.place == nil ? Self.mostChanges : Self.mostRows) + 1 }
 
     /// Returns the page that the request asks for.
     ///
@@ -159,8 +169,10 @@ public struct NumberPage: Equatable, Sendable {
     public var lines: [UInt8] = []
     /// The number of lines.
     public var count = 0
-    /// The last number; 0 = the page is empty.
+    /// The last number that was read, even if it has no line; 0 = none was read.
     public var last: Int64 = 0
+    /// The number of rows and index entries that were read for the page.
+    public var rowsRead = 0
     /// Whether no page follows.
     public var isLast = true
 
@@ -219,34 +231,44 @@ public struct NumberPage: Equatable, Sendable {
         }
     }
 
-    /// Appends the numbers of the list for all users and of a user's own list, both in ascending order; a user's own
-    /// entry takes the place of the one for all users.
+    /// Appends what the page shows of the list for all users and of a user's own list, until it is full or
+    /// ``NumberRead/mostRows`` numbers were read.
+    ///
+    /// A user's own entry takes the place of the one for all users; a number with neither was removed. A page of changes
+    /// shows the numbers of which one of the two rows is newer than the client's version.
     ///
     /// - Parameters:
     ///   - limit: The largest number of lines.
-    ///   - own: The user's own numbers, as many as the page can hold and one more.
-    ///   - nextShared: Returns the next number of the list for all users; `nil` = there is no further one.
-    /// - Throws: The error of `nextShared`.
-    public mutating func merge<Failure: Error>(
+    ///   - nextOwn: Returns the next row of the user's own list, in the order of the numbers and with removed numbers;
+    ///     `nil` = there is no further one.
+    ///   - nextShared: The same for the list for all users.
+    /// - Throws: The errors of the two.
+    public mutating func scan<Failure: Error>(
         limit: Int,
-        own: [NumberRow],
-        _ nextShared: () throws(Failure) -> NumberRow?
+        own nextOwn: () throws(Failure) -> NumberRow?,
+        shared nextShared: () throws(Failure) -> NumberRow?
     ) throws(Failure) {
-        var own = own[...]
-        var shared = try nextShared()
-        while true {
-            let next: NumberRow
-            if let first = own.first, shared.map({ first.number <= $0.number }) ?? true {
-                if first.number == shared?.number { shared = try nextShared() }
-                next = first
-                own.removeFirst()
-            } else if let row = shared {
-                next = row
-                shared = try nextShared()
+        var (own, shared) = (try nextOwn(), try nextShared())
+        for _ in 0..<NumberRead.mostRows {
+            guard let number = [own?.number, shared?.number].compactMap({ $0 }).min() else { return }
+            let mine = own?.number == number ? own : nil
+            let everybodys = shared?.number == number ? shared : nil
+            let shown = [mine, everybodys].compactMap { $0 }.first { $0.removedAt == nil }
+            let isNew = step.since.map { since in [mine, everybodys].contains { ($0?.version ?? 0) > since } }
+            if isNew ?? (shown != nil) {
+                guard append(number, shown?.label, isShown: shown != nil, limit: limit) else { return }
             } else {
-                return
+                last = number.rawValue
             }
-            guard append(next.number, next.label, isShown: true, limit: limit) else { return }
+            if mine != nil {
+                rowsRead += 1
+                own = try nextOwn()
+            }
+            if everybodys != nil {
+                rowsRead += 1
+                shared = try nextShared()
+            }
         }
+        isLast = own == nil && shared == nil
     }
 }

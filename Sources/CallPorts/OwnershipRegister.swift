@@ -17,7 +17,8 @@ public protocol OwnershipRegister: AnyObject, Sendable {
     func read()
 
     /// Claims the calls if no claim has followed the ownership `epoch`; ``OwnershipReport/claimed(_:)``,
-    /// ``OwnershipReport/claimLost`` or ``OwnershipReport/claimFailed(_:)`` follows.
+    /// ``OwnershipReport/claimLost`` or ``OwnershipReport/claimFailed(_:)`` follows, and before it
+    /// ``OwnershipReport/loading`` once the claim is durable.
     ///
     /// The new ownership has a higher number than both `epoch` and `known`, the newest one that the node knows. `known` is
     /// higher than `epoch` if the database has lost claims.
@@ -41,6 +42,8 @@ public enum OwnershipReport: Sendable {
     indirect case row(OwnerRow)
     /// The record could not be read.
     case unreadable(StoreFailure)
+    /// The claim is durable, and the calls are being read.
+    case loading
     /// The claim has succeeded and is durable, and the calls were read.
     indirect case claimed(ClaimedStore)
     /// Another node has claimed first.

@@ -42,12 +42,14 @@ public enum PushHint {
         "RESOURCE_EXHAUSTED": "too many messages of the whole project in a short time",
         "UNAVAILABLE": "Firebase is not available",
         "INTERNAL": "Firebase's server failed",
-        "THIRD_PARTY_AUTH_ERROR":
+        FirebaseReason.thirdPartyAuthError:
             "the token belongs to an iOS app, which must register its APNs tokens, or to a browser, which must register its webPush subscription",
         "UNAUTHENTICATED": "Google rejects the access token of the service account",
         "PERMISSION_DENIED":
             "the service account may not send in this project, or the Firebase Cloud Messaging API is not enabled",
         "NOT_FOUND": "Firebase does not know the project of the service account",
+        FirebaseReason.refusedForDevice:
+            "Google refuses the access token for this device alone: the credentials of its app in the Firebase project may be bad; the device must register again",
         FirebaseReason.noAccessToken:
             "the response is the token endpoint's, and gives no reason: the service account's token_uri may be wrong, or a proxy may have answered",
         "invalid_grant": "the service account or its key was deleted, or this machine's clock is wrong",

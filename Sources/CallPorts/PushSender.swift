@@ -49,6 +49,13 @@ public struct OutgoingPush: Equatable, Sendable {
     public var call: CallID?
     /// The device that the push goes to, for the server's log only.
     public var device: DeviceID?
+    /// The device's user, among whom connection attempts are shared out; `nil` = the push has none.
+    public var user: UserID?
+
+    /// Whether the device can be rung by another route if this push cannot be sent soon.
+    ///
+    /// The sender then waits only briefly for what it needs, such as an access token.
+    public var hasOtherRoute = false
 
     /// How long a push service keeps a push for a device that it cannot reach.
     public enum Kept: Sendable {
@@ -84,7 +91,8 @@ public struct OutgoingPush: Equatable, Sendable {
         collapseID: String? = nil,
         expiresAt: Moment,
         call: CallID? = nil,
-        device: DeviceID? = nil
+        device: DeviceID? = nil,
+        user: UserID? = nil
     ) {
         self.id = id
         self.route = route
@@ -95,6 +103,7 @@ public struct OutgoingPush: Equatable, Sendable {
         self.expiresAt = expiresAt
         self.call = call
         self.device = device
+        self.user = user
     }
 }
 

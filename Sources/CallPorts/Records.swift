@@ -79,7 +79,12 @@ public struct DeviceRecord: Equatable, Sendable {
 
     /// Whether the device is one of Apple's, on which a Firebase message does not wake an app that was ended.
     @inlinable
-    var isAppleDevice: Bool { voipToken != nil || platform.lowercased() == "ios" }
+    var isAppleDevice: Bool { voipToken != nil || ApplePlatform.isNamed(by: platform) }
+
+    /// Whether it is an Apple device with no route but Firebase.
+    ///
+    /// It cannot ring, because iOS starts no app for a Firebase message.
+    public var isUnreachableByFirebase: Bool { isAppleDevice && ringingPush == .firebase }
 
     /// Returns the best kind of push that rings the device, without the kinds that were refused for good; `nil` = no
     /// push can.

@@ -35,9 +35,9 @@ public struct ScheduleRecord: Equatable, Sendable {
     public var salt: Int64
     /// When the next call is due; `nil` = there is no further call, or the zone is unknown.
     public var next: Moment?
-    /// The last time of the schedule that rang or was missed; `nil` = none yet.
+    /// The last time of the schedule that rang; `nil` = none yet, or by a wrong clock and too far from its true moment.
     ///
-    /// After a start whose clock is behind, nothing up to it becomes due again.
+    /// It does not become due again when the clock is set back (Decision 0010).
     public var lastOccurrence: Moment?
     /// The time of the schedule for which the user is being rung; `nil` = none.
     ///
@@ -46,6 +46,8 @@ public struct ScheduleRecord: Equatable, Sendable {
     /// The number of rings that have begun for ``occurrence``.
     public var rings: Int
     /// When the user is rung again for ``occurrence``; `nil` = a ring is live, or the user is not being rung.
+    ///
+    /// Like ``next`` it is a date, and not a time of the server's clock.
     public var again: Moment?
 
     /// How a user is rung until they confirm.
@@ -86,6 +88,14 @@ public struct ScheduleRecord: Equatable, Sendable {
         rings = 0
     }
 
+    /// Whether the only date has rung or was missed, so that the schedule is gone for its user.
+    ///
+    /// A spent schedule stays stored as long as the clock may prove to have been wrong.
+    public var isSpent: Bool {
+        guard case .once = recurrence.dates else { return false }
+        return next == nil && occurrence == nil
+    }
+
     /// When something is due: the next ring for ``occurrence``, or the next call; `nil` = never.
     public var due: Moment? {
         guard let again else { return next }
@@ -99,8 +109,11 @@ public struct ScheduledRing: Equatable, Sendable {
     public var schedule: ScheduleID
     /// The time of the schedule for which the call rings.
     public var occurrence: Moment
-    /// The number of the ring, from 1.
+    /// The number of the ring, from 1; ``trial`` for a ring on trial.
     public var ring: Int
+
+    /// The number of a ring on trial, which belongs to no time of the schedule.
+    public static let trial = 0
 
     /// The ring of a schedule with these members.
     public init(schedule: ScheduleID, occurrence: Moment, ring: Int) {

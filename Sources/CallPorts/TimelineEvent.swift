@@ -84,6 +84,8 @@ public enum TimelineEvent: Equatable, Sendable {
         case late
         /// The user's schedules had rung too often.
         case limit
+        /// The user's quota of stored bytes was used up.
+        case quota
         /// The user had confirmed before.
         case confirmed
     }

@@ -27,7 +27,10 @@ final class CompetingNodes {
             register = storage.makeRegister(
                 node: id,
                 storeReport: { storeReports.add($0) },
-                report: { report in reports.withLock { $0.append(report) } }
+                report: { report in
+                    if case .loading = report { return }
+                    reports.withLock { $0.append(report) }
+                }
             )
         }
 
@@ -73,7 +76,7 @@ final class CompetingNodes {
             switch try next() {
             case .row: return true
             case .unreadable: return false
-            case .claimed, .claimLost, .claimFailed:
+            case .loading, .claimed, .claimLost, .claimFailed:
                 throw StoreContract.Violation(description: "\(id.text) has reported a claim")
             }
         }
@@ -93,7 +96,8 @@ final class CompetingNodes {
                 return .claimed
             case .claimLost: return .lost
             case .claimFailed(let failure): return .failed(failure)
-            case .row, .unreadable: throw StoreContract.Violation(description: "\(id.text) has reported the record")
+            case .row, .unreadable, .loading:
+                throw StoreContract.Violation(description: "\(id.text) has reported the record")
             }
         }
 

@@ -85,6 +85,19 @@ final class StoreBench {
         return (call, events)
     }
 
+    /// Returns the calls with a stored log, oldest first: the live ones that a start has read, and the ended ones, whose
+    /// logs are read here.
+    func calls(_ state: StoredState) throws -> [StoredCall] {
+        let ended = try state.ended.map { end in
+            guard case .log(let call?) = try query(.log(end.identity.number)) else {
+                throw StoreContract.Violation(description: "no log of \(end.identity.number.rawValue)")
+            }
+            try expect(EndedCall(call.record), end, "what a start has read of \(end.identity.number.rawValue)")
+            return call
+        }
+        return (state.calls + ended).sorted { $0.record.number < $1.record.number }
+    }
+
     /// Closes the open store cleanly; does nothing if no store is open.
     func close() {
         store?.close()

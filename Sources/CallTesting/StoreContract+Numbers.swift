@@ -135,6 +135,41 @@ extension StoreContract {
             let few = try lists.read(Sample.alice, since: NumberCursor(.identities, version: lists.state.version - 1))
             try expect(few.lines, ["+\(many + 1)\tone too many"], "a small change of a long list")
         },
+        Case("many changes are read in the order of the numbers, and each page reads few rows") { bench in
+            try bench.open()
+            let lists = NumberLists(bench)
+            let count = Int64(NumberRead.mostRows) + 2_000
+            try lists.write(nil, (1...count).map { (2 * $0, "name") })
+            let cursor = NumberCursor(.identities, version: lists.state.version)
+            for start in stride(from: count, to: 1, by: -1_000) {
+                try lists.write(nil, (start - 999...start).map { (2 * $0, $0 % 3 == 0 ? nil : "new") })
+            }
+            try lists.write(Sample.alice, [(6, "own"), (7, "more"), (9, nil)])
+            var expected = (1...count).map { $0 % 3 == 0 ? "-\(2 * $0)" : "+\(2 * $0)\tnew" }
+            expected.replaceSubrange(2...2, with: ["+6\town", "+7\tmore"])
+            expected.insert("-9", at: 5)
+            for limit in [NumberRead.mostRows, 3_500] {
+                let (lines, end) = try lists.read(Sample.alice, since: cursor, limit: limit)
+                try expect(lines, expected, "the changes in pages of \(limit)")
+                try expect(end.version, lists.state.version, "the cursor's version")
+            }
+            let first = try lists.page(Sample.alice, since: cursor, limit: 1)
+            try expect(first.step.since, cursor.version, "a page of one line shows changes")
+            let second = try lists.page(Sample.alice, since: NumberCursor(first.cursor.text), limit: 1)
+            try expect(String(decoding: second.lines, as: UTF8.self), "+4\tnew\n", "the next line")
+            try expect(second.rowsRead <= NumberRead.mostRows + 10, "\(second.rowsRead) rows were read")
+        },
+        Case("a page ends after many numbers that it does not show") { bench in
+            try bench.open()
+            let lists = NumberLists(bench)
+            let count = 2 * Int64(NumberRead.mostRows) + 5
+            try lists.write(nil, (1...count).map { ($0, "name") })
+            try lists.write(nil, (1..<count).map { ($0, nil) })
+            let page = try lists.page(Sample.alice, limit: 1)
+            try expect(page.count == 0 && !page.isLast, "a page without a line, and \(page.rowsRead) rows")
+            try expect(page.rowsRead <= NumberRead.mostRows, "\(page.rowsRead) rows were read")
+            try expect(try lists.read(Sample.alice, limit: 1).lines, ["+\(count)\tname"], "all pages together")
+        },
         Case("a page of long names ends before it is too large") { bench in
             try bench.open()
             let lists = NumberLists(bench)

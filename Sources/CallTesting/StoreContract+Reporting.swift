@@ -125,18 +125,25 @@ extension StoreContract {
             bench.commit([.call(Sample.call(43))])
             try expect(try bench.reopen().lastCallNumber, 43, "after a higher one")
         },
-        Case("the newest epoch of a non-UUID callId outlives the call's log, whichever user called") { bench in
+        Case("a start reads the logs of live calls only, and which ended calls have one") { bench in
             try bench.open()
-            var first = Sample.call(1, from: Sample.alice, to: Sample.bob, endedAt: 5)
-            first.session.epoch = 3
-            let second = Sample.call(2, from: Sample.bob, to: Sample.alice, endedAt: 6)
-            let unique = Sample.call(3, "6f0e2c1b-3a57-4a55-9d2f-6a2a2b1f0c11", endedAt: 6)
-            // As long as a UUID, but not one.
-            let long = Sample.call(4, "xf0e2c1b-3a57-4a55-9d2f-6a2a2b1f0c11", endedAt: 6)
-            bench.commit([.call(first), .call(second), .call(unique), .call(long), .logForgotten(first.number)])
-            let key = CallKey(id: first.id, pair: Pair(Sample.bob, Sample.alice))
-            let other = CallKey(id: long.id, pair: Pair(Sample.bob, Sample.alice))
-            try expect(try bench.reopen().epochs, [key: 3, other: 1], "epochs")
+            var missed = Sample.call(1, "missed", endedAt: 7)
+            missed.hidden = .doNotDisturb
+            missed.session.legs = [
+                Leg(device: Sample.identity("untold", fingerprint: 1), side: .caller, phase: .left),
+                Leg(device: Sample.identity("b", fingerprint: 2), side: .callee, phase: .endNotDelivered),
+            ]
+            var scheduled = Sample.scheduledCall(2, .confirmable(isLast: true))
+            scheduled.session.ending = CallSession.Ending(reason: .unanswered, at: Sample.moment(8))
+            let calls = [missed, scheduled, Sample.call(3), Sample.call(4, endedAt: 9), Sample.call(5, endedAt: 9)]
+            for call in calls { bench.commit([.call(call), .entry(call.number, Sample.entry(1))]) }
+            bench.commit([.logForgotten(Sample.number(4))])
+            let state = try bench.reopen()
+            try expect(state.calls, [StoredCall(record: calls[2], entries: [Sample.entry(1)])], "the live calls")
+            try expect(state.ended, [missed, scheduled, calls[4]].compactMap(EndedCall.init), "the ended calls")
+            try expect(state.ended.first?.uninformed, [.callee], "the sides that may not know of the end")
+            bench.commit([.call(Sample.call(3, endedAt: 9))])
+            try expect(try bench.reopen().ended.map(\.identity.number.rawValue), [1, 2, 3, 5], "after the end")
         },
         Case("nothing is lost or doubled over many restarts") { bench in
             for round in 1...12 as ClosedRange<UInt64> {

@@ -26,7 +26,7 @@ extension StoreContract {
                 Sample.scheduledCall(3, .confirmable(isLast: true)),
             ]
             bench.commit(calls.map { .call($0) })
-            try expect(try bench.reopen().calls.map(\.record), calls, "the calls")
+            try expect(try bench.calls(bench.reopen()).map(\.record), calls, "the calls")
         },
         Case("a scheduled call is in the history of its callee, and nothing of its caller's") { bench in
             try bench.open()

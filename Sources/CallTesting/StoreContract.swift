@@ -47,5 +47,5 @@ public enum StoreContract {
 
     /// All cases.
     public static let cases: [Case] =
-        keeping + schedules + replacing + reporting + forgetting + querying + numbers + restarting
+        keeping + schedules + replacing + reporting + forgetting + querying + numbers + restarting + epochs
 }

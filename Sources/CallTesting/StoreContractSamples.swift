@@ -108,7 +108,7 @@ enum Sample {
         return call
     }
 
-    private static func identity(_ id: String, fingerprint: UInt64) -> DeviceIdentity {
+    static func identity(_ id: String, fingerprint: UInt64) -> DeviceIdentity {
         DeviceIdentity(id: device(id), fingerprint: TokenFingerprint(rawValue: fingerprint))
     }
 

@@ -56,8 +56,11 @@ public enum ClusterLimits {
     public static let eventOverhead = 64
     /// An edge without an owner is not ready after this time.
     public static let unreadyAfter = Moment.Duration.seconds(2)
-    /// An edge without an owner closes its sockets after this time.
+    /// An edge without an owner closes its sockets after this time, unless a node says that it is reading the calls
+    /// that it has claimed.
     public static let closingAfter = Moment.Duration.seconds(10)
+    /// The same limit while a node says so: its claim may never come to an end.
+    public static let closingDespiteClaim = Moment.Duration.seconds(60)
     /// The number of calls for which an edge remembers, for each socket, how far it was written their logs.
     public static let seenCalls = 32
 

@@ -63,6 +63,12 @@ public struct OwnerAttempts: Equatable, Sendable {
         isRefused = false
     }
 
+    /// Records that the node answers, and is reading the calls that it has claimed.
+    public mutating func noteClaiming() {
+        since = nil
+        isRefused = false
+    }
+
     /// Records that a link is open.
     public mutating func opened() {
         since = nil

@@ -61,25 +61,22 @@ struct NumberTables {
         let own = lists[Key(owner: read.user, list: read.list)] ?? []
         let shared = lists[Key(owner: nil, list: read.list)] ?? []
         var step = read.step(in: state)
-        var changed: [PhoneNumber] = []
+        var changed: [NumberRow] = []
         if let since = step.since {
-            changed = Set((own + shared).filter { $0.version > since }.map(\.number)).sorted()
-            if changed.count > NumberRead.mostChanges { step = read.step(in: state, hasTooManyChanges: true) }
+            changed = (own + shared).filter { $0.version > since }
+            if changed.count > NumberRead.mostChanges, read.cursor?.place == nil {
+                step = read.step(in: state, hasTooManyChanges: true)
+            }
         }
         var page = NumberPage(read.list, step, at: state.version)
-        guard step.since != nil else {
-            var index = Self.index(of: step.after + 1, in: shared)
-            let mine = own[Self.index(of: step.after + 1, in: own)...].filter { $0.removedAt == nil }
-            page.merge(limit: read.limit, own: Array(mine.prefix(read.limit + 1))) {
-                while index < shared.count {
-                    defer { index += 1 }
-                    if shared[index].removedAt == nil { return shared[index] }
-                }
-                return nil
-            }
+        page.rowsRead = min(changed.count, read.countedChanges)
+        guard step.since != nil, changed.count <= NumberRead.mostRows else {
+            var mine = own[Self.index(of: step.after + 1, in: own)...]
+            var everybodys = shared[Self.index(of: step.after + 1, in: shared)...]
+            page.scan(limit: read.limit, own: { mine.popFirst() }, shared: { everybodys.popFirst() })
             return page
         }
-        for number in changed where number.rawValue > step.after {
+        for number in Set(changed.map(\.number)).sorted() where number.rawValue > step.after {
             let shown = Self.shown(number, in: own) ?? Self.shown(number, in: shared)
             guard page.append(number, shown?.label, isShown: shown != nil, limit: read.limit) else { break }
         }

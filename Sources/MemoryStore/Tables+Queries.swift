@@ -9,6 +9,7 @@ extension Tables {
         case .timeline(let choice): timeline(of: choice)
         case .peers(let user, let limit): .peers(peers(of: user, limit: limit))
         case .log(let number): .log(stored(number))
+        case .epoch(let key): .epoch(newestEpoch(of: key))
         case .numbers(let read): .numbers(numbers.page(read))
         case .numberChanges(let owner, let rows): .numberChanges(numbers.compare(rows, owner))
         }
@@ -39,6 +40,11 @@ extension Tables {
     private func stored(_ number: CallNumber) -> StoredCall? {
         guard let row = rows[number], row.keepsLog, let call = row.call else { return nil }
         return StoredCall(record: call, entries: row.entries)
+    }
+
+    private func newestEpoch(of key: CallKey) -> UInt32? {
+        let newest = (numbersByID[key.id] ?? []).last { rows[$0]?.call?.session.key == key }
+        return newest.flatMap { rows[$0]?.call?.epoch }
     }
 
     private func timeline(of choice: CallSelector) -> StoreResult {

@@ -97,15 +97,9 @@ struct Tables {
     /// The data that the next start reads.
     var state: StoredState {
         var state = StoredState()
-        for row in rows.values {
-            guard let call = row.call else { continue }
-            if row.keepsLog { state.calls.append(StoredCall(record: call, entries: row.entries)) }
-            // A UUID is not used again once its call is forgotten, so its epoch is not needed.
-            guard !UUIDv5.isUUID(call.id.text) else { continue }
-            let key = CallKey(id: call.id, pair: Pair(call.caller, call.callee))
-            state.epochs[key] = max(state.epochs[key] ?? 0, call.epoch)
+        for (_, row) in rows.sorted(by: { $0.key < $1.key }) where row.keepsLog {
+            if let call = row.call { state.append(StoredCall(record: call, entries: row.entries)) }
         }
-        state.calls.sort { $0.record.number.rawValue < $1.record.number.rawValue }
         state.devices = devices.values.sorted { ($0.user.text, $0.id.text) < ($1.user.text, $1.id.text) }
         state.blocks = blocks.map { BlockRecord(by: $0.by, blocked: $0.blocked, at: $1) }
             .sorted { ($0.by.text, $0.blocked.text) < ($1.by.text, $1.blocked.text) }

@@ -90,49 +90,31 @@ extension Connection {
         throw PostgresError(state: .connection, message: "no steps were sent", statement: "receive")
     }
 
-    /// Runs a statement and calls `body` with each row as it arrives, so that never all rows are in memory.
-    /// - Precondition: The results of the steps that were sent before have been received.
-    public func each(
-        _ sql: SQL,
-        _ parameters: Parameters = Parameters(),
-        _ body: (Rows.Row) -> Void
-    ) throws(PostgresError) {
-        try checkUsable(sql.name)
-        precondition(sentSteps == nil, "the results of the steps that were sent before were not received")
-        if !prepared.contains(sql.name) { try prepare(sql, parameters) }
-        sentAt = .now
-        guard sendPrepared(Step(sql, parameters)), PQpipelineSync(pointer) == 1, PQsetSingleRowMode(pointer) == 1 else {
-            throw lost(sql.name)
+    /// Runs a statement and calls `body` with each of its rows, of which never more than two batches are in memory.
+    ///
+    /// A cursor of the server gives the rows: in libpq's single-row mode, each row costs a copy of the description of all
+    /// columns. A batch is on its way while `body` takes the batch before. Each batch has the time of a response, so a
+    /// server whose rows trickle is late.
+    /// - Precondition: No transaction is open, and the results of the steps that were sent before have been received.
+    public func each(_ sql: SQL, _ body: (Rows.Row) -> Void) throws(PostgresError) {
+        let cursor = SQL("cursor of \(sql.name)", "DECLARE batches NO SCROLL CURSOR FOR \(sql.text)")
+        let next = Step(SQL("batch of \(sql.name)", "FETCH \(Self.rowsPerBatch) FROM batches"))
+        var batch = try run([Step(Self.begin), Step(Self.plan), Step(cursor), next])[3]
+        while batch.count == Self.rowsPerBatch {
+            try send([next])
+            batch.each(body)
+            batch = try receive()[0]
         }
-        var failure: PostgresError?
-        while true {
-            guard let result = try nextResult(sql.name) else {
-                if isLost { throw failure ?? lost(sql.name) }
-                continue
-            }
-            // Each row is a response of its own.
-            sentAt = .now
-            switch PQresultStatus(result) {
-            case PGRES_SINGLE_TUPLE: if let row = Rows(result).first { body(row) }
-            case PGRES_PIPELINE_SYNC:
-                PQclear(result)
-                if let failure { throw failure }
-                return
-            default:
-                failure = failure ?? error(of: result, in: sql.name)
-                PQclear(result)
-            }
-        }
+        batch.each(body)
+        try run([Step(Self.commit)])
     }
 
-    private func prepare(_ sql: SQL, _ parameters: Parameters) throws(PostgresError) {
-        let types = parameters.types
-        guard PQsendPrepare(pointer, sql.name, sql.text, Int32(types.count), types) == 1, PQpipelineSync(pointer) == 1
-        else { throw lost(sql.name) }
-        sentSteps = SentSteps(parts: [.prepare(sql.name)])
-        sentAt = .now
-        _ = try receive()
-    }
+    /// The number of rows that ``each(_:_:)`` asks for at a time.
+    private static let rowsPerBatch = 250
+    private static let begin = SQL("begin reading", "BEGIN READ ONLY")
+    private static let commit = SQL("end reading", "COMMIT")
+    /// Lets the server plan for all rows of the cursor, instead of the first tenth.
+    private static let plan = SQL("plan for all rows", "SET LOCAL cursor_tuple_fraction = 1")
 
     private func sendPrepared(_ step: Step) -> Bool {
         let parameters = step.parameters

@@ -17,27 +17,15 @@ public final class Connection {
     public var responseWait: ResponseWait?
     /// When the request was sent whose response is awaited.
     var sentAt = ContinuousClock.now
+    /// When ``responseWait`` is next asked whether to wait on, even while bytes arrive.
+    private var asksAt = ContinuousClock.now
     /// Whether ``responseWait`` has ended a wait.
     private var isGivenUp = false
 
     /// Connects; waits for each host at most as long as `connect_timeout` in the settings says.
     public init(_ settings: ConnectionSettings) throws(PostgresError) {
-        var keywords = settings.options.map { UnsafePointer(strdup($0.keyword)) }
-        var values = settings.options.map { UnsafePointer(strdup($0.value)) }
-        keywords.append(nil)
-        values.append(nil)
-        let opened = PQconnectdbParams(keywords, values, 0)
-        for text in keywords + values { free(UnsafeMutablePointer(mutating: text)) }
-        guard let opened else { throw Self.lost("connect", "out of memory") }
-        guard PQstatus(opened) == CONNECTION_OK else {
-            let message = Self.oneLine(PQerrorMessage(opened))
-            PQfinish(opened)
-            throw PostgresError(state: Self.state(ofConnectionMessage: message), message: message, statement: "connect")
-        }
-        // By default libpq prints the server's notices to stderr.
-        PQsetNoticeProcessor(opened, { _, _ in }, nil)
-        pointer = opened
-        guard PQsetnonblocking(opened, 1) == 0, PQenterPipelineMode(opened) == 1 else {
+        pointer = try ConnectionAttempt.connect(settings)
+        guard PQsetnonblocking(pointer, 1) == 0, PQenterPipelineMode(pointer) == 1 else {
             throw lost("connect")
         }
     }
@@ -102,14 +90,32 @@ public final class Connection {
     // MARK: Waiting
 
     /// Waits for the next result of libpq, as long as ``responseWait`` says.
+    ///
+    /// Bytes are no response: a server that only sends notices, settings or notifications is as late as a silent one.
     /// - Returns: The result, which the caller must clear; `nil` after the last result of a statement.
     func nextResult(_ statement: String) throws(PostgresError) -> OpaquePointer? {
         while true {
             let unsent = PQflush(pointer)
             guard unsent >= 0 else { throw lost(statement) }
             if PQisBusy(pointer) == 0 { return PQgetResult(pointer) }
+            if responseWait != nil, .now >= max(asksAt, sentAt + ResponseWait.interval) {
+                try askWhetherToGoOn(statement)
+            }
             try waitForServer(statement, alsoToWrite: unsent == 1)
             guard PQconsumeInput(pointer) == 1 else { throw lost(statement) }
+            // Nothing here asks for notifications, and libpq would keep those of a server that sends them all the same.
+            while let notification = PQnotifies(pointer) { PQfreemem(notification) }
+        }
+    }
+
+    private func askWhetherToGoOn(_ statement: String) throws(PostgresError) {
+        guard let responseWait else { return }
+        let now = ContinuousClock.now
+        asksAt = now + ResponseWait.interval
+        responseWait.wakeUp.clear()
+        guard responseWait.goesOn(statement, now - sentAt) else {
+            isGivenUp = true
+            throw givenUp(statement)
         }
     }
 
@@ -125,12 +131,7 @@ public final class Connection {
             let ready = poll(&polled, 2, responseWait == nil ? -1 : ResponseWait.intervalMilliseconds)
             if polled[0].revents != 0 { return }
             guard ready >= 0 || errno == EINTR else { throw lost(statement) }
-            guard let responseWait else { continue }
-            responseWait.wakeUp.clear()
-            guard responseWait.goesOn(statement, .now - sentAt) else {
-                isGivenUp = true
-                throw givenUp(statement)
-            }
+            try askWhetherToGoOn(statement)
         }
     }
 
@@ -139,7 +140,7 @@ public final class Connection {
     /// Returns the error of a result; `nil` if it succeeded.
     func error(of result: OpaquePointer, in statement: String) -> PostgresError? {
         switch PQresultStatus(result) {
-        case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_SINGLE_TUPLE, PGRES_EMPTY_QUERY, PGRES_PIPELINE_SYNC: return nil
+        case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY, PGRES_PIPELINE_SYNC: return nil
         default:
             // The result for a lost connection has no SQLSTATE.
             let state = cpostgres_sqlstate(result).map { PostgresError.State(rawValue: String(cString: $0)) }
@@ -149,18 +150,16 @@ public final class Connection {
     }
 
     /// Returns an error with libpq's last message, for a lost connection or a call that libpq has refused.
-    func lost(_ statement: String) -> PostgresError { Self.lost(statement, Self.oneLine(PQerrorMessage(pointer))) }
-
-    private static func lost(_ statement: String, _ message: String) -> PostgresError {
-        PostgresError(state: .connection, message: message, statement: statement)
+    func lost(_ statement: String) -> PostgresError {
+        PostgresError(state: .connection, message: Self.oneLine(PQerrorMessage(pointer)), statement: statement)
     }
 
-    private static func oneLine(_ text: UnsafePointer<CChar>?) -> String {
+    static func oneLine(_ text: UnsafePointer<CChar>?) -> String {
         let lines = text.map { String(cString: $0) } ?? ""
         return lines.split { $0.isNewline }.map { $0.drop { $0 == "\t" } }.joined(separator: " ")
     }
 
-    private static func oneLine(_ text: UnsafeMutablePointer<CChar>?) -> String {
+    static func oneLine(_ text: UnsafeMutablePointer<CChar>?) -> String {
         oneLine(text.map { UnsafePointer($0) })
     }
 
@@ -168,7 +167,7 @@ public final class Connection {
     /// server's code for it.
     ///
     /// An unknown message, such as one in another language, gives ``PostgresError/State/connection``.
-    private static func state(ofConnectionMessage message: String) -> PostgresError.State {
+    static func state(ofConnectionMessage message: String) -> PostgresError.State {
         func has(_ words: String) -> Bool { message.contains(words) }
         if has("password authentication failed") || has("no password supplied") { return .invalidPassword }
         if has("database \"") && has("does not exist") { return .unknownDatabase }

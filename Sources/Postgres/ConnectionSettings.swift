@@ -100,7 +100,7 @@ public struct ConnectionSettings: Equatable, Sendable {
         Option(keyword: "client_encoding", value: "UTF8"),
     ]
 
-    private func value(_ keyword: String) -> String? { options.first { $0.keyword == keyword }?.value }
+    func value(_ keyword: String) -> String? { options.first { $0.keyword == keyword }?.value }
 
     /// The server and the database, without user and password: `postgres://host:5432/db`.
     public var shown: String {
@@ -122,6 +122,13 @@ public struct ConnectionSettings: Equatable, Sendable {
     /// The hosts, separated by commas; `nil` = libpq chooses one (`PGHOST`, or else the local socket).
     public var host: String? { value("host") }
 
+    /// The files that libpq opens for a connection, by the parameter that names each.
+    public var files: [(parameter: String, path: String)] {
+        ["sslcert", "sslkey", "sslrootcert", "sslcrl", "passfile"].compactMap { name in
+            value(name).flatMap { $0.isEmpty || $0 == "system" ? nil : (name, $0) }
+        }
+    }
+
     /// The same settings, but with a connection to a standby accepted as well.
     ///
     /// A demand other than that for the primary, such as `prefer-standby`, stays.
@@ -131,5 +138,48 @@ public struct ConnectionSettings: Equatable, Sendable {
             if copy.options[index].value == "read-write" { copy.options[index].value = "any" }
         }
         return copy
+    }
+}
+
+extension ConnectionSettings {
+    /// The parameters of the attempts to connect, in order: one for each host, so that each has its time.
+    ///
+    /// libpq chooses among several hosts itself if only its environment or a service file names them.
+    var attempts: [[Option]] {
+        let hosts = list("host"), addresses = list("hostaddr"), ports = list("port")
+        let count = max(hosts.count, addresses.count)
+        guard count > 1, hosts.isEmpty || addresses.isEmpty || hosts.count == addresses.count,
+            ports.count <= 1 || ports.count == count
+        else { return [options] }
+        // As in libpq, the first choice is looked for at each host before the second one is.
+        let choices = value("target_session_attrs") == "prefer-standby" ? ["standby", "any"] : [nil]
+        return choices.flatMap { choice in
+            (0..<count).map { index in
+                var attempt = options
+                for option in attempt.indices {
+                    switch attempt[option].keyword {
+                    case "host": attempt[option].value = hosts[index]
+                    case "hostaddr": attempt[option].value = addresses[index]
+                    case "port" where ports.count > 1: attempt[option].value = ports[index]
+                    case "target_session_attrs": attempt[option].value = choice ?? attempt[option].value
+                    default: break
+                    }
+                }
+                return attempt
+            }
+        }
+    }
+
+    /// The time for each address of a host (`connect_timeout`); `nil` = without limit.
+    var connectTimeout: Duration? {
+        guard let seconds = value("connect_timeout").flatMap({ Int64($0) }), seconds > 0 else { return nil }
+        // As in libpq, a limit of one second counts as two.
+        return .seconds(max(2, seconds))
+    }
+
+    /// The parts of a value that has one for each host.
+    private func list(_ keyword: String) -> [String] {
+        guard let text = value(keyword), !text.isEmpty else { return [] }
+        return text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     }
 }

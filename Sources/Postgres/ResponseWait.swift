@@ -1,10 +1,11 @@
 /// How a connection waits for a response of the server.
 ///
 /// A commit may wait for a standby, or for a lock, without any limit. So the wait is interrupted from time to time, to
-/// decide whether it goes on.
+/// decide whether it goes on; also while bytes arrive that are not the response.
 public struct ResponseWait {
     /// The time after which a wait is interrupted, in milliseconds.
     static let intervalMilliseconds: Int32 = 100
+    static let interval = Duration.milliseconds(Int64(intervalMilliseconds))
 
     let wakeUp: WakeUp
     let goesOn: (_ statement: String, _ waited: Duration) -> Bool

@@ -18,6 +18,9 @@ public final class Rows {
     /// Returns the row at an index, from 0.
     public subscript(_ index: Int) -> Row { Row(rows: self, index: Int32(index)) }
 
+    /// Calls `body` with each row.
+    func each(_ body: (Row) -> Void) { for index in 0..<count { body(self[index]) } }
+
     /// The first row, if there is one.
     public var first: Row? { count > 0 ? self[0] : nil }
 
@@ -34,11 +37,14 @@ public final class Rows {
 
         /// Returns a `boolean`, `smallint`, `integer` or `bigint` as an integer; 0 for NULL, and 1 for true.
         public func int64(_ column: Int32) -> Int64 {
-            var value: Int64 = 0
-            for (index, byte) in buffer(column).prefix(8).enumerated() {
-                value = index == 0 && byte >= 0x80 ? Int64(Int8(bitPattern: byte)) : value << 8 | Int64(byte)
+            let bytes = buffer(column)
+            return switch bytes.count {
+            case 8...: Int64(bigEndian: bytes.loadUnaligned(as: Int64.self))
+            case 4...: Int64(Int32(bigEndian: bytes.loadUnaligned(as: Int32.self)))
+            case 2...: Int64(Int16(bigEndian: bytes.loadUnaligned(as: Int16.self)))
+            case 1: Int64(bytes.loadUnaligned(as: Int8.self))
+            default: 0
             }
-            return value
         }
 
         /// Returns a column as an integer; `nil` for NULL.

@@ -33,7 +33,7 @@ struct CallRows {
             numbers[1].append(Int64(call.epoch))
             for (index, moment) in moments.enumerated() { numbers[index + 2].append(moment?.milliseconds) }
             let words = [
-                call.id.text, call.caller.text, call.callee.text, call.reason?.rawValue, call.replacedBy?.text,
+                call.id.storedText, call.caller.text, call.callee.text, call.reason?.rawValue, call.replacedBy?.text,
                 call.hidden?.rawValue, call.scheduled?.schedule.text,
             ]
             for (index, word) in words.enumerated() { texts[index].append(word) }

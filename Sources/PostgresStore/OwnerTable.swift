@@ -66,7 +66,8 @@ struct OwnerTable {
                 throw PostgresError(state: Self.lost, message: "another node has claimed", statement: "claim")
             }
             let start = ContinuousClock.now
-            var first: RowBeforeClaim?
+            var last: RowBeforeClaim?
+            var renewals = 0
             while true {
                 guard let row = try readRow(on: connection) else {
                     throw PostgresError(
@@ -79,13 +80,13 @@ struct OwnerTable {
                     if let won = try attempt(after: row.epoch, row, on: connection) { return won }
                     continue
                 }
-                if first == nil { options.ownerWait.onWait(row.node) }
-                first = first ?? row
+                if let last, last.leaseEnd != row.leaseEnd { renewals += 1 }
+                if last == nil { options.ownerWait.onWait(row.node) }
+                last = row
                 // A lease that nobody renews ends soon. If the owner renews it, the operator's limit on the wait
-                // counts.
-                let isRenewed = first?.leaseEnd != row.leaseEnd
+                // counts. The first renewal may be one that an owner had sent when it crashed.
                 let waited = ContinuousClock.now - start
-                let isTooLong = isRenewed && waited >= .milliseconds(options.ownerWait.milliseconds)
+                let isTooLong = renewals > 1 && waited >= .milliseconds(options.ownerWait.milliseconds)
                 if isTooLong || isOver() { throw Self.inUse(by: row) }
                 usleep(UInt32(min(row.leaseLeft + 1, 50) * 1_000))
             }

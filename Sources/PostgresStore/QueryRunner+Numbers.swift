@@ -23,16 +23,17 @@ extension QueryRunner {
         )
         let state = begun[2].first.map { RowReader.numberState($0) } ?? NumberState()
         var step = read.step(in: state)
+        var changes = 0
         if let since = step.since {
             var parameters = Self.parameters(read)
             parameters.add(since)
-            let counted = try connection.run(Self.changeCount, parameters)
-            if counted.first?.int64(0) ?? 0 > NumberRead.mostChanges {
-                step = read.step(in: state, hasTooManyChanges: true)
-            }
+            parameters.add(Int64(read.countedChanges))
+            changes = Int(try connection.run(Self.changeCount, parameters).first?.int64(0) ?? 0)
+            if changes > NumberRead.mostChanges { step = read.step(in: state, hasTooManyChanges: true) }
         }
         var page = NumberPage(read.list, step, at: state.version)
-        if let since = step.since {
+        page.rowsRead = changes
+        if let since = step.since, changes <= NumberRead.mostRows {
             var parameters = Self.parameters(read)
             parameters.add(since)
             parameters.add(step.after)
@@ -47,21 +48,56 @@ extension QueryRunner {
                 }
             }
         } else {
-            let steps = [read.user.text, ""].map {
-                Connection.Step(Self.shown, Self.parameters(read, of: $0, step.after))
-            }
-            let rows = try connection.run(steps + [Connection.Step(OwnerTable.commit)])
-            let own = (0..<rows[0].count).compactMap { reader.number(rows[0][$0]) }
-            var index = 0
-            page.merge(limit: read.limit, own: own) {
-                while index < rows[1].count {
-                    defer { index += 1 }
-                    if let row = reader.number(rows[1][index]) { return row }
-                }
-                return nil
-            }
+            var own = ListRows(runner: self, read: read, owner: read.user.text, after: step.after)
+            var shared = ListRows(runner: self, read: read, owner: "", after: step.after)
+            try page.scan(
+                limit: read.limit,
+                own: { () throws(PostgresError) in try own.next() },
+                shared: { () throws(PostgresError) in try shared.next() }
+            )
+            try connection.run([Connection.Step(OwnerTable.commit)])
         }
         return page
+    }
+
+    /// The rows of one owner's list in the order of their numbers, fetched in parts: a page with few lines mostly needs
+    /// few rows.
+    private struct ListRows {
+        let runner: QueryRunner
+        let read: NumberRead
+        let owner: String
+        var after: Int64
+        private var rows: Rows?
+        private var index = 0
+        private var size: Int
+
+        init(runner: QueryRunner, read: NumberRead, owner: String, after: Int64) {
+            self.runner = runner
+            self.read = read
+            self.owner = owner
+            self.after = after
+            size = min(read.limit, NumberRead.mostRows) + 1
+        }
+
+        mutating func next() throws(PostgresError) -> NumberRow? {
+            while true {
+                if let rows, index < rows.count {
+                    let row = rows[index]
+                    index += 1
+                    after = row.int64(0)
+                    if let number = runner.reader.number(row) { return number }
+                } else if let rows, rows.count < size {
+                    return nil
+                } else {
+                    if rows != nil { size = min(size * 4 + 60, NumberRead.mostRows + 1) }
+                    rows = try runner.connection.run(
+                        QueryRunner.list,
+                        QueryRunner.parameters(read, of: owner, after, count: size)
+                    )
+                    index = 0
+                }
+            }
+        }
     }
 
     private static func parameters(_ read: NumberRead) -> Parameters {
@@ -71,12 +107,17 @@ extension QueryRunner {
         return parameters
     }
 
-    private static func parameters(_ read: NumberRead, of owner: String, _ after: Int64) -> Parameters {
+    private static func parameters(
+        _ read: NumberRead,
+        of owner: String,
+        _ after: Int64,
+        count: Int
+    ) -> Parameters {
         var parameters = Parameters()
         parameters.add(owner)
         parameters.add(read.list.rawValue)
         parameters.add(after)
-        parameters.add(Int64(read.limit) + 1)
+        parameters.add(Int64(count))
         return parameters
     }
 
@@ -144,26 +185,30 @@ extension QueryRunner {
         "SELECT count(*) FROM directory WHERE owner = $1 AND owner <> '' AND list = 0 AND removed_at IS NULL"
     )
 
-    private static let shown = SQL(
+    private static let list = SQL(
         "numbers of an owner",
         """
         SELECT number, label, version, removed_at FROM directory
-        WHERE owner = $1 AND list = $2 AND number > $3 AND removed_at IS NULL ORDER BY number LIMIT $4
+        WHERE owner = $1 AND list = $2 AND number > $3 ORDER BY number LIMIT $4
         """
     )
 
     /// Selects what has changed, by the index of versions.
     ///
-    /// The order and the limit, which changes nothing, make that index the cheapest way for the planner, which does not
-    /// know how few changes there are.
-    private static let changed = ["''", "$1"].map { owner in
-        """
-        (SELECT number FROM directory WHERE owner = \(owner) AND list = $2 AND version > $3
-        ORDER BY version LIMIT \(NumberRead.mostChanges + 1))
-        """
-    }.joined(separator: " UNION ")
+    /// The order and the limit steer the planner to that index: it does not know how few changes there are.
+    private static func changed(_ union: String, limit: String) -> String {
+        ["''", "$1"].map { owner in
+            """
+            (SELECT number FROM directory WHERE owner = \(owner) AND list = $2 AND version > $3
+            ORDER BY version LIMIT \(limit))
+            """
+        }.joined(separator: " \(union) ")
+    }
 
-    private static let changeCount = SQL("count of changes", "SELECT count(*) FROM (\(changed)) AS changed")
+    private static let changeCount = SQL(
+        "count of changes",
+        "SELECT count(*) FROM (SELECT 1 FROM (\(changed("UNION ALL", limit: "$4"))) AS found LIMIT $4) AS changed"
+    )
 
     /// A user's own entry takes the place of the one for all users; a number with neither was removed.
     private static let changes: SQL = {
@@ -178,7 +223,7 @@ extension QueryRunner {
             "changed numbers",
             """
             WITH changed AS MATERIALIZED (
-                SELECT number FROM (\(changed)) AS found WHERE number > $4 ORDER BY number LIMIT $5)
+                SELECT number FROM (\(changed("UNION", limit: "\(NumberRead.mostRows)"))) AS found WHERE number > $4 ORDER BY number LIMIT $5)
             SELECT changed.number, CASE WHEN own.number IS NULL THEN shared.label ELSE own.label END AS label,
                 0::bigint AS version,
                 CASE WHEN own.number IS NULL AND shared.number IS NULL THEN 0::bigint END AS removed_at

@@ -21,6 +21,7 @@ struct QueryRunner {
             return .timeline(call, try events(of: call.number))
         case .peers(let user, let limit): return .peers(try peers(of: user, limit: limit))
         case .log(let number): return .log(try stored(number))
+        case .epoch(let key): return .epoch(try newestEpoch(of: key))
         case .numbers(let read): return .numbers(try page(read))
         case .numberChanges(let owner, let rows): return .numberChanges(try compare(rows, owner))
         }
@@ -51,14 +52,16 @@ struct QueryRunner {
 
     /// Returns the calls that match, newest first.
     func calls(_ choice: CallSelector, limit: Int) throws(PostgresError) -> [CallRecord] {
+        let spellings = choice.id.storedSpellings
         var parameters = Parameters()
-        parameters.add(choice.id.text)
+        parameters.add(spellings?.lower ?? choice.id.text)
         parameters.add(choice.users.first?.text)
         parameters.add(choice.users.last?.text)
         parameters.add(choice.epoch.map { Int64($0) })
         parameters.add(Int64(limit))
         parameters.add(choice.viewer?.text)
-        return try read(Self.named, parameters) { reader.call($0) }
+        if let spellings { parameters.add(spellings.upper) }
+        return try read(spellings == nil ? Self.named : Self.namedByUUID, parameters) { reader.call($0) }
     }
 
     /// Returns a call with its log; `nil` if there is no such call, or if its log was deleted.
@@ -132,16 +135,18 @@ struct QueryRunner {
         """
     )
 
-    private static let named = SQL(
-        "calls of a name",
+    private static let named = SQL("calls of a name", calls(named: "id = $1"))
+    private static let namedByUUID = SQL("calls of a UUID", calls(named: "id IN ($1, $7)"))
+
+    private static func calls(named condition: String) -> String {
         """
         SELECT \(RowReader.callColumns) FROM call
-        WHERE id = $1 AND ($2 IS NULL OR caller = $2 OR callee = $2) AND ($3 IS NULL OR caller = $3 OR callee = $3)
+        WHERE \(condition) AND ($2 IS NULL OR caller = $2 OR callee = $2) AND ($3 IS NULL OR caller = $3 OR callee = $3)
             AND ($4 IS NULL OR epoch = $4) AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
             AND ($6 IS NULL OR caller = $6 AND schedule IS NULL OR callee = $6 AND (hidden IS NULL OR hidden NOT IN ('block', 'name_taken')))
         ORDER BY number DESC LIMIT $5
         """
-    )
+    }
 
     private static let events = SQL(
         "events",

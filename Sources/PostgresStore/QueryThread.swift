@@ -23,20 +23,20 @@ final class QueryThread: Sendable {
         thread = try threads.run(named: "store queries") { loop.run() }
     }
 
-    func put(_ queries: [WriterQueue.SubmittedQuery]) { for submitted in queries { loop.inbox.put(submitted) } }
+    func put(_ queries: [WriterQueue.SubmittedQuery]) { loop.queue.put(queries) }
 
     /// Ensures that queries that are added from now on use a new connection.
     ///
     /// After the writer has connected again, the old connection may be one to a former primary, which lacks commits.
     func reconnect() { loop.control.withLock { $0.connections += 1 } }
 
-    /// Runs the queries that are queued, ends the thread, and waits for its end.
+    /// Runs the queries that are queued, except those of the lane `bulk`, ends the thread, and waits for its end.
     ///
     /// If the database does not respond, the queries fail. With `isAbandoned`, they are dropped.
     func close(isAbandoned: Bool) {
         loop.control.withLock { $0.ending = isAbandoned ? .abandoned : .closing }
         loop.urgent.signal()
-        loop.inbox.close()
+        loop.queue.close()
         thread.join()
     }
 
@@ -48,10 +48,12 @@ final class QueryThread: Sendable {
 
             /// How many connections the writer has had.
             var connections = 0
+            /// Whether the running query is one of the lane `bulk`, for which a closing store does not wait.
+            var runsBulk = false
             var ending: Ending?
         }
 
-        let inbox = Inbox<WriterQueue.SubmittedQuery>()
+        let queue = QueryQueue()
         let control = Monitor(Control())
         /// Interrupts the wait for the result of a query when the thread has to end.
         let urgent = WakeUp()
@@ -62,21 +64,24 @@ final class QueryThread: Sendable {
         func run() {
             var connection: Connection?
             var connections = 0
-            while let next = inbox.takeAll() {
+            while let next = queue.next() {
+                let current = control.withLock { $0 }
+                if case .abandoned? = current.ending { return }
+                guard case .run(let submitted) = next else {
+                    if case .refuse(let submitted) = next { report(.queryResult(submitted.id, .failed(.closing))) }
+                    continue
+                }
+                if current.connections != connections { connection = nil }
+                connections = current.connections
+                control.withLock { $0.runsBulk = submitted.query.lane == .bulk }
+                var unreachable: StoreFailure?
+                let result = run(submitted.query, &connection, &unreachable)
+                for damage in damages.take() { report(.damaged(damage)) }
+                report(.queryResult(submitted.id, result))
                 // If the database cannot be reached, the queries that are already queued fail as well, because each
                 // further attempt might take as long.
-                var unreachable: StoreFailure?
-                for submitted in next.elements {
-                    let current = control.withLock { $0 }
-                    if case .abandoned? = current.ending { return }
-                    if current.connections != connections { connection = nil }
-                    connections = current.connections
-                    let result =
-                        if let unreachable { StoreResult.failed(unreachable) } else {
-                            run(submitted.query, &connection, &unreachable)
-                        }
-                    for damage in damages.take() { report(.damaged(damage)) }
-                    report(.queryResult(submitted.id, result))
+                if let unreachable {
+                    for waiting in queue.takeAll() { report(.queryResult(waiting.id, .failed(unreachable))) }
                 }
             }
         }
@@ -110,9 +115,10 @@ final class QueryThread: Sendable {
         /// Connects; a store that is closed waits for a response for `stallMilliseconds` at most.
         private func connect() throws(StoreFailure) -> Connection {
             let wait = ResponseWait(wakeUp: urgent) { [control, options] _, waited in
-                switch control.withLock({ $0.ending }) {
-                case nil: true
-                case .closing: waited < .milliseconds(options.stallMilliseconds)
+                let current = control.withLock { $0 }
+                return switch current.ending {
+                case nil: waited < .milliseconds(options.queryMilliseconds)
+                case .closing: !current.runsBulk && waited < .milliseconds(options.stallMilliseconds)
                 case .abandoned: false
                 }
             }

@@ -161,7 +161,9 @@ final class RegisterThreads: Sendable {
     /// Claims the calls with a store; returns `nil` when the register ends.
     private func claimNow(after epoch: OwnerEpoch, above known: OwnerEpoch) -> OwnershipReport? {
         var options = options
-        options.nodeClaim = NodeClaim(node: entry.id, address: entry.address, after: epoch, above: known)
+        options.nodeClaim = NodeClaim(node: entry.id, address: entry.address, after: epoch, above: known) { [report] in
+            report(.loading)
+        }
         options.ownerWait.isOver = { [control, isOver = options.ownerWait.isOver] in
             control.withLock { $0.ending != nil } || isOver()
         }

@@ -3,7 +3,8 @@ import CallPorts
 import Postgres
 import RecordCoding
 
-/// Reads all data that a start of the server needs, row by row, so that no table is in memory twice.
+/// Reads all data that a start of the server needs, a batch of rows at a time, so that no table is in memory twice: what
+/// lives, and nothing of the past.
 struct StateReader {
     let connection: Connection
     /// The log in which impossible values are recorded.
@@ -15,19 +16,34 @@ struct StateReader {
     ///
     /// `uncleanStarts` is the counter that the claim has found, which may be impossible.
     func state(uncleanStarts: Int64) throws(PostgresError) -> StoredState {
-        var state = StoredState()
+        var state = try registrations()
+        state.calls = try liveCalls()
+        return finished(state, uncleanStarts: uncleanStarts)
+    }
+
+    /// Returns the live calls with their logs.
+    func liveCalls() throws(PostgresError) -> [StoredCall] {
         let reader = reader
-        /// The index in `state.calls` of each call.
+        var calls: [StoredCall] = []
+        /// The index in `calls` of each call.
         var indexes: [CallNumber: Int] = [:]
-        try connection.each(Self.calls) { row in
+        try connection.each(Self.liveCalls) { row in
             guard let record = reader.call(row) else { return }
-            indexes[record.number] = state.calls.count
-            state.calls.append(StoredCall(record: record, entries: []))
+            indexes[record.number] = calls.count
+            calls.append(StoredCall(record: record, entries: []))
         }
         try connection.each(Self.entries) { row in
             guard let index = indexes[CallNumber(rawValue: row.int64(0))], let entry = reader.entry(row) else { return }
-            state.calls[index].entries.append(entry)
+            calls[index].entries.append(entry)
         }
+        return calls
+    }
+
+    /// Returns all that a start needs besides the live calls.
+    func registrations() throws(PostgresError) -> StoredState {
+        var state = StoredState()
+        let reader = reader
+        try connection.each(Self.ended) { if let call = reader.endedCall($0) { state.ended.append(call) } }
         try connection.each(Self.devices) { if let device = reader.device($0) { state.devices.append(device) } }
         try connection.each(Self.blocks) { if let block = reader.block($0) { state.blocks.append(block) } }
         try connection.each(Self.schedules) {
@@ -43,14 +59,16 @@ struct StateReader {
         try connection.each(Self.blockedNumbers) {
             if let (user, number) = reader.blockedNumber($0) { state.numbers.blocked[user, default: []].insert(number) }
         }
-        try connection.each(Self.epochs) {
-            guard let (key, epoch) = reader.epoch($0) else { return }
-            state.epochs[key] = max(state.epochs[key] ?? 0, epoch)
-        }
         try connection.each(Self.lastNumber) {
             state.lastCallNumber = $0.int64(0)
             state.lastCallAt = $0.optionalInt64(1).map(Moment.init(milliseconds:))
         }
+        return state
+    }
+
+    /// Returns a state with the counter that the claim has found, and with the impossible values of all its parts.
+    func finished(_ parts: StoredState, uncleanStarts: Int64) -> StoredState {
+        var state = parts
         state.uncleanStarts = Int(min(max(uncleanStarts, 0), StorableRange.counts.upperBound))
         if Int64(state.uncleanStarts) != uncleanStarts {
             damages.record(DamagedValue(table: "meta", column: "value", row: "crashes", remedy: .replaced))
@@ -59,16 +77,30 @@ struct StateReader {
         return state
     }
 
-    private static let calls = SQL(
-        "calls with log",
-        "SELECT \(RowReader.callColumns) FROM call WHERE log_kept AND \(CallCondition.isNotForgotten) ORDER BY number"
+    private static let ended = SQL(
+        "ended calls with log",
+        """
+        SELECT \(RowReader.endedColumns(legs: uninformedLegs)) FROM call
+        WHERE log_kept AND ended_at IS NOT NULL AND \(CallCondition.isNotForgotten) ORDER BY number
+        """
     )
 
+    private static let uninformedLegs =
+        "CASE WHEN position(convert_to('\(LegText.uninformed)', 'UTF8') IN legs) > 0 THEN legs END"
+
+    private static let liveCalls = SQL(
+        "live calls",
+        "SELECT \(RowReader.callColumns) FROM call WHERE log_kept AND ended_at IS NULL ORDER BY number"
+    )
+
+    /// Reads the log of one call after the other: without `OFFSET 0`, PostgreSQL might read the logs of all ended calls
+    /// too.
     private static let entries = SQL(
-        "entries of all calls",
+        "entries of live calls",
         """
-        SELECT \(RowReader.entryColumns) FROM entry
-        WHERE call IN (SELECT number FROM call WHERE log_kept AND \(CallCondition.isNotForgotten)) ORDER BY call, seq
+        SELECT log.* FROM (SELECT number FROM call WHERE log_kept AND ended_at IS NULL) AS live
+        CROSS JOIN LATERAL (
+            SELECT \(RowReader.entryColumns) FROM entry WHERE call = live.number ORDER BY seq OFFSET 0) AS log
         """
     )
 
@@ -98,20 +130,6 @@ struct StateReader {
              WHERE number <= \(StorableRange.numbers.upperBound)
                 AND started_at BETWEEN \(StorableRange.moments.lowerBound) AND \(StorableRange.moments.upperBound)
              ORDER BY number DESC LIMIT 1)
-        """
-    )
-
-    /// A pattern for the texts that `UUIDv5.isUUID(_:)` accepts.
-    private static let uuid = "^" + [8, 4, 4, 4, 12].map { "[0-9A-Fa-f]{\($0)}" }.joined(separator: "-") + "$"
-
-    /// Reads the epochs of callIds other than UUIDs.
-    ///
-    /// No client uses a UUID again after its call was forgotten, so the epoch of a UUID is not needed.
-    private static let epochs = SQL(
-        "epochs",
-        """
-        SELECT id, caller, callee, max(epoch) AS epoch FROM call
-        WHERE id !~ '\(uuid)' AND epoch <= \(StorableRange.epochs.upperBound) GROUP BY id, caller, callee
         """
     )
 }

@@ -23,6 +23,11 @@ public struct StoreOptions: Sendable {
     ///
     /// If the database cannot be reached, the store reports the stall after the first failed attempt to connect again.
     var stallMilliseconds: Int64 = 3_000
+    /// How long a query of a server waits for a response, in milliseconds.
+    ///
+    /// PostgreSQL itself ends a query sooner (`Connection.Purpose.queries`), but a server that is not in order may neither
+    /// respond nor end the connection.
+    var queryMilliseconds: Int64 = 12_000
     /// The claim of a server that is one of several nodes; `nil` = the server is not one, and waits for other owners.
     var nodeClaim: NodeClaim?
     /// The limit on the confirmed commits that are kept in memory, in case a fail-over loses them.
@@ -49,6 +54,8 @@ struct NodeClaim: Sendable {
     let after: OwnerEpoch
     /// The newest ownership that the node knows; the claim is above it.
     let above: OwnerEpoch
+    /// Called when the claim is durable, before the calls are read.
+    let onClaim: @Sendable () -> Void
 }
 
 extension StoreOptions {

@@ -64,10 +64,11 @@ final class Writer: Sendable {
             throw error
         }
         claimed.withLock { $0.epoch = OwnerEpoch(rawValue: UInt64(max(0, claim.epoch))) }
+        options.nodeClaim?.onClaim()
         let stored: StoredState
         let queries: QueryThread
         do throws(StoreFailure) {
-            stored = try load(connection, ownerTable, claim, uncleanStarts, damages, at: now)
+            stored = try load(connection, ownerTable, claim, uncleanStarts, damages, wait, at: now)
             queries = try QueryThread(options, on: thread.threads, damages: damages, report: report)
         } catch {
             // Nothing was served, so the next server need not wait for the lease. If the release fails, it waits.
@@ -84,6 +85,7 @@ final class Writer: Sendable {
         _ claim: OwnerTable.Claim,
         _ uncleanStarts: Int64,
         _ damages: DamageLog,
+        _ wait: StartWait,
         at now: Moment
     ) throws(StoreFailure) -> StoredState {
         // The version is read again: while this server waited, a newer one may have migrated the schema.
@@ -98,7 +100,18 @@ final class Writer: Sendable {
                 let others = try NodeList.others(than: node, on: connection)
                 claimed.withLock { $0.others = others }
             }
-            return try StateReader(connection: connection, damages: damages).state(uncleanStarts: uncleanStarts)
+        } catch { throw StoreFailure(error, options) }
+        let part = try StatePart(options, proof: ownerTable.proof(claim), damages: damages, on: thread.threads) {
+            reader throws(PostgresError) in try reader.registrations()
+        }
+        defer { part.end() }
+        let reader = StateReader(connection: connection, damages: damages)
+        do throws(PostgresError) {
+            let calls = try reader.liveCalls()
+            // The role may have no third connection.
+            var state = if let read = part.value(while: { !wait.isOver }) { read } else { try reader.registrations() }
+            state.calls = calls
+            return reader.finished(state, uncleanStarts: uncleanStarts)
         } catch { throw StoreFailure(error, options) }
     }
 }

@@ -8,8 +8,11 @@ import CallPorts
 ///
 /// An impossible moment or count is replaced by the nearest possible one. A row is left out if a number, an id or a
 /// word that it needs is unusable. Both cases are recorded in `damages`.
-struct CheckedRow<Row: StoredRow> {
-    let row: Row
+///
+/// It is not generic over the row: its own generic functions are then made for the types of this module's records, and
+/// not found anew for each value, which took a sixth of a start.
+struct CheckedRow {
+    let row: any StoredRow
     let table: String
     /// The columns that identify a row.
     let key: [Int32]

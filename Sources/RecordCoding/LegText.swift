@@ -29,6 +29,9 @@ package enum LegText {
         return String(decoding: json.bytes, as: UTF8.self)
     }
 
+    /// A part of the legs' text that is there if and only if one of their devices may not know of the end.
+    package static let uninformed = "\"\(Leg.Phase.endNotDelivered.rawValue)\""
+
     /// Returns the legs in a text that ``encode(_:)`` wrote; `nil` for any other text.
     package static func decode(_ text: String) -> [Leg]? {
         if text == "[]" { return [] }

@@ -215,12 +215,33 @@ package struct RowReader {
         return NumberState(version: values[0], oldest: values[1], count: Int(values[2]))
     }
 
-    /// Returns the key and the epoch in a row `id, caller, callee, epoch`.
-    package func epoch(_ statement: some StoredRow) -> (CallKey, UInt32)? {
+    /// The columns of an ended call, in the order in which ``endedCall(_:)`` reads them.
+    ///
+    /// `legs`: An expression for the text of the legs; it may be `NULL` if all their devices know of the end.
+    package static func endedColumns(legs: String) -> String {
+        "number, id, epoch, caller, callee, ended_at, hidden, schedule, \(legs) AS legs"
+    }
+
+    /// Returns the ended call in a row of ``endedColumns(legs:)``.
+    ///
+    /// Values that are not in these columns are checked when the call is read.
+    package func endedCall(_ statement: some StoredRow) -> EndedCall? {
         let row = CheckedRow(row: statement, table: "call", key: [0], damages: damages)
-        guard let id = row.value(0, CallID.init), let caller = row.value(1, UserID.init),
-            let callee = row.value(2, UserID.init), let epoch = row.number(3, in: StorableRange.epochs)
+        guard let number = row.number(0), let id = row.value(1, CallID.init),
+            let epoch = row.number(2, in: StorableRange.epochs), let caller = row.value(3, UserID.init),
+            let callee = row.value(4, UserID.init),
+            let hidden = row.word(6, CallRecord.Hidden.init(rawValue:)),
+            let schedule = row.word(7, ScheduleID.init), let legs = row.word(8, LegText.decode)
         else { return nil }
-        return (CallKey(id: id, pair: Pair(caller, callee)), UInt32(epoch))
+        let identity = CallIdentity(
+            number: CallNumber(rawValue: number),
+            key: CallKey(id: id, pair: Pair(caller, callee)),
+            epoch: UInt32(epoch),
+            caller: caller,
+            isHidden: hidden.value != nil,
+            scheduled: schedule.value.map { _ in .once }
+        )
+        let uninformed = EndedCall.uninformed(legs.value ?? [])
+        return EndedCall(identity, endedAt: row.moment(5), uninformed: uninformed)
     }
 }

@@ -25,6 +25,8 @@ public final class Connection {
         case create
         /// Read and write; the file must exist.
         case readWrite
+        /// Read and write; the file must exist. Databases that are only read can be attached.
+        case copying
         /// Read only; in WAL mode SQLite may still need to create the `-shm` file.
         case readOnly
         /// Read only, for a file that no process changes meanwhile: SQLite uses no lock, no `-wal` and no `-shm`
@@ -35,10 +37,15 @@ public final class Connection {
     /// Opens a database (`sqlite3_open_v2`); the file is not read before the first statement runs.
     /// - Parameters:
     ///   - place: Where the database is.
+    ///   - followsLinks: Whether the path of a file may contain symbolic links (`SQLITE_OPEN_NOFOLLOW`).
     ///   - busyTimeoutMilliseconds: How long to wait for another connection's lock (`sqlite3_busy_timeout`).
     /// - Throws: SQLite's error, mostly ``SQLiteError/Code/cannotOpen``.
-    public init(_ place: Place, busyTimeoutMilliseconds: Int32 = 5_000) throws(SQLiteError) {
-        var flags = SQLITE_OPEN_NOMUTEX
+    public init(
+        _ place: Place,
+        followsLinks: Bool = true,
+        busyTimeoutMilliseconds: Int32 = 5_000
+    ) throws(SQLiteError) {
+        var flags = SQLITE_OPEN_NOMUTEX | (followsLinks ? 0 : SQLITE_OPEN_NOFOLLOW)
         let name: String
         switch place {
         case .file(let path, .create):
@@ -47,11 +54,14 @@ public final class Connection {
         case .file(let path, .readWrite):
             name = path
             flags |= SQLITE_OPEN_READWRITE
+        case .file(let path, .copying):
+            name = path
+            flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI
         case .file(let path, .readOnly):
             name = path
             flags |= SQLITE_OPEN_READONLY
         case .file(let path, .immutable):
-            name = "file:\(Self.escaped(path))?immutable=1"
+            name = Self.uri(path, .immutable)
             flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
         case .memory(let memory):
             name = "file:/\(memory)?vfs=memdb"
@@ -85,6 +95,18 @@ public final class Connection {
         return try statement.step() ? statement.optionalText(0) : nil
     }
 
+    /// Adds the database in a file to a connection that was opened with ``Access/copying``, as the schema `name`.
+    public func attach(_ path: String, _ access: Access, as name: String) throws(SQLiteError) {
+        let attach = try Statement(SQL("attach", "ATTACH ?1 AS \(name)"), on: handle)
+        try attach.bind(Self.uri(path, access), at: 1)
+        try attach.run()
+    }
+
+    /// Removes a database that ``attach(_:_:as:)`` has added.
+    public func detach(_ name: String) throws(SQLiteError) {
+        try execute(SQL("detach", "DETACH \(name)"))
+    }
+
     /// Runs `body` in a transaction that holds the write lock from its start (`BEGIN IMMEDIATE`).
     ///
     /// The transaction is committed when `body` returns, and rolled back when `body` or the commit throws.
@@ -111,6 +133,11 @@ public final class Connection {
     private static let begin = SQL("begin", "BEGIN IMMEDIATE")
     private static let commit = SQL("commit", "COMMIT")
     private static let rollback = SQL("rollback", "ROLLBACK")
+
+    /// The URI of a file that is read.
+    private static func uri(_ path: String, _ access: Access) -> String {
+        "file:\(escaped(path))?\(access == .immutable ? "immutable=1" : "mode=ro")"
+    }
 
     /// Escapes a path for a `file:` URI.
     private static func escaped(_ path: String) -> String {

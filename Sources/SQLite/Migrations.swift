@@ -17,18 +17,19 @@ public struct Migrations: Sendable {
         case sqlite(SQLiteError)
     }
 
-    /// Returns the version of a database.
+    /// Returns the version of a database, which may be one that was attached under a name.
     /// - Throws: ``Failure/newer(found:known:)`` when the database's version is above ``version``.
-    public func versionFound(in connection: Connection) throws(Failure) -> Int {
+    public func versionFound(in connection: Connection, _ database: String = "main") throws(Failure) -> Int {
         let found: Int
-        do { found = Int(try connection.pragma("user_version") ?? "0") ?? 0 } catch { throw .sqlite(error) }
+        do { found = Int(try connection.pragma("\(database).user_version") ?? "0") ?? 0 } catch { throw .sqlite(error) }
         guard found <= version else { throw .newer(found: found, known: version) }
         return found
     }
 
-    /// Runs the missing steps, each in one transaction with the change of the version number.
-    public func run(on connection: Connection) throws(Failure) {
-        for next in try versionFound(in: connection)..<version {
+    /// Runs the missing steps, each in one transaction with the change of the version number, up to a version; by
+    /// default up to the last one.
+    public func run(on connection: Connection, upTo last: Int? = nil) throws(Failure) {
+        for next in try versionFound(in: connection)..<(last ?? version) {
             do {
                 try connection.transaction { () throws(SQLiteError) in
                     try connection.execute(steps[next])

@@ -33,8 +33,8 @@ struct AtomicFile: ~Copyable {
         try statement.run()
     }
 
-    /// Gives the file to the owner of the folder if this process runs as root.
-    func give(to folder: DataFolder) throws(StoreFailure) { try folder.giveToOwner { fchown(file, $0, $1) } }
+    /// Gives the file to another owner if it is made in a folder of another user.
+    func give(to folder: OperatorFolder) throws(StoreFailure) { try folder.give(file) }
 
     /// Flushes the file to the disk and gives it its final name, which must not exist yet.
     func publish() throws(StoreFailure) {
@@ -55,7 +55,7 @@ struct AtomicFile: ~Copyable {
     }
 
     /// Returns a failure about a file with the text of the last system error (`errno`).
-    static func failure(_ what: String, _ path: String) -> StoreFailure {
-        StoreFailure("The file \(path) cannot be \(what): \(String(cString: strerror(errno)).lowercased()).")
+    static func failure(_ what: String, _ path: String, _ why: Int32 = errno) -> StoreFailure {
+        StoreFailure("The file \(path) cannot be \(what): \(String(cString: strerror(why)).lowercased()).")
     }
 }

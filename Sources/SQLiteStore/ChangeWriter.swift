@@ -70,7 +70,7 @@ struct ChangeWriter {
     private func write(_ call: CallRecord) throws(SQLiteError) {
         let statement = upsertCall
         try statement.bind(call.number.rawValue, at: 1)
-        try statement.bind(call.id.text, at: 2)
+        try statement.bind(call.id.storedText, at: 2)
         try statement.bind(Int64(call.epoch), at: 3)
         try statement.bind(call.room, at: 4)
         try statement.bind(call.caller.text, at: 5)

@@ -29,30 +29,20 @@ struct DataFolder: Sendable {
 
     /// Locks the folder for changes to its files while no server runs.
     ///
-    /// It does not create a database. Folders that root creates get the owner of the folder above them, because the
-    /// user that runs the server must be able to use them.
-    func hold() throws(StoreFailure) -> Lock {
-        let missing = missingFolders()
-        try prepare()
-        for made in missing {
-            let above = DataFolder(path: URL(filePath: made).deletingLastPathComponent().path)
-            try above.giveToOwner { lchown(made, $0, $1) }
-        }
+    /// It does not create a database. The folder must exist. `give` is called with the lock file: if that belonged to
+    /// root, a server that runs as another user could not open it.
+    func hold(_ give: (Int32) throws(StoreFailure) -> Void) throws(StoreFailure) -> Lock {
+        try requireWritable()
         let lock = try lock(LockWait())
-        // If the lock file belonged to root, a server that runs as another user could not open it.
-        try giveToOwner { lchown(lockFile, $0, $1) }
+        try give(lock.file)
         return lock
     }
 
     /// Keeps servers out of the folder until the lock is released, without changing a file.
     /// - Returns: The lock; `nil` if no server has ever run on the folder, as on a copy of another one.
     func keepServersOut() throws(StoreFailure) -> Lock? {
-        let file = Glibc.open(lockFile, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else {
-            let why = errno
-            guard why != ENOENT else { return nil }
-            throw StoreFailure("The lock file \(lockFile) cannot be opened: \(reason(why)).")
-        }
+        let file = try openLockFile(O_RDONLY)
+        guard file >= 0 else { return nil }
         guard flock(file, LOCK_SH | LOCK_NB) == 0 else {
             defer { Glibc.close(file) }
             throw refusal(errno, file)
@@ -62,22 +52,10 @@ struct DataFolder: Sendable {
 
     /// Whether a server, or a restoration, holds the folder at the moment.
     var isHeld: Bool {
-        let file = Glibc.open(lockFile, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return false }
+        // A lock file that cannot be opened is held by nobody.
+        guard let file = try? openLockFile(O_RDONLY), file >= 0 else { return false }
         defer { Glibc.close(file) }
         return flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
-    }
-
-    /// Gives a file to the folder's owner if this process runs as root.
-    ///
-    /// `give` calls `chown` or a function like it.
-    func giveToOwner(_ give: (uid_t, gid_t) -> Int32) throws(StoreFailure) {
-        guard geteuid() == 0 else { return }
-        var status = stat()
-        guard stat(path, &status) == 0, give(status.st_uid, status.st_gid) == 0 else {
-            let why = errno
-            throw StoreFailure("A file in \(path) cannot be given to the owner of the folder: \(reason(why)).")
-        }
     }
 
     /// Creates the folder if it is missing (0700), and checks that it can be used.
@@ -100,7 +78,12 @@ struct DataFolder: Sendable {
             }
         }
         try requireFolder()
-        guard access(path, W_OK | X_OK) == 0 else {
+        try requireWritable()
+    }
+
+    /// Checks that the user as whom this process acts may create files in the folder.
+    private func requireWritable() throws(StoreFailure) {
+        guard faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0 else {
             let why = errno
             throw StoreFailure(
                 "The data folder \(path) cannot be written (\(reason(why))); it must belong to the user that runs ringline."
@@ -108,19 +91,8 @@ struct DataFolder: Sendable {
         }
     }
 
-    /// Returns the paths of the folder and of those above it that do not exist, the topmost first.
-    private func missingFolders() -> [String] {
-        var missing: [String] = []
-        var url = URL(filePath: path).absoluteURL.standardized
-        while access(url.path, F_OK) != 0, url.pathComponents.count > 1 {
-            missing.append(url.path)
-            url.deleteLastPathComponent()
-        }
-        return missing.reversed()
-    }
-
     /// Checks that the path exists and is a folder.
-    func requireFolder() throws(StoreFailure) {
+    private func requireFolder() throws(StoreFailure) {
         var status = stat()
         guard stat(path, &status) == 0 else {
             let why = errno
@@ -145,11 +117,7 @@ struct DataFolder: Sendable {
 
     /// Locks the folder for this process, until the lock is released or the process ends, even by a crash.
     private func lock(_ lockWait: LockWait) throws(StoreFailure) -> Lock {
-        let file = Glibc.open(lockFile, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard file >= 0 else {
-            let why = errno
-            throw StoreFailure("The lock file \(lockFile) cannot be opened: \(reason(why)).")
-        }
+        let file = try openLockFile(O_RDWR | O_CREAT)
         let why = lock(file, lockWait)
         guard why == 0 else {
             defer { Glibc.close(file) }
@@ -160,6 +128,23 @@ struct DataFolder: Sendable {
         _ = ftruncate(file, 0)
         _ = pwrite(file, digits, digits.count, 0)
         return Lock(file: file)
+    }
+
+    /// Opens the lock file, but no link and no pipe in its place.
+    /// - Returns: The descriptor; -1 if the file is missing and `flags` do not create it.
+    private func openLockFile(_ flags: Int32) throws(StoreFailure) -> Int32 {
+        let file = Glibc.open(lockFile, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            let why = errno
+            guard why != ENOENT || flags & O_CREAT != 0 else { return -1 }
+            throw StoreFailure("The lock file \(lockFile) cannot be opened: \(reason(why)).")
+        }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            Glibc.close(file)
+            throw StoreFailure("The lock file \(lockFile) is not a regular file, and is not used.")
+        }
+        return file
     }
 
     /// Returns the failure to lock the lock file.
@@ -199,7 +184,7 @@ struct DataFolder: Sendable {
 
     /// Holds the folder by an `flock`, which the kernel releases when the process ends.
     final class Lock: Sendable {
-        private let file: Int32
+        let file: Int32
 
         init(file: Int32) { self.file = file }
 

@@ -13,7 +13,6 @@ public final class DataFolderExport {
     /// The highest call number ever used; 0 if there was no call.
     public let lastCallNumber: Int64
 
-    private let folder: DataFolder
     private let lock: DataFolder.Lock?
     private let queries: QueryRunner
     private let now: Moment
@@ -28,12 +27,9 @@ public final class DataFolderExport {
         guard !SQLiteCallStore.isFile(path) else {
             throw StoreFailure("\(path) is a file; name a data folder, into which 'ringline restore' can put a backup.")
         }
-        folder = DataFolder(path: path)
-        try folder.requireFolder()
-        lock = try folder.keepServersOut()
-        queries = try DataFolderReader(of: path) { database throws(SQLiteError) in
-            try DataFolderReader.connect(toUnused: database)
-        }.queries
+        let folder = try OperatorFolder(path)
+        lock = try folder.act { () throws(StoreFailure) in try DataFolder(path: folder.path).keepServersOut() }
+        queries = try DataFolderReader(of: folder, named: path, connect: DataFolderReader.connect(toUnused:)).queries
         self.now = now
         (uncleanStarts, lastCallNumber) = try Self.counters(queries)
     }
@@ -151,8 +147,8 @@ public final class DataFolderExport {
         do { try body() } catch let failure as StoreFailure {
             throw failure
         } catch let error as SQLiteError {
-            throw StoreFailure(error, database: folder.database)
-        } catch { throw StoreFailure("The database \(folder.database) cannot be read: \(error).") }
+            throw StoreFailure(error, database: queries.database)
+        } catch { throw StoreFailure("The database \(queries.database) cannot be read: \(error).") }
     }
 
     /// Returns the two counters that guard numbers after a crash; an impossible one is replaced as at a start.

@@ -16,11 +16,47 @@ public final class DataFolderReader: StoreReader {
     ///
     /// - Throws: `StoreFailure` if there is no database, or none that this version can read.
     public convenience init(of path: String) throws(StoreFailure) {
-        try self.init(of: path) { database throws(SQLiteError) in try Self.connect(to: database) }
+        let place = try TrustedPath(path)
+        if place.isFile {
+            let connection = try place.user().act { () throws(StoreFailure) in
+                try Self.open(place.path, Self.connect(to:))
+            }
+            self.init(connection, place.path)
+        } else {
+            try self.init(of: OperatorFolder(path), named: path, connect: Self.connect(to:))
+        }
     }
 
-    init(of path: String, connect: (String) throws(SQLiteError) -> Connection) throws(StoreFailure) {
-        let database = try Self.database(at: path)
+    /// Opens the database in a data folder as the folder's owner.
+    convenience init(
+        of folder: OperatorFolder,
+        named name: String,
+        connect: (String) throws(SQLiteError) -> Connection
+    ) throws(StoreFailure) {
+        let database = DataFolder(path: folder.path).database
+        let connection = try folder.act { () throws(StoreFailure) in
+            guard try folder.hasDatabase() else {
+                throw StoreFailure("No database in \(name): name the data folder of a server that has run.")
+            }
+            return try Self.open(database, connect)
+        }
+        self.init(connection, database)
+    }
+
+    /// Opens a copy that this process is writing.
+    convenience init(ofCopy path: String) throws(StoreFailure) {
+        self.init(try Self.open(path, Self.connect(to:)), path)
+    }
+
+    private init(_ connection: Connection, _ database: String) {
+        queries = QueryRunner(connection: connection, database: database, damages: DamageLog())
+    }
+
+    /// Connects, and checks the version of the database, by which SQLite opens every file that it needs.
+    private static func open(
+        _ database: String,
+        _ connect: (String) throws(SQLiteError) -> Connection
+    ) throws(StoreFailure) -> Connection {
         let connection: Connection
         do {
             connection = try connect(database)
@@ -37,17 +73,7 @@ public final class DataFolderReader: StoreReader {
         } catch let failure as StoreFailure {
             throw failure
         } catch { throw StoreFailure("The database \(database) cannot be read: \(error).") }
-        queries = QueryRunner(connection: connection, database: database, damages: DamageLog())
-    }
-
-    private static func database(at path: String) throws(StoreFailure) -> String {
-        if SQLiteCallStore.isFile(path) { return path }
-        let folder = DataFolder(path: path)
-        try folder.requireFolder()
-        guard access(folder.database, F_OK) == 0 else {
-            throw StoreFailure("No database in \(path): name the data folder of a server that has run.")
-        }
-        return folder.database
+        return connection
     }
 
     /// Returns the calls that have not ended; see `StoreReader.liveCalls(limit:)`.
@@ -107,25 +133,32 @@ public final class DataFolderReader: StoreReader {
     /// process writes to the database.
     static func connect(to database: String) throws(SQLiteError) -> Connection {
         do throws(SQLiteError) {
-            let connection = try Connection(.file(path: database, .readOnly))
+            let connection = try Connection(.file(path: database, .readOnly), followsLinks: false)
+            try connection.pragma("trusted_schema", "OFF")
             try connection.pragma("schema_version")
             return connection
         } catch {
             guard error.code == .cannotOpen || error.code == .readOnly, !hasLog(database) else { throw error }
-            return try Connection(.file(path: database, .immutable))
+            return try immutable(database)
         }
+    }
+
+    private static func immutable(_ database: String) throws(SQLiteError) -> Connection {
+        let connection = try Connection(.file(path: database, .immutable), followsLinks: false)
+        try connection.pragma("trusted_schema", "OFF")
+        return connection
     }
 
     /// Opens a database to which nobody can write meanwhile; no file is created or changed, except that the `-shm` of
     /// a killed server may be.
     static func connect(toUnused database: String) throws(SQLiteError) -> Connection {
-        hasLog(database) ? try connect(to: database) : try Connection(.file(path: database, .immutable))
+        hasLog(database) ? try connect(to: database) : try immutable(database)
     }
 
     /// Returns whether a `-wal` holds data.
-    private static func hasLog(_ database: String) -> Bool {
+    static func hasLog(_ database: String) -> Bool {
         var log = stat()
-        return stat(database + "-wal", &log) == 0 && log.st_size > 0
+        return lstat(database + "-wal", &log) == 0 && log.st_size > 0
     }
 }
 
@@ -133,12 +166,17 @@ extension SQLiteCallStore {
     /// Returns whether a path is a regular file, which is then taken for a database such as a backup, and not a data
     /// folder.
     public static func isFile(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        // The command that goes on with the path says what is wrong with it.
+        (try? TrustedPath(path))?.isFile ?? false
     }
 
     /// Returns whether a server, or a restoration, holds a data folder at the moment.
-    public static func isHeld(folder: String) -> Bool { DataFolder(path: folder).isHeld }
+    public static func isHeld(folder: String) -> Bool {
+        // A folder that cannot be read is held by no server, as far as this user can know.
+        guard let folder = try? OperatorFolder(folder) else { return false }
+        // The same holds for its lock file.
+        return (try? folder.act { () throws(StoreFailure) in DataFolder(path: folder.path).isHeld }) ?? false
+    }
 
     /// Returns a reader of a data folder, or of a database file such as a backup.
     ///

@@ -25,11 +25,11 @@ extension QueryRunner {
     private func pageInSnapshot(_ read: NumberRead) throws(SQLiteError) -> NumberPage {
         let state = try numberState()
         var step = read.step(in: state)
-        if let since = step.since, try changeCount(read, since: since) > NumberRead.mostChanges {
-            step = read.step(in: state, hasTooManyChanges: true)
-        }
+        let changes = try step.since.map { since throws(SQLiteError) in try changeCount(read, since: since) } ?? 0
+        if changes > NumberRead.mostChanges { step = read.step(in: state, hasTooManyChanges: true) }
         var page = NumberPage(read.list, step, at: state.version)
-        if let since = step.since {
+        page.rowsRead = changes
+        if let since = step.since, changes <= NumberRead.mostRows {
             let rows = try connection.statement(Self.changes)
             defer { rows.reset() }
             try rows.bind(read.user.text, at: 1)
@@ -44,40 +44,47 @@ extension QueryRunner {
                 }
             }
         } else {
-            let own = try ownNumbers(read, after: step.after)
-            let rows = try shown("", read, after: step.after)
-            defer { rows.reset() }
-            try page.merge(limit: read.limit, own: own) { () throws(SQLiteError) in
+            let own = try rows(Self.own, of: read.user.text, read, after: step.after)
+            let shared = try rows(Self.shared, of: "", read, after: step.after)
+            defer {
+                own.reset()
+                shared.reset()
+            }
+            func next(_ rows: Statement) throws(SQLiteError) -> NumberRow? {
                 while try rows.step() { if let row = reader.number(rows) { return row } }
                 return nil
             }
+            try page.scan(
+                limit: read.limit,
+                own: { () throws(SQLiteError) in try next(own) },
+                shared: { () throws(SQLiteError) in try next(shared) }
+            )
         }
         return page
     }
 
-    private func ownNumbers(_ read: NumberRead, after: Int64) throws(SQLiteError) -> [NumberRow] {
-        let rows = try shown(read.user.text, read, after: after)
-        var own: [NumberRow] = []
-        while try rows.step() { if let row = reader.number(rows) { own.append(row) } }
-        return own
-    }
-
-    private func shown(_ owner: String, _ read: NumberRead, after: Int64) throws(SQLiteError) -> Statement {
-        let rows = try connection.statement(owner.isEmpty ? Self.shared : Self.own)
+    /// Returns the rows of a list, which are read one by one.
+    private func rows(
+        _ sql: SQL,
+        of owner: String,
+        _ read: NumberRead,
+        after: Int64
+    ) throws(SQLiteError) -> Statement {
+        let rows = try connection.statement(sql)
         try rows.bind(owner, at: 1)
         try rows.bind(read.list.rawValue, at: 2)
         try rows.bind(after, at: 3)
-        try rows.bind(Int64(read.limit) + 1, at: 4)
         return rows
     }
 
-    private func changeCount(_ read: NumberRead, since: Int64) throws(SQLiteError) -> Int64 {
+    private func changeCount(_ read: NumberRead, since: Int64) throws(SQLiteError) -> Int {
         let rows = try connection.statement(Self.changeCount)
         defer { rows.reset() }
         try rows.bind(read.user.text, at: 1)
         try rows.bind(read.list.rawValue, at: 2)
         try rows.bind(since, at: 3)
-        return try rows.step() ? rows.int64(0) : 0
+        try rows.bind(Int64(read.countedChanges), at: 4)
+        return try rows.step() ? Int(rows.int64(0)) : 0
     }
 
     /// Returns the rows of an update that would change a list of names.
@@ -139,22 +146,21 @@ extension QueryRunner {
         "SELECT count(*) FROM directory WHERE owner = ?1 AND list = 0 AND removed_at IS NULL"
     )
 
-    private static let shownText = """
+    private static let list = """
         SELECT number, label, version, removed_at FROM directory
-        WHERE owner = ?1 AND list = ?2 AND number > ?3 AND removed_at IS NULL ORDER BY number LIMIT ?4
+        WHERE owner = ?1 AND list = ?2 AND number > ?3 ORDER BY number
         """
 
     // Two statements of one text: the rows of both are read at the same time.
-    private static let shared = SQL("numbers of all", shownText)
-    private static let own = SQL("numbers of a user", shownText)
+    private static let shared = SQL("numbers of all", list)
+    private static let own = SQL("numbers of a user", list)
 
-    /// Stops counting where the whole list is shown instead.
     private static let changeCount = SQL(
         "count of changes",
         """
         SELECT count(*) FROM (
             SELECT 1 FROM directory INDEXED BY directory_by_version
-            WHERE owner IN ('', ?1) AND list = ?2 AND version > ?3 LIMIT \(NumberRead.mostChanges + 1))
+            WHERE owner IN ('', ?1) AND list = ?2 AND version > ?3 LIMIT ?4)
         """
     )
 

@@ -3,7 +3,7 @@ import CallPorts
 import RecordCoding
 import SQLite
 
-/// Runs queries on a connection, and reads everything that a start of the server needs.
+/// Runs queries on a connection.
 struct QueryRunner {
     let connection: Connection
     /// The path of the database, for error texts.
@@ -24,6 +24,7 @@ struct QueryRunner {
                 return .timeline(call, try events(of: call.number))
             case .peers(let user, let limit): return .peers(try peers(of: user, limit: limit))
             case .log(let number): return .log(try stored(number))
+            case .epoch(let key): return .epoch(try newestEpoch(of: key))
             case .numbers(let read): return .numbers(try page(read))
             case .numberChanges(let owner, let rows): return .numberChanges(try compare(rows, owner))
             }
@@ -62,14 +63,16 @@ struct QueryRunner {
     /// Returns the calls that a selector chooses, newest first.
     func calls(_ choice: CallSelector, limit: Int) throws(StoreFailure) -> [CallRecord] {
         try reading { () throws -> [CallRecord] in
-            let rows = try connection.statement(Self.named)
+            let spellings = choice.id.storedSpellings
+            let rows = try connection.statement(spellings == nil ? Self.named : Self.namedByUUID)
             defer { rows.reset() }
-            try rows.bind(choice.id.text, at: 1)
+            try rows.bind(spellings?.lower ?? choice.id.text, at: 1)
             try rows.bind(choice.users.first?.text, at: 2)
             try rows.bind(choice.users.last?.text, at: 3)
             try rows.bind(choice.epoch.map { Int64($0) }, at: 4)
             try rows.bind(Int64(limit), at: 5)
             try rows.bind(choice.viewer?.text, at: 6)
+            if let spellings { try rows.bind(spellings.upper, at: 7) }
             var calls: [CallRecord] = []
             while try rows.step() { if let call = reader.call(rows) { calls.append(call) } }
             return calls
@@ -167,16 +170,18 @@ struct QueryRunner {
         """
     )
 
-    private static let named = SQL(
-        "calls of a name",
+    private static let named = SQL("calls of a name", calls(named: "id = ?1"))
+    private static let namedByUUID = SQL("calls of a UUID", calls(named: "id IN (?1, ?7)"))
+
+    private static func calls(named condition: String) -> String {
         """
         SELECT \(RowReader.callColumns) FROM call
-        WHERE id = ?1 AND (?2 IS NULL OR caller = ?2 OR callee = ?2) AND (?3 IS NULL OR caller = ?3 OR callee = ?3)
+        WHERE \(condition) AND (?2 IS NULL OR caller = ?2 OR callee = ?2) AND (?3 IS NULL OR caller = ?3 OR callee = ?3)
             AND (?4 IS NULL OR epoch = ?4) AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
             AND (?6 IS NULL OR caller = ?6 AND schedule IS NULL OR callee = ?6 AND (hidden IS NULL OR hidden NOT IN ('block', 'name_taken')))
         ORDER BY number DESC LIMIT ?5
         """
-    )
+    }
 
     private static let events = SQL(
         "events",
@@ -188,96 +193,8 @@ struct QueryRunner {
         "SELECT \(RowReader.callColumns) FROM call WHERE number = ?1 AND log_kept = 1 AND \(CallCondition.isNotForgotten)"
     )
 
-    /// Excludes calls whose deletion has begun.
-    private static let calls = SQL(
-        "calls with log",
-        "SELECT \(RowReader.callColumns) FROM call WHERE log_kept = 1 AND \(CallCondition.isNotForgotten) ORDER BY number"
-    )
-
     static let entries = SQL(
         "entries",
         "SELECT \(RowReader.entryColumns) FROM entry WHERE call = ?1 ORDER BY seq"
     )
-
-    static let devices = SQL("devices", "SELECT \(RowReader.deviceColumns) FROM device ORDER BY user, id")
-    static let schedules = SQL("schedules", "SELECT \(RowReader.scheduleColumns) FROM schedule ORDER BY user, id")
-    static let blocks = SQL("blocks", "SELECT by, blocked, at FROM block ORDER BY by, blocked")
-    static let doNotDisturb = SQL("do not disturb", "SELECT user, until FROM do_not_disturb")
-    static let revocations = SQL("revocations", "SELECT user, before FROM revocation")
-
-    private static let lastNumber = SQL(
-        "last call number",
-        """
-        SELECT max((SELECT value FROM meta WHERE name = 'last_call_number'),
-                coalesce((SELECT max(number) FROM call WHERE number <= \(StorableRange.numbers.upperBound)), 0)),
-            (SELECT value FROM meta WHERE name = 'crashes'),
-            (SELECT started_at FROM call
-             WHERE number <= \(StorableRange.numbers.upperBound)
-                AND started_at BETWEEN \(StorableRange.moments.lowerBound) AND \(StorableRange.moments.upperBound)
-             ORDER BY number DESC LIMIT 1)
-        """
-    )
-
-    /// A GLOB pattern for the texts that `UUIDv5.isUUID(_:)` accepts.
-    private static let uuid = [8, 4, 4, 4, 12].map { String(repeating: "[0-9A-Fa-f]", count: $0) }
-        .joined(separator: "-")
-
-    /// Leaves out the callIds that are UUIDs: such a callId is not used again once its call is forgotten, so its epoch
-    /// is not needed.
-    private static let epochs = SQL(
-        "epochs",
-        """
-        SELECT id, caller, callee, max(epoch) AS epoch FROM call
-        WHERE id NOT GLOB '\(uuid)' AND epoch <= \(StorableRange.epochs.upperBound) GROUP BY id, caller, callee
-        """
-    )
-
-    /// Returns the data that a start of the server needs.
-    func state() throws(StoreFailure) -> StoredState {
-        try reading { () throws -> StoredState in
-            var state = StoredState()
-            let calls = try connection.statement(Self.calls)
-            let entries = try connection.statement(Self.entries)
-            while try calls.step() {
-                guard let record = reader.call(calls) else { continue }
-                var call = StoredCall(record: record, entries: [])
-                try entries.bind(record.number.rawValue, at: 1)
-                while try entries.step() { if let entry = reader.entry(entries) { call.entries.append(entry) } }
-                state.calls.append(call)
-            }
-            let devices = try connection.statement(Self.devices)
-            while try devices.step() { if let device = reader.device(devices) { state.devices.append(device) } }
-            let blocks = try connection.statement(Self.blocks)
-            while try blocks.step() {
-                if let block = reader.block(blocks) { state.blocks.append(block) }
-            }
-            let schedules = try connection.statement(Self.schedules)
-            while try schedules.step() {
-                if let schedule = reader.schedule(schedules) { state.schedules.append(schedule) }
-            }
-            let quiet = try connection.statement(Self.doNotDisturb)
-            while try quiet.step() {
-                if let (user, until) = reader.doNotDisturb(quiet) { state.doNotDisturb[user] = until }
-            }
-            let revocations = try connection.statement(Self.revocations)
-            while try revocations.step() {
-                if let (user, moment) = reader.revocation(revocations) { state.revocations[user] = moment }
-            }
-            state.numbers = try storedNumbers()
-            let epochs = try connection.statement(Self.epochs)
-            while try epochs.step() {
-                guard let (key, epoch) = reader.epoch(epochs) else { continue }
-                state.epochs[key] = max(state.epochs[key] ?? 0, epoch)
-            }
-            let numbers = try connection.statement(Self.lastNumber)
-            if try numbers.step() {
-                state.lastCallNumber = numbers.int64(0)
-                state.uncleanStarts = Int(numbers.int64(1))
-                state.lastCallAt = numbers.optionalInt64(2).map(Moment.init(milliseconds:))
-            }
-            numbers.reset()
-            state.damages = damages.take()
-            return state
-        }
-    }
 }

@@ -9,7 +9,7 @@ import Threads
 /// The thread receives a query only after the changes that were queued before the query are committed, so that the
 /// query sees them.
 final class QueryThread: Sendable {
-    private let inbox: Inbox<WriterQueue.SubmittedQuery>
+    private let queue: QueryQueue
     private let thread: WorkThread
 
     init(
@@ -19,29 +19,31 @@ final class QueryThread: Sendable {
         report: @escaping @Sendable (StoreReport) -> Void
     ) throws(StoreFailure) {
         let work = Work(database: folder.database, damages: damages, report: report)
-        inbox = work.inbox
+        queue = work.queue
         thread = try threads.run(named: "store queries") { work.run() }
     }
 
-    func put(_ queries: [WriterQueue.SubmittedQuery]) { for submitted in queries { inbox.put(submitted) } }
+    func put(_ queries: [WriterQueue.SubmittedQuery]) { queue.put(queries) }
 
-    /// Runs the waiting queries, closes the connection and returns.
+    /// Runs the waiting queries, except those of the lane `bulk`, closes the connection and returns.
     func close() {
-        inbox.close()
+        queue.close()
         thread.join()
     }
 
     /// The work of the thread.
     private struct Work: Sendable {
-        let inbox = Inbox<WriterQueue.SubmittedQuery>()
+        let queue = QueryQueue()
         let database: String
         let damages: DamageLog
         let report: @Sendable (StoreReport) -> Void
 
         func run() {
             var runner: QueryRunner?
-            while let next = inbox.takeAll() {
-                for submitted in next.elements {
+            while let next = queue.next() {
+                switch next {
+                case .refuse(let submitted): report(.queryResult(submitted.id, .failed(.closing)))
+                case .run(let submitted):
                     do throws(SQLiteError) {
                         // The connection is opened for the first query. If it cannot be opened, the next query tries
                         // again.

@@ -8,9 +8,10 @@ extension SQLiteCallStore {
     /// An existing database is kept under another name, together with its `-wal`. Otherwise SQLite would apply that
     /// `-wal` to the new database and damage it. The folder is locked meanwhile, so a restoration fails while a server
     /// runs. The database is not changed until the copy is complete, checked and on the disk. After a crash the folder
-    /// contains the whole previous database or the whole new one. If the process runs as root, the files get the
-    /// folder's owner, because the user that runs the server must be able to write them. A folder that is created gets
-    /// the owner of the folder above it.
+    /// contains the whole previous database or the whole new one. Root acts as the folder's owner, who gets the files,
+    /// because the user that runs the server must be able to write them. A folder that is created gets the owner of the
+    /// folder above it. Only rows are copied, into the tables of ringline's own schema: triggers, views and indexes that
+    /// somebody has added to the backup are left out.
     ///
     /// - Parameters:
     ///   - backup: A file that `DataFolderReader.backUp(to:)` wrote, of this version or an older one. It is not changed.
@@ -24,51 +25,35 @@ extension SQLiteCallStore {
         into folder: String,
         keeping name: String
     ) throws(StoreFailure) -> Bool {
-        guard access(backup, R_OK) == 0 else { throw AtomicFile.failure("read", backup) }
-        let folder = DataFolder(path: folder)
-        let lock = try folder.hold()
-        defer { withExtendedLifetime(lock) {} }
-        return try Restoration(backup: backup, folder: folder, name: name).run()
+        let source = try BackupSource(backup)
+        let owned = try OperatorFolder(making: folder)
+        return try owned.act { () throws(StoreFailure) in
+            let folder = DataFolder(path: owned.path)
+            let lock = try folder.hold(owned.give)
+            defer { withExtendedLifetime(lock) {} }
+            let hasDatabase = try owned.hasDatabase()
+            let restoration = Restoration(source: source, owned: owned, folder: folder, name: name)
+            try restoration.run(setsAside: hasDatabase)
+            return hasDatabase
+        }
     }
 }
 
 /// The restoration of one backup into a folder that is locked.
 private struct Restoration {
-    let backup: String
+    let source: BackupSource
+    let owned: OperatorFolder
     let folder: DataFolder
     let name: String
 
-    func run() throws(StoreFailure) -> Bool {
+    func run(setsAside hasDatabase: Bool) throws(StoreFailure) {
         let file = try AtomicFile(of: folder.database)
-        try copy(to: file)
-        try file.give(to: folder)
+        try source.copy(to: file.path, Self.skipVersions)
+        try file.give(to: owned)
         try file.synchronize()
-        let wasThere = try setDatabaseAside()
+        if hasDatabase { try setDatabaseAside() }
         try file.replace()
         try syncFolder()
-        return wasThere
-    }
-
-    /// Copies the backup, including the data in its `-wal`, and checks that all of it can be read.
-    private func copy(to file: borrowing AtomicFile) throws(StoreFailure) {
-        do {
-            let connection = try DataFolderReader.connect(to: backup)
-            guard try Schema.migrations.versionFound(in: connection) > 0 else {
-                throw StoreFailure("The file \(backup) is a database, but not one of ringline's.")
-            }
-            try file.copy(from: connection)
-            let check = try Connection(.file(path: file.path, .immutable)).pragma("integrity_check")
-            guard check == "ok" else { throw StoreFailure("The file \(backup) is damaged: \(check ?? "")") }
-            try Connection(.file(path: file.path, .readWrite)).execute(Self.skipVersions)
-        } catch let failure as StoreFailure {
-            throw failure
-        } catch let failure as Migrations.Failure {
-            throw StoreFailure(failure, database: backup)
-        } catch let error as SQLiteError {
-            throw StoreFailure(error, database: error.code == .full ? file.path : backup)
-        } catch {
-            throw StoreFailure("The file \(backup) cannot be copied: \(error).")
-        }
     }
 
     /// Moves the version of the call directory beyond all those that clients may have seen since the backup was made.
@@ -89,8 +74,7 @@ private struct Restoration {
     ///
     /// Before the `-wal` is removed, its content is copied into the database: the two files cannot be replaced in one
     /// step, and after a crash between the two steps the server would start without the data in the `-wal`.
-    private func setDatabaseAside() throws(StoreFailure) -> Bool {
-        guard access(folder.database, F_OK) == 0 else { return false }
+    private func setDatabaseAside() throws(StoreFailure) {
         let (log, aside) = (folder.database + "-wal", "\(folder.path)/\(name)")
         guard link(folder.database, aside) == 0 else { throw AtomicFile.failure("made", aside) }
         guard link(log, aside + "-wal") == 0 || errno == ENOENT else {
@@ -100,13 +84,12 @@ private struct Restoration {
         for file in [log, folder.database + "-shm"] {
             guard unlink(file) == 0 || errno == ENOENT else { throw AtomicFile.failure("removed", file) }
         }
-        return true
     }
 
     /// Copies the `-wal` into the existing database, without changing the `-wal`.
     private func copyLog() {
         do throws(SQLiteError) {
-            let connection = try Connection(.file(path: folder.database, .readWrite))
+            let connection = try Connection(.file(path: folder.database, .readWrite), followsLinks: false)
             // SQLite opens the `-wal` when it first reads the database.
             try connection.pragma("schema_version")
             try connection.checkpoint(.passive)

@@ -49,7 +49,7 @@ struct NodeFrameTests {
         for kind: UInt8 in [0, 15, 255] {
             #expect(throws: NodeFrameError("frame.kind", .unknown)) { try NodeFrame(decoding: [kind]) }
         }
-        #expect(throws: NodeFrameError("refused.reason", .unknown)) { try NodeFrame(decoding: [3, 5]) }
+        #expect(throws: NodeFrameError("refused.reason", .unknown)) { try NodeFrame(decoding: [3, 6]) }
         #expect(throws: NodeFrameError("event.kind", .unknown)) {
             try NodeFrame(decoding: [7, 0, 0, 0, 0, 0, 0, 0, 1, 10])
         }

@@ -31,6 +31,14 @@ struct OwnerAttemptsTests {
         #expect(attempts.begin(owner, at: "10.0.0.5:7070", now: after(72_000)) != nil, "the time counts anew")
     }
 
+    @Test("A node that reads the calls it has claimed can be reached")
+    mutating func claiming() {
+        for second in 0..<20 as Range<Int64> {
+            #expect(attempts.begin(owner, at: "a:1", now: after(second * 1_000)) == nil)
+            attempts.noteClaiming()
+        }
+    }
+
     @Test("Another owner, and another address, is reported separately")
     mutating func others() {
         _ = attempts.begin(owner, at: "a:1", now: start)

@@ -57,6 +57,20 @@ struct TenureRuleTests {
         #expect(bench.give(try row(lease: 1)) == [.connect(try Situation.node("b"), address: "b:1")])
     }
 
+    @Test("A node says that it is reading the calls from the moment its claim is durable until it has them")
+    func loading() throws {
+        var bench = try Bench(.claiming)
+        #expect(!bench.tenure.isLoading && bench.give(.loading) == [] && bench.tenure.isLoading)
+        bench.give(.claimFailed)
+        #expect(!bench.tenure.isLoading)
+        bench.give(.loading)
+        #expect(!bench.tenure.isLoading, "a late word of a claim that is over")
+        bench = try Bench(.claiming)
+        bench.give(.loading)
+        bench.give(.claimed(six, others: []))
+        #expect(!bench.tenure.isLoading)
+    }
+
     @Test("A node whose link fell silent reads the row every 250 ms, and claims when the lease has run out")
     func silent() throws {
         var bench = try Bench(.following)

@@ -71,7 +71,7 @@ struct TenureTableTests {
         let a = try Situation.node("a")
         let c = try Situation.node("c")
         return [
-            .started, .deadlineReached, .terminate, try live5(), try expired5(), try live9(), .rowUnreadable,
+            .started, .deadlineReached, .terminate, try live5(), try expired5(), try live9(), .rowUnreadable, .loading,
             .claimed(Situation.epoch6, others: [c]), .claimed(Situation.epoch6, others: []), .claimLost, .claimFailed,
             .commitRefused(Situation.epoch6), .storeStalled(Situation.epoch6, true),
             .storeStalled(Situation.epoch6, false),

@@ -84,6 +84,7 @@ extension TenureWorld {
         leaseUntil = now + Self.lease
         claims += 1
         note("\(id.text) claims as \(row.epoch.rawValue)")
+        plan(.input(id, .loading), after: 1)
         plan(.query(id, .load(row.epoch)), after: Int64(20 + random.below(300)))
     }
 

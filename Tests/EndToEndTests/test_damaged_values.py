@@ -111,6 +111,9 @@ def test_calls_go_through_with_an_extreme_integer_in_a_column(make_server, make_
             a_call_goes_through(world, "c-9", "11", "17")
             for user in ("10", "11"):
                 assert world.rest(user).get("/api/calls").status_code == 200, where
+            # A start reads no signals of ended calls; a fetch does.
+            for call_id in ("c-0", "c-1"):
+                assert world.rest("10").get(f"/api/calls/signal/{call_id}").status_code in (200, 404), where
             commands(folder, tmp_path, where)
             if f"{table}.{column}" not in FREE:
                 assert total(server) >= 1, f"{where}: {server.errors()}"

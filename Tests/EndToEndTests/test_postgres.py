@@ -3,8 +3,10 @@
 import re
 import socket
 
+import httpx
 import pytest
 from postgres_server import database_name
+from tcp_proxy import Proxy
 from test_command_line import one_clear_line, run, serve
 from waiting import eventually
 
@@ -61,6 +63,27 @@ def test_if_postgresql_closes_the_connections_no_signal_is_lost(make_server, mak
     candidates = [s["candidate"]["candidate"] for s in world.rest("10").log("c-1")["signals"] if s["type"] == "ice"]
     assert candidates == [f"x{number}" for number in range(10)]
     assert "cannot write" not in server.errors()
+
+
+def test_a_postgresql_that_sends_notices_for_ever_makes_readyz_503_until_it_responds_again(
+    make_server, make_world, store, database
+):
+    hop = Proxy(lambda: [database.port])
+    try:
+        server = make_server("--store", store.replace(f":{database.port}/", f":{hop.port}/"))
+        world = make_world(server)
+        caller, callee = world.call("c-1")
+        body = b"SNOTICE\0C00000\0Mstill busy\0\0"
+        hop.babble(b"N" + (len(body) + 4).to_bytes(4, "big") + body)
+        waiting = caller.send(type="ice", callId="c-1", candidate={"candidate": "x"})
+        callee.expect(type="ice", callId="c-1")
+        eventually(lambda: httpx.get(server.admin_url + "/readyz", trust_env=False).status_code == 503, 10, server.errors)
+        assert "the store cannot write" in server.errors()
+        hop.heal()
+        eventually(lambda: httpx.get(server.admin_url + "/readyz", trust_env=False).status_code == 200, 30, server.errors)
+        assert caller.reply_to(waiting)["type"] == "ack"
+    finally:
+        hop.close()
 
 
 def test_a_second_server_is_refused_and_names_the_owners_machine(make_server, store):

@@ -46,7 +46,10 @@ final class PostgresFailOverTests {
                 address: "\(name):1",
                 version: "1",
                 storeReport: { storeReports.add($0) },
-                report: { report in reports.withLock { $0.append(report) } }
+                report: { report in
+                    if case .loading = report { return }
+                    reports.withLock { $0.append(report) }
+                }
             )
             _ = try register.open()
         }

@@ -57,6 +57,29 @@ struct PostgresLeaseTests {
         store.close()
     }
 
+    @Test("A renewal that an owner had sent when it crashed is no sign of life: the next server waits for its end")
+    func lastRenewal() throws {
+        let former = PostgresCallStore(schema.options) { _ in }
+        _ = try former.open(at: now)
+        former.close()
+        try schema.execute(
+            """
+            UPDATE owner SET released = false, node = 'elsewhere', backend = 0,
+                until = clock_timestamp() + interval '0.3 s'
+            """
+        )
+        var options = schema.options
+        options.ownerWait = OwnerWait(onWait: { [schema] _ in
+            // The test fails below if this does.
+            try? schema.execute("UPDATE owner SET until = until + interval '0.3 s'")
+        })
+        let end = try lease().end
+        let next = PostgresCallStore(options) { _ in }
+        _ = try next.open(at: now)
+        #expect(try lease().end > end + 300)
+        next.close()
+    }
+
     @Test("An open store renews its lease on the connection of its commits alone")
     func endOfLoading() throws {
         var options = schema.options

@@ -9,6 +9,8 @@ extension Attachment {
         case attached(OwnerEpoch)
         /// The node has no owner any more.
         case detached
+        /// A node has claimed the calls, and is reading them: another node, which says so, or this one.
+        case ownerComing
         /// The owner of this ownership has confirmed all events up to a number.
         case confirmed(OwnerEpoch, upTo: UInt64)
         /// The owner of this ownership has given a command.

@@ -13,6 +13,8 @@ public import CallPorts
 ///   was written to it.
 ///
 /// Events that arrive without an owner wait for the next one. Requests that the lost owner had are answered with 503.
+/// If no owner comes for ``ClusterLimits/closingAfter``, all sockets are closed. A node that reads the calls it has
+/// claimed puts that off, until ``ClusterLimits/closingDespiteClaim`` at most.
 ///
 /// When this node itself becomes the owner, its sockets are brought to it in the same way; then the attachment has
 /// ended. The sockets of an owner that is deposed are closed.
@@ -80,6 +82,7 @@ public struct Attachment: Sendable {
             if epoch != nil { pass(event, &effects) } else { wait(event, at: now, &effects) }
         case .attached(let epoch): attach(to: epoch, at: now, &effects)
         case .detached: detach(at: now, &effects)
+        case .ownerComing: awaitOwner(at: now)
         case .confirmed(let epoch, let number):
             guard epoch == self.epoch else { return }
             guard number <= lastNumber else {
@@ -271,6 +274,13 @@ public struct Attachment: Sendable {
     }
 
     // MARK: Without an owner
+
+    /// Puts off the closing of the sockets, because an owner is about to come; not for ever.
+    private mutating func awaitOwner(at now: Moment) {
+        guard let since = ownerlessSince, let due = closingAt else { return }
+        let end = min(now + ClusterLimits.closingAfter, since + ClusterLimits.closingDespiteClaim)
+        closingAt = max(due, end)
+    }
 
     private mutating func reachDeadline(at now: Moment, _ effects: inout [Effect]) {
         guard let since = ownerlessSince else { return }

@@ -47,6 +47,8 @@ public enum NodeFrame: Equatable, Sendable {
         case notOwner = 3
         /// The node has as many links as it can have.
         case full = 4
+        /// The node has claimed the calls, and is reading them.
+        case claiming = 5
     }
 }
 

@@ -15,6 +15,8 @@ extension Tenure {
         indirect case rowRead(OwnerRow)
         /// The database could not be reached.
         case rowUnreadable
+        /// The claim is durable, and the calls are being read.
+        case loading
         /// The claim has succeeded; the node owns the calls in this ownership, and has read them. `others` = the nodes
         /// that were seen in the last 5 s.
         case claimed(OwnerEpoch, others: Set<NodeID>)

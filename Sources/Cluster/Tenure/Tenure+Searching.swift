@@ -117,6 +117,7 @@ extension Tenure {
     private mutating func claim(_ epoch: OwnerEpoch, _ effects: inout [Effect]) {
         nextRead = nil
         state = .claiming(after: epoch)
+        isClaimDurable = false
         effects.append(.claim(after: epoch, above: newestEpoch))
     }
 

@@ -104,6 +104,8 @@ public struct Tenure: Sendable {
     var heirSeen: (epoch: OwnerEpoch, at: Moment)?
     /// Until when the node leaves the claim to others, because its own has failed.
     var claimPauseEnd: Moment?
+    /// Whether the claim that is under way is durable.
+    var isClaimDurable = false
 
     /// Whether this owner's store stands still.
     var isStoreStalled = false
@@ -124,6 +126,9 @@ public struct Tenure: Sendable {
         case .searching, .following, .claiming, .ended: nil
         }
     }
+
+    /// Whether the node has claimed the calls, and is reading them.
+    public var isLoading: Bool { if case .claiming = state { isClaimDurable } else { false } }
 
     /// Whether the node takes events as the owner.
     public var isServing: Bool { if case .owning = state { true } else { false } }
@@ -161,6 +166,7 @@ public struct Tenure: Sendable {
         case .rowUnreadable:
             isReading = false
             if needsRow { nextRead = now + ClusterLimits.readInterval }
+        case .loading: if case .claiming = state { isClaimDurable = true }
         case .claimed(let epoch, let others): claimed(epoch, others: others, at: now, &effects)
         case .claimLost: claimLost(at: now, &effects)
         case .claimFailed: claimFailed(at: now, &effects)

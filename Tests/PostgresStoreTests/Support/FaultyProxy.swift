@@ -2,6 +2,27 @@ import CallTesting
 import Glibc
 import Threads
 
+/// What a server sends that never responds: messages that libpq takes at any time, or parts of one.
+enum Babble: CaseIterable {
+    case notices, settings, notifications, singleBytes
+
+    /// The bytes for a connection, again and again.
+    var bytes: [UInt8] {
+        func message(_ type: Character, _ body: [UInt8]) -> [UInt8] {
+            Array(String(type).utf8) + withUnsafeBytes(of: UInt32(body.count + 4).bigEndian) { Array($0) } + body
+        }
+        return switch self {
+        case .notices: message("N", Array("SNOTICE\0C00000\0Mstill here\0\0".utf8))
+        case .settings: message("S", Array("application_name\0babble\0".utf8))
+        case .notifications: message("A", [0, 0, 0, 1] + Array("channel\0payload\0".utf8))
+        case .singleBytes: [UInt8(ascii: "N")]
+        }
+    }
+
+    /// The bytes before all others: those of a message that takes its time, or none.
+    var beginning: [UInt8] { self == .singleBytes ? Array("N\0\u{10}\0\0".utf8) : [] }
+}
+
 /// A TCP proxy in front of PostgreSQL that causes faults; one thread forwards all connections.
 final class FaultyProxy: Sendable {
     let port: UInt16
@@ -16,6 +37,8 @@ final class FaultyProxy: Sendable {
         /// Whether the thread has seen the fault.
         var isSeen = true
         var isOver = false
+        /// What clients get in place of PostgreSQL's responses; `nil` = they get the responses.
+        var babble: Babble?
     }
 
     /// A connection of a client, and the connection to PostgreSQL to which it is forwarded.
@@ -28,6 +51,10 @@ final class FaultyProxy: Sendable {
         var isFrozen = false
         /// Whether both connections are closed, instead of forwarding, when PostgreSQL sends the next bytes.
         var isCutByResponse = false
+        /// Whether PostgreSQL, or the proxy in its place, has sent bytes.
+        var isGreeted = false
+        /// Whether the client gets no response any more.
+        var isBabbled = false
     }
 
     init(to target: UInt16) throws {
@@ -51,6 +78,16 @@ final class FaultyProxy: Sendable {
         state.wait { $0.isSeen ? () : nil }
     }
 
+    /// Sends this for ever in place of responses, also to clients that connect, and returns when the next bytes of a
+    /// client are not forwarded.
+    func babble(_ babble: Babble) {
+        state.withLock { state in
+            state.babble = babble
+            state.isSeen = false
+        }
+        state.wait { $0.isSeen ? () : nil }
+    }
+
     /// Forwards new connections to another port.
     func retarget(to port: UInt16) { target.withLock { $0 = port } }
 
@@ -62,9 +99,9 @@ final class FaultyProxy: Sendable {
     private func run() {
         var connections: [ForwardedConnection] = []
         while !state.withLock({ $0.isOver }) {
-            let fault = state.withLock { state in
+            let (fault, babble) = state.withLock { state in
                 state.isSeen = true
-                return state.fault
+                return (state.fault, state.babble)
             }
             if case .none = fault { for index in connections.indices { connections[index].isFrozen = false } }
             let isSilent = if case .silence = fault { true } else { false }
@@ -81,7 +118,8 @@ final class FaultyProxy: Sendable {
                 var connection = connection
                 var isOpen = true
                 if polled[2 * index + 1].revents != 0 { isOpen = fromClient(&connection) }
-                if isOpen, polled[2 * index + 2].revents != 0 { isOpen = fromServer(connection) }
+                if isOpen, polled[2 * index + 2].revents != 0 { isOpen = fromServer(&connection) }
+                if isOpen, connection.isBabbled, let babble { isOpen = sent(babble.bytes, to: connection.client) }
                 if isOpen {
                     open.append(connection)
                 } else {
@@ -120,7 +158,8 @@ final class FaultyProxy: Sendable {
 
     private func fromClient(_ connection: inout ForwardedConnection) -> Bool {
         guard let bytes = received(connection.client) else { return false }
-        let (fault, mark) = state.withLock { ($0.fault, $0.mark) }
+        let (fault, mark, babble) = state.withLock { ($0.fault, $0.mark, $0.babble) }
+        if let babble { return beginBabble(babble, to: &connection) }
         connection.isMarked = connection.isMarked || !mark.isEmpty && Self.contains(bytes, mark)
         let isCommit = (mark.isEmpty || connection.isMarked) && Self.contains(bytes, Self.commit)
         switch fault {
@@ -141,9 +180,20 @@ final class FaultyProxy: Sendable {
         bytes.indices.contains { bytes[$0...].starts(with: text) }
     }
 
-    private func fromServer(_ connection: ForwardedConnection) -> Bool {
+    /// The message that tells a client that it needs no password.
+    private static let welcome: [UInt8] = [UInt8(ascii: "R"), 0, 0, 0, 8, 0, 0, 0, 0]
+
+    private func beginBabble(_ babble: Babble, to connection: inout ForwardedConnection) -> Bool {
+        guard !connection.isBabbled else { return true }
+        connection.isBabbled = true
+        let welcome = connection.isGreeted ? [] : Self.welcome
+        return sent(welcome + babble.beginning, to: connection.client)
+    }
+
+    private func fromServer(_ connection: inout ForwardedConnection) -> Bool {
         guard let bytes = received(connection.server), !connection.isCutByResponse else { return false }
-        return sent(bytes, to: connection.client)
+        connection.isGreeted = true
+        return connection.isBabbled || sent(bytes, to: connection.client)
     }
 
     private func received(_ socket: Int32) -> [UInt8]? {

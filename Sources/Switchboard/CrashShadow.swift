@@ -42,4 +42,6 @@ struct StartPrecautions {
     var crashShadow: CrashShadow
     /// Prevents a clock that may be wrong from deleting history.
     var historyHold: HistoryHold
+    /// Prevents schedules from ringing while the date is uncertain.
+    var dateHold: DateHold
 }

@@ -1,8 +1,9 @@
 import CallCore
+import CallPorts
 
 /// Decides whether the clock can be trusted with deleting history, and schedules of one date.
 ///
-/// History that a wrong clock deletes is lost for good.
+/// What a wrong clock deletes is lost for good.
 ///
 /// See Decision 0010.
 struct HistoryHold {
@@ -13,7 +14,7 @@ struct HistoryHold {
     /// the future.
     let oddAge: Moment.Duration?
 
-    /// The hold at a start; `newest` is the latest sign of life of a device or beginning of a call in the store.
+    /// The hold at a start; `newest` is the newest moment in the store (``StoredState/newestMoment``).
     init(startedAt now: Moment, newest: Moment?) {
         let isOdd =
             newest.map { $0 + SwitchboardLimits.oddDistance < now || now + SwitchboardLimits.oddDistance < $0 } ?? false
@@ -31,5 +32,15 @@ struct HistoryHold {
     mutating func setClockDoubtful(_ isDoubtful: Bool, at now: Moment) {
         if self.isClockDoubtful, !isDoubtful { until = max(until, now + SwitchboardLimits.historyHeldAfterDoubt) }
         self.isClockDoubtful = isDoubtful
+    }
+}
+
+extension StoredState {
+    /// The newest moment that was recorded when something happened: a device's sign of life, the beginning of a call, or
+    /// the making of a schedule or a block; `nil` = there is none.
+    var newestMoment: Moment? {
+        let calls = [lastCallAt].compactMap(\.self)
+        return [devices.map(\.seenAt), calls, schedules.map(\.createdAt), blocks.map(\.at)].compactMap { $0.max() }
+            .max()
     }
 }

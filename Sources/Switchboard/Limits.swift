@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 
 /// All sizes, counts and spans of time of the switchboard that no setting changes, with their reasons.
 ///
@@ -58,6 +59,8 @@ enum SwitchboardLimits {
     /// How long a call that is due to be put to rest stays in memory because its end is not confirmed, or something else
     /// of it is under way, before this is looked at again.
     static let restRetriedAfter = Moment.Duration.seconds(5)
+    /// The longest pause, in milliseconds, between forgetting two overdue calls after a start: each is read once more.
+    static let overdueEvery: Int64 = 10
     /// How long after the ringing a push's capability remains valid.
     static let capabilityGrace = Moment.Duration.seconds(60)
     /// How long after a call's end its offer may still come by the other transport (request or connection).
@@ -86,6 +89,23 @@ enum SwitchboardLimits {
     static let lateSchedulesPerTurn = 16
     /// From this delay on, calls that are due matter more than a short wait of signals.
     static let schedulesLateAfter = Moment.Duration.seconds(4)
+    /// A time of a schedule counts as rung if it rang within this distance of its true moment.
+    ///
+    /// A clock that was wrong by less has woken the user for this time, though too early. The times of two days are
+    /// further apart.
+    static let rungWithin = Moment.Duration.seconds(12 * 3_600)
+    /// How long the server remembers when a schedule was set or last rang, for a correction of the date: wrong clocks
+    /// are set right soon after a start.
+    static let courseKnownFor = Moment.Duration.seconds(3_600)
+    /// How long no schedule rings after a start whose clock is behind a stored moment: as long as a wall clock must be
+    /// steady to be believed.
+    static let datesHeldAfterOddStart = Moment.Duration.seconds(60)
+    /// A stored moment that is further ahead of the clock proves that one of them is wrong: the clocks of two nodes
+    /// differ by less.
+    static let oddFuture = Moment.Duration.seconds(60)
+    /// How long no schedule rings after a leap of the wall clock, at the longest: twice as long as a wall clock must be
+    /// steady to be believed.
+    static let datesHeldAfterLeap = Moment.Duration.seconds(120)
     /// The pause before schedules are handled again if the database cannot be written.
     static let schedulesRetriedAfter = Moment.Duration.seconds(1)
 
@@ -130,6 +150,10 @@ enum SwitchboardLimits {
     static let numbersPerCommit = 1_000
     /// The pages of the call directory that a user may read a second, on average.
     static let directoryPagesPerSecond = 5.0
+    /// The rows that one page of a user's rate covers; a page for which more are read or counted is charged as several.
+    ///
+    /// A full page of a list with as many own names stays below it.
+    static let rowsPerDirectoryPage = 2 * NumberRead.mostRows + 1
     /// The pages of the call directory that a user may read at once: the kits read a million numbers in 100 to 500 pages.
     static let directoryPageBurst = 1_000
     /// The numbers that a user may block a second on average, some 8,000 a day, beyond a burst of as many as a user may
@@ -145,7 +169,15 @@ enum SwitchboardLimits {
     /// The moment need not be exact; if every sign were stored, every request would cause a write.
     static let signOfLifeStoredEvery = Moment.Duration.seconds(60)
     /// How long the server tries to hand a notice to a push service: of a text, of a missed call, or of the end of a ring.
-    static let noticeTimeout = Moment.Duration.seconds(30)
+    ///
+    /// An alert or a notification of a call that no longer rings stays on the screen until its notice has replaced it. Push
+    /// services are rarely unavailable for longer.
+    static let noticeTimeout = Moment.Duration.seconds(120)
+    /// How long a device may be absent, after it lost its connection during the ring, before it is pushed.
+    ///
+    /// It is pushed only if it has not said that it rings. Apps reconnect within a second or two after a loss of
+    /// network.
+    static let pushedAfterAbsence = Moment.Duration.seconds(3)
     /// The smallest number of dead push tokens in one window at which deletion stops.
     ///
     /// Deletion stops only if there are also more than twice as many dead push tokens as accepted pushes in the window.

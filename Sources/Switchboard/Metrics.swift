@@ -39,12 +39,20 @@ public struct Metrics: Sendable {
     public var limited = Limited()
     /// Bodies built for fetches.
     public var fetchesBuilt: UInt64 = 0
+    /// Members with names that the server does not know.
+    public var unknownNames = UnknownNames()
     /// Relayed frames handed to connections.
     public var delivered: UInt64 = 0
     /// Time from a signal to its acknowledgement, in milliseconds.
     public var ackMilliseconds = Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000])
     /// Time from handing changes to the store until they are durable, in milliseconds.
     public var commitMilliseconds = Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000])
+    /// Time from a query to its result, in milliseconds, for each lane.
+    public var queryMilliseconds = QueryLane.allCases.map { _ in
+        Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000])
+    }
+    /// Queries without a result, for each lane.
+    public var queriesUnderWay = QueryLane.allCases.map { _ in 0 }
     /// Time from the offer to the answer, in milliseconds.
     public var answerMilliseconds = Histogram(bounds: [
         500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 45_000, 60_000, 90_000, 120_000,

@@ -9,6 +9,6 @@ extension Policy {
     /// absent.
     func shownName(_ said: String?, of token: String?, isService: Bool) -> String? {
         if let said, callerName == .any || isService { return said }
-        return token?.cut(to: WireLimits.displayNameCharacters).unlessBlank
+        return token?.shown(upTo: WireLimits.displayNameCharacters)
     }
 }

@@ -85,6 +85,12 @@ struct UserRate {
         buckets[user, default: TokenBucket(perSecond: perSecond, burst: burst, at: now)].take(at: now)
     }
 
+    /// Counts further events of a user, also beyond the rate.
+    mutating func spend(_ count: Int, _ user: UserID, at now: Moment) {
+        guard count > 0 else { return }
+        buckets[user, default: TokenBucket(perSecond: perSecond, burst: burst, at: now)].spend(count, at: now)
+    }
+
     /// Forgets the users whose bucket is full.
     mutating func forgetFull(at now: Moment) { buckets.forgetFull(at: now) }
 }

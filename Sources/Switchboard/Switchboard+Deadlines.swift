@@ -20,6 +20,7 @@ extension Switchboard {
                     restExpired(number)
                 }
             case .poll(let id): pollTimedOut(id)
+            case .notice(let id): noticeIsDue(id)
             case .sweep: sweep()
             case .schedules: schedulesDue()
             }
@@ -51,8 +52,11 @@ extension Switchboard {
             directory.forgetEpochs(at: now)
             forgetRemovedNumbers()
             directory.schedules.endHold()
+            giveUpLateRings()
+            removeSpentSchedules()
             ensureSchedulesTimer()
         }
+        directory.schedules.forgetCourses(before: now - SwitchboardLimits.courseKnownFor)
         if precautions.crashShadow.end(at: now, calls: calls) { commits.append(.uncleanStartsForgotten) }
         limits.forgetFull(at: now)
         limitFutureRevocations()

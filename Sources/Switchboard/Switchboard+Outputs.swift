@@ -34,7 +34,8 @@ extension Switchboard {
     }
 
     mutating func submit(_ query: StoreQuery, for purpose: PendingQuery) {
-        let id = queries.register(for: purpose)
+        let id = queries.register(for: purpose, in: query.lane, at: turn.now)
+        metrics.queriesUnderWay[query.lane.rawValue] += 1
         // The query must see all changes so far.
         commits.flush(at: turn.now, into: &turn.out)
         if tracesCalls { turn.out += notes(ofCommitIn: turn.out) }

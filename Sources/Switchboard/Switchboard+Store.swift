@@ -32,7 +32,10 @@ extension Switchboard {
         case .damaged(let damage): noteDamage(damage)
         case .queryResult(let id, let result):
             if case .failed(let failure) = result { trace(from: .connections, .queryFailed(failure)) }
-            if let query = queries.finish(id) { queryFinished(query, result) }
+            guard let query = queries.finish(id) else { return }
+            metrics.queriesUnderWay[query.lane.rawValue] -= 1
+            metrics.queryMilliseconds[query.lane.rawValue].record((turn.now - query.since).milliseconds)
+            queryFinished(query.purpose, result)
         }
     }
 
@@ -55,19 +58,21 @@ extension Switchboard {
         case (.timeline(let id, let principal), .timeline(let record?, let events))
         where Self.concerns(record, principal):
             if calls.resting[record.number] != nil {
-                park(.timeline(id, principal, record, events), until: [record.number])
+                park(.timeline(id, principal, record, events), until: [.call(record.number)])
             } else {
                 replyTimeline(record, events, by: principal, as: id)
             }
         case (.watch(let pending), .timeline(let record?, let events)) where calls.resting[record.number] != nil:
-            park(.watch(pending, record, events), until: [record.number])
+            park(.watch(pending, record, events), until: [.call(record.number)])
         case (.watch(let pending), .timeline(let record, let events)):
             replayTimeline(record, events, for: pending)
         case (.watch(let pending), _): watchFailed(pending)
         case (.peers(let user), .peers(let peers)): peersLoaded(peers, of: user)
         case (.peers(let user), _): peersLoaded(nil, of: user)
         case (.load(let number), .log(let stored)): loaded(number, stored)
-        case (.load(let number), _): loadFailed(number)
+        case (.load(let number), _): readingFailed(.call(number))
+        case (.epoch(let key), .epoch(let newest)): epochRead(newest ?? 0, of: key)
+        case (.epoch(let key), _): readingFailed(.epoch(key))
         case (.numbers(let id, let user), .numbers(let page)): respond(page, to: user, as: id)
         case (.numbers(let id, let user), _): numbersFailed(id, user)
         case (.numberChanges, .numberChanges(let found)): numbersCompared(found)

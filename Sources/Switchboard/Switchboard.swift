@@ -33,31 +33,36 @@ public struct Switchboard: ~Copyable {
     public internal(set) var metrics = Metrics()
 
     /// A switchboard that continues from the stored state.
+    ///
+    /// `wallClock`: What is known of the wall clock now; later changes come as ``Input/wallClock(_:)``.
     public init(
         policy: Policy,
         stored: StoredState,
         capabilities: any CapabilityIssuer,
         turnCredentials: (any TURNCredentialIssuer)? = nil,
         random: any RandomNumberGenerator,
+        wallClock: WallClock = .agreeing,
         at now: Moment
     ) {
         self.policy = policy
-        turn = Turn(now: now)
+        turn = Turn(now: now, lead: wallClock.lead, corrected: wallClock.corrected)
         ports = Ports(capabilities: capabilities, turnCredentials: turnCredentials, random: random)
         calls = CallTable(lastNumber: stored.lastCallNumber)
         directory = Directory(stored, historyFor: policy.historyFor, at: now)
         limits = RateLimits(policy)
         polls = LongPolls(at: now)
+        let newest = stored.newestMoment
         precautions = StartPrecautions(
             crashShadow: CrashShadow(uncleanStarts: stored.uncleanStarts, startedAt: now, lasting: policy.crashShadow),
-            historyHold: HistoryHold(
-                startedAt: now,
-                newest: (stored.devices.map(\.seenAt) + (stored.lastCallAt.map { [$0] } ?? [])).max()
-            )
+            historyHold: HistoryHold(startedAt: now, newest: newest),
+            dateHold: DateHold(startedAt: now, newest: newest)
         )
+        precautions.historyHold.setClockDoubtful(!wallClock.agrees, at: now)
+        precautions.dateHold.setSteady(wallClock.isSteady, at: now)
         metrics.numbers = stored.numbers.state.count
         for damage in stored.damages { noteDamage(damage) }
         for kept in stored.calls { restore(kept) }
+        restAtStart(stored.ended)
         restoreSchedules()
         if let age = precautions.historyHold.oddAge { turn.out.append(.note(.oddClock(age))) }
         limitFutureRevocations()
@@ -100,7 +105,7 @@ public struct Switchboard: ~Copyable {
         case .pushed(let id, let result): pushed(id, result)
         case .operatorCommand(let id, let command): carryOut(command, as: id)
         case .drain: drain()
-        case .clockDoubtChanged(let isDoubtful): precautions.historyHold.setClockDoubtful(isDoubtful, at: now)
+        case .wallClock(let clock): take(clock)
         case .deadlineReached: deadlineReached()
         }
     }

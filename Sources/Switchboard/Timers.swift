@@ -11,6 +11,7 @@ struct Timer: Comparable {
         case probe(ConnectionID)
         case call(CallNumber)
         case poll(RequestID)
+        case notice(PushID)
         case sweep
         case schedules
     }

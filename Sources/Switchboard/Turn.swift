@@ -8,6 +8,10 @@ import JSON
 struct Turn {
     /// The moment of the input that is being handled, the same for everything that this input causes.
     var now: Moment
+    /// How far the date, which the wall clock shows, is ahead of ``now``.
+    var lead = Moment.Duration.milliseconds(0)
+    /// How far the date has jumped in all (``WallClock/corrected``).
+    var corrected = Moment.Duration.milliseconds(0)
     /// The outputs, in the order in which they are carried out.
     var out: [Switchboard.Output] = []
     /// The outputs of the call session that is handling an input.
@@ -20,6 +24,9 @@ struct Turn {
     var receivers: [ConnectionID] = []
     /// The commits that were reported and are not durable, oldest first, each with its calls.
     var uncommitted: [(ticket: Ticket, tags: [Switchboard.CallTag])] = []
+
+    /// The date: what is due at a date of the world, such as a schedule, is compared with it (Decision 0010).
+    var date: Moment { now + lead }
 }
 
 /// The injected issuers of credentials, and the source of random numbers.

@@ -5,7 +5,7 @@ import zoneinfo
 
 import pytest
 from rest import code
-from scheduled import MIDDAY, WEEK, make, make_for, schedules
+from scheduled import MIDDAY, WEEK, history, make, make_for, rung, schedules
 from test_monitoring import sample
 
 FROM = {"id": "wake", "displayName": "Wake-up"}
@@ -139,6 +139,51 @@ def test_there_is_nothing_to_confirm_between_calls(world):
     assert code(rest.request("POST", "/api/schedules/s-2/confirm")) == (404, "not_found")
 
 
+def test_a_schedule_rings_on_trial_and_stays_as_it_is(world, service):
+    hanako = world.connect("10", "iphone-h")
+    made = make(world, FULL)
+    for number, ring in enumerate(
+        (
+            lambda: world.rest("10").request("POST", "/api/schedules/s-1/ring"),
+            lambda: service.request("POST", "/api/users/10/schedules/s-1/ring"),
+        )
+    ):
+        response = ring()
+        assert response.status_code == 200, response.text
+        offer = rung(hanako)
+        assert response.json() == {"ok": True, "callId": offer["callId"], "epoch": 1}
+        assert offer["data"] == FULL["data"] and offer["handle"] == FULL["handle"]
+        assert code(ring()) == (409, "call_exists")
+        assert schedules(world) == [made]
+        hanako.ask(type="info", callId=offer["callId"], confirm=True)
+        hanako.expect(type="call", callId=offer["callId"], state="ended")
+        (call,) = [each for each in history(world) if each["callId"] == offer["callId"]]
+        assert call["reason"] == "confirmed" and call["scheduled"]["ring"] == 0, number
+    explained = service.get(f"/api/calls/{offer['callId']}/timeline").json()
+    assert any("on trial" in sentence for sentence in explained["verdict"])
+    assert schedules(world) == [made]
+    assert code(world.rest("10").request("POST", "/api/schedules/s-2/ring")) == (404, "not_found")
+    assert code(world.rest("11").request("POST", "/api/users/10/schedules/s-1/ring")) == (403, "forbidden")
+
+
+def test_the_last_date_is_that_of_the_time_zone(world):
+    rest = world.rest("10")
+    for zone, date, status in (
+        ("Asia/Seoul", "2200-01-01", 400),
+        ("Asia/Seoul", "2199-12-31", 200),
+        ("America/New_York", "2199-12-31", 200),
+        ("America/New_York", "2200-01-01", 400),
+    ):
+        at = "00:00" if status == 400 else "23:59"
+        body = {"from": FROM, "at": at, "timeZone": zone, "on": date}
+        assert rest.put("/api/schedules/s-1", body).status_code == status, (zone, date)
+    made = schedules(world)
+    world.server.kill()
+    world.server.start()
+    assert schedules(world) == made
+    assert "database" not in world.server.errors()
+
+
 def test_other_methods_and_paths_are_refused(world):
     rest = world.rest("10")
     for method, path, allowed in (
@@ -152,7 +197,7 @@ def test_other_methods_and_paths_are_refused(world):
         assert set(response.headers["allow"].split(", ")) == set(allowed.split(", ")), path
     for path in (
         "/api/me/schedules",
-        "/api/schedules/s-1/ring",
+        "/api/schedules/s-1/rings",
         "/api/users/schedules",
         "/api/schedules/s-1/confirm/x",
     ):

@@ -390,7 +390,7 @@ def test_pushes_of_ordinary_calls_say_nothing_of_schedules(push_world):
     register(world)
     world.connect("11").ring("10", "c-1", handle="+1", data={"a": 1}, scheduled=True)
     payload = pushed(fake, token(1))["payload"]
-    assert payload["handle"] == "11" and not payload.keys() & {"scheduled", "data", "schedule"}
+    assert payload["handle"] == "+1" and not payload.keys() & {"scheduled", "data", "schedule"}
 
 
 def test_a_service_makes_a_ring_for_a_user(early, minute):

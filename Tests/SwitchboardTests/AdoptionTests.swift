@@ -141,7 +141,7 @@ struct AdoptionTests {
         #expect(try Self.next(next).adoptedFrames("10", "b1").states == ["ended hangup"])
         next.pong(callee)
         #expect(try Self.next(next).adoptedFrames("10", "b1").isEmpty)
-        let other = SwitchboardWorld(stored: next.kept.state(uncleanStarts: 1), seed: 8, at: next.now)
+        let other = SwitchboardWorld(stored: next.kept.state(uncleanStarts: 1), after: next.kept, seed: 8, at: next.now)
         let again = try other.adopt("10", "b1")
         other.wait(30)
         #expect(other.pingBases[again] != next.pingBases[callee], "each owner begins with a number of its own")

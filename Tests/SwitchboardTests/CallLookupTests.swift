@@ -59,7 +59,7 @@ struct CallerNameTests {
 
     @Test(
         "A blank name is ignored: the token's name is shown, or the user's id if that is blank too",
-        arguments: ["", " ", "\\u3000\\t"]
+        arguments: ["", " ", "\\u3000\\t", "\\u200b", "\\u3164\\u2800", "\\u202e\\n"]
     )
     func blank(_ name: String) throws {
         var caller = try principal("11")

@@ -1,5 +1,7 @@
 import CallCore
 import CallPorts
+import CallTrace
+import CallWire
 import Testing
 
 @testable import Switchboard
@@ -55,6 +57,40 @@ struct FirebaseRingTests {
         #expect(try rung(alert: "bb").push.route.kind == .firebase)
         #expect(try rung(alert: "bb", platform: "ios").push.route.kind == .alert)
         #expect(try rung(platform: "ios").push.route.kind == .firebase)
+    }
+
+    @Test("The registration of an iPhone that only Firebase can reach says so, and so does the verdict")
+    func iPhone() throws {
+        let world = SwitchboardWorld { $0.hasFirebase = true }
+        func registered(_ more: String, _ platform: String, id: String = "b1") throws -> String {
+            let body =
+                #"{"deviceId":"\#(id)","platform":"\#(platform)","bundleId":"com.example.app","#
+                + #""fcm_token":"f:\#(id)"\#(more)}"#
+            let registration = try DeviceRegistration(body: Array(body.utf8), device: nil)
+            return try world.reply(try principal("10"), .register(registration)).text
+        }
+        let sentence = "no device of Apple rings by Firebase"
+        let tokens = #","apnsDeviceToken":"\#(String(repeating: "a1", count: 32))""#
+        #expect(try registered("", "ios").contains(sentence))
+        for platform in [
+            "iOS", "ipados", "iPadOS 18.1", "iphone", "iPhone15,2", "ipad", "iPod", "macos", "Mac Catalyst", "watchOS",
+            "visionos", "tvOS", "apple",
+        ] {
+            #expect(try registered("", platform).contains(sentence), "\(platform)")
+        }
+        for platform in ["android", "Android", "web", "harmony", "i", "os"] {
+            #expect(try !registered("", platform, id: "b2").contains(sentence), "\(platform)")
+        }
+        _ = try registered("", "ios")
+        world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
+        for push in world.takenPushes() { world.respondToPush(push, 200) }
+        world.wait(46)
+        let record = try #require(world.record("c-1"))
+        let events = world.changes.compactMap { if case .event(record.number, let event) = $0 { event } else { nil } }
+        let devices = world.switchboard.directory.devices(of: try user("10"))
+        let text = Explanation(record: record, events: events, log: [], devices: devices, at: world.now).text
+        #expect(text.contains("b1 was sent a Firebase message") && text.contains("but \(sentence)"), "\(text)")
+        #expect(try !registered(tokens, "ios").contains(sentence), "an alert rings it")
     }
 
     @Test("A push that is refused for good is followed by one on the next route, until there is none")

@@ -54,12 +54,16 @@ struct HistoryTests {
     func doubted() {
         let world = SwitchboardWorld()
         _ = deletions(world, 700)
-        world.give(.clockDoubtChanged(true))
+        world.give(.wallClock(.doubtful))
         #expect(deletions(world, 86_400).isEmpty)
-        world.give(.clockDoubtChanged(false))
+        world.give(.wallClock(.agreeing))
         #expect(deletions(world, 590).isEmpty)
         #expect(!deletions(world, 120).isEmpty)
-        world.give(.clockDoubtChanged(false))
+        world.give(.wallClock(.agreeing))
         #expect(deletions(world, 60).count == 1, "the clock was not in doubt, so nothing is delayed")
     }
+}
+
+extension WallClock {
+    fileprivate static let doubtful = WallClock(lead: .milliseconds(0), isSteady: true, agrees: false)
 }

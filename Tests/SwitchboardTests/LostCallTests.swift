@@ -188,7 +188,8 @@ struct LostCallTests {
         world.send(a, SwitchboardWorld.offer("11-10", to: "10", id: "p-1", more: #","begin":true"#))
         world.send(a, SwitchboardWorld.plain("end", "11-10", id: "p-2"))
         // Assume that the crash lost later epochs, which were relayed but never committed.
-        let again = SwitchboardWorld(stored: world.kept.state(uncleanStarts: 1), at: world.now + .seconds(30))
+        let stored = world.kept.state(uncleanStarts: 1)
+        let again = SwitchboardWorld(stored: stored, after: world.kept, at: world.now + .seconds(30))
         let b = try again.open("10", "b1")
         _ = again.takeFrames(of: b)
         again.send(
@@ -308,7 +309,8 @@ struct LostCallTests {
         let a = try world.open("11", "a1")
         world.send(a, SwitchboardWorld.offer("11-10", to: "10", id: "p-1"))
         world.send(a, SwitchboardWorld.plain("end", "11-10", id: "p-2"))
-        let again = SwitchboardWorld(stored: world.kept.state(uncleanStarts: 1), at: world.now + .seconds(30))
+        let stored = world.kept.state(uncleanStarts: 1)
+        let again = SwitchboardWorld(stored: stored, after: world.kept, at: world.now + .seconds(30))
         let scope = CallScope(call: try call("11-10"), epoch: 2, peer: try user("11"), device: try device("b1"))
         let body = #"{"action":"end","callId":"11-10","id":"x","data":{"reason":"declined"}}"#
         let reply = try again.post(Principal(user: try user("10"), scope: scope), body)

@@ -34,8 +34,8 @@ struct MissedCallTests {
             let payload = Reply(body: notice.payload)
             #expect(payload["type"] == "call.missed" && payload["callId"] == "c-1")
             #expect(payload["fromUserId"] == "11" && payload["fromDisplayName"] == "山田")
-            world.respondToPush(notice, 503)
-            world.wait(60)
+            world.respondToPush(notice, 200)
+            world.wait(200)
             #expect(world.pushes.isEmpty, "the device is notified only once")
         }
     }

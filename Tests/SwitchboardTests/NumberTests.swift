@@ -178,6 +178,18 @@ struct NumberTests {
         #expect(try world.reply(try principal("10"), .numbers(.init(knownTags: [tag]))).status == 200)
     }
 
+    @Test("A page for which many rows were read counts as several")
+    func charged() throws {
+        let world = SwitchboardWorld()
+        let reader = try principal("10")
+        world.setRowsReadForPages(200 * SwitchboardLimits.rowsPerDirectoryPage)
+        for _ in 0..<5 { #expect(try world.reply(reader, .numbers(.init())).status == 200) }
+        #expect(try world.reply(reader, .numbers(.init())).status == 429)
+        world.setRowsReadForPages(SwitchboardLimits.rowsPerDirectoryPage - 1)
+        let other = try principal("11")
+        for _ in 0..<20 { #expect(try world.reply(other, .numbers(.init())).status == 200) }
+    }
+
     @Test("A user awaits at most four pages at the same time, and 16 updates may wait")
     func awaited() throws {
         let world = SwitchboardWorld()

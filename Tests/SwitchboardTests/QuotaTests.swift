@@ -78,6 +78,54 @@ struct QuotaTests {
         #expect(world.switchboard.metrics.limited[.keptBytes] >= 2)
     }
 
+    @Test("A user whose quota is used up takes, declines and ends calls, and sends nothing else")
+    func usedUp() throws {
+        let world = SwitchboardWorld()
+        let caller = try world.open("11", "a1")
+        let callee = try world.open("10", "b1")
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        world.send(try world.open("13", "d1"), SwitchboardWorld.offer("c-2", to: "10"))
+        for id in ["10", "11"] {
+            world.switchboard.limits.quotas.spend(1 << 40, for: try user(id), at: world.now)
+        }
+        func isTaken(_ frame: String, from connection: ConnectionID) -> Bool {
+            _ = world.takeFrames(of: connection)
+            world.send(connection, frame)
+            world.commit()
+            return world.takeFrames(of: connection).of("error").isEmpty
+        }
+        #expect(isTaken(SwitchboardWorld.plain("ringing", "c-1", id: "r"), from: callee))
+        #expect(isTaken(SwitchboardWorld.answer("c-1"), from: callee))
+        #expect(world.record("c-1")?.answeredAt != nil)
+        #expect(isTaken(SwitchboardWorld.answer("c-1"), from: callee), "it is sent again")
+        #expect(!isTaken(SwitchboardWorld.ice("c-1", id: "i"), from: callee))
+        #expect(!isTaken(SwitchboardWorld.plain("info", "c-1", id: "f", more: #","data":1"#), from: callee))
+        #expect(!isTaken(SwitchboardWorld.offer("c-3", to: "12"), from: callee))
+        let silenced = SwitchboardWorld.plain("ringing", "c-2", id: "s", more: #","shown":false,"why":"focus""#)
+        #expect(isTaken(silenced, from: try world.open("10", "b2")))
+        #expect(isTaken(SwitchboardWorld.plain("end", "c-2", id: "d"), from: callee))
+        #expect(isTaken(SwitchboardWorld.plain("end", "c-1", id: "e"), from: caller))
+        #expect(["c-1", "c-2"].map { world.record($0)?.reason } == [.hangup, .declined])
+    }
+
+    @Test("A user whose quota is used up confirms a schedule that rings", arguments: ["frame", "request", "answer"])
+    func confirmation(_ how: String) throws {
+        let rig = ScheduleRig()
+        let phone = try rig.world.open("10", "phone")
+        try rig.make(ScheduleRig.confirmed)
+        #expect(try rig.ask(.ring(rig.id("s"))).status == 200)
+        let call = try #require(rig.world.takeFrames(of: phone).of("offer").last?["callId"])
+        rig.world.switchboard.limits.quotas.spend(1 << 40, for: try user("10"), at: rig.world.now)
+        if how == "answer" { rig.world.send(phone, SwitchboardWorld.plain("answer", call, id: "a")) }
+        if how == "request" {
+            #expect(try rig.ask(.confirm(rig.id("s"))).status == 200)
+        } else {
+            rig.world.send(phone, #"{"type":"info","id":"i","callId":"\#(call)","confirm":true}"#)
+        }
+        #expect(rig.world.takeFrames(of: phone).of("error").isEmpty)
+        #expect(rig.outcomes == ["confirmed"])
+    }
+
     @Test("Other users that ring a user do not use up that user's quota of stored bytes")
     func victim() throws {
         let world = SwitchboardWorld { $0.storedBytesPerDay = 50_000 }

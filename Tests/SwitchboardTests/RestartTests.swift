@@ -45,6 +45,22 @@ struct RestartTests {
         #expect(try again.fetched(try principal("11"), "c-1")["reason"] == "unanswered")
     }
 
+    @Test("After a start whose clock is behind, a call rings for a whole ring at most", arguments: [20, 45, 120])
+    func clockBehind(_ ring: Int64) throws {
+        let world = SwitchboardWorld()
+        let offer = SwitchboardWorld.offer("c-1", to: "10", more: #","ringTimeout":\#(ring)"#)
+        world.send(try world.open("11", "a1"), offer)
+        world.wait(5)
+        let once = world.restarted(after: -600)
+        // A signal has the call stored again.
+        once.send(try once.open("10", "b1"), #"{"type":"ringing","id":"r","callId":"c-1"}"#)
+        let again = once.restarted(after: -600)
+        again.wait(ring - 1)
+        #expect(again.notes == [])
+        again.wait(1)
+        #expect(again.notes == [.ended(try call("c-1"), epoch: 1, .unanswered)])
+    }
+
     @Test("A call stored with moments in the far future still ends in time")
     func future() throws {
         let far = Moment(milliseconds: 7_258_118_400_000)
@@ -63,8 +79,12 @@ struct RestartTests {
         talks.wait(31)
         #expect(talks.notes == [.ended(try call("c-1"), epoch: 1, .disconnected)])
 
-        state.calls[0].record.session.ending = CallSession.Ending(reason: .hangup, at: far)
-        let ended = SwitchboardWorld(stored: state, at: talk.world.now)
+        var record = state.calls[0].record
+        record.session.ending = CallSession.Ending(reason: .hangup, at: far)
+        var kept = talk.world.kept
+        kept.apply([.call(record)])
+        let ended = SwitchboardWorld(stored: kept.state(uncleanStarts: 0), after: kept, at: talk.world.now)
+        #expect(try ended.fetched(try principal("10"), "c-1").status == 200)
         ended.wait(601)
         #expect(try ended.fetched(try principal("10"), "c-1").status == 404)
     }

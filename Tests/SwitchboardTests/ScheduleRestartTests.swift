@@ -44,9 +44,9 @@ struct ScheduleRestartTests {
         #expect(third.outcomes == ["unanswered", "unanswered"])
         let fourth = restarted(third, after: 10_000)
         fourth.world.wait(1)
-        #expect(fourth.outcomes == ["unanswered", "unanswered", "given_up"])
+        #expect(fourth.outcomes == ["unanswered", "unanswered"], "the clock may be ahead")
         fourth.world.wait(3_600)
-        #expect(fourth.outcomes.count == 3)
+        #expect(fourth.outcomes == ["unanswered", "unanswered", "given_up"])
     }
 
     @Test("What was not committed when the server was killed rings again under the same callId")

@@ -87,7 +87,7 @@ struct SilencedTests {
 
     @Test("A missed call is told to a device that a Focus kept quiet, and not to one whose user blocked the caller")
     func missed() throws {
-        for (why, count) in [("focus", 1), ("blockList", 0)] {
+        for (why, count) in [("focus", 1), ("blockList", 0), ("otherUser", 0)] {
             let (world, _, b1, _) = try rung()
             world.send(b1, silenced(why))
             world.wait(46)
@@ -114,6 +114,24 @@ struct SilencedTests {
             ),
             "\(text)"
         )
+    }
+
+    @Test("A device of another user says so with the push's capability, and the explanation repeats it")
+    func otherUser() throws {
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: "b1b1")
+        world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
+        #expect(world.takenPushes().count == 1)
+        let scope = CallScope(call: try call("c-1"), epoch: 1, peer: try user("11"), device: try device("b1"))
+        let body =
+            #"{"action":"ringing","callId":"c-1","epoch":1,"to":"11","deviceId":"other","#
+            + #""data":{"shown":false,"why":"otherUser"}}"#
+        #expect(try world.post(Principal(user: try user("10"), scope: scope), body).status == 200)
+        #expect(world.events("device.silenced") == [#""device":"b1","why":"otherUser""#])
+        #expect(world.switchboard.metrics.silenced == [.otherUser: 1])
+        world.wait(46)
+        let text = try explain(world)
+        #expect(text.contains("its app said that 10 is not signed in there; another user is."), "\(text)")
     }
 
     @Test("A silenced device that answers after all has the call, and the explanation says so")

@@ -24,6 +24,17 @@ extension SwitchboardWorld {
 struct TextTests {
     private let text = #"{"type":"message","id":"m","to":"10","body":"hi","displayName":"Taro"}"#
 
+    @Test("A text without a visible character is refused", arguments: ["", " ", "\u{200B}", "\u{3164}", "\\n"])
+    func invisible(_ body: String) throws {
+        let world = SwitchboardWorld()
+        try world.register(try principal("10"), "b1", voip: nil, alert: "cc")
+        let sender = try world.open("11", "a1")
+        world.send(sender, #"{"type":"message","id":"m","to":"10","body":"\#(body)"}"#)
+        let error = try #require(world.takeFrames(of: sender).of("error").first)
+        #expect(error["code"] == "invalid_field" && error["field"] == "body")
+        #expect(world.pushes.isEmpty)
+    }
+
     @Test("A text reaches every connection of its addressee, and no other user")
     func relayed() throws {
         let world = SwitchboardWorld()

@@ -18,8 +18,8 @@ extension Call {
     /// Restores a stored call at `now`; `nil` when the record is inconsistent.
     ///
     /// The stored moments from which deadlines are computed are capped relative to `now`. Without the cap, a call whose
-    /// stored answer or end lies far in the future would stay in memory until then, and a call whose stored ringing
-    /// ends in a year would ring for a year.
+    /// stored answer or end lies far in the future would stay in memory until then, and after a start with a clock that is
+    /// behind a call would ring for longer than a whole ring.
     convenience init?(
         _ stored: StoredCall,
         grace: Moment.Duration,
@@ -29,7 +29,10 @@ extension Call {
     ) {
         let record = stored.record
         var kept = record.session
-        kept.ringUntil = min(kept.ringUntil, now + longestRing)
+        let ring = kept.startedAt < kept.ringUntil ? min(kept.ringUntil - kept.startedAt, longestRing) : longestRing
+        kept.ringUntil = min(kept.ringUntil, now + ring)
+        // The length of the ring must stay the same for a further restart.
+        kept.startedAt = min(kept.startedAt, now)
         kept.answeredAt = kept.answeredAt.map { min($0, now) }
         if let ending = kept.ending { kept.ending?.at = min(ending.at, now) }
         let entries = stored.entries.map { (entry: $0.entry, byteCount: $0.object.count) }
@@ -45,7 +48,7 @@ extension Call {
         self.init(
             session: session,
             room: record.room,
-            displayName: record.displayName,
+            displayName: record.displayName?.shown(upTo: WireLimits.displayNameCharacters),
             hidden: record.hidden,
             isWaiting: record.isWaiting,
             scheduled: record.scheduled

@@ -36,10 +36,11 @@ final class Call {
     var pushes: [DeviceID: DevicePush] = [:]
     /// Whether the callee set do-not-disturb while the call rang.
     var wasSilencedByDoNotDisturb = false
-    /// The devices whose user has blocked the caller in the system's settings.
+    /// The devices that get no notice of a missed call: their user has blocked the caller in the system's settings, or
+    /// another user is signed in there.
     ///
     /// They are not stored: after a restart such a device may be notified of a missed call.
-    var blockingDevices: Set<DeviceID> = []
+    var unnoticedDevices: Set<DeviceID> = []
     /// The requests that wait for the next entry.
     var polls: [RequestID] = [] { didSet { hasPolls = !polls.isEmpty } }
     /// Whether ``polls`` has any: each signal asks, and to read a flag needs no check at run time.

@@ -41,7 +41,9 @@ enum CallResolution {
         of callee: UserID,
         in calls: borrowing CallTable
     ) -> Bool {
-        let known = calls.everything(named: id, of: callee)
+        var known = calls.everything(named: id, of: callee)
+        // A client may name a live call by its `callUUID`.
+        if known.isEmpty, let live = calls.live(of: callee, withUUID: id) { known = [live] }
         guard !known.isEmpty else { return false }
         let others = known.filter {
             $0.isLive && !$0.key.pair.contains(caller) && $0.side(of: callee) != nil
@@ -85,12 +87,12 @@ enum CallResolution {
     static func meant(
         by user: UserID,
         _ device: DeviceIdentity,
-        signal name: SignalID?,
+        signal: (name: SignalID, kind: SignalKind)?,
         among calls: [Call],
         at now: Moment
     ) -> Call? {
         guard calls.count > 1 else { return calls.first }
-        if let name, let taker = calls.first(where: { hasAccepted(name, from: device, of: user, in: $0) }) {
+        if let signal, let taker = calls.first(where: { hasAccepted(signal, from: device, of: user, in: $0) }) {
             return taker
         }
         guard let meant = meant(by: user, device, among: calls), meant.isLive,
@@ -108,13 +110,13 @@ enum CallResolution {
     }
 
     private static func hasAccepted(
-        _ name: SignalID,
+        _ signal: (name: SignalID, kind: SignalKind),
         from device: DeviceIdentity,
         of user: UserID,
         in call: Call
     ) -> Bool {
         guard let side = call.side(of: user) else { return false }
-        return call.session.hasAccepted(name, from: device, on: side)
+        return call.session.hasAccepted(signal.name, signal.kind, from: device, on: side)
     }
 }
 
@@ -127,7 +129,7 @@ extension Switchboard {
         _ offer: SignalMessage
     ) -> CallRecord.Hidden? {
         if isNumberBlocked(in: offer, of: caller, by: callee) { return .block }
-        return directory.reasonToHide(caller, from: callee, at: turn.now)
+        return directory.reasonToHide(caller, from: callee, at: turn.date)
             ?? (CallResolution.isCallIDTaken(id, for: caller, of: callee, in: calls) ? .callIDTaken : nil)
     }
 

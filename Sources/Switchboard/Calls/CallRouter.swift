@@ -58,7 +58,7 @@ enum CallRouter {
         let side = found?.side(of: source.user)
         if let found, let side {
             let session = found.session
-            let isRepeat = incoming.id.map { session.hasAccepted($0, from: source.device, on: side) } ?? false
+            let isRepeat = incoming.id.map { session.hasAccepted($0, .offer, from: source.device, on: side) } ?? false
             if isRepeat || !session.isReplaced(by: incoming.meant, from: side, source.device) {
                 let meaning = session.meaning(
                     of: incoming.offer,

@@ -47,27 +47,36 @@ struct CallTable: ~Copyable {
     ///
     /// `peer`: The other user of the call, if the user names one.
     /// `device`: The user's device that means the call.
-    /// `said`: The `id` and the arrival of the signal that names the callId; `nil` for an offer or a request.
+    /// `said`: The `id`, the type and the arrival of the signal that names the callId; `nil` for an offer or a request.
     @inline(__always)
     func find(
         _ id: CallID,
         for user: UserID,
         with peer: UserID? = nil,
         on device: DeviceIdentity? = nil,
-        said: (name: SignalID?, at: Moment)? = nil
+        said: (name: SignalID?, kind: SignalKind, at: Moment)? = nil
     ) -> Call? {
         if let peer { return find(CallKey(id: id, pair: Pair(user, peer)), for: user) }
-        guard let named = named[CallIDKey(user: user, id: id)] else { return nil }
+        guard let named = named[CallIDKey(user: user, id: id)] else { return live(of: user, withUUID: id) }
         // There is nearly always one call with the callId.
-        guard named.count > 1 else { return named.first.flatMap { Self.visible($0, to: user) } }
-        return Self.meant(among: named, by: user, device, said: said)
+        guard named.count > 1 else {
+            return named.first.flatMap { Self.visible($0, to: user) } ?? live(of: user, withUUID: id)
+        }
+        return Self.meant(among: named, by: user, device, said: said) ?? live(of: user, withUUID: id)
+    }
+
+    /// Returns the newest call of two users under a callId, even if it is hidden from `user`, or the one that has this
+    /// `callUUID`.
+    func newest(_ id: CallID, of user: UserID, with peer: UserID) -> Call? {
+        byKey[CallKey(id: id, pair: Pair(user, peer))] ?? live(of: user, with: peer, withUUID: id)
     }
 
     /// Returns a user's call with a named peer: the newest, or the newest that is not hidden from the user.
     private func find(_ key: CallKey, for user: UserID) -> Call? {
-        guard let newest = byKey[key] else { return nil }
+        guard let newest = byKey[key] else { return live(of: user, with: key.pair.other(than: user), withUUID: key.id) }
         return Self.visible(newest, to: user)
             ?? named[CallIDKey(user: user, id: key.id)]?.last { $0.key == key && Self.visible($0, to: user) != nil }
+            ?? live(of: user, with: key.pair.other(than: user), withUUID: key.id)
     }
 
     /// Chooses among several calls.
@@ -78,13 +87,27 @@ struct CallTable: ~Copyable {
         among named: [Call],
         by user: UserID,
         _ device: DeviceIdentity?,
-        said: (name: SignalID?, at: Moment)?
+        said: (name: SignalID?, kind: SignalKind, at: Moment)?
     ) -> Call? {
         let known = named.filter { visible($0, to: user) != nil }
         if let device, let said {
-            return CallResolution.meant(by: user, device, signal: said.name, among: known, at: said.at)
+            let signal = said.name.map { ($0, said.kind) }
+            return CallResolution.meant(by: user, device, signal: signal, among: known, at: said.at)
         }
         return CallResolution.meant(by: user, device, among: known)
+    }
+
+    /// Returns a user's live call by its `callUUID`, which a client may give in place of the callId.
+    ///
+    /// CallKit knows no other id. The function is not inlined, so that looking up a known callId costs no more than
+    /// before.
+    @inline(never)
+    func live(of user: UserID, with peer: UserID? = nil, withUUID id: CallID) -> Call? {
+        guard UUIDv5.isUUID(id.text) else { return nil }
+        let uuid = id.folded
+        return live(of: user).last { call in
+            call.uuid == uuid && Self.visible(call, to: user) != nil && peer.map(call.key.pair.contains) ?? true
+        }
     }
 
     /// Returns a user's calls under a callId, the newest with each peer, except those that are hidden from the user.
@@ -273,7 +296,9 @@ struct CallTable: ~Copyable {
 
     /// Returns the calls at rest that a device may have begun by the offer with this `id`.
     func callsAtRest(begunBy user: UserID, _ device: DeviceIdentity, offer id: SignalID) -> [CallNumber] {
-        resting.isEmpty ? [] : resting.named(OfferKey(user: user, device: device.id, id: id).hashValue)
+        guard !resting.isEmpty else { return [] }
+        let known = resting.named(OfferKey(user: user, device: device.id, id: id).hashValue)
+        return known + resting.named(RestingCalls.anyOffer(of: user)).filter { !known.contains($0) }
     }
 
     private static func visible(_ call: Call, to user: UserID) -> Call? {

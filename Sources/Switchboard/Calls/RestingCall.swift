@@ -28,6 +28,22 @@ struct RestingCall {
             RestingCalls.name(id, of: call.caller), RestingCalls.name(id, of: call.callee), offer ?? 0
         )
     }
+
+    /// A call that has ended before this start of the server.
+    ///
+    /// Its first offer is known only once the call is loaded; until then, any offer of its caller may be a resend of
+    /// it.
+    init(_ call: CallIdentity, expiresAt: Moment, isNewest: Bool, isNamed: Bool) {
+        self.expiresAt = expiresAt
+        self.isNewest = isNewest
+        self.isNamed = isNamed
+        events = 0
+        let id = call.key.id
+        keyHashes = (
+            RestingCalls.name(id, of: call.caller), RestingCalls.name(id, of: call.callee),
+            RestingCalls.anyOffer(of: call.caller)
+        )
+    }
 }
 
 /// The calls at rest.
@@ -38,6 +54,13 @@ struct RestingCalls {
     private enum Match {
         case one(CallNumber)
         indirect case several([CallNumber])
+
+        var numbers: [CallNumber] {
+            switch self {
+            case .one(let number): [number]
+            case .several(let numbers): numbers
+            }
+        }
     }
 
     private var calls: [CallNumber: RestingCall] = [:]
@@ -51,24 +74,27 @@ struct RestingCalls {
         return hasher.finalize()
     }
 
+    /// Returns the hash that stands for every offer of a user, for calls whose first offer is not known.
+    static func anyOffer(of user: UserID) -> Int { user.hashValue }
+
     var isEmpty: Bool { calls.isEmpty }
     var count: Int { calls.count }
     subscript(number: CallNumber) -> RestingCall? { calls[number] }
 
     /// Returns the calls that have a key with this hash, oldest first.
-    func named(_ name: Int) -> [CallNumber] {
-        switch byKeyHash[name] {
-        case nil: []
-        case .one(let number): [number]
-        case .several(let numbers): numbers
-        }
+    func named(_ name: Int) -> [CallNumber] { byKeyHash[name]?.numbers ?? [] }
+
+    mutating func reserveCapacity(_ count: Int) {
+        calls.reserveCapacity(count)
+        byKeyHash.reserveCapacity(3 * count)
     }
 
     mutating func insert(_ number: CallNumber, _ call: RestingCall) {
         calls[number] = call
         for name in Self.keyHashes(of: call) {
-            let numbers = named(name)
-            if !numbers.contains(number) { list(numbers + [number], under: name) }
+            // Nearly always it is the only one.
+            guard let others = byKeyHash.updateValue(.one(number), forKey: name) else { continue }
+            list(others.numbers.filter { $0 != number } + [number], under: name)
         }
     }
 

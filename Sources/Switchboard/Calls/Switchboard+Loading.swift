@@ -27,16 +27,28 @@ extension Switchboard {
                 turn.out.append(.note(.unreadable(number)))
             }
         }
-        for work in queries.unpark(number) { resume(work) }
+        for work in queries.unpark(.call(number)) { resume(work) }
     }
 
-    /// Handles the store's failure to read a call: the call stays at rest, and the signals and requests that waited for
-    /// it are refused, so that clients send them again later.
-    mutating func loadFailed(_ number: CallNumber) {
-        let (failed, notices) = queries.cancelLoad(number)
-        for id in notices {
-            connections[id]?.hasUnreadEnds = true
-            connections[id]?.endsRead.remove(number)
+    /// Handles the newest epoch of a callId that the store has read; 0 = the store has no call under the callId.
+    ///
+    /// It is remembered only while the work that waited for it is handled: a refused offer must cost no memory, and a
+    /// call that begins remembers its own epoch.
+    mutating func epochRead(_ epoch: UInt32, of key: CallKey) {
+        directory.setEpochRead(epoch, of: key)
+        for work in queries.unpark(.epoch(key)) { resume(work) }
+        directory.setEpochRead(nil, of: key)
+    }
+
+    /// Handles the store's failure to read a call or an epoch: the call stays at rest, and the signals and requests that
+    /// waited are refused, so that clients send them again later.
+    mutating func readingFailed(_ awaited: Awaited) {
+        let (failed, notices) = queries.cancel(awaited)
+        if case .call(let number) = awaited {
+            for id in notices {
+                connections[id]?.hasUnreadEnds = true
+                connections[id]?.endsRead.remove(number)
+            }
         }
         for work in failed {
             switch work {

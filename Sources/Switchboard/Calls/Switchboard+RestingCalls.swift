@@ -50,64 +50,105 @@ extension Switchboard {
         return false
     }
 
-    // MARK: Loading calls at rest
+    /// Puts the calls to rest that have ended before this start.
+    ///
+    /// After a stop of ten minutes, all of them are overdue. They are forgotten one after another over the next ten
+    /// minutes, because each is read once more for that.
+    mutating func restAtStart(_ ended: [EndedCall]) {
+        let now = turn.now
+        let overdue = ended.count { $0.endedAt + policy.fetchableFor <= now }
+        let whole = policy.fetchableFor.milliseconds
+        let pause = min(SwitchboardLimits.overdueEvery, whole / Int64(max(1, overdue)))
+        var left = Int64(overdue)
+        calls.restAtStart(ended) { index in
+            // The clock may have been set back since the call ended.
+            let at = min(ended[index].endedAt, now) + policy.fetchableFor
+            guard at <= now else { return at }
+            left -= 1
+            return now + Moment.Duration(milliseconds: left * pause)
+        }
+        for end in ended {
+            guard let atRest = calls.resting[end.identity.number] else { continue }
+            schedule(.call(end.identity.number), at: atRest.expiresAt)
+        }
+    }
 
-    /// Returns the calls at rest that a user may mean by a callId.
+    // MARK: Waiting for the store
+
+    /// Returns what must be read before it is known which call a user means by a callId: calls at rest, and the epoch of
+    /// a call that an earlier offer is about to begin.
     ///
     /// `found`: The call that was found in memory; `nil` = none. If a call was found and a peer is named, the user can
     /// mean no other call. If the found call is live, the user can mean no other call either, unless the callId names
     /// the user together with somebody outside that call.
-    func callsAtRest(_ id: CallID, for user: UserID, with peer: UserID?, besides found: Call?) -> [CallNumber] {
-        guard !calls.resting.isEmpty else { return [] }
+    func awaited(_ id: CallID, for user: UserID, with peer: UserID?, besides found: Call?) -> [Awaited] {
+        guard mayAwait else { return [] }
         if let found {
             guard peer == nil else { return [] }
             guard !found.isLive || CallResolution.mayName(id, user, otherThan: found) else { return [] }
         }
-        return calls.resting.named(RestingCalls.name(id, of: user))
+        return unread(id, of: user)
     }
 
-    /// Returns the calls at rest that a signal other than an offer may mean.
+    /// Returns what must be read before a signal other than an offer is handled.
     ///
     /// If a live call was found, only a signal without a peer can mean another call: it may be a late signal for an
     /// ended call with somebody else. If the sending device is in the live call, only an `end` can mean another call:
     /// it may be a resend of an `end` that the ended call accepted.
-    func callsAtRest(
+    func awaited(
         _ id: CallID,
         _ message: SignalMessage,
         from source: Source,
         _ peer: UserID?,
         besides found: Call?
-    ) -> [CallNumber] {
-        guard let found, found.isLive else {
-            return callsAtRest(id, for: source.user, with: peer, besides: found)
-        }
+    ) -> [Awaited] {
+        guard let found, found.isLive else { return awaited(id, for: source.user, with: peer, besides: found) }
         guard peer == nil else { return [] }
         if case .end = message.content {} else if CallResolution.isIn(found, source.user, source.device) { return [] }
-        return calls.resting.named(RestingCalls.name(id, of: source.user))
+        return unread(id, of: source.user)
     }
 
-    /// Returns the calls at rest that must be loaded before a user's newest parked offer to a peer is handled.
+    /// Whether any signal may have to wait for the store.
+    var mayAwait: Bool { !calls.resting.isEmpty || queries.readsEpochs }
+
+    private func unread(_ id: CallID, of user: UserID) -> [Awaited] {
+        calls.resting.named(RestingCalls.name(id, of: user)).map(Awaited.call) + queries.epochs(id, of: user)
+    }
+
+    /// Returns the key whose epoch must be read before an offer begins a call; `nil` = the epoch is known.
+    func unknownEpoch(_ message: SignalMessage, from caller: UserID, to callee: UserID) -> CallKey? {
+        guard let id = message.callID, directory.mayHaveStoredEpoch(of: id) else { return nil }
+        let key = CallKey(id: id, pair: Pair(caller, callee))
+        return calls[key] == nil && !directory.knowsEpoch(of: key) ? key : nil
+    }
+
+    /// Returns what must be read before a user's newest parked offer to a peer is handled.
     ///
     /// Empty if no such offer is parked.
-    func awaitedByOffer(from user: UserID, to peer: UserID) -> [CallNumber] {
+    func awaitedByOffer(from user: UserID, to peer: UserID) -> [Awaited] {
         let awaited = queries.newestOffer { offer, caller in
             let inItsName = offer.callID.flatMap { Room.peer(inCallID: $0, for: user) }
             // An offer whose peer cannot be read is refused when it is handled.
             return caller == user && (try? offer.peer(for: user)) ?? inItsName == peer
         }
-        return awaited?.sorted() ?? []
+        return awaited.map(Array.init) ?? []
     }
 
-    /// Puts work aside until calls are loaded.
-    mutating func park(_ work: ParkedWork.Work, until numbers: [CallNumber]) {
-        trace(from: .calls, .waits(work.callID, calls: numbers.count))
-        for number in queries.park(work, until: numbers) { submit(.log(number), for: .load(number)) }
+    /// Puts work aside until calls at rest are loaded and epochs are read.
+    mutating func park(_ work: ParkedWork.Work, until awaited: [Awaited]) {
+        trace(from: .calls, .waits(work.callID, calls: awaited.count))
+        for one in queries.park(work, until: awaited) {
+            switch one {
+            case .call(let number): submit(.log(number), for: .load(number))
+            case .epoch(let key): submit(.epoch(key), for: .epoch(key))
+            }
+        }
     }
 
     /// Loads a call at rest that can no longer be fetched, so that the signals in its log are moved to its timeline.
     mutating func restExpired(_ number: CallNumber) {
         guard let ended = calls.resting[number], turn.now >= ended.expiresAt else { return }
-        park(.expiry(number), until: [number])
+        park(.expiry(number), until: [.call(number)])
     }
 
     /// Removes an ended call that can no longer be fetched: its log is deleted, its timeline stays.

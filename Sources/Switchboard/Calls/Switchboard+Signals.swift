@@ -109,7 +109,7 @@ struct Receipt {
 /// Finds the call of a signal, and hands the signal to it.
 extension Switchboard {
     mutating func take(_ message: SignalMessage, from source: Source) -> Result<Receipt, WireError> {
-        if mayRefuseSignals, let refusal = refusal(of: message.signal.kind, from: source.user) {
+        if mayRefuseSignals, let refusal = refusal(of: message.content, from: source.user) {
             return .failure(refusal)
         }
         let peer: UserID?
@@ -119,15 +119,22 @@ extension Switchboard {
         }
         var message = message
         message.displayName = policy.shownName(message.displayName, of: source.name, isService: source.isService)
+        if policy.callerName == .token, !source.isService { message.omitHandle(of: source.user) }
         return take(offer, message, from: source, peer)
     }
 
-    /// Returns the refusal that a signal of this kind from a user gets now; `nil` = it is accepted.
-    private mutating func refusal(of kind: SignalKind, from user: UserID) -> WireError? {
+    /// Returns the refusal that a signal with this content from a user gets now; `nil` = it is accepted.
+    private mutating func refusal(of content: Signal.Content, from user: UserID) -> WireError? {
         if connections.isDraining { return WireError(.draining, "the server is shutting down") }
-        guard kind != .end else { return nil }
+        if case .end = content { return nil }
         if metrics.isStalled { return WireError(.storeUnavailable, "the database cannot be written at the moment") }
-        return limits.quotas.exhausted.isEmpty ? nil : quotaRefusal(of: user)
+        switch content {
+        // A user whose quota is used up can still take and end calls. Such signals are few: one ringing of a device, one
+        // answer to an offer, which counts towards the other user's quota, and one confirmation of a call.
+        case .ringing, .silenced, .answer, .confirm, .end: return nil
+        case .offer, .ice, .connected, .update, .dtmf, .info:
+            return limits.quotas.exhausted.isEmpty ? nil : quotaRefusal(of: user)
+        }
     }
 
     private mutating func takeOrdinary(
@@ -143,8 +150,9 @@ extension Switchboard {
         let call: Call?
         if let id = message.callID {
             // A sender that names the peer means the call with that peer, and not another one under the same callId.
-            call = calls.find(id, for: source.user, with: peer, on: source.device, said: (message.id, turn.now))
-            if !calls.resting.isEmpty, mustAwait(callsAtRest(id, message, from: source, peer, besides: call)) {
+            let said = (message.id, message.signal.kind, turn.now)
+            call = calls.find(id, for: source.user, with: peer, on: source.device, said: said)
+            if mayAwait, mustAwait(awaited(id, message, from: source, peer, besides: call)) {
                 return .failure(Self.unknownCall)
             }
         } else if let peer {
@@ -206,6 +214,7 @@ extension Switchboard {
                 if isNew { call.offerTransports = [] }
                 call.offerTransports.insert(source.transport)
             }
+            if !isNew, let refusal = refusalOfReusedID(message, seq, of: call) { return .failure(refusal) }
             if isNew { metrics.signals[signal.kind] += 1 }
             if isNew, case .silenced(let why) = signal.content { silenced(device.id, why, in: call) }
             if isNew, message.hadLowPriority { note(call, .pushLowered(device.id)) }
@@ -223,6 +232,16 @@ extension Switchboard {
         case .refused(let refusal): return .failure(WireError(refusal))
         case .nothing: return .success(Receipt(call: call, seq: 0))
         }
+    }
+
+    /// Returns the refusal of a signal that reuses the `id` of an accepted one of its type with other content.
+    ///
+    /// It is no resend, and an ack would wrongly say that it was relayed.
+    private func refusalOfReusedID(_ message: SignalMessage, _ seq: UInt64, of call: Call) -> WireError? {
+        guard seq > 0, let index = call.session.log.lastIndex(where: { $0.seq == seq }), index < call.frames.count,
+            !message.hasContent(of: call.frame(at: index))
+        else { return nil }
+        return .invalid(.id, "is that of another \(message.signal.kind.rawValue) of this call")
     }
 
     /// Relays a signal that changes nothing of its call but the log, and moves no deadline, as nearly all signals.
@@ -253,7 +272,10 @@ extension Switchboard {
             result = .success(Receipt(call: call, seq: seq))
         } catch {
             switch error {
-            case .repeated(let seq): result = .success(Receipt(call: call, seq: seq))
+            case .repeated(let seq):
+                result =
+                    refusalOfReusedID(message, seq, of: call).map { .failure($0) }
+                    ?? .success(Receipt(call: call, seq: seq))
             case .refused(let refusal):
                 if tracesCalls { traceRefused(by: call) }
                 result = .failure(WireError(refusal))
@@ -271,9 +293,9 @@ extension Switchboard {
     ) -> Result<Receipt, WireError> {
         let found =
             message.callID.map { id in
-                named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? call(ofOffer: id, from: source)
+                named.map { calls.newest(id, of: source.user, with: $0) } ?? call(ofOffer: id, from: source)
             } ?? begun(by: message, from: source, named)
-        if found?.isLive != true, mustAwait(callsAtRest(message, from: source, named, besides: found)) {
+        if found?.isLive != true, mustAwait(awaited(message, from: source, named, besides: found)) {
             return .failure(Self.unknownCall)
         }
         if let receipt = receipt(ofAccepted: message, from: source, named) { return .success(receipt) }
@@ -297,6 +319,9 @@ extension Switchboard {
             found.offerTransports.insert(source.transport)
             return .success(Receipt(call: found, seq: seq))
         case .first(let callee), .replacement(let callee):
+            if let key = unknownEpoch(message, from: source.user, to: callee), mustAwait([.epoch(key)]) {
+                return .failure(Self.unknownCall)
+            }
             let meaning: OfferMeaning = found?.isLive == true ? .replacement : .first
             trace(from: .calls, .begins(message.callID, meaning, from: source.user, to: callee))
             let keys = RingLimits.Keys(from: source.user, to: callee)
@@ -309,27 +334,27 @@ extension Switchboard {
         }
     }
 
-    /// Returns the calls at rest that an offer may concern.
-    private func callsAtRest(
+    /// Returns what must be read before it is known which call an offer concerns.
+    private func awaited(
         _ message: SignalMessage,
         from source: Source,
         _ named: UserID?,
         besides found: Call?
-    ) -> [CallNumber] {
-        if let id = message.callID { return callsAtRest(id, for: source.user, with: named, besides: found) }
+    ) -> [Awaited] {
+        if let id = message.callID { return awaited(id, for: source.user, with: named, besides: found) }
         guard found == nil, let id = message.id else { return [] }
-        return calls.callsAtRest(begunBy: source.user, source.device, offer: id)
+        return calls.callsAtRest(begunBy: source.user, source.device, offer: id).map(Awaited.call)
     }
 
-    /// Records the calls that the current signal must wait for; returns whether there are any.
-    private mutating func mustAwait(_ numbers: [CallNumber]) -> Bool {
-        guard !numbers.isEmpty else { return false }
-        queries.awaited = numbers
+    /// Records what the current signal must wait for; returns whether there is anything.
+    private mutating func mustAwait(_ awaited: [Awaited]) -> Bool {
+        guard !awaited.isEmpty else { return false }
+        queries.awaited = awaited
         return true
     }
 
-    /// Returns and clears the calls that the current signal must wait for; `nil` = the signal need not wait.
-    mutating func takeAwaited() -> [CallNumber]? {
+    /// Returns and clears what the current signal must wait for; `nil` = the signal need not wait.
+    mutating func takeAwaited() -> [Awaited]? {
         guard !queries.awaited.isEmpty else { return nil }
         defer { queries.awaited = [] }
         return queries.awaited

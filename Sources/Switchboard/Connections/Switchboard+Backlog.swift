@@ -52,7 +52,7 @@ extension Switchboard {
         case .offer, .ringing, .silenced, .answer, .connected, .confirm, .end: return nil
         case .ice, .update, .dtmf, .info: break
         }
-        if let id = signal.id, call.session.hasAccepted(id, from: device, on: side) { return nil }
+        if let id = signal.id, call.session.hasAccepted(id, signal.kind, from: device, on: side) { return nil }
         let entry = call.session.entry(of: signal, from: side, device, at: turn.now)
         let isHeldUp = connections.of(call.user(on: side.other)).contains { connection in
             isTooFarBehind(connection, for: signal.byteCount) && !connection.replays(call.number)

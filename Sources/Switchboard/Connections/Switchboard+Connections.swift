@@ -252,7 +252,7 @@ extension Switchboard {
                 process(call, .gone(connection.device, side))
             }
         }
-        if !isReplaced { pushAfterUnansweredProbe(of: connection) }
+        if !isReplaced { pushAfterClose(of: connection) }
         stopAwaitingTexts(by: connection)
         if !isReplaced, !connections.isOnline(connection.user) { tellPresence(of: connection.user, isOnline: false) }
     }

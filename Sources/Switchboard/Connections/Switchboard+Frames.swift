@@ -26,6 +26,9 @@ extension Switchboard {
 
     private mutating func handle(_ message: consuming ClientMessage, from connection: Connection) {
         connection.badFrames = 0
+        if !message.unknownNames.isEmpty {
+            noteUnknown(message.unknownNames, at: connection.isStateless ? .socketIO : .webSocket)
+        }
         if message.isSignal { return handleSignal(message.takeRequest(), from: connection) }
         let id = message.id
         guard connection.bucket.take(at: turn.now) else {

@@ -97,7 +97,7 @@ extension Switchboard {
         guard loads, !unread.isEmpty else { return }
         let batch = Array(unread.suffix(SwitchboardLimits.endsLoaded))
         if connection.hasUnreadEnds { connection.endsRead.formUnion(batch) }
-        park(.endNotices(connection.id), until: batch)
+        park(.endNotices(connection.id), until: batch.map(Awaited.call))
     }
 
     /// Loads the next calls at rest of whose ends a device may have to be notified.
@@ -119,14 +119,14 @@ extension Switchboard {
     }
 
     mutating func sync(_ cursors: [CallID: ClientMessage.Cursor], _ connection: Connection, id: SignalID?) {
-        var atRest: Set<CallNumber> = []
+        var awaited: Set<Awaited> = []
         for callID in cursors.keys {
             let found = calls.find(callID, for: connection.user)
-            atRest.formUnion(self.callsAtRest(callID, for: connection.user, with: nil, besides: found))
+            awaited.formUnion(self.awaited(callID, for: connection.user, with: nil, besides: found))
         }
-        guard atRest.isEmpty else {
+        guard awaited.isEmpty else {
             beginPendingFrame(connection)
-            park(.sync(cursors, id: id, connection.id), until: atRest.sorted())
+            park(.sync(cursors, id: id, connection.id), until: awaited.sorted())
             return
         }
         for callID in cursors.keys.sorted() {

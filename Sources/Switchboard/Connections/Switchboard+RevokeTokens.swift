@@ -4,8 +4,9 @@ import CallWire
 
 /// Revoking a user's tokens: requested by the user, by a service or by the operator.
 extension Switchboard {
-    /// Handles `POST /api/logout-all`: for the user itself, or, from a service, for any user.
+    /// Handles `POST /api/logout-all`: for the user itself, or, from a service, for the user that it names.
     mutating func revokeTokens(_ user: UserID?, by principal: Principal, as id: RequestID) {
+        guard user != nil || !principal.isService else { return refuse(id, Self.refusedToServices) }
         let user = user ?? principal.user
         guard user == principal.user || principal.isService else {
             refuse(

@@ -84,7 +84,8 @@ extension Switchboard {
     private mutating func push(_ text: RelayedText) {
         let now = turn.now
         let user = text.message.to
-        guard directory.reasonToHide(text.from, from: user, at: now) == nil, limits.notices.take(text.from, at: now)
+        guard directory.reasonToHide(text.from, from: user, at: turn.date) == nil,
+            limits.notices.take(text.from, at: now)
         else {
             return
         }
@@ -101,13 +102,15 @@ extension Switchboard {
                     from: text.from,
                     name: text.name,
                     as: route.kind.form,
+                    isMutable: device.hasMutableAlerts,
                     at: now
                 ),
                 kept: .aDay,
                 expiresAt: now + SwitchboardLimits.noticeTimeout,
-                device: device.id
+                device: device.id,
+                user: device.user
             )
-            send(push, to: device)
+            send(push, from: text.from, to: device)
         }
     }
 }

@@ -9,20 +9,18 @@ import CallCore
 /// An app may give each call a callId of its own that is no UUID, and there may be a million of them a day. So only the
 /// hash of a key is kept, which has eight bytes and not a hundred. If two keys had the same hash, the epochs of the one
 /// would skip numbers, which does no harm.
+///
+/// Nothing is read at a start: the store is asked for the epoch of a callId that is used for the first time since then.
 struct Epochs {
     private let span: Moment.Duration
     private let keptFor: Moment.Duration
     /// One element per span, oldest first, with the epochs of the callIds last used in it; never empty.
     private var used: [(from: Moment, epochs: [Int: UInt32])]
 
-    init(_ stored: [CallKey: UInt32], keptFor: Moment.Duration, at now: Moment) {
+    init(keptFor: Moment.Duration, at now: Moment) {
         self.keptFor = keptFor
         span = Moment.Duration(milliseconds: max(1, keptFor.milliseconds / SwitchboardLimits.epochSpans))
-        // The times of last use are unknown here, so all callIds count as used now.
-        var epochs: [Int: UInt32] = [:]
-        epochs.reserveCapacity(stored.count)
-        for (key, epoch) in stored { epochs[key.hashValue] = max(epoch, epochs[key.hashValue] ?? 0) }
-        used = [(now, epochs)]
+        used = [(now, [:])]
     }
 
     var count: Int { used.reduce(0) { $0 + $1.epochs.count } }

@@ -54,17 +54,26 @@ extension Switchboard {
             device.webPushAt = now
         }
         if let sound = registration.sound { device.sound = sound.isEmpty ? nil : sound }
-        if let keys = registration.payloadKeys { device.payloadKeys = keys.count == 0 ? nil : keys.text }
+        if registration.payloadKeys != nil || registration.mutableContent != nil {
+            let before = device.payloadKeys.map { PayloadAliases(text: $0) } ?? PayloadAliases()
+            var keys = registration.payloadKeys ?? before
+            keys.isMutable = registration.mutableContent ?? before.isMutable
+            device.payloadKeys = keys.text.isEmpty ? nil : keys.text
+        }
         makeRoom(for: device)
         directory.put(device)
         commits.append(.device(device))
         renewWithheldPushes(to: device)
-        sendWhenDurable(.reply(id, Reply(body: DeviceView.one(device, message: shortcoming(of: registration)))))
+        sendWhenDurable(.reply(id, Reply(body: DeviceView.one(device, message: shortcoming(of: registration, device)))))
     }
 
     /// Returns what this server lacks to push to what was registered: an app must not be led to believe that its device
     /// rings; `nil` = nothing.
-    private func shortcoming(of registration: DeviceRegistration) -> String? {
+    private func shortcoming(of registration: DeviceRegistration, _ device: DeviceRecord) -> String? {
+        if registration.fcmToken != nil, device.isUnreachableByFirebase {
+            return "the Firebase token is stored, but no device of Apple rings by Firebase, because iOS starts no app "
+                + "for its messages: register voipDeviceToken (PushKit's token), or apnsDeviceToken for an alert that rings"
+        }
         if registration.fcmToken != nil, !policy.canPush(by: .firebase) {
             return "the Firebase token is stored, but this server has no Firebase service account and cannot push to it"
         }
@@ -243,7 +252,7 @@ extension Switchboard {
     mutating func doNotDisturb(_ until: Moment?, by principal: Principal, as id: RequestID) {
         directory.doNotDisturb(principal.user, until: until)
         commits.append(.doNotDisturb(principal.user, until: until))
-        if directory.hasDoNotDisturb(principal.user, at: turn.now) {
+        if directory.hasDoNotDisturb(principal.user, at: turn.date) {
             for call in calls.ringing(principal.user) where isSilencedByDoNotDisturb(call) {
                 cancelPushesForDoNotDisturb(call)
             }

@@ -27,7 +27,9 @@ extension Switchboard {
             let (burst, rate) = (
                 SwitchboardLimits.directoryPageBurst, Int(SwitchboardLimits.directoryPagesPerSecond)
             )
-            let rule = "at most \(burst) pages of the call directory at once, and \(rate) a second on average"
+            let rule =
+                "at most \(burst) pages of the call directory at once, and \(rate) a second on average; one for which many "
+                + "changes are counted is several"
             refuse(id, exceeded(.directoryReads, rule))
             return
         }
@@ -42,6 +44,8 @@ extension Switchboard {
 
     mutating func respond(_ page: NumberPage, to user: UserID, as id: RequestID) {
         directory.numbers.endRead(of: user)
+        // One page was taken when the request came.
+        limits.directoryPages.spend(page.rowsRead / SwitchboardLimits.rowsPerDirectoryPage, user, at: turn.now)
         if page.step.since == nil { metrics.numberPages.complete += 1 } else { metrics.numberPages.changes += 1 }
         let kind = page.step.since == nil ? "complete" : "changes"
         let line = "\(page.cursor.text)\t\(kind)\t\(page.isLast ? "end" : "more")\t\(page.step.page)\n"
@@ -196,7 +200,12 @@ extension Switchboard {
     /// Whether a callee blocks the number by which an offer shows its caller.
     func isNumberBlocked(in offer: SignalMessage, of caller: UserID, by callee: UserID) -> Bool {
         guard directory.numbers.hasBlocked(callee) else { return false }
-        let blocked = directory.numbers.blocked(by: callee)
-        return offer.relayed.phoneNumbers(of: caller).contains { blocked.contains($0) }
+        return isAnyBlocked(offer.relayed.phoneNumbers(of: caller), by: callee)
+    }
+
+    /// Whether a user blocks one of these numbers.
+    func isAnyBlocked(_ numbers: [PhoneNumber], by user: UserID) -> Bool {
+        let blocked = directory.numbers.blocked(by: user)
+        return numbers.contains { blocked.contains($0) }
     }
 }

@@ -58,9 +58,8 @@ extension Switchboard {
         case operatorCommand(OperatorCommandID, OperatorCommand)
         /// The server is to shut down.
         case drain
-        /// The wall clock has jumped away from the server's clock, by which the moments of the inputs are given
-        /// (`true`), or the two clocks agree again (`false`).
-        case clockDoubtChanged(Bool)
+        /// The wall clock was set, or has become steady; all other inputs have moments of the server's clock.
+        case wallClock(WallClock)
         /// The moment that ``Switchboard/deadline`` named has come.
         case deadlineReached
     }
@@ -116,8 +115,8 @@ extension Switchboard {
         case began(CallID, epoch: UInt32)
         /// A call ended.
         case ended(CallID, epoch: UInt32, EndReason)
-        /// A push was refused, or could not be sent.
-        case pushFailed(CallID, DeviceID, status: Int, reason: String)
+        /// A push was refused, or its first attempt failed.
+        indirect case pushFailed(PushFailure)
         /// The store cannot write.
         case storeStalled(String)
         /// The store can write again.
@@ -131,8 +130,12 @@ extension Switchboard {
         /// At the start: the newest stored record is so old (negative: so far in the future) that the clock may be
         /// wrong.
         case oddClock(Moment.Duration)
+        /// The date was corrected, and this number of schedules is due at another time now.
+        case schedulesPlanned(Int)
         /// The time zone of a user's schedule is unknown, so no new call of it can be planned.
         case unknownTimeZone(UserID)
+        /// A client has sent a member with an unknown name; reported once for each name.
+        case unknownName(String, UnknownNames.Place)
     }
 }
 

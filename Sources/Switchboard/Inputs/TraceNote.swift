@@ -47,7 +47,8 @@ extension Switchboard {
         case request(RequestID, RequestName, UserID, CallID?)
         /// An offer begins a call, which may replace another one; the new call has no number yet.
         case begins(CallID?, OfferMeaning, from: UserID, to: UserID)
-        /// A signal, a request or another task waits until calls at rest are read from the store; `calls` = how many.
+        /// A signal, a request or another task waits until calls at rest, or epochs, are read from the store; `calls` = how
+        /// many.
         case waits(CallID?, calls: Int)
         /// A step of a call.
         indirect case call(CallTag, CallStep)

@@ -13,13 +13,33 @@ enum PendingQuery {
     case watch(PendingWatch)
     /// Load a call at rest.
     case load(CallNumber)
+    /// Find out the epoch of the next call under a callId.
+    case epoch(CallKey)
     /// Respond with a page of the call directory.
     case numbers(RequestID, UserID)
     /// Find out what the update of the call directory that is first in the queue would change.
     case numberChanges
 }
 
-/// Work that waits until calls at rest are loaded.
+/// A call or an epoch that a signal or request waits for, because only the store has it.
+enum Awaited: Hashable, Comparable {
+    /// A call at rest.
+    case call(CallNumber)
+    /// The newest epoch of a callId that is used for the first time since the start.
+    case epoch(CallKey)
+
+    /// Whether `a` is read before `b`: calls in the order of their numbers, then epochs.
+    static func < (a: Self, b: Self) -> Bool { a.place < b.place }
+
+    private var place: (CallNumber, String) {
+        switch self {
+        case .call(let number): (number, "")
+        case .epoch(let key): (CallNumber(rawValue: .max), key.id.text)
+        }
+    }
+}
+
+/// Work that waits until calls at rest are loaded, or epochs are read.
 struct ParkedWork {
     enum Work {
         case signal(SignalMessage, id: SignalID?, Connection)
@@ -33,84 +53,97 @@ struct ParkedWork {
         case expiry(CallNumber)
     }
 
-    /// The calls that have not been loaded yet.
-    var awaited: Set<CallNumber>
+    /// What has not been read yet.
+    var awaited: Set<Awaited>
     let work: Work
 }
 
-/// The queries without a result, and the work that waits for calls at rest.
+/// The queries without a result, and the work that waits for calls at rest or for epochs.
 ///
 /// Each load concerns only the work that waits for it: thousands of calls may be loaded while thousands of works wait.
 struct PendingQueries {
-    private var open: [StoreQueryID: PendingQuery] = [:]
+    private var open: [StoreQueryID: (purpose: PendingQuery, lane: QueryLane, since: Moment)] = [:]
     private var lastID: UInt64 = 0
-    /// The work that waits for calls at rest to be read from the store, by its place in the order of arrival.
+    /// The work that waits for the store, by its place in the order of arrival.
     private var parked: [UInt64: ParkedWork] = [:]
     private var lastPlace: UInt64 = 0
-    /// The calls that are being loaded, each with the places of the work that waited for it, oldest first.
-    private var waiting: [CallNumber: [UInt64]] = [:]
+    /// What is being read, each with the places of the work that waited for it, oldest first.
+    private var waiting: [Awaited: [UInt64]] = [:]
+    /// The epochs that are being read, by callId.
+    private var epochs: [CallID: [CallKey]] = [:]
     /// The places of the parked offers.
     private var offers: Set<UInt64> = []
     /// The places of the parked fetches.
     private var fetches: [RequestID: UInt64] = [:]
-    /// The calls at rest that the current signal may concern; empty = it may concern none.
+    /// What the current signal must wait for; empty = nothing.
     ///
-    /// The signal is handled again when these calls have been read.
-    var awaited: [CallNumber] = []
+    /// The signal is handled again when all of it has been read.
+    var awaited: [Awaited] = []
 
-    /// Whether any work waits for a call at rest.
+    /// Whether any work waits for the store.
     var hasParked: Bool { !parked.isEmpty }
 
-    /// Whether no call at rest is being loaded, and no work waits for one.
+    /// Whether an epoch is being read.
+    var readsEpochs: Bool { !epochs.isEmpty }
+
+    /// Returns the epochs that are being read for a user's offers, or for offers to the user, under a callId.
+    func epochs(_ id: CallID, of user: UserID) -> [Awaited] {
+        (epochs[id] ?? []).filter { $0.pair.contains(user) }.map(Awaited.epoch)
+    }
+
+    /// Whether no work waits, and nothing is being read for any.
     var isIdle: Bool { parked.isEmpty && waiting.isEmpty }
 
     /// Records a query, and returns its number.
-    mutating func register(for purpose: PendingQuery) -> StoreQueryID {
+    mutating func register(for purpose: PendingQuery, in lane: QueryLane, at now: Moment) -> StoreQueryID {
         lastID += 1
         let id = StoreQueryID(rawValue: lastID)
-        open[id] = purpose
+        open[id] = (purpose, lane, now)
         return id
     }
 
-    /// Removes and returns the purpose of a query that has its result; `nil` = the query is unknown.
-    mutating func finish(_ id: StoreQueryID) -> PendingQuery? { open.removeValue(forKey: id) }
+    /// Removes and returns a query that has its result; `nil` = the query is unknown.
+    mutating func finish(_ id: StoreQueryID) -> (purpose: PendingQuery, lane: QueryLane, since: Moment)? {
+        open.removeValue(forKey: id)
+    }
 
-    // MARK: Calls at rest
+    // MARK: Parked work
 
-    /// Puts work aside until calls are loaded; returns those of the calls that are not being loaded yet.
-    mutating func park(_ work: ParkedWork.Work, until numbers: [CallNumber]) -> [CallNumber] {
+    /// Puts work aside until what it waits for is read; returns what is not being read yet.
+    mutating func park(_ work: ParkedWork.Work, until awaited: [Awaited]) -> [Awaited] {
         lastPlace += 1
-        parked[lastPlace] = ParkedWork(awaited: Set(numbers), work: work)
+        parked[lastPlace] = ParkedWork(awaited: Set(awaited), work: work)
         if work.offer != nil { offers.insert(lastPlace) }
         if let fetch = work.fetch { fetches[fetch] = lastPlace }
-        return numbers.filter { number in
-            let isNew = waiting[number] == nil
-            waiting[number, default: []].append(lastPlace)
+        return awaited.filter { one in
+            let isNew = waiting[one] == nil
+            waiting[one, default: []].append(lastPlace)
+            if isNew, case .epoch(let key) = one { epochs[key.id, default: []].append(key) }
             return isNew
         }
     }
 
-    /// Removes and returns the work that waited for this call and now waits for no other call, oldest first.
-    mutating func unpark(_ number: CallNumber) -> [ParkedWork.Work] {
+    /// Removes and returns the work that waited for this and now waits for nothing else, oldest first.
+    mutating func unpark(_ awaited: Awaited) -> [ParkedWork.Work] {
         var ready: [ParkedWork.Work] = []
-        for place in waiting.removeValue(forKey: number) ?? [] {
-            parked[place]?.awaited.remove(number)
+        for place in finishReading(awaited) {
+            parked[place]?.awaited.remove(awaited)
             guard parked[place]?.awaited.isEmpty == true, let work = remove(place) else { continue }
             ready.append(work)
         }
         return ready
     }
 
-    /// Removes and returns the work that cannot be done because a call could not be loaded, oldest first.
+    /// Removes and returns the work that cannot be done because the store could not read this, oldest first.
     ///
     /// `notices` are the connections whose devices were to be notified of the call's end. They are still notified of
     /// the ends of other calls.
-    mutating func cancelLoad(_ number: CallNumber) -> (failed: [ParkedWork.Work], notices: [ConnectionID]) {
+    mutating func cancel(_ awaited: Awaited) -> (failed: [ParkedWork.Work], notices: [ConnectionID]) {
         var failed: [ParkedWork.Work] = []
         var notices: [ConnectionID] = []
-        for place in waiting.removeValue(forKey: number) ?? [] {
+        for place in finishReading(awaited) {
             if case .endNotices(let id)? = parked[place]?.work {
-                guard parked[place]?.awaited.remove(number) != nil else { continue }
+                guard parked[place]?.awaited.remove(awaited) != nil else { continue }
                 notices.append(id)
                 guard parked[place]?.awaited.isEmpty == true else { continue }
             }
@@ -119,8 +152,17 @@ struct PendingQueries {
         return (failed, notices)
     }
 
-    /// Returns the calls that the newest fitting parked offer waits for; `nil` = no parked offer fits.
-    func newestOffer(where fits: (SignalMessage, _ from: UserID) -> Bool) -> Set<CallNumber>? {
+    /// Records that this was read, and returns the places of the work that waited for it, oldest first.
+    private mutating func finishReading(_ awaited: Awaited) -> [UInt64] {
+        if case .epoch(let key) = awaited {
+            epochs[key.id]?.removeAll { $0 == key }
+            if epochs[key.id]?.isEmpty == true { epochs[key.id] = nil }
+        }
+        return waiting.removeValue(forKey: awaited) ?? []
+    }
+
+    /// Returns what the newest fitting parked offer waits for; `nil` = no parked offer fits.
+    func newestOffer(where fits: (SignalMessage, _ from: UserID) -> Bool) -> Set<Awaited>? {
         for place in offers.sorted(by: >) {
             if let (message, user) = parked[place]?.work.offer, fits(message, user) { return parked[place]?.awaited }
         }

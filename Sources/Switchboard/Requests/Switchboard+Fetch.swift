@@ -7,9 +7,9 @@ extension Switchboard {
     mutating func fetch(_ callID: CallID, _ fetch: Fetch, by principal: Principal, as id: RequestID) {
         let device = deviceIdentity(asking: principal, named: fetch.device)
         let found = calls.find(callID, for: principal.user, with: fetch.peer, on: device)
-        let atRest = callsAtRest(callID, for: principal.user, with: fetch.peer, besides: found)
-        if !atRest.isEmpty {
-            park(.request(id, principal, .fetch(callID, fetch)), until: atRest)
+        let awaited = awaited(callID, for: principal.user, with: fetch.peer, besides: found)
+        if !awaited.isEmpty {
+            park(.request(id, principal, .fetch(callID, fetch)), until: awaited)
             return
         }
         guard let call = found, let side = call.side(of: principal.user) else {

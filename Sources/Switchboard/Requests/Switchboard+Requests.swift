@@ -12,9 +12,9 @@ extension Switchboard {
             return
         }
         if let scope = principal.scope, calls[CallKey(id: scope.call, pair: Pair(principal.user, scope.peer))] == nil {
-            let atRest = callsAtRest(scope.call, for: principal.user, with: scope.peer, besides: nil)
-            if !atRest.isEmpty {
-                park(.request(id, principal, asked), until: atRest)
+            let awaited = awaited(scope.call, for: principal.user, with: scope.peer, besides: nil)
+            if !awaited.isEmpty {
+                park(.request(id, principal, asked), until: awaited)
                 return
             }
         }
@@ -23,7 +23,7 @@ extension Switchboard {
             refuse(id, error)
             return
         }
-        if let error = refusal(of: request, by: principal) {
+        if let error = refusal(of: request, by: principal) ?? refusal(ofService: principal, request) {
             refuse(id, error)
             return
         }
@@ -44,13 +44,13 @@ extension Switchboard {
                 with: peer,
                 on: deviceIdentity(asking: principal, named: nil)
             )
-            let atRest = callsAtRest(callID, for: principal.user, with: peer, besides: call)
-            if !atRest.isEmpty {
-                park(.request(id, principal, request), until: atRest)
+            let awaited = awaited(callID, for: principal.user, with: peer, besides: call)
+            if !awaited.isEmpty {
+                park(.request(id, principal, request), until: awaited)
             } else if let call, epoch ?? call.epoch == call.epoch {
                 sendWhenDurable(.reply(id, Reply(body: CallView.details(call.record, for: principal))))
             } else {
-                let users = [principal.user] + [peer].compactMap(\.self)
+                let users = (principal.isService ? [] : [principal.user]) + [peer].compactMap(\.self)
                 let choice = CallSelector(
                     callID,
                     of: users,
@@ -62,16 +62,20 @@ extension Switchboard {
         case .timeline(let callID, let peer, let epoch):
             // Other users may have used the callId too. A user who is not a service gets only the timeline of their own
             // call.
-            let found = peer ?? calls.find(callID, for: principal.user)?.key.pair.other(than: principal.user)
+            let call = calls.find(callID, for: principal.user, with: peer)
+            let found = peer ?? call?.key.pair.other(than: principal.user)
             let users = principal.isService ? [peer].compactMap(\.self) : [principal.user] + [found].compactMap(\.self)
             let choice = CallSelector(
-                callID,
+                // A live call may be named by its `callUUID`.
+                call?.key.id ?? callID,
                 of: users,
                 epoch: epoch,
                 seenBy: principal.isService ? nil : principal.user
             )
             submit(.timeline(choice), for: .timeline(id, principal))
-        case .register(let registration): register(registration, by: principal, as: id)
+        case .register(let registration):
+            noteUnknown(registration.unknownNames, at: .registration)
+            register(registration, by: principal, as: id)
         case .devices: turn.out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: principal.user)))))
         case .removeDevice(let device): removeDevice(device, by: principal, as: id)
         case .turnCredential: turnCredential(of: principal, as: id)
@@ -156,6 +160,7 @@ extension Switchboard {
             transport: .request,
             isService: principal.isService
         )
+        if !message.unknownNames.isEmpty { noteUnknown(message.unknownNames, at: .signal) }
         if tracesCalls { trace(message, from: source, by: .request(id)) }
         switch take(message, from: source) {
         case .failure(let error):

@@ -12,6 +12,7 @@ import CallPorts
 ///                └──────── waiting         sent ──(any other error)──▶ refused
 ///
 /// `waiting` also leads to `refused`, when its push token was removed. A `Retry-After` beyond the ring refuses, too.
+/// A push that was not even sent is followed by one on another route, if the device has one (``Consequence/useOther``).
 /// Every phase but `accepted` and `refused` leads to `cancelled` when the call no longer rings. After `refused`, a push
 /// on the next route is a new value.
 struct DevicePush: Equatable {
@@ -32,6 +33,8 @@ struct DevicePush: Equatable {
     private(set) var phase: Phase
     /// The kinds of push that were refused for good before this one.
     let refusedKinds: Set<PushKind>
+    /// The kinds of push that could not be sent before this one; they are tried again once no other kind is left.
+    let unsentKinds: Set<PushKind>
     /// The route that is tried; `nil` = the result was known before a restart, but not the route.
     private(set) var route: PushRoute?
     /// The number of attempts.
@@ -40,27 +43,44 @@ struct DevicePush: Equatable {
     private(set) var sentAt: Moment
     /// Whether there was no response to an attempt, which the push service may have accepted nevertheless.
     private var hasLostResponse = false
+    /// Whether the log has the push's failure.
+    private var hasFailed = false
     /// Whether the push token was refused in one environment, and so is tried in the other one.
     private var triedOther = false
+
+    /// Whether the push follows a device's absence: it is dropped when the device says that it rings, because the
+    /// device was sent the offer on its connection.
+    let isForAbsence: Bool
 
     /// Whether the push goes without the offer's SDP, because the push service found it too large with it.
     private(set) var omitsOffer = false
 
     /// A push that is sent now.
     ///
-    /// `refusedKinds`: The kinds of push that were refused for good before.
-    init(sent id: PushID, by route: PushRoute, after refusedKinds: Set<PushKind> = [], at now: Moment) {
+    /// `refusedKinds`: The kinds of push that were refused for good before. `unsentKinds`: Those that could not be sent.
+    init(
+        sent id: PushID,
+        by route: PushRoute,
+        after refusedKinds: Set<PushKind> = [],
+        unsentKinds: Set<PushKind> = [],
+        at now: Moment
+    ) {
         phase = .sent(id)
         self.refusedKinds = refusedKinds
+        self.unsentKinds = unsentKinds
         self.route = route
         sentAt = now
         attempts = 1
+        isForAbsence = false
     }
 
-    /// A push that is sent at `moment` unless its device connects before: used after a restart while the call rings.
-    init(waitingUntil moment: Moment, for route: PushRoute) {
+    /// A push that is sent at `moment` unless its device connects before: used after a restart while the call rings, and
+    /// if a device has lost its connection.
+    init(waitingUntil moment: Moment, for route: PushRoute, isForAbsence: Bool = false) {
         phase = .waiting(until: moment)
         refusedKinds = []
+        unsentKinds = []
+        self.isForAbsence = isForAbsence
         self.route = route
         sentAt = moment
         attempts = 0
@@ -70,6 +90,8 @@ struct DevicePush: Equatable {
     init(settled phase: Phase) {
         self.phase = phase
         refusedKinds = []
+        unsentKinds = []
+        isForAbsence = false
         route = nil
         sentAt = Moment(milliseconds: 0)
         attempts = 1
@@ -101,11 +123,24 @@ struct DevicePush: Equatable {
         attempts += 1
     }
 
+    /// Records a failure for the log; returns whether it is the push's first one.
+    mutating func noteFailure() -> Bool {
+        defer { hasFailed = true }
+        return !hasFailed
+    }
+
     /// Ends a push that waits for its next attempt, because its push token was refused for another call.
     ///
     /// Returns false if the push does not wait, or not with this push token.
     mutating func refuse(_ token: String) -> Bool {
         guard retryAt != nil, route?.token == token else { return false }
+        phase = .refused
+        return true
+    }
+
+    /// Gives up a route by which the push could not be sent; returns false if the device may have the push already.
+    mutating func leaveRoute() -> Bool {
+        guard retryAt != nil, !hasLostResponse else { return false }
         phase = .refused
         return true
     }
@@ -129,6 +164,8 @@ struct DevicePush: Equatable {
         case accepted
         /// The push will be tried again later.
         case retry
+        /// The push could not be sent, and will be tried again later if the device has no other route.
+        case useOther
         /// The push is to be tried in the other environment immediately.
         case tryOther
         /// The push is to be tried without the offer immediately.
@@ -174,7 +211,7 @@ struct DevicePush: Equatable {
         // A proxy between the server and APNs may respond with 502 or 504, which are as temporary as APNs' 500 and 503.
         case .response(429, _, _), .response(500...599, _, _), .unreachable, .notSent:
             phase = .waiting(until: now + pause)
-            return .retry
+            return if case .notSent = result { .useOther } else { .retry }
         // The service wants no further attempt as long as it rings. After a lost response the device may have the push.
         case .deferred(_, _, let until) where until >= end && !hasLostResponse:
             phase = .refused
@@ -194,7 +231,12 @@ struct DevicePush: Equatable {
     /// The pause before the next attempt: 0.25 s, 0.5 s, 1 s, … (protocol, section 6.3).
     ///
     /// The retries stop when the ring ends.
-    private var pause: Moment.Duration { .milliseconds(250 << Int64(min(max(attempts, 1) - 1, 5))) }
+    private var pause: Moment.Duration { Self.pause(after: attempts) }
+
+    /// The pause after this many attempts.
+    static func pause(after attempts: Int) -> Moment.Duration {
+        .milliseconds(250 << Int64(min(max(attempts, 1) - 1, 5)))
+    }
 }
 
 extension PushResult {

@@ -5,6 +5,8 @@ import CallPorts
 struct PendingPush {
     /// The call; `nil` for a text's push.
     let call: CallNumber?
+    /// The user who sent the text; `nil` for a call's push.
+    var textFrom: UserID?
     var user: UserID
     var device: DeviceID
     var route: PushRoute
@@ -12,11 +14,13 @@ struct PendingPush {
     var sentAt: Moment
     /// The news of a call that no longer rings; `nil` = the push rings a device, or carries a text.
     var afterRinging: AfterRinging?
-    /// The push of a notice, kept so that the same push can go to the other environment if
-    /// the first one does not know the push token; `nil` = it must not be sent again.
-    ///
-    /// The push that rings a device is not kept: it is built anew for each attempt.
+    /// The push of a notice, kept so that it can be sent again unchanged; `nil` = the push rings a device, and is built
+    /// for each attempt.
     var original: OutgoingPush?
+    /// Whether a notice was sent to the other environment, because the first one does not know the push token.
+    var triedOther = false
+    /// The number of attempts to send a notice.
+    var attempts = 1
 
     /// What a push says about a call that no longer rings.
     enum AfterRinging: String {
@@ -48,6 +52,8 @@ struct PendingPush {
 /// The pushes that are under way, and the guard against deleting the push tokens of all devices.
 struct PushDispatcher {
     private var underWay: [PushID: PendingPush] = [:]
+    /// The notices that wait to be sent again.
+    private var waiting: [PushID: PendingPush] = [:]
     private var lastID: UInt64 = 0
     var breaker = DeletionBreaker()
 
@@ -64,6 +70,18 @@ struct PushDispatcher {
 
     /// Removes and returns a push that has its result; `nil` = no such push is under way.
     mutating func remove(_ id: PushID) -> PendingPush? { underWay.removeValue(forKey: id) }
+
+    /// Makes a notice wait for its next attempt, which has this number.
+    mutating func wait(_ push: PendingPush, as id: PushID) { waiting[id] = push }
+
+    /// Removes and returns a notice that waits; `nil` = no such notice waits any more.
+    mutating func removeWaiting(_ id: PushID) -> PendingPush? { waiting.removeValue(forKey: id) }
+
+    /// Returns the notices that wait to be sent to a device or, if `token` is not `nil`, to this push token, oldest first.
+    func waiting(for device: DeviceID, of user: UserID, token: String?) -> [PushID] {
+        waiting.filter { _, push in push.user == user && push.device == device && token ?? push.token == push.token }
+            .keys.sorted { $0.rawValue < $1.rawValue }
+    }
 
     /// Returns the pushes under way to a device or, if `token` is not `nil`, to this push token of the device, oldest
     /// first.

@@ -30,37 +30,37 @@ enum PushPayload {
         payload.form = kind.form
         payload.sound = device.sound
         let offer = offer(of: call)
-        payload.handleType = offer?.handleType ?? .generic
+        (payload.handle, payload.handleType) = offer?.handle ?? (nil, .generic)
         if !omitsOffer { payload.offer = offer?.value(of: .sdp) }
         if call.scheduled != nil {
             payload.isScheduled = true
-            payload.handle = offer?.text("handle")
             if !omitsOffer { payload.data = offer?.value(of: .data) }
         }
         return payload.fitted(at: now)
     }
 
     /// Returns the payload of the notice of a missed call.
-    static func missed(_ call: Call, as kind: PushKind) -> [UInt8] {
-        NoticePayload.missed(notice(of: call), as: kind.form)
+    static func missed(_ call: Call, to device: DeviceRecord, as kind: PushKind) -> [UInt8] {
+        NoticePayload.missed(notice(of: call, to: device), as: kind.form)
     }
 
     /// Returns the payload of the notice that follows the push for an incoming call.
-    static func over(_ call: Call, _ reason: EndReason, as kind: PushKind) -> [UInt8] {
-        NoticePayload.over(notice(of: call), reason, as: kind.form)
+    static func over(_ call: Call, _ reason: EndReason, to device: DeviceRecord, as kind: PushKind) -> [UInt8] {
+        NoticePayload.over(notice(of: call, to: device), reason, as: kind.form)
     }
 
     /// Returns the collapse id of a call's alerts and Web Push messages, so that each replaces the one before.
     static func collapseID(of call: Call) -> String {
-        UUIDv5.url("ringline:\(call.key.id.text)/\(call.epoch)/\(call.caller.text)")
+        UUIDv5.url("ringline:\(call.key.id.folded)/\(call.epoch)/\(call.caller.text)")
     }
 
-    private static func notice(of call: Call) -> NoticePayload.Call {
+    private static func notice(of call: Call, to device: DeviceRecord) -> NoticePayload.Call {
         NoticePayload.Call(
             id: call.key.id,
             epoch: call.epoch,
             caller: call.caller,
-            name: call.displayName
+            name: call.displayName,
+            isMutable: device.hasMutableAlerts
         )
     }
 
@@ -87,13 +87,18 @@ enum PushPayload {
     }
 
     /// Returns the caller's newest offer; `nil` = there is none.
-    private static func offer(of call: Call) -> RelayedObject? {
+    static func offer(of call: Call) -> RelayedObject? {
         for (index, entry) in call.session.log.enumerated().reversed() {
             guard case .signal(.offer, .caller, _, _, _) = entry.content else { continue }
             return RelayedObject(call.frame(at: index))
         }
         return nil
     }
+}
+
+extension DeviceRecord {
+    /// Whether the notification service extension of the device's app may change alerts.
+    var hasMutableAlerts: Bool { payloadKeys.map { PayloadAliases(text: $0).isMutable } ?? false }
 }
 
 extension PushKind {

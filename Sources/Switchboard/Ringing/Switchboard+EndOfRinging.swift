@@ -33,7 +33,7 @@ extension Switchboard {
         guard case .ended(let ending, nil) = call.session.phase, isMissed(call, ending.reason) else { return }
         for device in directory.devices(of: call.callee)
         where wasRung(device, in: call) && mayHearOfMissed(call, device) {
-            sendNotice(.missed, to: device, for: call) { PushPayload.missed(call, as: $0) }
+            sendNotice(.missed, to: device, for: call) { PushPayload.missed(call, to: device, as: $0) }
         }
     }
 
@@ -82,16 +82,25 @@ extension Switchboard {
     }
 
     /// Returns whether a device may be notified that it has missed a call.
-    private func mayHearOfMissed(_ call: Call, _ device: DeviceRecord) -> Bool {
+    func mayHearOfMissed(_ call: Call, _ device: DeviceRecord) -> Bool {
         call.hidden == nil && !call.wasSilencedByDoNotDisturb && !isSilencedByDoNotDisturb(call)
-            && !call.blockingDevices.contains(device.id)
+            && !call.unnoticedDevices.contains(device.id) && !isCallerBlocked(call)
+    }
+
+    /// Returns whether the callee blocks the caller now, by their id or by the number that the offer shows.
+    ///
+    /// A call that rang may have been the reason for the block.
+    private func isCallerBlocked(_ call: Call) -> Bool {
+        if directory.isBlocked(call.caller, by: call.callee) { return true }
+        guard directory.numbers.hasBlocked(call.callee), let offer = PushPayload.offer(of: call) else { return false }
+        return isAnyBlocked(offer.phoneNumbers(of: call.caller), by: call.callee)
     }
 
     /// Returns whether a device shows, or may show, the call by an alert or after a Firebase message.
     ///
     /// After a restart the kind of an earlier push is not known: a device without a VoIP token counts as alerted, any
     /// other one does not, even if its VoIP pushes are withheld.
-    private func mayShow(_ call: Call, on id: DeviceID) -> Bool {
+    func mayShow(_ call: Call, on id: DeviceID) -> Bool {
         guard let push = call.pushes[id], push.mayHaveArrived else { return false }
         if let kind = push.kind { return kind != .voip }
         return directory.device(id, of: call.callee).map { $0.voipToken == nil } ?? false
@@ -107,7 +116,7 @@ extension Switchboard {
         guard let device = directory.device(id, of: call.callee), let reason = reasonOver(call, on: device) else {
             return
         }
-        sendNotice(.over, to: device, for: call) { PushPayload.over(call, reason, as: $0) }
+        sendNotice(.over, to: device, for: call) { PushPayload.over(call, reason, to: device, as: $0) }
     }
 
     /// Returns why a call no longer rings on a device that was sent an alert; `nil` = nothing has to be said.
@@ -129,6 +138,25 @@ extension Switchboard {
     /// A device that was registered without an id joins calls under an id that the server makes.
     private func mayBe(_ device: DeviceRecord, _ identity: DeviceIdentity) -> Bool {
         identity.id == device.id || (!device.isNamed && (identity.isUnnamed || identity.isOfConnection))
+    }
+
+    /// Returns whether a device has said that it rings.
+    ///
+    /// A leg without a device id may be any of the devices that were registered without one. If there are fewer such
+    /// legs than such devices, none of them counts: a device that rings twice does less harm than one that does not.
+    func hasSaidRinging(_ device: DeviceRecord, in call: Call) -> Bool {
+        let ringing = call.session.legs.filter { $0.side == .callee && $0.phase == .ringing }
+        if ringing.contains(where: { $0.device.id == device.id }) { return true }
+        guard !device.isNamed else { return false }
+        let unnamedDevices = directory.devices(of: device.user).count { !$0.isNamed }
+        return ringing.count { mayBe(device, $0.device) } >= unnamedDevices
+    }
+
+    /// Returns whether a device has said that it rings, or has a connection or a request under way.
+    func isRingingOrPresent(_ device: DeviceRecord, in call: Call) -> Bool {
+        call.session.legs.contains { leg in
+            leg.side == .callee && mayBe(device, leg.device) && (leg.phase == .ringing || leg.goneSince == nil)
+        }
     }
 
     /// Returns whether a device was pushed for a call, or was shown the call on a connection.

@@ -22,11 +22,12 @@ extension Switchboard {
         }
         keep(result, consequence, of: pending)
         if let call {
-            reportFailure(result, of: pending, call)
+            reportFailure(result, consequence, of: pending, call)
             if consequence == .tryOther || consequence == .tryShorter, !pending.isNotice { retryPushes(of: call) }
             if consequence == .refused || consequence == .tokenIsBad, !pending.isNotice {
                 ringByNextRoute(pending, result, for: call)
             }
+            if consequence == .useOther { ringByOtherRoute(pending, for: call) }
             if !pending.isNotice, pending.kind != .voip,
                 call.pushes[pending.device]?.mayHaveArrived == true
             {
@@ -36,20 +37,25 @@ extension Switchboard {
         }
     }
 
-    /// Returns the consequence of a notice's result, and sends a notice whose push token this environment does not know
-    /// once to the other environment.
-    private mutating func judgeNotice(_ result: PushResult, _ pending: PendingPush) -> DevicePush.Consequence {
-        if result.condemnsToken(of: pending.kind) { return .tokenIsBad }
-        guard pending.kind.isThroughAPNs, case .response(400, "BadDeviceToken", _) = result else { return .ignore }
-        guard pending.original != nil else { return .tokenIsBad }
-        resendToOtherEnvironment(pending)
-        return .tryOther
-    }
-
-    private mutating func reportFailure(_ result: PushResult, of pending: PendingPush, _ call: Call) {
-        guard !result.isAccepted, result != .cancelled, result != .onlyLogged else { return }
-        let reason = result.reason(of: pending.kind) ?? ""
-        turn.out.append(.note(.pushFailed(call.key.id, pending.device, status: result.status ?? 0, reason: reason)))
+    /// Reports the first failure of a push for the log, even if the push is tried again.
+    private mutating func reportFailure(
+        _ result: PushResult,
+        _ consequence: DevicePush.Consequence,
+        of pending: PendingPush,
+        _ call: Call
+    ) {
+        guard !result.isAccepted, result != .cancelled, result != .onlyLogged,
+            consequence != .tryOther, consequence != .tryShorter,
+            pending.isNotice ? pending.attempts == 1 : call.pushes[pending.device]?.noteFailure() != false
+        else { return }
+        let failure = PushFailure(
+            call: call.key.id,
+            user: pending.user,
+            device: pending.device,
+            status: result.status ?? 0,
+            reason: result.reason(of: pending.kind) ?? ""
+        )
+        turn.out.append(.note(.pushFailed(failure)))
     }
 
     private mutating func note(_ result: PushResult, of pending: PendingPush, _ call: Call) {

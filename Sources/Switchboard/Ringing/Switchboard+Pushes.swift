@@ -4,16 +4,6 @@ import CallWire
 
 /// Pushes: how they are requested, and how they are cancelled.
 extension Switchboard {
-    func environment(of device: DeviceRecord) -> APNsEnvironment {
-        device.workingEnvironment ?? device.environment ?? policy.apnsEnvironment ?? .production
-    }
-
-    /// Returns the route of a notice to a device; `nil` = the device has none, or its service is not configured.
-    func noticeRoute(to device: DeviceRecord) -> PushRoute? {
-        guard let kind = device.noticePush, policy.canPush(by: kind) else { return nil }
-        return device.route(for: kind, environment(of: device))
-    }
-
     mutating func send(_ id: PushID, _ push: DevicePush, to device: DeviceRecord, for call: Call) {
         let now = turn.now
         guard let route = push.route else { return }
@@ -39,7 +29,8 @@ extension Switchboard {
             name: "",
             to: device,
             for: call,
-            expiresAt: call.session.ringUntil
+            expiresAt: call.session.ringUntil,
+            hasOtherRoute: otherRoute(of: device, than: route.kind, push) != nil
         )
     }
 
@@ -51,25 +42,28 @@ extension Switchboard {
         name: String,
         to device: DeviceRecord,
         for call: Call,
-        expiresAt: Moment
+        expiresAt: Moment,
+        hasOtherRoute: Bool = false
     ) {
-        let push = OutgoingPush(
+        var push = OutgoingPush(
             id: id,
             route: pending.route,
-            uuid: UUIDv5.url("ringline:\(call.key.id.text)/\(call.epoch)/\(device.id.text)\(name)"),
+            uuid: UUIDv5.url("ringline:\(call.key.id.folded)/\(call.epoch)/\(device.id.text)\(name)"),
             payload: payload,
             kept: pending.isNotice ? .aDay : pending.kind == .voip ? .never : .untilExpiry,
             collapseID: pending.kind == .alert || pending.kind == .web ? PushPayload.collapseID(of: call) : nil,
             expiresAt: expiresAt,
             call: call.key.id,
-            device: device.id
+            device: device.id,
+            user: device.user
         )
+        push.hasOtherRoute = hasOtherRoute
         var pending = pending
         if pending.isNotice { pending.original = push }
         send(push, for: pending, in: call)
     }
 
-    private mutating func send(_ push: OutgoingPush, for pending: PendingPush, in call: Call?) {
+    mutating func send(_ push: OutgoingPush, for pending: PendingPush, in call: Call?) {
         pushes.insert(pending, as: push.id)
         metrics.pushesSent += 1
         if let call {
@@ -79,10 +73,11 @@ extension Switchboard {
         sendPush(push)
     }
 
-    /// Sends the notice of a text.
-    mutating func send(_ push: OutgoingPush, to device: DeviceRecord) {
+    /// Sends the notice of a user's text.
+    mutating func send(_ push: OutgoingPush, from sender: UserID, to device: DeviceRecord) {
         let pending = PendingPush(
             call: nil,
+            textFrom: sender,
             user: device.user,
             device: device.id,
             route: push.route,
@@ -90,21 +85,6 @@ extension Switchboard {
             original: push
         )
         send(push, for: pending, in: nil)
-    }
-
-    /// Sends a notice again, to the other environment: the environment of a push token to which no push was sent yet
-    /// may be unknown.
-    mutating func resendToOtherEnvironment(_ pending: PendingPush) {
-        guard var push = pending.original, turn.now < push.expiresAt, let route = pending.route.inOtherEnvironment,
-            directory.device(pending.device, of: pending.user)?.alertToken == pending.token
-        else { return }
-        push.id = pushes.makeID()
-        push.route = route
-        var next = pending
-        next.route = route
-        next.sentAt = turn.now
-        next.original = nil
-        send(push, for: next, in: pending.call.flatMap { calls[$0] })
     }
 
     /// Cancels the pushes under way to a device or, if `token` is not `nil`, to this push token of the device, because
@@ -120,6 +100,15 @@ extension Switchboard {
         for id in pushes.underWay(to: device, of: user, token: token, onlyNotices: onlyNotices) {
             cancelPush(id)
         }
+        for id in pushes.waiting(for: device, of: user, token: token) { dropWaitingNotice(id) }
+    }
+
+    /// Drops a notice that waits, because its device or push token no longer belongs to the user.
+    mutating func dropWaitingNotice(_ id: PushID) {
+        guard let pending = pushes.removeWaiting(id), let call = pending.call.flatMap({ calls[$0] }) else { return }
+        call.openPushes -= 1
+        note(call, .pushCancelled(pending.device))
+        reschedule(call)
     }
 
     /// Cancels a call's pushes because the callee has set do-not-disturb: nothing more is sent to wake a device for it.
@@ -134,7 +123,7 @@ extension Switchboard {
     mutating func silenced(_ device: DeviceID, _ why: Silence, in call: Call) {
         note(call, .silenced(device, why))
         metrics.silenced[why, default: 0] += 1
-        if why == .blockList { call.blockingDevices.insert(device) }
+        if why == .blockList || why == .otherUser { call.unnoticedDevices.insert(device) }
         cancelPush(to: device, of: call)
         reschedule(call)
     }

@@ -35,7 +35,7 @@ extension Switchboard {
         // The callee must not be told of a caller that the callee has blocked.
         let isHidden =
             isNumberBlocked(in: offer, of: caller, by: callee)
-            || directory.reasonToHide(caller, from: callee, at: turn.now) != nil
+            || directory.reasonToHide(caller, from: callee, at: turn.date) != nil
         guard call.hidden != nil || !isHidden else { return }
         let limit: TimelineEvent.RingLimit = refusal.limit == .ringsPerPair ? .perPair : .perCallee
         note(call, .ringRefused(limit, from: caller, count: refusal.count))

@@ -22,10 +22,10 @@ extension Switchboard {
         sendProbe(connection)
     }
 
-    /// Pushes to a user's devices after a connection closed without having answered its probe: the offer may not have
-    /// reached it.
-    mutating func pushAfterUnansweredProbe(of connection: Connection) {
-        guard connection.probedAt != nil, !connections.isDraining else { return }
+    /// Pushes to a user's devices after a connection closed: at once if it had not answered its probe, because the offer may
+    /// not have reached it; otherwise after a while.
+    mutating func pushAfterClose(of connection: Connection) {
+        guard connection.probedAt != nil, !connections.isDraining else { return wakeAfterAbsence(of: connection) }
         let left = connections.of(connection.user)
         for call in calls.ringing(connection.user) {
             note(call, .probeFailed(connection.device.id))

@@ -14,32 +14,20 @@ extension Switchboard {
         push(to: device, by: route, for: call)
     }
 
-    /// Returns the best route that rings a device, without the kinds of push that cannot; `nil` = there is none.
-    private func ringingRoute(of device: DeviceRecord, excluding kinds: Set<PushKind> = []) -> PushRoute? {
-        device.ringingPush(excluding: kinds).flatMap { device.route(for: $0, environment(of: device)) }
-    }
-
     private func mayWake(_ device: DeviceRecord, for call: Call) -> Bool {
         !isSilencedByDoNotDisturb(call) && !call.wasSilencedByDoNotDisturb
             && !call.session.isSilenced(device.id)
-    }
-
-    /// Whether the callee's do-not-disturb silences a call: any call but one of the callee's own schedules.
-    ///
-    /// A user who sets a time and do-not-disturb wants to be woken at that time.
-    func isSilencedByDoNotDisturb(_ call: Call) -> Bool {
-        directory.hasDoNotDisturb(call.callee, at: turn.now)
-            && call.scheduled.flatMap { directory.schedules[call.callee, $0.schedule] }?.isOwn != true
     }
 
     private mutating func push(
         to device: DeviceRecord,
         by route: PushRoute,
         after refusedKinds: Set<PushKind> = [],
+        unsentKinds: Set<PushKind> = [],
         for call: Call
     ) {
         let id = pushes.makeID()
-        let push = DevicePush(sent: id, by: route, after: refusedKinds, at: turn.now)
+        let push = DevicePush(sent: id, by: route, after: refusedKinds, unsentKinds: unsentKinds, at: turn.now)
         call.pushes[device.id] = push
         commits.markDirty(call)
         send(id, push, to: device, for: call)
@@ -63,8 +51,32 @@ extension Switchboard {
             result == .onlyLogged
             ? PushKind.allCases.filter { $0.service == refused.kind.service } : hasNewToken ? [] : [refused.kind]
         let refusedKinds = push.refusedKinds.union(useless)
-        guard let route = ringingRoute(of: device, excluding: refusedKinds) else { return }
-        self.push(to: device, by: route, after: refusedKinds, for: call)
+        // What could not be sent before comes last.
+        guard
+            let route = ringingRoute(of: device, excluding: refusedKinds.union(push.unsentKinds))
+                ?? ringingRoute(of: device, excluding: refusedKinds)
+        else { return }
+        let unsentKinds = push.unsentKinds.subtracting([route.kind])
+        self.push(to: device, by: route, after: refusedKinds, unsentKinds: unsentKinds, for: call)
+    }
+
+    /// Pushes to a device by another route at once, after a push could not be sent: without an access token, for
+    /// instance.
+    ///
+    /// Without another route the push is tried again later.
+    mutating func ringByOtherRoute(_ unsent: PendingPush, for call: Call) {
+        guard case .ringing = call.session.phase, call.hidden == nil, var push = call.pushes[unsent.device],
+            let device = directory.device(unsent.device, of: unsent.user), mayWake(device, for: call),
+            !device.isLive(among: connections.of(call.callee)),
+            let route = otherRoute(of: device, than: unsent.kind, push), push.leaveRoute()
+        else { return }
+        self.push(
+            to: device,
+            by: route,
+            after: push.refusedKinds,
+            unsentKinds: push.unsentKinds.union([unsent.kind]),
+            for: call
+        )
     }
 
     /// Lets the pushes for other calls that wait for an attempt with a push token that was just removed go on by the
@@ -78,12 +90,36 @@ extension Switchboard {
 
     /// Schedules pushes after a restart in the middle of a ring: devices have a moment to reconnect before they are
     /// pushed as usual.
+    ///
+    /// A device that has said that it rings shows the call, and is not pushed.
     func wakeAfterRestart(_ call: Call) {
         guard case .ringing = call.session.phase, call.hidden == nil, !call.wasSilencedByDoNotDisturb else { return }
         for device in directory.devices(of: call.callee)
         where call.pushes[device.id] == nil && !call.session.isSilenced(device.id) {
-            guard let route = ringingRoute(of: device) else { continue }
+            guard !hasSaidRinging(device, in: call), let route = ringingRoute(of: device) else { continue }
             call.pushes[device.id] = DevicePush(waitingUntil: turn.now + policy.probeTimeout, for: route)
+        }
+    }
+
+    /// Schedules a push to a device whose connection answered its probe and then ended: its app was suspended, or the
+    /// node of its connection died.
+    ///
+    /// The push is dropped if the device has said that it rings, or comes back in time.
+    mutating func wakeAfterAbsence(of connection: Connection) {
+        guard connection.probedAt == nil, !connections.isDraining else { return }
+        let left = connections.of(connection.user)
+        for call in calls.ringing(connection.user) {
+            for device in directory.devices(of: connection.user)
+            where device.isLive(among: [connection]) && !device.isLive(among: left) && call.pushes[device.id] == nil {
+                guard mayWake(device, for: call), !isRingingOrPresent(device, in: call),
+                    let route = ringingRoute(of: device)
+                else {
+                    continue
+                }
+                let moment = turn.now + SwitchboardLimits.pushedAfterAbsence
+                call.pushes[device.id] = DevicePush(waitingUntil: moment, for: route, isForAbsence: true)
+            }
+            reschedule(call)
         }
     }
 
@@ -96,6 +132,12 @@ extension Switchboard {
         }
         let refusedKinds = push.refusedKinds.union(push.kind.map { [$0] } ?? [])
         return ringingRoute(of: device, excluding: refusedKinds).map { ($0, refusedKinds) }
+    }
+
+    /// Returns whether a push that has waited for its device is needless, because the device shows the call.
+    private func isNeedless(_ push: DevicePush, to device: DeviceRecord, for call: Call) -> Bool {
+        if push.isForAbsence { return isRingingOrPresent(device, in: call) }
+        return push.attempts == 0 && hasSaidRinging(device, in: call)
     }
 
     mutating func retryPushes(of call: Call) {
@@ -114,13 +156,13 @@ extension Switchboard {
                 note(call, .pushCancelled(id))
                 continue
             }
-            guard !device.isLive(among: own) else {
+            guard !device.isLive(among: own), !isNeedless(push, to: device, for: call) else {
                 // The device has connected by itself. If its connection turns out to be dead, it is pushed anew.
                 call.pushes[id] = nil
                 continue
             }
             guard route.kind == push.kind else {
-                self.push(to: device, by: route, after: refusedKinds, for: call)
+                self.push(to: device, by: route, after: refusedKinds, unsentKinds: push.unsentKinds, for: call)
                 continue
             }
             let name = pushes.makeID()

@@ -7,11 +7,21 @@ import TimeZones
 extension Switchboard {
     /// Ensures that there is a timer for the schedule that is due first.
     mutating func ensureSchedulesTimer() {
-        guard let due = directory.schedules.first()?.due, directory.schedules.timerAt.map({ due < $0 }) ?? true else {
-            return
-        }
-        directory.schedules.timerAt = due
-        schedule(.schedules, at: due)
+        let due = (directory.schedules.first()?.due).map { moment(ofDate: $0) }
+        guard let at = precautions.dateHold.until ?? due else { return }
+        guard directory.schedules.timerAt.map({ at < $0 }) ?? true else { return }
+        directory.schedules.timerAt = at
+        schedule(.schedules, at: at)
+    }
+
+    /// Returns when a date comes, by the server's clock.
+    ///
+    /// While that clock is slewed, the time left may be off by a twentieth; the moment is then rather too early than
+    /// too late.
+    private func moment(ofDate date: Moment) -> Moment {
+        let left = (date - turn.date).milliseconds
+        let isSlewed = turn.lead.milliseconds != 0
+        return turn.now + .milliseconds(isSlewed && left > 0 ? left - left / 20 : left)
     }
 
     mutating func noteUnknownZone(of record: ScheduleRecord) {
@@ -29,10 +39,25 @@ extension Switchboard {
         record.occurrence = nil
         record.again = nil
         record.rings = 0
-        if record.next == nil, case .once = record.recurrence.dates {
-            removeSchedule(record)
-        } else {
-            storeSchedule(record)
+        let mayStay =
+            !precautions.historyHold.allowsDeletion(at: turn.now)
+            && directory.schedules.spentCount(of: record.user) < policy.schedulesPerUser
+        if record.isSpent, !mayStay { removeSchedule(record) } else { storeSchedule(record) }
+    }
+
+    /// Gives up the further rings whose date was too long ago after the start; called once the clock can be trusted.
+    mutating func giveUpLateRings() {
+        for record in directory.schedules.withLateRings {
+            if let occurrence = record.occurrence { skipRing(of: record, for: occurrence, .late) }
+            settleSchedule(record)
+        }
+    }
+
+    /// Removes the spent schedules; called once the clock can be trusted with it.
+    mutating func removeSpentSchedules() {
+        for (user, id) in directory.schedules.allSpent {
+            directory.schedules.remove(id, of: user)
+            commits.append(.scheduleRemoved(user, id))
         }
     }
 
@@ -63,6 +88,13 @@ extension Switchboard {
         return confirmation.every
     }
 
+    /// Returns when a further ring from before the start is due, at most its pause from now: the clock may have been ahead
+    /// before the start.
+    func limitedAgain(of record: ScheduleRecord) -> Moment? {
+        guard let again = record.again, let every = record.confirmation?.every else { return record.again }
+        return min(again, turn.date + every)
+    }
+
     /// Whether no further ring follows a call of a schedule that ends unanswered.
     func isLastRing(_ call: Call) -> Bool {
         guard let ring = call.scheduled, let record = directory.schedules[call.callee, ring.schedule] else {
@@ -79,8 +111,9 @@ extension Switchboard {
         if reason != .confirmed, reason != .cancelled, let pause = pause(after: call, of: record) {
             // A server that was down notices only at its start that the ring is over.
             let end = reason == .unanswered ? call.session.ringUntil : turn.now
-            record.again = end + pause
+            record.again = end + turn.lead + pause
             storeSchedule(record)
+            if end < directory.schedules.startedAt { directory.schedules.setEarlierRing(.planned, of: record) }
         } else {
             settleSchedule(record)
         }
@@ -93,6 +126,9 @@ extension Switchboard {
         let reason: EndReason = why == .confirmed ? .confirmed : record.rings == 0 ? .missed : .givenUp
         let id = callIDOfRing(of: record, for: occurrence, ring: ring)
         let key = CallKey(id: id, pair: Pair(record.from, record.user))
+        let startedAt = reason == .missed ? occurrence : turn.now
+        // The server's clock may be behind the date.
+        let endedAt = max(turn.now, startedAt)
         var call = CallRecord(
             number: calls.makeNumber(),
             id: id,
@@ -100,11 +136,11 @@ extension Switchboard {
             room: Room.name(caller: record.from, callee: record.user),
             caller: record.from,
             callee: record.user,
-            displayName: record.displayName,
+            displayName: record.displayName?.shown(upTo: WireLimits.displayNameCharacters),
             hasVideo: false,
-            startedAt: reason == .missed ? occurrence : turn.now,
-            ringUntil: turn.now,
-            endedAt: turn.now,
+            startedAt: startedAt,
+            ringUntil: endedAt,
+            endedAt: endedAt,
             reason: reason,
             legs: [Leg(device: ScheduledCall.device, side: .caller, phase: .left)]
         )

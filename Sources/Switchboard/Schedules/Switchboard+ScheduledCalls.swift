@@ -10,65 +10,41 @@ import TimeZones
 extension Switchboard {
     /// Continues with the schedules of the database.
     mutating func restoreSchedules() {
-        for record in directory.schedules.all where record.again == nil { restoreRing(of: record) }
-        for var record in directory.schedules.all where record.next.map({ turn.now < $0 }) ?? true {
-            // The rules of the zone may have changed since the last start.
-            let next = nextCall(of: record, after: searchStart(of: record))
-            if next == nil, case .weekly = record.recurrence.dates { noteUnknownZone(of: record) }
-            guard next != record.next, next != nil else { continue }
-            record.next = next
-            storeSchedule(record)
+        directory.schedules.startedAt = turn.now
+        directory.schedules.startedOn = turn.date
+        for record in directory.schedules.all {
+            if record.again == nil { restoreRing(of: record) } else { restoreAgain(of: record) }
         }
+        if !precautions.dateHold.awaitsPlan { _ = planSchedules() }
         if precautions.historyHold.clockMayBeAhead {
             // A call that was due later than this still rings.
-            let late = turn.now - SwitchboardLimits.scheduleLateness
+            let late = turn.date - SwitchboardLimits.scheduleLateness
             directory.schedules.hold(dueBefore: late)
         }
         metrics.schedules = directory.schedules.count
         ensureSchedulesTimer()
     }
 
-    /// Returns the moment after which the next call of a schedule is searched for.
-    ///
-    /// A clock that is a little behind rings nothing a second time. If the last call was far in the future, the clock was
-    /// wrong then: the schedule must not be silent until that day comes.
-    private func searchStart(of record: ScheduleRecord) -> Moment {
-        guard let last = record.lastOccurrence, last <= turn.now + SwitchboardLimits.oddDistance else {
-            return turn.now
-        }
-        return max(turn.now, last)
+    /// Continues with a schedule whose user is to be rung again.
+    private mutating func restoreAgain(of record: ScheduleRecord) {
+        let limited = limitedAgain(of: record)
+        if limited == record.again { return directory.schedules.setEarlierRing(.planned, of: record) }
+        var record = record
+        record.again = limited
+        storeSchedule(record)
     }
 
     /// Continues with a schedule whose ring was live when the server stopped.
     ///
-    /// The call itself goes on, and its end decides about the next ring. After a long time without a server no ring
-    /// follows: a user who wanted to be woken in the morning must not be rung in the afternoon.
+    /// The call itself goes on, and its end decides about the next ring.
     private mutating func restoreRing(of record: ScheduleRecord) {
-        guard let occurrence = record.occurrence else { return }
-        guard let call = liveCall(of: record) else {
-            // The call was damaged in the database, and left out.
-            restoreLostRing(of: record, for: occurrence)
-            return
-        }
-        // A call that was answered goes on, however long ago it rang: the server may have been away for a second only.
-        guard call.session.answeredAt == nil else { return }
-        let pause = pause(after: call, of: record)
-        let due = call.session.ringUntil + (pause ?? .milliseconds(0))
-        guard turn.now >= due + SwitchboardLimits.scheduleLateness else { return }
-        // If no ring may follow, the end of the call itself is the outcome.
-        if pause != nil { skipRing(of: record, for: occurrence, .late) }
-        settleSchedule(record)
-    }
-
-    private mutating func restoreLostRing(of record: ScheduleRecord, for occurrence: Moment) {
-        if turn.now < occurrence + SwitchboardLimits.scheduleLateness {
-            var record = record
-            record.again = turn.now
-            storeSchedule(record)
-        } else {
-            skipRing(of: record, for: occurrence, .late)
-            settleSchedule(record)
-        }
+        // A call that was damaged in the database was left out.
+        guard let occurrence = record.occurrence, liveCall(of: record) == nil else { return }
+        let isLate = turn.date >= occurrence + SwitchboardLimits.scheduleLateness
+        var record = record
+        record.again = isLate ? occurrence : turn.date
+        storeSchedule(record)
+        if isLate { directory.schedules.setEarlierRing(.planned, of: record) }
     }
 
     /// Begins the calls that are due, a few in each turn, so that signals do not wait for them.
@@ -80,15 +56,20 @@ extension Switchboard {
             setSchedulesTimer(after: SwitchboardLimits.schedulesRetriedAfter)
             return
         }
+        endDateHold()
+        if precautions.dateHold.until != nil {
+            ensureSchedulesTimer()
+            return
+        }
         let isLate =
-            directory.schedules.first()?.due.map { turn.now >= $0 + SwitchboardLimits.schedulesLateAfter } ?? false
+            (directory.schedules.first()?.due).map { turn.date >= $0 + SwitchboardLimits.schedulesLateAfter } ?? false
         let most = isLate ? SwitchboardLimits.lateSchedulesPerTurn : SwitchboardLimits.schedulesPerTurn
         for _ in 0..<most {
-            guard let record = directory.schedules.first(), let due = record.due, due <= turn.now else {
+            guard let first = directory.schedules.first(), first.due <= turn.date else {
                 ensureSchedulesTimer()
                 return
             }
-            scheduleIsDue(record)
+            scheduleIsDue(first.record)
         }
         setSchedulesTimer(after: .milliseconds(1))
     }
@@ -99,33 +80,50 @@ extension Switchboard {
     }
 
     private mutating func scheduleIsDue(_ record: ScheduleRecord) {
-        var record = record
-        if let again = record.again, let occurrence = record.occurrence, again <= record.next ?? again {
-            record.again = nil
-            if turn.now < again + SwitchboardLimits.scheduleLateness {
-                beginCall(of: record, for: occurrence)
-            } else {
-                skipRing(of: record, for: occurrence, .late)
-                settleSchedule(record)
-            }
+        let isWaiting = directory.schedules.course(of: record).earlierRing == .late
+        if !isWaiting, let again = record.again, let occurrence = record.occurrence, again <= record.next ?? again {
+            furtherRingIsDue(record, for: occurrence, at: again)
             return
         }
         guard let occurrence = record.next else { return }
         if let call = liveCall(of: record) { process(call, .replaced) }
-        record = directory.schedules[record.user, record.id] ?? record
+        let earlier = directory.schedules[record.user, record.id] ?? record
+        let isLate = turn.date >= occurrence + precautions.dateHold.lateness(at: turn.now)
+        // The history would drop records of earlier occurrences at once.
+        let oldest = turn.date - policy.historyFor
+        var course = directory.schedules.course(of: earlier)
+        course.setAt = nil
+        directory.schedules.setCourse(course, of: earlier)
+        var record = earlier
         record.again = nil
         record.rings = 0
-        record.lastOccurrence = occurrence
-        let isLate = turn.now >= occurrence + SwitchboardLimits.scheduleLateness
-        // The history would drop records of earlier occurrences at once.
-        let oldest = turn.now - policy.historyFor
         record.next = nextCall(of: record, after: max(occurrence, oldest))
         if record.next == nil, case .weekly = record.recurrence.dates { noteUnknownZone(of: record) }
-        if isLate {
-            if oldest <= occurrence { skipRing(of: record, for: occurrence, .late) }
+        guard isLate else {
+            if isWaiting, let given = earlier.occurrence { skipRing(of: earlier, for: given, .late) }
+            return beginCall(of: record, for: occurrence)
+        }
+        if oldest <= occurrence { skipRing(of: record, for: occurrence, .late) }
+        guard isWaiting else { return settleSchedule(record) }
+        // If the date is ahead, the ring that waits is the right one.
+        (record.again, record.rings) = (earlier.again, earlier.rings)
+        storeSchedule(record)
+    }
+
+    /// Begins a further ring, or gives it up if it is too late: a user who wanted to be woken in the morning must not be
+    /// rung in the afternoon.
+    private mutating func furtherRingIsDue(_ record: ScheduleRecord, for occurrence: Moment, at again: Moment) {
+        var record = record
+        if turn.date < again + precautions.dateHold.lateness(at: turn.now) {
+            record.again = nil
+            beginCall(of: record, for: occurrence)
+        } else if directory.schedules.course(of: record).earlierRing == nil
+            || precautions.historyHold.allowsDeletion(at: turn.now)
+        {
+            skipRing(of: record, for: occurrence, .late)
             settleSchedule(record)
         } else {
-            beginCall(of: record, for: occurrence)
+            directory.schedules.setEarlierRing(.late, of: record)
         }
     }
 
@@ -133,17 +131,80 @@ extension Switchboard {
 
     /// Begins the next ring of a schedule.
     private mutating func beginCall(of record: ScheduleRecord, for occurrence: Moment) {
-        guard limits.scheduledRings.take(record.user, at: turn.now) else {
-            metrics.limited[.scheduledRings] += 1
-            skipRing(of: record, for: occurrence, .limit)
+        if let why = reasonToSkip(record) {
+            skipRing(of: record, for: occurrence, why)
             settleSchedule(record)
             return
         }
         var record = record
         record.occurrence = occurrence
         record.rings += 1
+        // A further ring may be for a time that the schedule no longer names.
+        if record.rings == 1 { record.lastOccurrence = occurrence }
+        directory.schedules.noteRing(of: record, at: turn.now)
         storeSchedule(record)
         let id = callIDOfRing(of: record, for: occurrence, ring: record.rings)
+        let scheduled = record.confirmation.map {
+            ScheduledCall.confirmable(isLast: record.rings >= $0.times)
+        }
+        let ring = ScheduledRing(schedule: record.id, occurrence: occurrence, ring: record.rings)
+        _ = beginCall(of: record, ring, as: scheduled ?? .once, id)
+    }
+
+    /// Returns the reached limit of its user that keeps a ring from beginning; `nil` = it may begin.
+    private mutating func reasonToSkip(_ record: ScheduleRecord) -> TimelineEvent.SkippedRing? {
+        if quotaRefusal(of: record.user) != nil { return .quota }
+        guard limits.scheduledRings.take(record.user, at: turn.now) else {
+            metrics.limited[.scheduledRings] += 1
+            return .limit
+        }
+        return nil
+    }
+
+    /// Returns the callId of the trial that requests with this key ask for.
+    ///
+    /// It is made of the key, so that it finds the call of an earlier request, also after a restart.
+    func callID(ofTrial key: SignalID, of record: ScheduleRecord) -> CallID {
+        let name = "ringline:trial/\(record.user.text)/\(record.id.text)/\(key.text)/\(record.salt)"
+        guard let id = CallID(UUIDv5.url(name)) else { preconditionFailure("a UUID is a call id") }
+        return id
+    }
+
+    /// Returns the call of a schedule's trial that has this callId, also if it has ended or is hidden from its user.
+    func earlierTrial(_ id: CallID, of record: ScheduleRecord) -> Call? {
+        calls.everything(named: id, of: record.user).last {
+            $0.scheduled?.schedule == record.id && $0.scheduled?.ring == ScheduledRing.trial
+        }
+    }
+
+    /// Rings a schedule now, on trial; returns the call.
+    ///
+    /// The schedule stays as it is. The call is the only ring, also if the schedule asks for a confirmation.
+    mutating func ringOnTrial(_ record: ScheduleRecord, as id: CallID) throws(WireError) -> Call {
+        if connections.isDraining { throw WireError(.draining, "the server is shutting down") }
+        if metrics.isStalled { throw Self.storeUnavailableError }
+        guard record.occurrence == nil, liveCall(of: record) == nil else {
+            throw WireError(.callExists, "the schedule is ringing its user")
+        }
+        if let refusal = quotaRefusal(of: record.user) { throw refusal }
+        guard limits.scheduledRings.take(record.user, at: turn.now) else {
+            throw exceeded(
+                .scheduledRings,
+                "schedules ring a user at most \(policy.callsPerMinute) times a minute"
+            )
+        }
+        let ring = ScheduledRing(schedule: record.id, occurrence: turn.date, ring: ScheduledRing.trial)
+        let scheduled: ScheduledCall = record.confirmation == nil ? .once : .confirmable(isLast: true)
+        return beginCall(of: record, ring, as: scheduled, id)
+    }
+
+    /// Begins a call of a schedule.
+    private mutating func beginCall(
+        of record: ScheduleRecord,
+        _ ring: ScheduledRing,
+        as scheduled: ScheduledCall,
+        _ id: CallID
+    ) -> Call {
         let key = CallKey(id: id, pair: Pair(record.from, record.user))
         let offer = ScheduledOffer.message(
             ring: record.ring,
@@ -151,7 +212,7 @@ extension Switchboard {
             handle: (record.handle, record.handleType),
             data: record.data
         )
-        guard case .offer(let content) = offer.content else { return }
+        guard case .offer(let content) = offer.content else { preconditionFailure("a scheduled offer is an offer") }
         let hidden = reasonToHide(offer, of: record)
         let call = Call(
             session: CallSession(
@@ -162,16 +223,16 @@ extension Switchboard {
                 device: ScheduledCall.device,
                 offer: content,
                 isHidden: hidden != nil,
-                scheduled: record.confirmation.map { .confirmable(isLast: record.rings >= $0.times) } ?? .once,
+                scheduled: scheduled,
                 grace: policy.grace,
                 firstSeq: precautions.crashShadow.firstSeq(at: turn.now),
                 at: turn.now
             ),
             room: Room.name(caller: record.from, callee: record.user),
-            displayName: record.displayName,
+            displayName: record.displayName?.shown(upTo: WireLimits.displayNameCharacters),
             hidden: hidden,
             isWaiting: hidden == nil && isInCall(record.user),
-            scheduled: ScheduledRing(schedule: record.id, occurrence: occurrence, ring: record.rings)
+            scheduled: ring
         )
         calls.insert(call)
         metrics.callsBegun += 1
@@ -179,15 +240,16 @@ extension Switchboard {
         turn.out.append(.note(.began(id, epoch: call.epoch)))
         let source = Source(user: record.from, device: ScheduledCall.device, name: nil, transport: .request)
         _ = start(call, offer, from: source, reachesCallee: hidden == nil)
-        note(call, .scheduled(record.id, occurrence: occurrence, ring: record.rings))
+        note(call, .scheduled(record.id, occurrence: ring.occurrence, ring: ring.ring))
         noteHidden(call)
-        if hidden == nil { if hasWithheldEntries(call) { call.ringsWhenShown = true } else { ring(call) } }
+        if hidden == nil { if hasWithheldEntries(call) { call.ringsWhenShown = true } else { self.ring(call) } }
         reschedule(call)
+        return call
     }
 
     private func reasonToHide(_ offer: SignalMessage, of record: ScheduleRecord) -> CallRecord.Hidden? {
         if isNumberBlocked(in: offer, of: record.from, by: record.user) { return .block }
-        let reason = directory.reasonToHide(record.from, from: record.user, at: turn.now)
+        let reason = directory.reasonToHide(record.from, from: record.user, at: turn.date)
         // See `isSilencedByDoNotDisturb(_:)`.
         return reason == .doNotDisturb && record.isOwn ? nil : reason
     }

@@ -20,6 +20,8 @@ extension Switchboard {
         case remove(ScheduleID)
         /// Confirm the present call of a schedule.
         case confirm(ScheduleID)
+        /// Ring a schedule now, on trial; a request with the same `key` rings no second time.
+        case ring(ScheduleID, key: SignalID? = nil)
     }
 }
 
@@ -53,20 +55,50 @@ extension Switchboard {
                 try put(schedule, form, of: user, by: principal, as: id)
             case .change(let schedule, let form):
                 guard form.id == nil else { throw .invalid(named: "id", "cannot be changed") }
-                try keep(form.applied(to: try known(schedule, of: user), policy, at: turn.now), as: id)
+                let earlier = try known(schedule, of: user)
+                let record = try form.applied(to: earlier, policy, at: turn.date)
+                keep(record, isSet: !record.hasTimes(of: earlier), as: id)
             case .remove(let schedule):
-                let record = try known(schedule, of: user)
-                removeSchedule(record)
-                if let call = liveCall(of: record) { process(call, .withdrawn) }
-                sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
+                forgetSpent(schedule, of: user)
+                withdraw(try known(schedule, of: user), as: id)
             case .confirm(let schedule):
                 guard confirmCall(of: try known(schedule, of: user)) else {
                     throw WireError(.notFound, "the schedule has no call to confirm")
                 }
                 ensureSchedulesTimer()
                 sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
+            case .ring(let schedule, let key):
+                let request = ParkedWork.Work.request(id, principal, .schedules(asked, of: named))
+                guard let call = try trial(of: known(schedule, of: user), key, asked: request) else { return }
+                let body = AcceptedBody.ringing(call.key.id, epoch: call.epoch)
+                sendWhenDurable(.reply(id, Reply(body: body)))
             }
         } catch { refuse(id, error) }
+    }
+
+    /// Returns the call of a ring on trial: that of an earlier request with the same key, or a new one; `nil` = the request
+    /// waits for calls at rest.
+    private mutating func trial(
+        of record: ScheduleRecord,
+        _ key: SignalID?,
+        asked request: ParkedWork.Work
+    ) throws(WireError) -> Call? {
+        guard let key else { return try ringOnTrial(record, as: makeCallID()) }
+        let id = callID(ofTrial: key, of: record)
+        if let earlier = earlierTrial(id, of: record) { return earlier }
+        let unread = awaited(id, for: record.user, with: nil, besides: nil)
+        guard unread.isEmpty else {
+            park(request, until: unread)
+            return nil
+        }
+        return try ringOnTrial(record, as: id)
+    }
+
+    /// Removes a schedule, and ends its call.
+    private mutating func withdraw(_ record: ScheduleRecord, as id: RequestID) {
+        removeSchedule(record)
+        if let call = liveCall(of: record) { process(call, .withdrawn) }
+        sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
     }
 
     private func known(_ id: ScheduleID, of user: UserID) throws(WireError) -> ScheduleRecord {
@@ -86,15 +118,25 @@ extension Switchboard {
             throw exceeded(.schedules, "at most \(policy.schedulesPerUser) schedules for a user")
         }
         let salt = Int64(bitPattern: ports.random.next())
-        let record = try form.record(id, of: user, isOwn: !principal.isService, salt, policy, at: turn.now)
-        try keep(record.continuing(earlier), as: request)
+        let record = try form.record(id, of: user, isOwn: !principal.isService, salt, policy, at: turn.date)
+        keep(record.continuing(earlier), isSet: true, as: request)
     }
 
     /// Stores a schedule, and responds with it when it is durable.
-    private mutating func keep(_ record: ScheduleRecord, as id: RequestID) throws(WireError) {
+    ///
+    /// `isSet`: Whether the user has just set its times, so that its next call was computed by the present date.
+    private mutating func keep(_ record: ScheduleRecord, isSet: Bool, as id: RequestID) {
+        if isSet { directory.schedules.noteTimes(of: record, at: turn.now) }
         storeSchedule(record)
         ensureSchedulesTimer()
         sendWhenDurable(.reply(id, Reply(body: ScheduleBody(record).bytes)))
+    }
+
+    /// Removes a schedule that is gone for its user, so that a corrected clock does not bring it back.
+    private mutating func forgetSpent(_ id: ScheduleID, of user: UserID) {
+        guard directory.schedules.isSpent(id, of: user) else { return }
+        directory.schedules.remove(id, of: user)
+        commits.append(.scheduleRemoved(user, id))
     }
 
     private mutating func makeScheduleID() -> ScheduleID {
@@ -112,9 +154,14 @@ extension ScheduleRecord {
         record.salt = earlier.salt
         record.occurrence = earlier.occurrence
         record.rings = earlier.rings
-        record.lastOccurrence = earlier.lastOccurrence
+        record.lastOccurrence = hasTimes(of: earlier) ? earlier.lastOccurrence : nil
         record.again = earlier.again
         return record
+    }
+
+    /// Whether it has the times of another schedule.
+    fileprivate func hasTimes(of other: ScheduleRecord) -> Bool {
+        recurrence == other.recurrence && timeZone == other.timeZone
     }
 }
 
@@ -126,7 +173,7 @@ extension ScheduleForm {
         isOwn: Bool,
         _ salt: Int64,
         _ policy: Policy,
-        at now: Moment
+        at date: Moment
     ) throws(WireError) -> ScheduleRecord {
         guard let at else { throw .invalid(named: "at", "missing") }
         guard timeZone != nil else { throw .invalid(named: "timeZone", "missing") }
@@ -140,38 +187,37 @@ extension ScheduleForm {
             from: from,
             ring: policy.ringTimeout,
             isOwn: isOwn,
-            createdAt: now,
+            createdAt: date,
             salt: salt
         )
-        return try applied(to: bare, policy, at: now)
+        return try applied(to: bare, policy, at: date)
     }
 
     /// Returns a schedule with the members that the form has.
     fileprivate func applied(
         to earlier: ScheduleRecord,
         _ policy: Policy,
-        at now: Moment
+        at date: Moment
     ) throws(WireError) -> ScheduleRecord {
         var record = earlier
         if let timeZone { record.timeZone = timeZone }
         let time = try at.map { text throws(WireError) in try Self.time(text) } ?? record.recurrence.time
         var dates = record.recurrence.dates
         if let on {
-            guard let date = CivilDate(on) else { throw .invalid(named: "on", "must be a date such as 2026-12-01") }
-            dates = .once(date)
+            guard let day = CivilDate(on) else { throw .invalid(named: "on", "must be a date such as 2026-12-01") }
+            guard day.year < 2_200 else { throw .invalid(named: "on", "must be before the year 2200") }
+            dates = .once(day)
         } else if let days {
             dates = .weekly(try Self.weekdays(days))
         }
         record.recurrence = Recurrence(dates, at: time)
-        if record.recurrence != earlier.recurrence || record.timeZone != earlier.timeZone {
+        if !record.hasTimes(of: earlier) {
+            record.lastOccurrence = nil
             guard let rules = policy.timeZoneRules(record.timeZone) else {
                 throw .invalid(named: "timeZone", "unknown; give a name of the tz database, such as Asia/Seoul")
             }
-            record.next = record.recurrence.next(after: now, in: rules)
-            guard let next = record.next else { throw .invalid(named: "on", "has passed") }
-            guard StorableRange.moments.contains(next.milliseconds) else {
-                throw .invalid(named: "on", "must be before the year 2200")
-            }
+            record.next = record.recurrence.next(after: date, in: rules)
+            guard record.next != nil else { throw .invalid(named: "on", "has passed") }
         }
         if let from {
             record.from = from

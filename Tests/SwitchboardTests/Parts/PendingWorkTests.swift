@@ -8,51 +8,68 @@ import Testing
 @Suite("Work that waits for the store, for APNs, for a log entry or for a device")
 struct PendingWorkTests {
     private let numbers = (1...3).map { CallNumber(rawValue: $0) }
+    private var calls: [Awaited] { numbers.map(Awaited.call) }
 
     @Test("Work waits until all its calls are loaded; each call is loaded only once")
     func parking() throws {
         var queries = PendingQueries()
-        let first = queries.park(.endNotices(ConnectionID(rawValue: 1)), until: [numbers[0], numbers[1]])
-        let second = queries.park(.expiry(numbers[1]), until: [numbers[1], numbers[2]])
-        #expect(first == [numbers[0], numbers[1]] && second == [numbers[2]])
-        #expect(queries.unpark(numbers[1]).isEmpty)
-        let ready = queries.unpark(numbers[0])
+        let first = queries.park(.endNotices(ConnectionID(rawValue: 1)), until: [calls[0], calls[1]])
+        let second = queries.park(.expiry(numbers[1]), until: [calls[1], calls[2]])
+        #expect(first == [calls[0], calls[1]] && second == [calls[2]])
+        #expect(queries.unpark(calls[1]).isEmpty)
+        let ready = queries.unpark(calls[0])
         guard case .endNotices(ConnectionID(rawValue: 1))? = ready.first else {
             throw Missing("the first work is not ready")
         }
         #expect(queries.hasParked)
-        #expect(queries.unpark(numbers[2]).count == 1)
+        #expect(queries.unpark(calls[2]).count == 1)
         #expect(queries.isIdle)
     }
 
     @Test("If a call cannot be loaded, the work that needs it fails; only end notices continue, without that call")
     func failing() throws {
         var queries = PendingQueries()
-        _ = queries.park(.endNotices(ConnectionID(rawValue: 1)), until: [numbers[0], numbers[1]])
-        _ = queries.park(.expiry(numbers[0]), until: [numbers[0]])
-        _ = queries.park(.expiry(numbers[2]), until: [numbers[2]])
-        let (failed, notices) = queries.cancelLoad(numbers[0])
+        _ = queries.park(.endNotices(ConnectionID(rawValue: 1)), until: [calls[0], calls[1]])
+        _ = queries.park(.expiry(numbers[0]), until: [calls[0]])
+        _ = queries.park(.expiry(numbers[2]), until: [calls[2]])
+        let (failed, notices) = queries.cancel(calls[0])
         #expect(failed.count == 1 && notices == [ConnectionID(rawValue: 1)])
-        #expect(queries.unpark(numbers[1]).count == 1, "the notice of the other call")
+        #expect(queries.unpark(calls[1]).count == 1, "the notice of the other call")
+    }
+
+    @Test("An epoch that is being read is found by its callId and either user until its query is finished")
+    func epochs() throws {
+        var queries = PendingQueries()
+        let key = CallKey(id: try call("c"), pair: Pair(try user("11"), try user("10")))
+        #expect(queries.park(.expiry(numbers[0]), until: [.epoch(key)]) == [.epoch(key)])
+        #expect(queries.park(.expiry(numbers[1]), until: [.epoch(key), calls[0]]) == [calls[0]])
+        for one in ["10", "11"] { #expect(queries.epochs(try call("c"), of: try user(one)) == [.epoch(key)]) }
+        #expect(queries.epochs(try call("c"), of: try user("12")).isEmpty && queries.readsEpochs)
+        #expect(queries.unpark(.epoch(key)).count == 1)
+        #expect(queries.epochs(try call("c"), of: try user("10")).isEmpty && !queries.readsEpochs)
     }
 
     @Test("A fetch whose client has gone is not carried out; other requests of such a client are")
     func abandonedFetch() throws {
         var queries = PendingQueries()
         let (fetch, end) = (RequestID(rawValue: 1), RequestID(rawValue: 2))
-        _ = queries.park(.request(fetch, try principal("11"), .fetch(try call("c-1"), .init())), until: [numbers[0]])
-        _ = queries.park(.request(end, try principal("11"), .end(try call("c-1"), device: nil)), until: [numbers[0]])
+        _ = queries.park(.request(fetch, try principal("11"), .fetch(try call("c-1"), .init())), until: [calls[0]])
+        _ = queries.park(.request(end, try principal("11"), .end(try call("c-1"), device: nil)), until: [calls[0]])
         queries.removeFetch(fetch)
         queries.removeFetch(end)
-        #expect(queries.unpark(numbers[0]).count == 1)
+        #expect(queries.unpark(calls[0]).count == 1)
     }
 
     @Test("A result of the store is matched with its query once, and not a second time")
     func queries() throws {
         var queries = PendingQueries()
-        let (a, b) = (queries.register(for: .peers(try user("11"))), queries.register(for: .load(numbers[0])))
+        let now = Moment(milliseconds: 5)
+        let a = queries.register(for: .peers(try user("11")), in: .user, at: now)
+        let b = queries.register(for: .load(numbers[0]), in: .call, at: now)
         #expect(a != b)
-        guard case .load(numbers[0])? = queries.finish(b) else { throw Missing("another question") }
+        let found = queries.finish(b)
+        guard case .load(numbers[0])? = found?.purpose else { throw Missing("another question") }
+        #expect(found?.lane == .call && found?.since == now)
         let again = queries.finish(b) == nil
         #expect(again)
     }

@@ -122,7 +122,7 @@ final class ClientRig {
             device.connection = nil
             try feed(device, .connectionClosed)
         }
-        world = SwitchboardWorld(stored: state, at: now + .seconds(seconds))
+        world = SwitchboardWorld(stored: state, after: world.kept, at: now + .seconds(seconds))
         isUp = true
     }
 
@@ -140,7 +140,7 @@ final class ClientRig {
         try advance(5)
         try during()
         try advance(seconds - 5)
-        world = SwitchboardWorld(stored: state, at: now)
+        world = SwitchboardWorld(stored: state, after: world.kept, at: now)
         isUp = true
     }
 

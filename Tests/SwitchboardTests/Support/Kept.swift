@@ -17,9 +17,13 @@ struct Kept {
     private var forgotten: Set<CallNumber> = []
     private var events: [CallNumber: [TimelineRecord]] = [:]
 
-    init(_ state: StoredState = StoredState()) {
+    /// The contents that a start has read as `state`; `earlier` has the calls of which a start does not read everything.
+    init(_ state: StoredState = StoredState(), after earlier: Kept? = nil) {
         initial = state
+        calls = (earlier?.calls ?? [:]).filter { $0.key.rawValue <= state.lastCallNumber }
         for call in state.calls { calls[call.record.number] = call }
+        let withLog = state.calls.map(\.record.number) + state.ended.map(\.identity.number)
+        forgotten = Set(calls.keys).subtracting(withLog)
         devices = state.devices
         blocks = state.blocks
         schedules = state.schedules
@@ -59,19 +63,14 @@ struct Kept {
 
     func state(uncleanStarts: Int) -> StoredState {
         var state = StoredState()
-        state.calls = calls.values.filter { !forgotten.contains($0.record.number) }.sorted {
-            $0.record.number < $1.record.number
-        }
+        for call in calls.values.sorted(by: { $0.record.number < $1.record.number })
+        where !forgotten.contains(call.record.number) { state.append(call) }
         state.devices = devices
         state.blocks = blocks
         state.schedules = schedules
         state.doNotDisturb = doNotDisturb
         state.revocations = revocations
         state.numbers = numbers.stored
-        for call in calls.values where !UUIDv5.isUUID(call.record.id.text) {
-            let key = CallKey(id: call.record.id, pair: Pair(call.record.caller, call.record.callee))
-            state.epochs[key] = max(state.epochs[key] ?? 0, call.record.epoch)
-        }
         state.lastCallNumber = max(initial.lastCallNumber, calls.keys.map(\.rawValue).max() ?? 0)
         state.uncleanStarts = uncleanStarts
         return state
@@ -94,6 +93,7 @@ struct Kept {
             let call = all.first(where: choice.matches)
             return .timeline(call, call.flatMap { events[$0.number] } ?? [])
         case .log(let number): return .log(forgotten.contains(number) ? nil : calls[number])
+        case .epoch(let key): return .epoch(all.filter { $0.session.key == key }.map(\.epoch).max())
         case .numbers(let read): return .numbers(numbers.page(read))
         case .numberChanges(let owner, let rows): return .numberChanges(numbers.compare(rows, owner))
         }

@@ -10,6 +10,8 @@ struct KeptNumbers {
 
     private var lists: [Key: [PhoneNumber: NumberRow]] = [:]
     var state = NumberState()
+    /// The rows that each page is said to have read.
+    var rowsRead = 0
     /// The newest moment before which removals were to be forgotten.
     var forgottenBefore: Moment?
 
@@ -38,6 +40,7 @@ struct KeptNumbers {
     func page(_ read: NumberRead) -> NumberPage {
         let step = read.step(in: state)
         var page = NumberPage(read.list, step, at: state.version)
+        page.rowsRead = rowsRead
         let shared = lists[Key(owner: nil, list: read.list)] ?? [:]
         let own = lists[Key(owner: read.user, list: read.list)] ?? [:]
         for number in Set(shared.keys).union(own.keys).sorted() where number.rawValue > step.after {

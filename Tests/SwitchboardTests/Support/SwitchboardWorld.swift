@@ -63,6 +63,8 @@ final class SwitchboardWorld {
     private(set) var changes: [Change] = []
     private(set) var heldTickets: [Ticket] = []
     private(set) var kept = Kept()
+    /// Sets the number of rows that each page of the call directory is said to have read.
+    func setRowsReadForPages(_ count: Int) { kept.numbers.rowsRead = count }
 
     private var delivered = 0
     private var lastConnection: UInt64 = 0
@@ -71,6 +73,7 @@ final class SwitchboardWorld {
     init(
         _ adjust: (inout Policy) -> Void = { _ in },
         stored: StoredState = StoredState(),
+        after earlier: Kept? = nil,
         seed: UInt64 = 7,
         at now: Moment = SwitchboardWorld.start
     ) {
@@ -78,7 +81,7 @@ final class SwitchboardWorld {
         adjust(&policy)
         self.policy = policy
         self.now = now
-        kept = Kept(stored)
+        kept = Kept(stored, after: earlier)
         switchboard = Switchboard(
             policy: policy,
             stored: stored,
@@ -120,6 +123,9 @@ final class SwitchboardWorld {
     }
 
     func wait(_ seconds: Int64) { wait(.seconds(seconds)) }
+
+    /// Lets time pass while the server is not woken.
+    func sleep(_ duration: Moment.Duration) { now = now + duration }
 
     /// Lets time pass while the server is not woken, and then wakes it once.
     func skip(_ seconds: Int64) {
@@ -287,7 +293,8 @@ final class SwitchboardWorld {
         _ adjust: (inout Policy) -> Void = { _ in },
         after seconds: Int64 = 0
     ) -> SwitchboardWorld {
-        SwitchboardWorld(adjust, stored: kept.state(uncleanStarts: uncleanStarts), at: now + .seconds(seconds))
+        let stored = kept.state(uncleanStarts: uncleanStarts)
+        return SwitchboardWorld(adjust, stored: stored, after: kept, at: now + .seconds(seconds))
     }
 }
 

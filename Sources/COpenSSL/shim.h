@@ -15,6 +15,7 @@
 #include <openssl/rsa.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 /* OPENSSL_free is a macro that uses __FILE__ and __LINE__, which Swift cannot import. */
 static inline void ringline_openssl_free(void *pointer) { OPENSSL_free(pointer); }

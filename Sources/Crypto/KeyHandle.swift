@@ -28,18 +28,18 @@ final class KeyHandle: Sendable {
         if isWanted: (KeyHandle) -> Bool
     ) throws(KeyError) {
         let pointer = try withoutErrorQueue { () throws(KeyError) in
-            let block = try PEM(pem)
+            let block = try PEM(pem, wanted: "\(wanted) in PEM")
             switch block.label {
             case "PRIVATE KEY", label: break
             case "ENCRYPTED PRIVATE KEY": throw .encrypted
-            case "PUBLIC KEY", "CERTIFICATE", "RSA PUBLIC KEY": throw .publicKey
-            default: throw .unsupported(wanted)
+            case "PUBLIC KEY", "RSA PUBLIC KEY": throw .publicKey
+            default: throw .otherKind(FileKind.words(forLabel: block.label), wanted: wanted)
             }
             return block.decoded { d2i_AutoPrivateKey(nil, &$0, $1) }
         }
         guard let pointer else { throw .invalid }
         self.init(owning: pointer)
-        guard isWanted(self) else { throw .unsupported(wanted) }
+        guard isWanted(self) else { throw .otherKind(kind, wanted: wanted) }
         guard withoutErrorQueue({ isSoundPair }) else { throw .invalid }
     }
 
@@ -89,10 +89,22 @@ final class KeyHandle: Sendable {
     ///
     /// This property does not say whether the point lies on the curve; ``isSoundPublicKey`` does.
     var isP256: Bool {
-        guard EVP_PKEY_is_a(pointer, "EC") == 1 else { return false }
+        EVP_PKEY_is_a(pointer, "EC") == 1 && curve == "prime256v1"
+    }
+
+    /// OpenSSL's name of the curve; nil for other keys than those on curves.
+    private var curve: String? {
         var name = [CChar](repeating: 0, count: 64)
-        guard EVP_PKEY_get_group_name(pointer, &name, name.count, nil) == 1 else { return false }
-        return name.prefix { $0 != 0 }.elementsEqual("prime256v1".utf8.map { CChar($0) })
+        guard EVP_PKEY_get_group_name(pointer, &name, name.count, nil) == 1 else { return nil }
+        return String(decoding: name.prefix { $0 != 0 }.lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// The kind of key in words.
+    var kind: String {
+        if isP256 { return "an EC key on P-256" }
+        if EVP_PKEY_is_a(pointer, "EC") == 1 { return "an EC key on \(curve ?? "another curve")" }
+        if isRSA { return "an RSA key" }
+        return EVP_PKEY_get0_type_name(pointer).map { "an \(String(cString: $0)) key" } ?? "another kind of key"
     }
 
     var isRSA: Bool { EVP_PKEY_is_a(pointer, "RSA") == 1 }

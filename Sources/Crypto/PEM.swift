@@ -8,13 +8,14 @@ struct PEM {
     /// Reads the one block of a text.
     ///
     /// Several certificates are a chain, of which the first is read. Several blocks of any other kind are refused,
-    /// because the server must not guess which of them is meant. Wraps `PEM_read_bio`.
-    init(_ text: String) throws(KeyError) {
-        let blocks = try PEM.blocks(of: text)
-        guard let first = blocks.first else { throw .notPEM }
+    /// because the server must not guess which of them is meant. `wanted` is the wanted kind in words, for errors. Wraps
+    /// `PEM_read_bio`.
+    init(_ text: String, wanted: String) throws(KeyError) {
         // A block with the name of the curve may precede the key (`openssl ecparam -genkey`).
-        let keys = blocks.filter { $0.label != "EC PARAMETERS" }
-        guard let block = keys.first else { throw .unsupported(first.label) }
+        let keys = try PEM.blocks(of: text, wanted: wanted).filter { $0.label != "EC PARAMETERS" }
+        guard let block = keys.first else {
+            throw .otherKind(FileKind.words(forLabel: "EC PARAMETERS"), wanted: wanted)
+        }
         guard keys.count == 1 || block.label == "CERTIFICATE" else { throw .several }
         self = block
     }
@@ -24,8 +25,49 @@ struct PEM {
         self.der = der
     }
 
-    /// Returns all blocks of a text in their order; empty if there is no block.
-    static func blocks(of text: String) throws(KeyError) -> [PEM] {
+    /// Returns all blocks of a text in their order, at least one.
+    ///
+    /// A text that has lost its line ends, as in an environment variable, is read as if it still had them.
+    ///
+    /// - Throws: ``KeyError/damagedPEM`` if the text has the first line of a block, but no block; another one if it has no
+    ///   block at all, or is JSON, in which a block may be a member's text.
+    static func blocks(of text: String, wanted: String) throws(KeyError) -> [PEM] {
+        let isJSON = text.first { !$0.isWhitespace } == "{"
+        let blocks = isJSON ? [] : try blocksAsWritten(text)
+        guard blocks.isEmpty else { return blocks }
+        guard !isJSON, text.contains("-----BEGIN ") else {
+            throw FileKind(text).map { .otherKind($0.description, wanted: wanted) } ?? .notPEM
+        }
+        let mended = try blocksAsWritten(withLineEnds(text))
+        guard !mended.isEmpty else { throw .damagedPEM }
+        return mended
+    }
+
+    /// Returns the text with each line of a block in a line of its own.
+    ///
+    /// `\n` and `\r` as they are escaped in JSON and in files of variables count as line ends, too.
+    private static func withLineEnds(_ text: String) -> String {
+        var lines: [String] = []
+        var rest = text.replacing("\\r", with: "").replacing("\\n", with: "\n")[...]
+        while let begin = rest.firstRange(of: "-----BEGIN "),
+            let header = rest[begin.upperBound...].firstRange(of: "-----"),
+            let end = rest[header.upperBound...].firstRange(of: "-----END "),
+            let footer = rest[end.upperBound...].firstRange(of: "-----")
+        {
+            lines.append(String(rest[begin.lowerBound..<header.upperBound]))
+            // Base64 has no blank, and OpenSSL reads lines of any length up to its limit only.
+            var body = rest[header.upperBound..<end.lowerBound].filter { !$0.isWhitespace }[...]
+            while !body.isEmpty {
+                lines.append(String(body.prefix(64)))
+                body = body.dropFirst(64)
+            }
+            lines.append(String(rest[end.lowerBound..<footer.upperBound]))
+            rest = rest[footer.upperBound...]
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func blocksAsWritten(_ text: String) throws(KeyError) -> [PEM] {
         guard !text.isEmpty else { return [] }
         // A memory BIO reads the bytes in place, so all blocks are read while the pointer to the bytes is valid.
         return try Array(text.utf8).withUnsafeBufferPointer { bytes throws(KeyError) -> [PEM] in

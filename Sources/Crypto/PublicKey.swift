@@ -17,6 +17,7 @@ public struct PublicKey: Sendable {
     public let algorithm: Algorithm
 
     private let key: KeyHandle
+    private static let wanted = "a public key, EC on P-256 or RSA"
 
     /// The key itself, for a key agreement.
     var handle: KeyHandle { key }
@@ -35,14 +36,14 @@ public struct PublicKey: Sendable {
     /// - Throws: ``KeyError`` if there is no PEM, a private key, another kind of key, or a length out of range.
     public init(pem: String) throws(KeyError) {
         self = try withoutErrorQueue { () throws(KeyError) in
-            let block = try PEM(pem)
+            let block = try PEM(pem, wanted: "\(Self.wanted) in PEM")
             let pointer: OpaquePointer?
             switch block.label {
             case "PUBLIC KEY": pointer = block.decoded { d2i_PUBKEY(nil, &$0, $1) }
             case "RSA PUBLIC KEY": pointer = block.decoded { d2i_PublicKey(EVP_PKEY_RSA, nil, &$0, $1) }
             case "CERTIFICATE": pointer = block.decoded(certificateKey)
             case "ENCRYPTED PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY": throw .privateKey
-            default: throw .unsupported("a public key, EC on P-256 or RSA")
+            default: throw .otherKind(FileKind.words(forLabel: block.label), wanted: Self.wanted)
             }
             guard let key = KeyHandle(pointer) else { throw .invalid }
             return try PublicKey(checking: key)
@@ -60,7 +61,7 @@ public struct PublicKey: Sendable {
             guard key.rsaExponentBits <= 64 else { throw .invalid }
             algorithm = .rs256
         } else {
-            throw .unsupported("a public key, EC on P-256 or RSA")
+            throw .otherKind(key.kind, wanted: Self.wanted)
         }
         guard key.isSoundPublicKey else { throw .invalid }
         self.key = key

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Probes the addresses through which the nodes of one database reach each other.
+/// Probes the addresses on which a server listens, and those through which the nodes of one database reach each other.
 package enum NodeProbe {
     /// The result of an attempt to listen on an address.
     package enum Listening: Equatable {
@@ -8,11 +8,15 @@ package enum NodeProbe {
         case free
         /// Another socket listens there.
         case taken
+        /// The user who asks may not listen there (`EACCES`); the server may be run by another user.
+        case forbidden
         /// A server cannot listen there, for this reason.
         case impossible(String)
     }
 
     /// Tries to listen on a host's first address, for a moment.
+    ///
+    /// With `::` a server listens on IPv4 only if IPv6 is switched off.
     package static func listening(host: String, port: Int) -> Listening {
         let addresses: [ClientSocket.Address]
         do { addresses = try ClientSocket.addresses(of: host, port: port) } catch {
@@ -22,6 +26,9 @@ package enum NodeProbe {
         switch ClientSocket.errorOfListening(on: address) {
         case 0: return .free
         case EADDRINUSE: return .taken
+        case EACCES: return .forbidden
+        case EADDRNOTAVAIL where host == "::", EAFNOSUPPORT where host == "::":
+            return listening(host: "0.0.0.0", port: port)
         case EADDRNOTAVAIL: return .impossible("\(host) is no address of this machine")
         case let error: return .impossible(String(cString: strerror(error)).lowercased())
         }

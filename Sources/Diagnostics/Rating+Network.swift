@@ -15,7 +15,7 @@ extension Rating {
         case .response(let status, let reason, _), .deferred(let status, let reason, _):
             return refusal(subject, status, reason, hint, "Apple's")
         case .unreachable(let why), .notSent(let why):
-            return .warning(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
+            return unreachable(subject, why)
         case .impossible(let fault): return .warning(subject, fault.rawValue, fix: fault.remedy)
         case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "try again")
         }
@@ -34,10 +34,10 @@ extension Rating {
         case .response(let status, let reason, _), .deferred(let status, let reason, _):
             return refusal(subject, status, reason, hint, "Firebase's")
         case .unreachable(let why):
-            return .warning(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
+            return unreachable(subject, why)
         case .notSent(let why):
             let fix = "check token_uri in the service account's file, and the network and the proxy to it"
-            return .warning(subject, "cannot be asked: \(why)", fix: fix)
+            return .error(subject, "cannot be asked: \(why)", fix: fix)
         case .impossible(let fault): return .warning(subject, fault.rawValue, fix: fault.remedy)
         case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "try again")
         }
@@ -55,10 +55,15 @@ extension Rating {
             }
             return .ok(subject, "responds")
         case .unreachable(let why), .notSent(let why):
-            return .warning(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
+            return unreachable(subject, why)
         case .impossible(let fault): return .warning(subject, fault.rawValue, fix: fault.remedy)
         case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "try again")
         }
+    }
+
+    /// A push service that is configured but cannot be reached rings no device.
+    private static func unreachable(_ subject: String, _ why: String) -> Finding {
+        .error(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
     }
 
     private static func refusal(

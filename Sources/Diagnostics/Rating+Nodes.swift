@@ -73,13 +73,33 @@ extension Rating {
                 "\(address) is in use; without the database it is unknown whether by this node",
                 fix: "make the database reachable, and ask again"
             )
-        case (.impossible(let reason), _):
-            return .error(
-                subject,
-                "no node can listen on \(address): \(reason)",
-                fix: "give --node-listen an address of this machine, such as 0.0.0.0, and a port from 1024"
-            )
+        case (.forbidden, _): return impossible("node-listen", "no node can", address, "permission denied")
+        case (.impossible(let reason), _): return impossible("node-listen", "no node can", address, reason)
         }
+    }
+
+    /// Rates the address of another listener, `listen` or `admin-listen`; returns `nil` if a server can listen there.
+    ///
+    /// A port that is in use is right while the server runs.
+    package static func listening(_ listening: NodeProbe.Listening, _ address: String, option: String) -> Finding? {
+        switch listening {
+        case .free, .taken: return nil
+        case .forbidden:
+            return .warning(
+                option.replacing("-", with: " "),
+                "this user may not listen on \(address)",
+                fix: "give the server's user the right, such as CAP_NET_BIND_SERVICE, or --\(option) a port from 1024"
+            )
+        case .impossible(let reason): return impossible(option, "the server cannot", address, reason)
+        }
+    }
+
+    private static func impossible(_ option: String, _ who: String, _ address: String, _ reason: String) -> Finding {
+        .error(
+            option.replacing("-", with: " "),
+            "\(who) listen on \(address): \(reason)",
+            fix: "give --\(option) an address of this machine, such as 0.0.0.0, and a port from 1024"
+        )
     }
 
     /// Rates the number of living nodes, with this one.

@@ -53,6 +53,23 @@ package enum Rating {
         return .ok(subject, "matches its key and is valid until \(date(until))")
     }
 
+    /// Rates the validity of a certificate behind the server's own; all times are in seconds since 1970.
+    ///
+    /// `number` is its place in the file, from 1. Returns `nil` if it is valid for long enough.
+    package static func issuer(_ number: Int, from: Int64, until: Int64, at now: Int64) -> Finding? {
+        let (subject, which) = ("TLS certificate", "certificate \(number) of the file")
+        let fix = "give the chain that comes with the renewed certificate, such as certbot's fullchain.pem"
+        if now < from {
+            return .error(subject, "\(which) is not valid before \(date(from))", fix: "check this machine's clock")
+        }
+        if now >= until {
+            let text = "\(which) expired on \(date(until)): devices refuse the connection"
+            return .error(subject, text, fix: fix)
+        }
+        guard until - now < 14 * 86_400 else { return nil }
+        return .warning(subject, "\(which) expires on \(date(until))", fix: fix)
+    }
+
     /// Rates a kind of file system for a data folder.
     ///
     /// With `holdsDatabase` it is for a database that relies on working locks and a working `fsync`.

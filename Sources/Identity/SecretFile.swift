@@ -7,22 +7,12 @@ public enum SecretFile {
 
     /// Reads a secret.
     ///
-    /// - Parameter path: a file or a pipe, such as a shell's `<(…)`.
+    /// - Parameter path: a ``NamedFile``.
     /// - Returns: its raw bytes without the one newline at the end that editors add.
     /// - Throws: ``SecretFileError`` if the file is not readable, empty or too large.
     public static func read(_ path: String) throws(SecretFileError) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .cannot("read", path, errno) }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        while bytes.count <= maximumByteCount + 1 {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw .cannot("read", path, errno) }
-            if count == 0 { break }
-            bytes += buffer.prefix(count)
-        }
+        // One byte more, for the newline.
+        var bytes = try NamedFile.read(path, limit: maximumByteCount + 1)
         if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
         guard !bytes.isEmpty else { throw .empty(path) }
         guard bytes.count <= maximumByteCount else { throw .tooLarge(path) }
@@ -105,7 +95,7 @@ public enum SecretFile {
     }
 }
 
-/// Why a secret's file cannot be used.
+/// Why a file that a setting names cannot be used.
 ///
 /// Each case contains the path.
 public enum SecretFileError: Error, Sendable, Equatable, CustomStringConvertible {
@@ -113,8 +103,10 @@ public enum SecretFileError: Error, Sendable, Equatable, CustomStringConvertible
     case cannot(String, String, Int32)
     /// The file is empty, or contains only a newline.
     case empty(String)
-    /// The file has more than ``SecretFile/maximumByteCount`` bytes.
+    /// The file has more bytes than may be read.
     case tooLarge(String)
+    /// The path names something else than a file that can be read at once, in words.
+    case otherKind(String, String)
 
     /// One line with the path and the problem, without the file's contents.
     public var description: String {
@@ -122,7 +114,10 @@ public enum SecretFileError: Error, Sendable, Equatable, CustomStringConvertible
         case .cannot(let what, let path, let code):
             "cannot \(what) \(SecretFile.shown(path)): \(String(cString: strerror(code)))"
         case .empty(let path): "\(path) is empty; it must hold the secret"
-        case .tooLarge(let path): "\(path) is larger than \(SecretFile.maximumByteCount) bytes, too large for a secret"
+        case .tooLarge(let path):
+            "\(path) is too large: a secret has at most \(SecretFile.maximumByteCount) bytes, any other file 16 MiB"
+        case .otherKind(let path, let kind):
+            "\(SecretFile.shown(path)) is \(kind), but must be a regular file or a link to one"
         }
     }
 }

@@ -46,16 +46,15 @@ struct TokenContent {
         if let end = claims.expiresAtSeconds, now >= end + rules.leewaySeconds { throw .expired }
     }
 
-    /// Reads a NumericDate: a non-negative number of seconds, with or without a fraction.
+    /// Reads a NumericDate: a number of seconds, with or without a fraction.
     ///
-    /// A fraction is rounded up: a clock of whole seconds passes the date at the same moment as the rounded date. A
-    /// value above 2^53 becomes 2^53.
+    /// A fraction is rounded up: a clock of whole seconds passes the date at the same moment as the rounded date. A date
+    /// before 1970 becomes 0, and one above 2^53, also one beyond every `Double`, becomes 2^53: some issuers write such
+    /// dates for "always" and "never".
     private static func date(_ name: String, of object: JSONMembers) throws(TokenError) -> Int64? {
         guard let value = object[name] else { return nil }
         guard case .number(let number) = value else { throw .claim(name) }
-        let seconds = number.double
-        guard seconds.isFinite, seconds.sign == .plus else { throw .claim(name) }
-        return Int64(min(seconds.rounded(.up), 0x1p53))
+        return Int64(min(max(number.double.rounded(.up), 0), 0x1p53))
     }
 
     /// Reads when the token was issued.
@@ -81,6 +80,8 @@ struct TokenContent {
     }
 
     /// Reads an id: a string of the ids' alphabet, or a non-negative integer, whose digits are then the id.
+    ///
+    /// An integer may have more digits than a 64-bit integer or a `Double` keeps, because it is never read as a number.
     private static func id<ID>(
         _ name: String,
         _ value: JSONValue,
@@ -91,7 +92,7 @@ struct TokenContent {
             guard let id = type(String(decoding: bytes, as: UTF8.self)) else { throw .claim(name) }
             return (id, false)
         case .number(let number):
-            guard let integer = number.nonNegativeInteger, let id = type(String(integer)) else { throw .claim(name) }
+            guard let id = number.digits.flatMap(type) else { throw .claim(name) }
             return (id, true)
         case .null, .bool, .array, .object:
             throw .claim(name)

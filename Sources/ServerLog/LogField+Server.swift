@@ -5,9 +5,9 @@ extension LogField {
     /// The data folder.
     public static func data(_ path: OperatorText) -> Self { Self(operators: .data, path) }
     /// The id of another process; `nil` if it is unknown, which is written as `?`.
-    public static func process(_ id: Int?) -> Self { Self(.process, id.map { String($0) } ?? "?") }
+    public static func process(_ id: Int?) -> Self { id.map { Self(.process, $0) } ?? Self(.process, "?") }
     /// The limit of open files.
-    public static func descriptors(_ limit: UInt64) -> Self { Self(.descriptors, String(limit)) }
+    public static func descriptors(_ limit: UInt64) -> Self { Self(.descriptors, limit) }
     /// The error message of a library or of the system.
     public static func error(_ error: UntrustedText) -> Self { Self(.error, error.description) }
     /// The server's own sentence about an error in the operator's settings; the sentence names the setting.
@@ -23,16 +23,20 @@ extension LogField {
     /// The address of the key set.
     public static func keySet(_ url: OperatorText) -> Self { Self(operators: .keySetURL, url) }
     /// The number of keys in the key set.
-    public static func keySetKeys(_ count: Int) -> Self { Self(.keySetKeys, String(count)) }
+    public static func keySetKeys(_ count: Int) -> Self { Self(.keySetKeys, count) }
     /// The number of fetches of the key set that failed in a row.
-    public static func keySetFailures(_ count: Int) -> Self { Self(.keySetFailures, String(count)) }
+    public static func keySetFailures(_ count: Int) -> Self { Self(.keySetFailures, count) }
     /// The level of the log.
     public static func level(_ level: LogLevel) -> Self { Self(.logLevel, level.name) }
     /// The number of log lines that were dropped.
-    public static func dropped(_ count: UInt64) -> Self { Self(.logDropped, String(count)) }
+    public static func dropped(_ count: UInt64) -> Self { Self(.logDropped, count) }
+    /// How many lines with the same sentence were only counted, because strangers or accounts caused too many.
+    public static func suppressed(_ count: UInt64) -> Self { Self(.logSuppressed, count) }
     /// How far the wall clock is ahead of the time with which it was compared, in whole seconds; negative if it is
     /// behind.
     public static func clockAhead(seconds: Int64) -> Self { Self(.clockAhead, "\(seconds) s") }
+    /// A number of schedules.
+    public static func schedules(_ count: Int) -> Self { Self(.schedules, String(count)) }
     /// The address at which a node accepts links of other nodes: its operator's setting, as the database has it.
     public static func nodeAddress(_ address: OperatorText) -> Self { Self(operators: .nodeAddress, address) }
     /// The machine of the server that owns the database.

@@ -1,4 +1,5 @@
 public import CallCore
+import Logging
 
 /// One field of a log line: a key, and a value of the type that belongs to the key.
 ///
@@ -8,13 +9,23 @@ public struct LogField: Equatable, Sendable {
     public let key: LogKey
     /// The value as it is written.
     public let text: String
+    /// The value as a number, which a log in JSON writes without quotes; `nil` if it is a text.
+    private let number: Int64?
 
     init(_ key: LogKey, _ text: String) {
         self.key = key
         self.text = text
+        number = nil
     }
 
-    private init(_ key: LogKey, _ number: some BinaryInteger) { self.init(key, String(number)) }
+    init(_ key: LogKey, _ number: some BinaryInteger) {
+        self.key = key
+        text = String(number)
+        self.number = Int64(exactly: number)
+    }
+
+    /// The value as swift-log takes it.
+    var value: Logger.MetadataValue { number.map { .stringConvertible($0) } ?? .string(text) }
 
     // MARK: Calls
 
@@ -107,10 +118,19 @@ public struct LogField: Equatable, Sendable {
     public static func method(_ method: RequestMethod) -> Self { Self(.requestMethod, method.description) }
     /// The path of a request.
     public static func path(_ path: RequestPath) -> Self { Self(.requestPath, path.description) }
+    /// The `Origin` of a request.
+    public static func origin(_ origin: UntrustedText) -> Self { Self(.requestOrigin, origin.description) }
+    /// The `Host` of a request.
+    public static func requestHost(_ host: UntrustedText) -> Self { Self(.requestHost, host.description) }
     /// The code of a refusal.
     public static func refusal(_ code: ServerText) -> Self { Self(.refusalCode, code.text) }
     /// The sentence of a refusal.
     public static func why(_ sentence: ServerText) -> Self { Self(.refusalWhy, sentence.text) }
+
+    /// The name of a member of a frame or a body.
+    public static func member(_ name: UntrustedText) -> Self { Self(.memberName, name.description) }
+    /// Where a member came.
+    public static func place(_ word: ServerText) -> Self { Self(.memberPlace, word.text) }
 
     // MARK: Refused tokens
 

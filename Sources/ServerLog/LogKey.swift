@@ -42,8 +42,12 @@ public enum LogKey: String, CaseIterable, Sendable {
     case requestName = "request.name"
     case requestMethod = "request.method"
     case requestPath = "request.path"
+    case requestOrigin = "request.origin"
+    case requestHost = "request.host"
     case refusalCode = "refusal.code"
     case refusalWhy = "refusal.why"
+    case memberName = "member.name"
+    case memberPlace = "member.place"
 
     // Refused tokens.
     case tokenCause = "token.cause"
@@ -70,7 +74,9 @@ public enum LogKey: String, CaseIterable, Sendable {
     case keySetFailures = "jwks.failures"
     case logLevel = "log.level"
     case logDropped = "log.dropped"
+    case logSuppressed = "log.suppressed"
     case clockAhead = "clock.ahead"
+    case schedules
     case databaseOwner = "database.owner"
     case node
     case nodeAddress = "node.address"

@@ -1,4 +1,5 @@
 public import Logging
+import Threads
 
 /// The server's log: lines of a constant message and typed fields.
 ///
@@ -8,10 +9,20 @@ public import Logging
 /// No field takes a token, a session description, a client's address or a display name.
 ///
 /// A line below the threshold costs one comparison, because a line's fields are built only if the line is written.
+///
+/// A line that a stranger or one account can cause again and again is logged by ``limited(level:_:of:_:)``.
 public struct ServerLog: Sendable {
     /// The lowest level that is logged.
     public let threshold: LogThreshold
     private let logger: Logger
+    /// The limit of the lines that strangers and accounts cause; all copies of a log share it.
+    private let outsiders = Monitor(LineLimit<LimitedLine>())
+
+    /// A kind of line that strangers and accounts can cause.
+    private struct LimitedLine: Hashable {
+        let level: LogLevel
+        let message: String
+    }
 
     /// Creates a log that hands its lines to a logger.
     ///
@@ -43,6 +54,42 @@ public struct ServerLog: Sendable {
         guard isOn(level) else { return }
         write(level, message, fields())
     }
+
+    /// Logs a line that a stranger or an account can cause, within the limits of ``LineLimit``.
+    ///
+    /// Lines above the limits are counted, and ``writeSums(isLast:)`` logs how many there were.
+    ///
+    /// - Parameters:
+    ///   - level: The level.
+    ///   - message: A constant sentence to search for; it has a limit of its own.
+    ///   - account: The id of the user or the device that caused the line; `nil` for a stranger.
+    ///   - fields: The parts that differ, without those that are `nil`; evaluated only if the line is logged.
+    public func limited(
+        level: LogLevel,
+        _ message: StaticString,
+        of account: String?,
+        _ fields: @autoclosure () -> [LogField?] = []
+    ) {
+        guard isOn(level) else { return }
+        let line = LimitedLine(level: level, message: "\(message)")
+        guard outsiders.withLock({ $0.admits(line, of: account, at: Self.second) }) else { return }
+        write(level, message, fields())
+    }
+
+    /// Logs how many lines of each sentence were only counted; called once a second.
+    ///
+    /// - Parameter isLast: Whether the process ends, so that all sums are logged now.
+    public func writeSums(isLast: Bool = false) {
+        for (line, count) in outsiders.withLock({ $0.takeSums(at: isLast ? nil : Self.second) }) {
+            let field = LogField.suppressed(count)
+            logger.log(level: line.level.ofLibrary, "\(line.message)", metadata: [field.key.rawValue: field.value])
+        }
+    }
+
+    /// The number of lines so far that were only counted.
+    public var suppressed: UInt64 { outsiders.withLock { $0.suppressed } }
+
+    private static var second: Int64 { SystemClock.boot() / 1_000 }
 
     /// Logs a line at `trace`; see ``log(level:_:_:)``.
     @inlinable
@@ -90,7 +137,7 @@ public struct ServerLog: Sendable {
     @usableFromInline
     func write(_ level: LogLevel, _ message: StaticString, _ fields: [LogField?]) {
         var metadata = Logger.Metadata(minimumCapacity: fields.count)
-        for case let field? in fields { metadata[field.key.rawValue] = .string(field.text) }
+        for case let field? in fields { metadata[field.key.rawValue] = field.value }
         logger.log(level: level.ofLibrary, "\(message)", metadata: metadata)
     }
 }

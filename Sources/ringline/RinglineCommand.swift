@@ -33,7 +33,8 @@ struct RinglineCommand: ParsableCommand {
             guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
             // If the user passed a PEM key where its file's path belongs, the error message would quote the key.
             let text = message(for: error)
-            UsageError(text.firstRange(of: "-----BEGIN").map { "\(text[..<$0.lowerBound])******" } ?? text).show()
+            UsageError(text.firstRange(of: "-----BEGIN").map { "\(text[..<$0.lowerBound])******" } ?? text)
+                .show(asJSON: logsJSON)
             exit(withError: ExitCode.validationFailure)
         }
     }
@@ -43,8 +44,10 @@ struct RinglineCommand: ParsableCommand {
     /// A closed stdout, and a reader that has stopped reading (`EPIPE`), count as deliberate and are no failure.
     private static func checkOutput() throws {
         guard fflush(nil) != 0, errno != EBADF, errno != EPIPE else { return }
-        throw UsageError("the output cannot be written: \(String(cString: strerror(errno)))").shown()
+        throw UsageError("the output cannot be written: \(String(cString: strerror(errno)))").shown(asJSON: logsJSON)
     }
+
+    private static var logsJSON: Bool { ServeOptions.logsJSON(Array(CommandLine.arguments.dropFirst())) }
 
     static let commands: [any ParsableCommand.Type] = [
         ServeCommand.self, DemoCommand.self, ConfigCommand.self, DoctorCommand.self, TokenCommand.self,

@@ -2,6 +2,7 @@ import CallCore
 import CallWire
 import FoundationEssentials
 import Glibc
+import ServerLog
 import Switchboard
 import Testing
 
@@ -104,19 +105,22 @@ struct AuditLogTests {
         #expect(Set(log.refused.map(\.cause)) == Set(AuditLog.causes))
     }
 
-    @Test("The first refused tokens of a second have a line each, and the rest is summed up by cause")
+    @Test("Lines that one account causes have a limit, and the end of the log tells how many are missing")
     func flood() throws {
-        var flood = AuditLog.LineLimit()
-        var said = 0
-        for number in 0..<1_000 where flood.admits(number % 2 == 0 ? "signature" : "malformed", in: 5) { said += 1 }
-        #expect(said == AuditLog.LineLimit.linesPerSecond)
-        let early = flood.takeSuppressed(before: 5)
-        #expect(early.isEmpty, "the second is not over")
-        let rest = flood.takeSuppressed(before: 6)
-        #expect(rest.map(\.cause) == ["malformed", "signature"] && rest.map(\.count) == [495, 495])
-        let none = flood.takeSuppressed(before: 7)
-        let isSaid = flood.admits("signature", in: 6)
-        #expect(none.isEmpty && isSaid)
+        let folder = try Folder()
+        let log = try AuditLog(folder.path + "/audit")
+        for _ in 0..<50 { log.record(.blocked(try Self.user("11"), by: try Self.user("10"))) }
+        log.record(.blocked(try Self.user("11"), by: try Self.user("12")))
+        for _ in 0..<20 { log.record(.tokenRefused(cause: "signature", nil)) }
+        log.end()
+        let lines = folder.lines(of: "audit", atLeast: 24)
+        func count(_ part: String) -> Int { lines.count { $0.contains(part) } }
+        #expect(count(#""event":"blocked","user":"10""#) == LineLimit<String>.linesOfAccount)
+        #expect(count(#""event":"blocked","user":"12""#) == 1)
+        #expect(count(#""event":"blocked","suppressed":40"#) == 1)
+        #expect(count(#""event":"token_refused","cause":"signature","suppressed":10"#) == 1)
+        #expect(log.suppressed == 50 && log.dropped == 0)
+        #expect(log.refused.first { $0.cause == "signature" }?.count == 20)
     }
 
     @Test("A command's trace is read back from the name of its file", arguments: ["devices", "push-test", "backup"])

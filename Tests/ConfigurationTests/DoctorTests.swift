@@ -121,7 +121,10 @@ struct DoctorTests {
         #expect(
             grade(503, "ServiceUnavailable") == .warning && grade(429, nil) == .warning && grade(418, nil) == .error
         )
-        #expect(Rating.push(.unreachable("x"), .sandbox, topic: nil).grade == .warning)
+        #expect(Rating.push(.unreachable("x"), .sandbox, topic: nil).grade == .error)
+        #expect(Rating.message(.unreachable("x"), project: "p").grade == .error)
+        #expect(Rating.message(.notSent("x"), project: "p").grade == .error)
+        #expect(Rating.webPush(.unreachable("x"), "https://push.example").grade == .error)
     }
 
     @Test("A TURN server's certificate that is not trusted is a warning that contains the reason")

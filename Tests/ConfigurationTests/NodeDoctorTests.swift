@@ -21,11 +21,22 @@ struct NodeDoctorTests {
         "A port in use is right only if a living node of the list uses it",
         arguments: [
             (.free, true, .ok), (.free, nil, .ok), (.taken, true, .ok), (.taken, false, .error),
-            (.taken, nil, .warning), (.impossible("x"), true, .error),
+            (.taken, nil, .warning), (.impossible("x"), true, .error), (.forbidden, nil, .error),
         ] as [(NodeProbe.Listening, Bool?, Finding.Grade)]
     )
     func listening(_ listening: NodeProbe.Listening, _ isListed: Bool?, _ grade: Finding.Grade) {
         #expect(Rating.nodeListening(listening, "a:1", isListed: isListed).grade == grade)
+    }
+
+    @Test(
+        "An address for clients is an error if nobody can listen there; a port in use may be the running server's",
+        arguments: [
+            (.free, nil), (.taken, nil), (.forbidden, .warning), (.impossible("x"), .error),
+        ] as [(NodeProbe.Listening, Finding.Grade?)]
+    )
+    func clientListening(_ listening: NodeProbe.Listening, _ grade: Finding.Grade?) {
+        let found = Rating.listening(listening, "a:1", option: "admin-listen")
+        #expect(found?.grade == grade && found.map { $0.subject == "admin listen" } != false)
     }
 
     @Test("There are at most eight nodes", arguments: [(1, .ok), (8, .ok), (9, .error)] as [(Int, Finding.Grade)])

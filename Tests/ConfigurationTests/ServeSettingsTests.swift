@@ -164,7 +164,7 @@ struct ServeSettingsTests {
             "caller-name", "apns-environment", "max-connections", "loops", "jwt-require-expiry", "stun-url", "turn-url",
             "turn-ttl", "trusted-proxy", "rings-per-pair", "rings-per-callee",
             "directory-numbers",
-            "log-level", "log-format", "node-listen", "lease",
+            "log-level", "log-format", "node-listen", "lease", "allow-origin", "keep-alive",
         ]
     )
     func wrong(_ name: String) {
@@ -202,6 +202,33 @@ struct ServeSettingsTests {
 
     @Test("max-connections must be a whole number from 1", arguments: ["0", "-1", "1.5", ""])
     func connections(_ text: String) { #expect(usageError { _ = try settings(["max-connections": text]) } != nil) }
+
+    @Test("keep-alive must be a whole number from 1 to 3600", arguments: ["0", "3601", "-1", "1.5", ""])
+    func keepAlive(_ text: String) { #expect(usageError { _ = try settings(["keep-alive": text]) } != nil) }
+
+    @Test("allow-origin means what a browser sends, and what no browser sends is refused with the reason")
+    func origins() throws {
+        let text = "https://App.example.com/, https://app.example.com:443,http://localhost:5173"
+        let origins = try settings(["allow-origin": text]).allowedOrigins
+        #expect(origins == ["https://app.example.com", "http://localhost:5173"])
+        for wrong in ["https://*.example.com", "null", "https://app.example.com/path", "https://me@app.example.com"] {
+            let text = usageError { _ = try settings(["allow-origin": "https://a.example,\(wrong)"]) }
+            #expect(text?.hasSuffix(", not '\(wrong)'") == true)
+        }
+        #expect(try settings([:]).keepAliveSeconds == 75)
+    }
+
+    @Test("admin-host is a name without a port")
+    func adminHosts() throws {
+        #expect(
+            try settings(["admin-host": "Metrics.example.com, b.example."]).adminHosts == [
+                "metrics.example.com", "b.example",
+            ]
+        )
+        for wrong in ["a.example:9090", "https://a.example", "a b"] {
+            #expect(usageError { _ = try settings(["admin-host": wrong]) } != nil)
+        }
+    }
 
     @Test("loops must be a whole number from 1 to 16", arguments: ["0", "17", "-1", "1.5", ""])
     func loops(_ text: String) { #expect(usageError { _ = try settings(["loops": text]) } != nil) }

@@ -68,7 +68,7 @@ struct SettingsSourceTests {
                 "RINGLINE_RING_TIMEOUT"
             ),
         ] {
-            let text = usageError { _ = try source.milliseconds("ring-timeout") }
+            let text = usageError { _ = try source.milliseconds("ring-timeout", atMost: 3_600) }
             #expect(text?.hasPrefix("\(name): ") == true)
             #expect(text?.contains("'soon'") == true)
         }
@@ -79,14 +79,17 @@ struct SettingsSourceTests {
         arguments: [("45", 45_000), ("0.25", 250), ("1e1", 10_000), ("0.0001", 1)]
     )
     func seconds(_ text: String, _ milliseconds: Int64) throws {
-        #expect(try SettingsSource(flags: ["ring-timeout": [text]]).milliseconds("ring-timeout") == milliseconds)
+        let source = SettingsSource(flags: ["ring-timeout": [text]])
+        #expect(try source.milliseconds("ring-timeout", atMost: 3_600) == milliseconds)
     }
 
-    @Test("Other numbers of seconds are refused", arguments: ["", "0", "-1", "nan", "inf", "1s", " 5", "1,5", "1e99"])
+    @Test(
+        "Other numbers of seconds are refused",
+        arguments: ["", "0", "-1", "nan", "inf", "1s", " 5", "1,5", "1e99", "3601"]
+    )
     func wrongSeconds(_ text: String) {
-        #expect(
-            usageError { _ = try SettingsSource(flags: ["ring-timeout": [text]]).milliseconds("ring-timeout") } != nil
-        )
+        let source = SettingsSource(flags: ["ring-timeout": [text]])
+        #expect(usageError { _ = try source.milliseconds("ring-timeout", atMost: 3_600) } != nil)
     }
 
     @Test("A setting with choices refuses any value that is not one of them")
@@ -104,6 +107,52 @@ struct SettingsSourceTests {
 
 @Suite("An address to listen on")
 struct ListenAddressTests {
+    @Test(
+        "localhost is an address of this machine; any other name is refused at the start",
+        arguments: ["listen", "admin-listen"]
+    )
+    func names(_ setting: String) throws {
+        func settings(_ text: String) throws -> ServeSettings {
+            try ServeSettings(SettingsSource(flags: [setting: [text]]))
+        }
+        let settings1 = try settings("localhost:81")
+        let local = setting == "listen" ? settings1.listen : settings1.admin
+        #expect(local == ListenAddress(host: "127.0.0.1", port: 81))
+        for host in ["calls.example.com", "eth0", "1.2.3", "999.1.1.1", "LOCALHOST.", "[fe80::1%eth0]"] {
+            let said = usageError { _ = try settings("\(host):81") }
+            #expect(said?.hasPrefix("--\(setting): must begin with an IP address") == true, "\(host)")
+        }
+    }
+
+    @Test("Two listeners cannot have one address, and the error names the option")
+    func same() {
+        let flags = ["listen": ["127.0.0.1:9090"], "admin-listen": ["localhost:9090"]]
+        let said = usageError { _ = try ServeSettings(SettingsSource(flags: flags)) }
+        #expect(said == "--admin-listen: 127.0.0.1:9090 is also the address of --listen")
+    }
+
+    @Test(
+        "One port is taken by one listener, also where an address stands for all",
+        arguments: [
+            ("0.0.0.0:81", "127.0.0.1:81", true), ("127.0.0.1:81", "0.0.0.0:81", true),
+            ("[::]:81", "127.0.0.1:81", true), ("127.0.0.1:81", "[::]:81", true),
+            ("0.0.0.0:81", "[::]:81", true), ("[0::1]:81", "[::1]:81", true),
+            ("127.0.0.1:81", "[::1]:81", false), ("127.0.0.1:81", "127.0.0.2:81", false),
+            ("[::1]:81", "0.0.0.0:81", false), ("0.0.0.0:0", "127.0.0.1:0", false), ("0.0.0.0:81", "0.0.0.0:82", false),
+        ]
+    )
+    func overlaps(_ one: String, _ other: String, _ expected: Bool) throws {
+        let source = SettingsSource(flags: ["listen": [one], "admin-listen": [other]])
+        let said = usageError { _ = try ServeSettings(source) }
+        #expect((said?.contains("is also the address of --listen") == true) == expected, "\(said ?? "")")
+        var flags = ["admin-listen": [one], "node-listen": [other], "listen": ["127.0.0.1:0"]]
+        flags["store"] = ["postgres://a@b/c"]
+        let node = SettingsSource(flags: flags)
+        let refusal = usageError { _ = try ServeSettings(node) }
+        guard !other.hasSuffix(":0") else { return }
+        #expect((refusal?.contains("is also the address of --admin-listen") == true) == expected, "\(refusal ?? "")")
+    }
+
     @Test(
         "An address is a host and a port, with an IPv6 host in brackets",
         arguments: [
@@ -183,7 +232,8 @@ struct ConfigurationFileTests {
     @Test("A missing file is reported by its path")
     func missing() {
         #expect(
-            usageError { _ = try ConfigurationFile.read("/nowhere/x.conf") } == "config: /nowhere/x.conf cannot be read"
+            usageError { _ = try ConfigurationFile.read("/nowhere/x.conf") }
+                == "config: /nowhere/x.conf cannot be read: no such file or directory"
         )
     }
 }

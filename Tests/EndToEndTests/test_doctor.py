@@ -14,7 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from postgres_server import ON_POSTGRES
-from test_command_line import certificate, run  # noqa: F401 - a fixture
+from test_command_line import certificate, one_clear_line, run, serve  # noqa: F401 - a fixture
 from test_push import register
 from test_turn import coturn, secret_file, turn_server  # noqa: F401 - fixtures
 
@@ -61,6 +61,61 @@ def test_a_valid_configuration_has_no_error_and_doctor_changes_nothing(tmp_path,
     assert not (tmp_path / "doctors-data").exists()
 
 
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory):
+    """A folder with a root root.pem, an intermediate middle.pem, and a leaf leaf.pem with its key leaf.key."""
+    folder = tmp_path_factory.mktemp("chain")
+
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    openssl("req", "-x509", *curve, "-days", "90", "-subj", "/CN=Root", "-keyout", "root.key", "-out", "root.pem")
+    for name, issuer, extension in (("middle", "root", "CA:TRUE"), ("leaf", "middle", "CA:FALSE")):
+        (folder / "extensions").write_text(f"basicConstraints={extension}\n")
+        openssl("req", *curve, "-subj", f"/CN={name.title()}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        signed = ["-CA", f"{issuer}.pem", "-CAkey", f"{issuer}.key", "-CAcreateserial", "-days", "90"]
+        openssl("x509", "-req", "-in", f"{name}.csr", *signed, "-extfile", "extensions", "-out", f"{name}.pem")
+    return folder
+
+
+def test_a_certificate_without_its_intermediate_is_a_warning_that_names_the_issuer(tmp_path, chain, jwt):
+    def said(*names) -> list[str]:
+        file = tmp_path / "chain.pem"
+        file.write_text("".join((chain / name).read_text() for name in names))
+        key = chain / "leaf.key"
+        result = run("doctor", "--data", tmp_path / "d", *jwt, "--tls-cert", file, "--tls-key", key, "--offline")
+        return [line for line in result.stdout.splitlines() if "TLS certificate" in line]
+
+    assert any(line.startswith("warning") and "/CN=Middle" in line for line in said("leaf.pem"))
+    # Nobody can tell a root that only devices have from an intermediate that is missing.
+    assert any(
+        line.startswith("warning") and "certificate 2" in line and "/CN=Root" in line
+        for line in said("leaf.pem", "middle.pem")
+    )
+    assert len(said("leaf.pem", "middle.pem", "root.pem")) == 1
+    for wrong in (("leaf.pem", "root.pem"), ("leaf.pem", "root.pem", "middle.pem")):
+        assert any(
+            line.startswith("warning") and "certificate 2" in line and "/CN=Middle" in line for line in said(*wrong)
+        ), wrong
+
+
+def test_an_intermediate_that_has_expired_is_an_error(tmp_path, chain, jwt):
+    middle = x509.load_pem_x509_certificate((chain / "middle.pem").read_bytes())
+    key = serialization.load_pem_private_key((chain / "root.key").read_bytes(), None)
+    made = x509.CertificateBuilder().subject_name(middle.subject).issuer_name(middle.issuer).serial_number(7)
+    made = made.public_key(middle.public_key()).add_extension(x509.BasicConstraints(True, None), True)
+    made = made.not_valid_before(datetime.datetime(2020, 1, 1)).not_valid_after(datetime.datetime(2020, 2, 1))
+    old = made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+    file = tmp_path / "chain.pem"
+    file.write_text((chain / "leaf.pem").read_text() + old + (chain / "root.pem").read_text())
+    options = ["--tls-cert", file, "--tls-key", chain / "leaf.key", *jwt]
+    result = run("doctor", "--offline", "--data", tmp_path / "d", *options)
+    lines = [line for line in result.stdout.splitlines() if "TLS certificate" in line]
+    assert result.returncode == 1
+    assert any(line.startswith("error") and "certificate 2 of the file expired on 2020-02-01" in line for line in lines)
+
+
 def test_a_wrong_setting_is_an_error(tmp_path):
     grade, text = doctor(tmp_path, "--ring-timeout", "soon", code=1)["settings"]
     assert grade == "error" and "--ring-timeout" in text
@@ -92,6 +147,19 @@ def test_an_invalid_pair_of_certificate_and_key_is_an_error(tmp_path, certificat
     options = ["--tls-cert", certificate / cert, "--tls-key", certificate / key]
     grade, text = doctor(tmp_path, *options, code=1)["TLS certificate"]
     assert grade == "error" and word in text
+
+
+@pytest.mark.parametrize("line_end", ["", " ", "\\n"])
+@pytest.mark.parametrize("name", ["c.pem", "k.pem"])
+def test_a_certificate_or_key_without_line_ends_is_an_error_as_for_the_server(tmp_path, certificate, name, line_end):  # noqa: F811
+    file = tmp_path / name
+    file.write_text((certificate / name).read_text().replace("\n", line_end))
+    files = {"c.pem": certificate / "c.pem", "k.pem": certificate / "k.pem", name: file}
+    options = ["--tls-cert", files["c.pem"], "--tls-key", files["k.pem"]]
+    grade, text = doctor(tmp_path, *options, code=1)["TLS certificate"]
+    assert grade == "error" and str(file) in text and "line ends" in text
+    sentence = text.partition("together")[0] + "together"
+    one_clear_line(serve(tmp_path, *options), sentence)
 
 
 def test_an_expired_certificate_is_an_error(tmp_path):
@@ -138,6 +206,65 @@ def test_an_audit_log_that_cannot_be_written_is_an_error(tmp_path):
     assert doctor(tmp_path, "--audit-log", tmp_path / "none/audit", code=1)["audit log"][0] == "error"
 
 
+def refused_by_both(tmp_path, subject, word, *options):
+    """Asserts that `doctor` names as an error what `serve` refuses, in the same words."""
+    grade, text = doctor(tmp_path, "--offline", *options, code=1)[subject]
+    assert grade == "error" and word in text
+    if "--data" not in options:
+        options += ("--data", tmp_path / "doctors-data")
+    one_clear_line(serve(tmp_path, *options), text.partition(" Fix: ")[0].rstrip("."))
+
+
+@pytest.mark.parametrize("place", ["folder", "pipe", "missing folder", "file as a folder", "a name that is too long"])
+def test_an_audit_log_that_no_start_can_open_is_an_error(tmp_path, jwt, place):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    places = {"missing folder": "none/audit", "file as a folder": "file/audit", "a name that is too long": "a" * 300}
+    refused_by_both(tmp_path, "audit log", "--audit-log", "--audit-log", tmp_path / places.get(place, place), *jwt)
+
+
+def test_an_operators_page_without_its_files_is_an_error(tmp_path, jwt):
+    refused_by_both(tmp_path, "operators' page", "--operator-pages", "--operator-pages", tmp_path / "none", *jwt)
+
+
+def test_a_vapid_key_that_cannot_be_made_is_an_error(tmp_path, jwt):
+    options = ["--vapid-subject", "mailto:ops@example.com", "--vapid-key-file", tmp_path / "none/vapid.pem", *jwt]
+    refused_by_both(tmp_path, "VAPID key", "--vapid-key-file", *options)
+    options[3] = tmp_path / "vapid.pem"
+    assert doctor(tmp_path, "--offline", *options, code=0)["VAPID key"][0] == "ok"
+    assert not (tmp_path / "vapid.pem").exists()
+
+
+@pytest.mark.parametrize("name", ["server-key", "development-jwt-secret"])
+def test_a_key_of_the_server_that_it_cannot_use_is_an_error(tmp_path, make_server, name):
+    server = make_server()
+    server.terminate()
+    assert server.exit_code(10) == 0
+    (server.data / name).write_text("")
+    refused_by_both(tmp_path, "server's keys", name, "--data", server.data)
+
+
+@pytest.mark.parametrize(
+    "option, others",
+    [
+        ("--jwks-ca-file", ["--jwks-url", "https://127.0.0.1:1/jwks"]),
+        ("--web-push-ca-file", ["--vapid-subject", "mailto:ops@example.com"]),
+    ],
+)
+def test_a_file_of_authorities_is_checked_offline_too(tmp_path, option, others):
+    (tmp_path / "ca").write_text("noise")
+    refused_by_both(tmp_path, "certificate authorities", option, option, tmp_path / "ca", *others)
+
+
+@pytest.mark.parametrize(
+    "listen, admin",
+    [("127.0.0.1:18181", "127.0.0.1:18181"), ("0.0.0.0:18181", "127.0.0.1:18181"), ("127.0.0.1:18181", "[::]:18181")],
+)
+def test_one_port_for_two_listeners_is_an_error(tmp_path, jwt, listen, admin):
+    refused_by_both(tmp_path, "settings", "--admin-listen", "--listen", listen, "--admin-listen", admin, *jwt)
+
+
 def test_too_few_descriptors_for_the_wanted_connections_are_an_error(tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
@@ -145,6 +272,18 @@ def test_too_few_descriptors_for_the_wanted_connections_are_an_error(tmp_path):
     grade, text = doctor(tmp_path, "--max-connections", 5000, code=1, preexec_fn=limit)["file descriptors"]
     assert grade == "error" and "5000" in text and "LimitNOFILE" in text
     assert doctor(tmp_path, "--max-connections", 500, code=0, preexec_fn=limit)["file descriptors"][0] == "ok"
+
+
+@pytest.mark.parametrize("option, subject", [("--listen", "listen"), ("--admin-listen", "admin listen")])
+def test_an_address_of_another_machine_to_listen_on_is_an_error(tmp_path, option, subject):
+    # 192.0.2.1 is reserved for documents (RFC 5737), so no machine has it.
+    grade, text = doctor(tmp_path, option, "192.0.2.1:8080", code=1)[subject]
+    assert grade == "error" and "192.0.2.1 is no address of this machine" in text and f"give {option} " in text
+    assert subject not in doctor(tmp_path, option, "0.0.0.0:0", code=0)
+
+
+def test_a_port_that_the_running_server_has_is_no_finding(server, tmp_path):
+    assert "listen" not in doctor(tmp_path, "--listen", f"127.0.0.1:{server.port}", code=0)
 
 
 def test_apns_is_asked_about_every_registered_app(push_world, tmp_path):
@@ -191,12 +330,12 @@ def test_an_invalid_apns_key_is_an_error(tmp_path):
     assert doctor(tmp_path, *options, code=1)["APNs key"][0] == "error"
 
 
-def test_apns_that_cannot_be_reached_is_a_warning(apns, tmp_path):
+def test_apns_that_cannot_be_reached_is_an_error(apns, tmp_path):
     options = push_options(apns)
     apns.stop()
     apns.stop = lambda: None
     began = time.monotonic()
-    assert doctor(tmp_path, *options, code=0)["APNs sandbox"][0] == "warning"
+    assert doctor(tmp_path, *options, code=1)["APNs sandbox"][0] == "error"
     assert time.monotonic() - began < 12
     assert "APNs sandbox" not in doctor(tmp_path, *options, "--offline", code=0)
 

@@ -63,7 +63,13 @@ struct ClaimsTests {
         #expect(integer.user.text == "12" && integer.userIsInteger && integer.name == "taro")
         #expect(try !claims(#"{"exp":1800003600,"sub":"12"}"#).userIsInteger)
         #expect(try claims(#"{"exp":1800003600,"uid":0}"#).user.text == "0")
-        #expect(try claims(#"{"exp":1800003600,"sub":9223372036854775807}"#).user.text == "9223372036854775807")
+        // The digits are the id, however many they are.
+        let most = String(repeating: "9", count: 128)
+        for digits in ["9007199254740993", "9223372036854775807", "9223372036854775808", "100000000000000000000", most]
+        {
+            let large = try claims(#"{"exp":1800003600,"sub":\#(digits),"device":\#(digits)}"#)
+            #expect(large.user.text == digits && large.userIsInteger && large.device?.text == digits)
+        }
         let rules = TokenRules(userClaim: "phone")
         #expect(try claims(#"{"exp":1800003600,"sub":"11","phone":"+81-90"}"#, rules).user.text == "+81-90")
         let alphabet = "ABCXYZabcxyz0189._@:+-"
@@ -130,8 +136,18 @@ struct ClaimsTests {
         #expect(try verifier.verify(token, atSeconds: 1001).expiresAtSeconds == 2001)
         #expect(try verifier.verify(token, atSeconds: 2000).user.text == "11")
         #expect(throws: TokenError.expired) { try verifier.verify(token, atSeconds: 2001) }
-        for exp in ["1e300", "9007199254740993", "99999999999999999999999"] {
-            #expect(try claims(#"{"sub":"11","exp":\#(exp)}"#).expiresAtSeconds == 1 << 53)
+        let digits = "1\(String(repeating: "0", count: 400))"
+        for exp in [
+            "1e300", "1e400", "1e99999999999999999999", "9007199254740993", "9223372036854775808",
+            "18446744073709551616",
+            "99999999999999999999999", digits,
+        ] {
+            let never = try claims(#"{"sub":"11","exp":\#(exp)}"#)
+            #expect(never.expiresAtSeconds == 1 << 53)
+            #expect(try claims(#"{"sub":"11","exp":\#(exp),"iat":\#(exp)}"#).expiresAtSeconds == 1 << 53)
+        }
+        for nbf in ["-1", "-0.0", "-9223372036854775809", "-1e300", "-1e400"] {
+            #expect(try claims(#"{"sub":"11","exp":1e300,"nbf":\#(nbf)}"#).user.text == "11")
         }
         #expect(try claims(#"{"sub":"11"}"#, TokenRules(requireExpiry: false)).expiresAtSeconds == nil)
         let widest = TokenRules(leewaySeconds: .max)

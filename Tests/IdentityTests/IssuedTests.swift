@@ -201,6 +201,35 @@ struct SecretFileTests {
         }
     }
 
+    @Test("Neither a pipe without a writer nor a device is opened, and a link to a file is", .timeLimit(.minutes(1)))
+    func otherKinds() async throws {
+        try await inFolder { folder in
+            let (pipe, link) = ("\(folder)/pipe", "\(folder)/link")
+            #expect(mkfifo(pipe, 0o600) == 0 && symlink("pipe", link) == 0)
+            for path in [pipe, link] {
+                #expect(throws: SecretFileError.otherKind(path, "a named pipe")) { try SecretFile.read(path) }
+                #expect(NamedFile.fault(of: path) == .otherKind(path, "a named pipe"))
+            }
+            for device in ["/dev/zero", "/dev/tty", "/dev/null"] {
+                #expect(throws: SecretFileError.self) { try SecretFile.read(device) }
+            }
+            try Data("secret".utf8).write(to: URL(fileURLWithPath: "\(folder)/f"))
+            #expect(unlink(link) == 0 && symlink("f", link) == 0)
+            #expect(try SecretFile.read(link) == Array("secret".utf8))
+            #expect(NamedFile.fault(of: link) == nil && NamedFile.fault(of: folder) == .cannot("read", folder, EISDIR))
+        }
+    }
+
+    @Test("A pipe that is open already is read to its end")
+    func openPipe() throws {
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        #expect(write(ends[1], "secret\n", 7) == 7)
+        close(ends[1])
+        defer { close(ends[0]) }
+        #expect(try SecretFile.read("/dev/fd/\(ends[0])") == Array("secret".utf8))
+    }
+
     @Test(
         "Traces of an editor or a shell in a secret are reported",
         arguments: [

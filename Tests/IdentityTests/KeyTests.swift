@@ -36,8 +36,10 @@ struct KeyTests {
         #expect(signature == keys.rsaKey.sign([1, 2, 3]) && signature.count == 256)
         #expect(try keys.rsaKey.publicKey.isValid(signature, for: [1, 2, 3]))
         #expect(throws: KeyError.publicKey) { try RSASigningKey(pem: keys.rsaPEM) }
-        #expect(throws: KeyError.unsupported("an RSA private key")) { try RSASigningKey(pem: keys.ecKey.pem()) }
-        #expect(throws: KeyError.unsupported("an EC private key on P-256")) { try P256SigningKey(pem: pem) }
+        let notRSA = KeyError.otherKind("an EC key on P-256", wanted: "an RSA private key")
+        #expect(throws: notRSA) { try RSASigningKey(pem: keys.ecKey.pem()) }
+        let notP256 = KeyError.otherKind("an RSA key", wanted: "an EC private key on P-256")
+        #expect(throws: notP256) { try P256SigningKey(pem: pem) }
         #expect(throws: KeyError.notPEM) { try RSASigningKey(pem: "no key") }
         let short = try RSATestKey(bits: 1_024).pem { PEM_write_bio_PKCS8PrivateKey($0, $1, nil, nil, 0, nil, nil) }
         #expect(throws: KeyError.keyLength(1_024)) { try RSASigningKey(pem: short) }
@@ -70,6 +72,23 @@ struct KeyTests {
         }
     }
 
+    @Test("A key that has lost its line ends is read as if it had them")
+    func withoutLineEnds() throws {
+        let keys = try TestKeys.shared.get()
+        let key = try keys.ecKey.pem()
+        let body = key.split(separator: "\n")
+        let lost = [
+            key.replacing("\n", with: " "), key.replacing("\n", with: ""), key.replacing("\n", with: "\\n"),
+            key.replacing("\n", with: "\\r\\n"), "\"\(key.replacing("\n", with: "\\n"))\"", "\u{FEFF}" + key,
+            key.replacing("\n", with: "\r"), body.joined(separator: "\n    "), "KEY=" + key.replacing("\n", with: " "),
+        ]
+        for pem in lost { #expect(throws: Never.self, "\(pem.debugDescription)") { try P256SigningKey(pem: pem) } }
+        let public2 = (keys.ecPEM + keys.rsaPEM).replacing("\n", with: " ")
+        #expect(throws: KeyError.several) { try PublicKey(pem: public2) }
+        let cut = ["-----BEGIN PRIVATE KEY-----", String(key.prefix(60)), key.replacing("-----END", with: "----END")]
+        for pem in cut { #expect(throws: KeyError.damagedPEM) { try P256SigningKey(pem: pem) } }
+    }
+
     @Test("A key that is not of the wanted kind is refused, and the error gives the reason")
     func refused() throws {
         let keys = try TestKeys.shared.get()
@@ -79,20 +98,22 @@ struct KeyTests {
         let ecPrivate = try keys.ecKey.pem()
         let broken = keys.ecPEM.replacing("\n-----END", with: "AAAA\n-----END")
         let publicErrors: [(String, KeyError)] = [
-            ("", .notPEM), ("hello", .notPEM), ("-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n", .notPEM),
+            ("", .notPEM), ("hello", .notPEM), ("-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n", .damagedPEM),
             (rsaPrivate, .privateKey), (ecPrivate, .privateKey), (locked, .privateKey), (weak, .keyLength(1024)),
             (keys.rsaPEM + keys.ecPEM, .several),
         ]
         for (pem, error) in publicErrors { #expect(throws: error, "\(error)") { try PublicKey(pem: pem) } }
         #expect(throws: KeyError.self) { try PublicKey(pem: broken) }
-        for name in ["P-384", "secp256k1"] {
-            #expect(throws: KeyError.unsupported("a public key, EC on P-256 or RSA")) {
+        for (name, curve) in [("P-384", "secp384r1"), ("secp256k1", "secp256k1")] {
+            let wanted = "a public key, EC on P-256 or RSA"
+            #expect(throws: KeyError.otherKind("an EC key on \(curve)", wanted: wanted)) {
                 try PublicKey(pem: try Self.ecPEM(on: name))
             }
         }
         let privateErrors: [(String, KeyError)] = [
             ("", .notPEM), (keys.ecPEM, .publicKey), (keys.rsaPEM, .publicKey), (locked, .encrypted),
-            (rsaPrivate, .unsupported("an EC private key on P-256")), (ecPrivate + ecPrivate, .several),
+            (rsaPrivate, .otherKind("an RSA key", wanted: "an EC private key on P-256")),
+            (ecPrivate + ecPrivate, .several),
         ]
         for (pem, error) in privateErrors { #expect(throws: error, "\(error)") { try P256SigningKey(pem: pem) } }
     }
@@ -102,7 +123,8 @@ struct KeyTests {
         let keys = try TestKeys.shared.get()
         let malformed = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"
         let errors: [(String, KeyError)] = [
-            ("hello", .notPEM), (keys.ecPEM, .noCertificate), (malformed, .invalidCertificate),
+            ("hello", .notPEM), (malformed, .invalidCertificate),
+            (keys.ecPEM, .otherKind("a public key", wanted: "a certificate in PEM")),
         ]
         for (pem, error) in errors { #expect(throws: error, "\(error)") { try Certificate(pem: pem) } }
     }

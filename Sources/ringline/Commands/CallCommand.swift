@@ -23,10 +23,10 @@ struct CallCommand: ParsableCommand {
         let code: Int32
         do throws(UsageError) {
             guard UserID(to) != nil else {
-                throw UsageError("--to must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+                throw UsageError("--to must be \(CallCore.Limits.identifierForm)")
             }
             if let callId, CallID(callId) == nil {
-                throw UsageError("--call-id must be 1 to 128 characters of A–Z a–z 0–9 . _ : -")
+                throw UsageError("--call-id must be \(CallCore.Limits.identifierForm)")
             }
             guard (0...86_400).contains(talk) else { throw UsageError("--talk must be seconds from 0 to 86400") }
             code = try Terminal(terminal, role: CallingRole(self)).run()

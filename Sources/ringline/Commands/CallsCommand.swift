@@ -136,7 +136,7 @@ extension UserID {
     /// Parses the value of `--user`.
     init(userOption text: String) throws(UsageError) {
         guard let id = UserID(text) else {
-            throw UsageError("--user must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+            throw UsageError("--user must be \(CallCore.Limits.identifierForm)")
         }
         self = id
     }

@@ -32,13 +32,13 @@ struct ExplainCommand: ParsableCommand {
 
     private func explain() throws(UsageError) -> String {
         guard let id = CallID(callId) else {
-            throw UsageError("\(callId) is not a callId: it must be 1 to 128 characters of A–Z a–z 0–9 . _ : -")
+            throw UsageError("\(callId) is not a callId: it must be \(CallCore.Limits.identifierForm)")
         }
         guard user.count <= 2 else { throw UsageError("--user may be given twice: a call has two users") }
         var users: [UserID] = []
         for name in user {
             guard let id = UserID(name) else {
-                throw UsageError("--user must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+                throw UsageError("--user must be \(CallCore.Limits.identifierForm)")
             }
             users.append(id)
         }

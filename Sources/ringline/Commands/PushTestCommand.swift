@@ -3,6 +3,7 @@ import CallCore
 import CallPorts
 import CallWire
 import Identity
+import SQLiteStore
 import Switchboard
 import Threads
 
@@ -57,7 +58,8 @@ struct PushTestCommand: ParsableCommand {
         defer { sender.shutdown() }
         // The server of these devices has made the key. If the key cannot be read, because this machine has not that
         // server's data folder for instance, the push has no capability.
-        let key = try? SecretFile.read("\(settings.data)/\(ServerKeys.fileName)")
+        let folder = try? OperatorFolder(settings.data)
+        let key = folder?.contents(of: ServerKeys.fileName, limit: SecretFile.maximumByteCount)
         var isTaken = false
         for device in devices {
             let test = PushTest(

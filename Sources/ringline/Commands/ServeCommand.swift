@@ -57,6 +57,8 @@ struct ServeOptions: ParsableArguments {
     @Flag(help: "Short for --socketio-trust-register true.") var trustRegister = false
     @Option(help: Self.help("max-connections")) var maxConnections: String?
     @Option(parsing: .singleValue, help: Self.help("trusted-proxy")) var trustedProxy: [String] = []
+    @Option(help: Self.help("keep-alive")) var keepAlive: String?
+    @Option(parsing: .singleValue, help: Self.help("admin-host")) var adminHost: [String] = []
     @Option(help: Self.help("connects-per-minute")) var connectsPerMinute: String?
     @Option(help: Self.help("kept-bytes-per-day")) var keptBytesPerDay: String?
     @Option(help: Self.help("rings-per-pair")) var ringsPerPair: String?
@@ -106,6 +108,8 @@ struct ServeOptions: ParsableArguments {
         flags["payload-alias"] = payloadAlias
         flags["web-push-host"] = webPushHost
         flags["trusted-proxy"] = trustedProxy
+        flags["keep-alive"] = keepAlive.map { [$0] }
+        flags["admin-host"] = adminHost
         flags["stun-url"] = stunUrl
         flags["turn-url"] = turnUrl
         return flags
@@ -117,6 +121,29 @@ struct ServeOptions: ParsableArguments {
     /// A function that reads the settings again at each call, because the file may have changed.
     var reading: @Sendable () throws(UsageError) -> ServeSettings {
         { [flags, config] () throws(UsageError) in try ServeSettings(try Self.source(flags, config)) }
+    }
+
+    /// Whether an error of `serve` is a line of JSON; `false` if the setting itself is wrong.
+    var logsJSON: Bool { Self.logsJSON(flags, config) }
+
+    /// Whether an error in a command line that cannot be parsed is a line of JSON: it is one of `serve` that asks for it.
+    static func logsJSON(_ arguments: [String]) -> Bool {
+        guard arguments.first == "serve" else { return false }
+        func value(of option: String) -> String? {
+            let place = arguments.lastIndex { $0 == option || $0.hasPrefix("\(option)=") }
+            guard let place else { return nil }
+            let joined = arguments[place].dropFirst(option.count + 1)
+            return joined.isEmpty ? arguments.dropFirst(place + 1).first : String(joined)
+        }
+        return logsJSON(["log-format": [value(of: "--log-format")].compactMap { $0 }], value(of: "--config"))
+    }
+
+    private static func logsJSON(_ flags: [String: [String]], _ config: String?) -> Bool {
+        let environment = ProcessInfo.processInfo.environment
+        // A file that cannot be read is the error itself. The options and the environment say enough.
+        let source = (try? source(flags, config)) ?? SettingsSource(flags: flags, environment: environment)
+        // Only an unknown setting throws, and this one is known.
+        return (try? source.value("log-format")) == "json"
     }
 
     private static func source(_ flags: [String: [String]], _ config: String?) throws(UsageError) -> SettingsSource {
@@ -149,6 +176,6 @@ struct ServeCommand: ParsableCommand {
         do throws(UsageError) {
             let read = options.reading
             try ServerApplication(try read(), reread: read).run()
-        } catch { throw error.shown() }
+        } catch { throw error.shown(asJSON: options.logsJSON) }
     }
 }

@@ -1,6 +1,8 @@
 import ArgumentParser
 import CallCore
+import CallPorts
 import Identity
+import SQLiteStore
 import Threads
 
 /// Prints a token signed with a data folder's development key.
@@ -27,10 +29,10 @@ struct TokenCommand: ParsableCommand {
     func run() throws {
         do {
             guard let id = UserID(user) else {
-                throw UsageError("--user must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+                throw UsageError("--user must be \(CallCore.Limits.identifierForm)")
             }
             if let device, DeviceID(device) == nil {
-                throw UsageError("--device must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+                throw UsageError("--device must be \(CallCore.Limits.identifierForm)")
             }
             guard let seconds = Self.seconds(ttl) else {
                 throw UsageError("--ttl must be like 90s, 30m, 12h or 7d, and at most 3650d")
@@ -54,12 +56,19 @@ struct TokenCommand: ParsableCommand {
     }
 
     private static func secret(_ path: String?, folder: String) throws(UsageError) -> [UInt8] {
-        if path == nil { try DataFolderSetup.prepare(folder) }
-        do throws(SecretFileError) {
+        do {
             if let path { return try SecretFile.read(path) }
-            return try DevelopmentKey.loadOrCreate(inFolder: folder)
+            let folder = try OperatorFolder(making: folder)
+            return try folder.act { () throws(StoreFailure) in
+                try folder.hasFile(DevelopmentKey.fileName)
+                do throws(SecretFileError) { return try DevelopmentKey.loadOrCreate(inFolder: folder.path) } catch {
+                    throw StoreFailure(error.description)
+                }
+            }
+        } catch let failure as StoreFailure {
+            throw UsageError(failure.message)
         } catch {
-            throw UsageError(error.description)
+            throw UsageError("\(error)")
         }
     }
 

@@ -4,14 +4,15 @@ import CallWire
 import Glibc
 import Identity
 import JSON
+import ServerLog
 import Switchboard
 import Threads
 
 /// The audit log: security-relevant events as JSON lines, appended to a file separate from the normal log.
 ///
 /// A thread of its own writes the file (``LogWriter``), so logging an event never waits. Refused tokens are counted
-/// with or without a file. If more than 10 tokens are refused in one second, the others are summed up in one line for
-/// each cause.
+/// with or without a file. Lines that a stranger or an account causes are limited by `LineLimit`; those above the
+/// limits are summed up in one line for each event and cause.
 final class AuditLog: Sendable {
     /// The only cause for which a capability is refused; the check of a capability does not report a finer one.
     static let capabilityRefused = "act"
@@ -22,11 +23,13 @@ final class AuditLog: Sendable {
 
     private let path: String?
     private let writer: LogWriter?
-    private let refusals = Monitor(Refusals())
+    private let refusals = Monitor(Dictionary(uniqueKeysWithValues: AuditLog.causes.map { ($0, UInt64(0)) }))
+    private let outsiders = Monitor(LineLimit<Kind>())
 
-    private struct Refusals {
-        var counts = Dictionary(uniqueKeysWithValues: AuditLog.causes.map { ($0, UInt64(0)) })
-        var lineLimit = LineLimit()
+    /// The kind of a line that a stranger or an account can cause.
+    private struct Kind: Hashable {
+        let event: String
+        var cause: String?
     }
 
     /// The value of a member that a line has besides its time and its event.
@@ -55,9 +58,12 @@ final class AuditLog: Sendable {
     /// The number of lines that were dropped and never written.
     var dropped: UInt64 { writer?.dropped ?? 0 }
 
+    /// The number of lines that were only counted in a sum.
+    var suppressed: UInt64 { outsiders.withLock { $0.suppressed } }
+
     /// The number of refused tokens, by cause.
     var refused: [(cause: String, count: UInt64)] {
-        refusals.withLock { $0.counts.map { (cause: $0.key, count: $0.value) } }
+        refusals.withLock { $0.map { (cause: $0.key, count: $0.value) } }
     }
 
     // MARK: Events
@@ -71,31 +77,24 @@ final class AuditLog: Sendable {
         case .pushTokenMoved(let kind, let from, let to, let device):
             write(
                 "push_token_moved",
+                of: to,
                 [
                     ("kind", .text(kind.rawValue)), ("from", .text(from.text)), ("to", .text(to.text)),
                     ("device", .text(device.text)),
                 ]
             )
-        case .blocked(let other, let user):
-            write("blocked", [("user", .text(user.text)), ("blocked", .text(other.text))])
-        case .unblocked(let other, let user):
-            write("unblocked", [("user", .text(user.text)), ("blocked", .text(other.text))])
-        case .numberBlocked(let user): write("number_blocked", [("user", .text(user.text))])
-        case .numberUnblocked(let user): write("number_unblocked", [("user", .text(user.text))])
+        case .blocked(let other, let user): write("blocked", of: user, Self.members(user, blocked: other))
+        case .unblocked(let other, let user): write("unblocked", of: user, Self.members(user, blocked: other))
+        case .numberBlocked(let user): write("number_blocked", of: user, [("user", .text(user.text))])
+        case .numberUnblocked(let user): write("number_unblocked", of: user, [("user", .text(user.text))])
         case .directoryChanged(let service, let user, let count):
             let whose = user.map { [("user", Value.text($0.text))] } ?? []
             write(
                 "directory_changed",
+                of: service,
                 [("service", .text(service.text))] + whose + [("changed", .number(UInt64(max(0, count))))]
             )
-        case .revoked(let user, let revoker):
-            let by: [(String, Value)] =
-                switch revoker {
-                case .user: [("by", .text("user"))]
-                case .theOperator: [("by", .text("operator"))]
-                case .service(let service): [("by", .text("service")), ("service", .text(service.text))]
-                }
-            write("revoked", [("user", .text(user.text))] + by)
+        case .revoked(let user, let revoker): record(user, revokedBy: revoker)
         case .stopping: write("stopping")
         }
     }
@@ -108,32 +107,49 @@ final class AuditLog: Sendable {
         write("command", members)
     }
 
+    private func record(_ user: UserID, revokedBy revoker: AuditEvent.Revoker) {
+        let line: [(String, Value)] = [("user", .text(user.text))]
+        switch revoker {
+        case .user: write("revoked", of: user, line + [("by", .text("user"))])
+        case .theOperator: write("revoked", line + [("by", .text("operator"))])
+        case .service(let service):
+            write("revoked", of: service, line + [("by", .text("service")), ("service", .text(service.text))])
+        }
+    }
+
+    private static func members(_ user: UserID, blocked other: UserID) -> [(String, Value)] {
+        [("user", .text(user.text)), ("blocked", .text(other.text))]
+    }
+
     private func refuse(_ cause: String, _ user: UserID?) {
-        let second = SystemClock.boot() / 1_000
-        let (isSaid, suppressed) = refusals.withLock { refusals in
-            refusals.counts[cause, default: 0] += 1
-            guard writer != nil else { return (false, [(cause: String, count: UInt64)]()) }
-            let suppressed = refusals.lineLimit.takeSuppressed(before: second)
-            return (refusals.lineLimit.admits(cause, in: second), suppressed)
-        }
-        writeSuppressed(suppressed)
-        if isSaid {
-            write("token_refused", [("cause", .text(cause))] + (user.map { [("user", .text($0.text))] } ?? []))
+        refusals.withLock { $0[cause, default: 0] += 1 }
+        write(
+            Kind(event: "token_refused", cause: cause),
+            of: user,
+            [("cause", .text(cause))] + (user.map { [("user", .text($0.text))] } ?? [])
+        )
+    }
+
+    /// Appends a line that an account caused, or a stranger if there is none, within the limits of `LineLimit`.
+    private func write(_ event: String, of account: UserID?, _ members: [(String, Value)]) {
+        write(Kind(event: event), of: account, members)
+    }
+
+    private func write(_ kind: Kind, of account: UserID?, _ members: [(String, Value)]) {
+        guard writer != nil, outsiders.withLock({ $0.admits(kind, of: account?.text, at: Self.second) }) else { return }
+        write(kind.event, members)
+    }
+
+    /// Logs the sums of the lines that were only counted; called once a second.
+    func tick() { writeSums(at: Self.second) }
+
+    private func writeSums(at second: Int64?) {
+        for (kind, count) in outsiders.withLock({ $0.takeSums(at: second) }) {
+            write(kind.event, (kind.cause.map { [("cause", .text($0))] } ?? []) + [("suppressed", .number(count))])
         }
     }
 
-    /// Logs the sums of refusals suppressed in earlier seconds.
-    ///
-    /// Called once a second.
-    func tick() {
-        writeSuppressed(refusals.withLock { $0.lineLimit.takeSuppressed(before: SystemClock.boot() / 1_000) })
-    }
-
-    private func writeSuppressed(_ suppressed: [(cause: String, count: UInt64)]) {
-        for (cause, count) in suppressed {
-            write("token_refused", [("cause", .text(cause)), ("suppressed", .number(count))])
-        }
-    }
+    private static var second: Int64 { SystemClock.boot() / 1_000 }
 
     // MARK: The file
 
@@ -149,7 +165,7 @@ final class AuditLog: Sendable {
     ///
     /// Called last, before the process ends.
     func end() {
-        writeSuppressed(refusals.withLock { $0.lineLimit.takeSuppressed(before: .max) })
+        writeSums(at: nil)
         write("stopped")
     }
 
@@ -159,12 +175,31 @@ final class AuditLog: Sendable {
     }
 
     private static func open(_ path: String) throws(UsageError) -> Int32 {
-        // With `O_NONBLOCK`, opening a named pipe without a reader fails; without it, the call would block.
-        let descriptor = Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0o600)
-        guard descriptor >= 0 else {
-            throw UsageError("--audit-log \(path): cannot be opened for writing: \(String(cString: strerror(errno)))")
-        }
+        let descriptor = Glibc.open(path, openFlags | O_CREAT, 0o600)
+        guard descriptor >= 0 else { throw unusable(path, errno) }
         return descriptor
+    }
+
+    /// With `O_NONBLOCK`, opening a named pipe without a reader fails; without it, the call would block.
+    private static let openFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
+
+    private static func unusable(_ path: String, _ why: Int32) -> UsageError {
+        UsageError("--audit-log \(path): cannot be opened for writing: \(String(cString: strerror(why)))")
+    }
+
+    /// Checks whether the file can be opened, or created, and does not create it; returns what is well.
+    static func check(_ path: String?) throws(UsageError) -> String? {
+        guard let path, path != "-" else { return nil }
+        let descriptor = Glibc.open(path, openFlags)
+        guard descriptor < 0 else {
+            close(descriptor)
+            return "\(path) can be appended to"
+        }
+        guard errno == ENOENT else { throw unusable(path, errno) }
+        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        guard access(folder, W_OK | X_OK) == 0 else { throw unusable(path, errno) }
+        guard !path.isEmpty, path.last != "/" else { throw unusable(path, EISDIR) }
+        return "\(path) can be created"
     }
 
     private static func line(_ event: String, _ members: [(String, Value)]) -> [UInt8] {
@@ -183,35 +218,5 @@ final class AuditLog: Sendable {
         }
         json.endObject()
         return json.bytes + [0x0A]
-    }
-
-    /// Limits how many refusals a second get a line of their own, and counts the others by cause.
-    struct LineLimit {
-        /// The number of refusals per second that get a line of their own.
-        ///
-        /// Ten lines suffice to see the kind of attempts; with the sums, a flood writes about 25 lines a second at
-        /// most.
-        static let linesPerSecond = 10
-
-        private var second = Int64.min
-        private var lines = 0
-        private var suppressed: [String: UInt64] = [:]
-
-        /// Returns whether a refusal in this second gets a line of its own; a refusal without a line is counted.
-        mutating func admits(_ cause: String, in second: Int64) -> Bool {
-            if second != self.second { (self.second, lines) = (second, 0) }
-            lines += 1
-            guard lines > Self.linesPerSecond else { return true }
-            suppressed[cause, default: 0] += 1
-            return false
-        }
-
-        /// Returns, for each cause, the number of refusals before a second that got no line of their own, and resets
-        /// these numbers.
-        mutating func takeSuppressed(before second: Int64) -> [(cause: String, count: UInt64)] {
-            guard second > self.second, !suppressed.isEmpty else { return [] }
-            defer { suppressed = [:] }
-            return suppressed.sorted { $0.key < $1.key }.map { (cause: $0.key, count: $0.value) }
-        }
     }
 }

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import Glibc
 import Identity
 import Switchboard
 import Threads
@@ -90,9 +91,22 @@ final class CapabilityKeys: Sendable {
         do throws(SecretFileError) { keys = try ServerKeys.loadOrCreate(inFolder: folder, at: now) } catch {
             throw UsageError(error.description)
         }
-        // An invalid key is refused, because anybody could forge a capability that is signed with it.
-        guard keys.areValid else { throw UsageError("\(folder)/\(ServerKeys.fileName) holds no key") }
+        try require(keys, folder)
         return keys
+    }
+
+    /// An invalid key is refused, because anybody could forge a capability that is signed with it.
+    private static func require(_ keys: ServerKeys, _ folder: String) throws(UsageError) {
+        guard keys.areValid else { throw UsageError("\(folder)/\(ServerKeys.fileName) holds no key") }
+    }
+
+    /// Checks the keys of a data folder, and makes none.
+    static func check(inFolder folder: String) throws(UsageError) {
+        let path = "\(folder)/\(ServerKeys.fileName)"
+        guard access(path, F_OK) == 0 else { return }
+        let text: [UInt8]
+        do throws(SecretFileError) { text = try SecretFile.read(path) } catch { throw UsageError(error.description) }
+        try require(ServerKeys(text: text), folder)
     }
 }
 

@@ -30,14 +30,19 @@ final class CertificateRenewal: Sendable {
     /// - Parameters:
     ///   - files: the certificate and its key.
     ///   - log: the logger for loads and failures.
-    init(_ files: ServerConfiguration.TLS, _ log: ServerLog) {
+    /// - Throws: `UsageError` if they cannot be used.
+    init(_ files: ServerConfiguration.TLS, _ log: ServerLog) throws(UsageError) {
+        try Self.requireFiles(files)
         self.files = files
         self.log = log
         seen = Monitor(Seen(loaded: Self.fileState(of: files)))
         // A pipe, such as a shell's `<(…)`, can be read only once, and the gateway has to read it.
         guard [files.certificatePath, files.keyPath].allSatisfy(Self.isFile) else { return }
-        // The gateway reports a certificate that cannot be used.
-        if let certificate = try? ServerCertificate(files) { note(certificate) }
+        // If the gateway loaded a key with a passphrase first, OpenSSL would ask for it at the terminal.
+        do throws(ServerError) { note(try ServerCertificate(files)) } catch {
+            guard case .badCertificate(_, let reason) = error else { throw UsageError(error.description) }
+            throw TLSFiles(tls: files).refusal(reason)
+        }
     }
 
     /// The expiry of the served certificate, in seconds since 1970.
@@ -60,14 +65,19 @@ final class CertificateRenewal: Sendable {
             .certificate(OperatorText(files.certificatePath)), .certificateKey(OperatorText(files.keyPath)),
         ]
         do {
+            try Self.requireFiles(files)
             let certificate = try ServerCertificate(files)
             take(certificate)
             log.notice("the certificate was loaded; new connections get it", names)
             note(certificate)
         } catch {
+            var why = "\(error)"
+            if case ServerError.badCertificate(_, let reason) = error {
+                why = TLSFiles(tls: files).refusal(reason).description
+            }
             log.error(
                 "the certificate cannot be used; the previous one stays in use",
-                names + [.error(about: OperatorText("\(error)"))]
+                names + [.error(about: OperatorText(why))]
             )
         }
     }
@@ -88,7 +98,13 @@ final class CertificateRenewal: Sendable {
         if isSettled { load(take) }
     }
 
-    private static func isFile(_ path: String) -> Bool {
+    private static func requireFiles(_ files: ServerConfiguration.TLS) throws(UsageError) {
+        try Keys.requireFile(files.certificatePath, for: "tls-cert")
+        try Keys.requireFile(files.keyPath, for: "tls-key")
+    }
+
+    /// Whether a path names a regular file, which can be read again and again.
+    static func isFile(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }

@@ -1,5 +1,7 @@
 import CallCore
+import CallPorts
 import Glibc
+import SQLiteStore
 import Switchboard
 import Threads
 
@@ -39,13 +41,9 @@ struct CommandFile: Equatable {
 
     /// Writes the file into a folder and syncs the folder, so that the file survives a power cut.
     func write(to folder: String) throws(UsageError) {
-        let file = open("\(folder)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw UsageError("--data: cannot write \(folder): \(String(cString: strerror(errno)))") }
-        close(file)
-        let directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { return }
-        fsync(directory)
-        close(directory)
+        do throws(StoreFailure) { try OperatorFolder(folder).makeEmptyFile(name) } catch {
+            throw UsageError("--data: \(error.message)")
+        }
     }
 
     func isThere(in folder: String) -> Bool { access("\(folder)/\(name)", F_OK) == 0 }

@@ -1,5 +1,4 @@
 import CallCore
-import Glibc
 import SQLiteStore
 import Threads
 
@@ -46,7 +45,7 @@ struct CommandTrace: Equatable {
     ///   - isForTheNextStart: whether to write the file even if no server runs there, for the next server that starts.
     func write(in folder: String, isForTheNextStart: Bool = false) {
         guard isForTheNextStart || SQLiteCallStore.isHeld(folder: folder) else { return }
-        let file = open("\(folder)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
-        if file >= 0 { close(file) }
+        // The command has run, even if its trace cannot be written.
+        try? OperatorFolder(folder).makeEmptyFile(name)
     }
 }

@@ -1,7 +1,7 @@
-import FoundationEssentials
 import Glibc
 import Identity
 import PlainText
+import SQLiteStore
 
 /// The file in a data folder that names the PostgreSQL database with the calls of its server (`--store`).
 ///
@@ -10,6 +10,7 @@ import PlainText
 struct DatabaseNote {
     /// The name of the file in the data folder.
     static let fileName = "store-url"
+    private static let mostBytes = 4_096
     private static let ownDatabase = "ringline.sqlite"
 
     /// The data folder.
@@ -17,9 +18,12 @@ struct DatabaseNote {
     /// The database, as `--store` names it, without a password.
     let url: String
 
-    /// Reads the note in a folder; `nil` if there is none.
+    /// Reads the note in a folder; `nil` if there is none, or something else than a regular file in its place.
     init?(in folder: String) {
-        guard let bytes = FileManager.default.contents(atPath: Self.path(in: folder)) else { return nil }
+        // Without the note, commands give less help.
+        guard let bytes = (try? OperatorFolder(folder))?.contents(of: Self.fileName, limit: Self.mostBytes) else {
+            return nil
+        }
         let line = String(decoding: bytes, as: UTF8.self).prefix { !$0.isNewline }
         guard !line.isEmpty else { return nil }
         self.folder = folder
@@ -30,7 +34,7 @@ struct DatabaseNote {
     static func write(_ url: String, in folder: String) {
         guard Self(in: folder)?.url != url else { return }
         let temporary = "\(path(in: folder)).part"
-        let file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        let file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
         guard file >= 0 else { return }
         let bytes = Array("\(url)\n".utf8)
         let isWritten = Glibc.write(file, bytes, bytes.count) == bytes.count

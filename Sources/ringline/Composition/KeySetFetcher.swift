@@ -67,6 +67,9 @@ final class KeySetFetcher: Sendable {
         }
     }
 
+    /// The numbers of its requests and hosts.
+    var clientFigures: HTTPClientFigures { client.figures }
+
     /// Whether no set has arrived yet.
     var isEmpty: Bool { state.withLock { $0.keyCount == 0 } }
 
@@ -95,6 +98,9 @@ final class KeySetFetcher: Sendable {
         state.withLock { $0.schedule.fetchSoon(at: SystemClock.boot()) }
         tick()
     }
+
+    /// Runs a closure on the loop of the client, where it must not block; from any thread.
+    func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
 
     /// Cancels a fetch under way, so that the fetch does not delay the end of the process.
     func shutdown() { client.shutdown(limitMilliseconds: 0) }
@@ -178,9 +184,8 @@ final class KeySetFetcher: Sendable {
     }
 
     private static func client(_ keys: PublishedKeys) throws(UsageError) -> HTTPClient {
-        var configuration = HTTPClientConfiguration()
+        var configuration = HTTPClientConfiguration(.keySet, threadName: "jwks")
         configuration.caFile = keys.caFile
-        configuration.threadName = "jwks"
         try keys.caFile.map { path throws(UsageError) in
             try ServerApplication.checkAuthorities(path, for: "jwks-ca-file")
         }

@@ -62,7 +62,10 @@ struct Keys {
         do {
             _ = try TokenVerifier(keys: [source])
         } catch {
-            throw UsageError("\(option) \(path): \(error.description)")
+            guard case .keySet(let json) = source, let kind = FileKind(String(decoding: json, as: UTF8.self)),
+                error == .keySetSyntax
+            else { throw UsageError("\(option) \(path): \(error.description)") }
+            throw UsageError("\(option) \(path): it is \(kind), but must be a key set (JWKS)")
         }
         return source
     }
@@ -72,6 +75,11 @@ struct Keys {
         do throws(SecretFileError) { return try SecretFile.read(path) } catch {
             throw UsageError("--\(setting): \(error.description)")
         }
+    }
+
+    /// Checks that a library can read a file that a setting names; the error names that setting.
+    static func requireFile(_ path: String, for setting: String) throws(UsageError) {
+        if let fault = NamedFile.fault(of: path) { throw UsageError("--\(setting): \(fault.description)") }
     }
 
     /// Reads a secret that is text, such as a password; the error names the setting.

@@ -17,13 +17,22 @@ enum Log {
         )
     }
 
+    /// Prints a line about the start to stdout: as it is, or as a line of a log in JSON.
+    static func announce(_ text: String, asJSON: Bool) {
+        guard asJSON else { return print(text) }
+        print(String(decoding: LineFormat(asJSON: true).line(.notice, text, [:]), as: UTF8.self), terminator: "")
+    }
+
+    /// Returns the line in JSON about the error that ends the process.
+    static func fatalLine(_ text: String) -> [UInt8] { LineFormat(asJSON: true).line(.error, text, [:]) }
+
     /// Returns a writer to stderr that also logs how many lines it had to drop.
     static func writer(asJSON: Bool) -> LogWriter {
         LogWriter { dropped in
             LineFormat(asJSON: asJSON).line(
                 .warning,
                 "log lines were dropped: stderr could not be written",
-                [LogKey.logDropped.rawValue: "\(dropped)"]
+                [LogKey.logDropped.rawValue: .stringConvertible(Int64(clamping: dropped))]
             )
         }
     }
@@ -78,7 +87,11 @@ private struct LineFormat {
             json.value(message)
             for (key, value) in all {
                 json.name(escaping: key)
-                json.value(value.description)
+                if case .stringConvertible(let number as Int64) = value {
+                    json.value(number)
+                } else {
+                    json.value(value.description)
+                }
             }
             json.endObject()
             line = json.bytes

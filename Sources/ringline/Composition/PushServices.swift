@@ -2,6 +2,8 @@ import ApplePush
 import CallPorts
 import FirebasePush
 import FoundationEssentials
+import Gateway
+import OutboundHTTP
 import PushDelivery
 import ServerLog
 import Switchboard
@@ -61,6 +63,20 @@ final class PushServices: PushSender {
         web?.shutdown(limitMilliseconds: limit)
     }
 
+    /// The figures of each service; `nil` = it is not configured.
+    var figures: [(service: String, figures: HTTPClientFigures?)] {
+        [("apns", apns?.figures), ("firebase", firebase?.figures), ("web", web?.figures)]
+    }
+
+    /// For each service that is configured, a function that runs a closure on the thread of its client.
+    var loopPosts: [LoopWatch.Post] {
+        var posts: [LoopWatch.Post] = []
+        if let apns { posts.append { apns.onLoop($0) } }
+        if let firebase { posts.append { firebase.onLoop($0) } }
+        if let web { posts.append { web.onLoop($0) } }
+        return posts
+    }
+
     /// Whether there is a sender to APNs.
     var hasAPNs: Bool { apns != nil }
     /// Whether there is a sender to Firebase.
@@ -77,6 +93,23 @@ final class PushServices: PushSender {
     }
 }
 
+extension OutboundFigures {
+    /// Returns the figures of all services, for the metrics; a service that is not configured has no requests.
+    static func all(_ push: PushServices?, _ keySet: KeySetFetcher?) -> [OutboundFigures] {
+        let services = (push?.figures ?? []) + [("jwks", keySet?.clientFigures)]
+        return services.map { service, figures in
+            OutboundFigures(
+                service: service,
+                requests: [
+                    ("connecting", figures?.connecting ?? 0), ("resolving", figures?.resolving ?? 0),
+                    ("sent", figures?.sent ?? 0), ("waiting", figures?.waiting ?? 0),
+                ],
+                restingHosts: figures?.restingHosts ?? 0
+            )
+        }
+    }
+}
+
 extension ServerApplication {
     /// Returns the configuration of Web Push; `nil` = Web Push is off.
     ///
@@ -84,7 +117,11 @@ extension ServerApplication {
     func webPushConfiguration(makesKey: Bool = false) throws(UsageError) -> WebPushConfiguration? {
         guard let settings = settings.webPush else { return nil }
         try settings.caFile.map { path throws(UsageError) in try Self.checkAuthorities(path, for: "web-push-ca-file") }
-        let key = try VAPIDKeyFile.load(settings.keyFile, makes: makesKey && settings.makesKey)
+        let key = try VAPIDKeyFile.load(
+            settings.keyFile,
+            makes: makesKey && settings.makesKey,
+            in: self.settings.data
+        )
         do throws(WebPushConfigurationError) {
             var configuration = try WebPushConfiguration(key: key, subject: settings.subject) { [clock] in
                 clock.date()

@@ -1,6 +1,7 @@
 import CallPorts
 import CallTrace
 import CallWire
+import Identity
 import Postgres
 import PostgresStore
 import SQLiteStore
@@ -109,6 +110,11 @@ extension StoreOptions {
     /// The options for a database, with the password from a file.
     init(_ settings: ConnectionSettings, passwordFile: String?) throws(UsageError) {
         var settings = settings
+        // libpq opens these files by itself. It says what is wrong with a file that is missing, or with its contents.
+        for (parameter, path) in settings.files {
+            guard case .otherKind(let path, let kind)? = NamedFile.fault(of: path) else { continue }
+            throw UsageError("--store: \(parameter): \(SecretFileError.otherKind(path, kind))")
+        }
         if let passwordFile {
             let password = try Keys.text(passwordFile, for: "store-password-file")
             settings = settings.with(password: password)

@@ -42,22 +42,27 @@ struct ServerApplication {
         // The error that `run` throws is printed after `run` has returned. First the log lines that led to the error
         // must be written; the wait is 1 s at most, in case nothing reads stderr.
         defer { LogWriter.waitUntilWritten(limitMilliseconds: 1_000) }
+        let startWatch = StartWatch(log)
+        defer { startWatch.end() }
         if !settings.isInMemory { try DataFolderSetup.prepare(settings.data) }
+        try StartCheck.require(settings)
         let audit = try AuditLog(settings.auditLog)
         let keys = try Keys(settings, audit: audit, at: clock.now(), log)
         var warnings = settings.warnings + keys.warnings
         let coturn = try settings.turn.map { turn throws(UsageError) in
             try CoturnCredentials(turn, clock) { warnings.append($0) }
         }
-        let renewal = settings.tls.map { CertificateRenewal($0, log) }
+        let renewal = try settings.tls.map { files throws(UsageError) in try CertificateRenewal(files, log) }
         var configuration = configuration(log)
         configuration.certificateExpiry = { renewal?.expiry }
-        configuration.droppedLogLines = { writer.dropped }
+        configuration.logLines = { LineFigures(dropped: writer.dropped, suppressed: log.suppressed) }
         let keySetFetcher = keys.tokens.keySetFetcher
         configuration.keySet = { keySetFetcher.map { ($0.figures.ageSeconds, $0.figures.failures, $0.figures.keys) } }
+        let pushServices = Monitor<PushServices?>(nil)
+        configuration.outbound = { OutboundFigures.all(pushServices.withLock { $0 }, keySetFetcher) }
         configuration.operatorPage = try CallsPage(settings, audit: audit, log)
         configuration.audit = { audit.record($0) }
-        configuration.droppedAuditLines = { audit.dropped }
+        configuration.auditLines = { LineFigures(dropped: audit.dropped, suppressed: audit.suppressed) }
         configuration.refusedTokens = { audit.refused }
         // The fetch of the issuer's keys begins before the store is opened. Opening takes time, so the keys have
         // usually arrived when the server listens.
@@ -66,6 +71,7 @@ struct ServerApplication {
         configuration.policy.applicationServerKey = try webPushConfiguration(makesKey: true)?.applicationServerKey
         let gateway = Gateway(configuration: configuration, authenticator: keys.authenticator, log: log)
         let push = try PushServices(self, log) { [weak gateway] id, result in gateway?.take(id, result) }
+        pushServices.withLock { $0 = push }
         var folderLock: DataFolderLock?
         defer { withExtendedLifetime(folderLock) {} }
         do {
@@ -87,11 +93,14 @@ struct ServerApplication {
             }
             throw UsageError(failure.message)
         } catch ServerError.badCertificate(_, let reason) {
-            let files = settings.tls.map { "--tls-cert \($0.certificatePath), --tls-key \($0.keyPath)" } ?? ""
-            throw UsageError("\(files): cannot be used together: \(reason)")
+            throw settings.tls.map { TLSFiles(tls: $0).refusal(reason) } ?? UsageError(reason)
         } catch ServerError.unreadableFile(let path, let reason) {
             let option = path == settings.tls?.certificatePath ? "--tls-cert" : "--tls-key"
             throw UsageError("\(option): cannot read \(SecretFile.shown(path)): \(reason)")
+        } catch ServerError.portTaken(let host, let port) {
+            throw UsageError("\(settings.address(host, port)): another process listens there: stop it, or change this")
+        } catch ServerError.cannotListen(let host, let port, let reason) {
+            throw UsageError("\(settings.address(host, port)): cannot listen there: \(reason)")
         } catch {
             throw UsageError("\(error)")
         }
@@ -153,6 +162,7 @@ struct ServerApplication {
             keyRenewal.tick()
             keySetFetcher?.tick()
             audit.tick()
+            log.writeSums()
         }
         let reload = { @Sendable in
             if renewal?.load(serve) == nil { log.notice("SIGHUP: no certificate is configured") }
@@ -165,11 +175,24 @@ struct ServerApplication {
             }
         }
         let actions = Self.actions(reload, threshold, log)
-        watch.start(on: actions, everySecond: tick) { [weak gateway] in gateway?.drain() }
+        let loopWatch = LoopWatch(
+            gateway.loopPosts,
+            clients: push.loopPosts + (keySetFetcher.map { fetcher in [{ fetcher.onLoop($0) }] } ?? []),
+            ServiceManager(ProcessInfo.processInfo.environment),
+            log
+        )
+        loopWatch.serves()
+        startWatch.end()
+        watch.start(on: actions, everySecond: tick, watching: { loopWatch.tick() }) { [weak gateway] in
+            loopWatch.stops()
+            gateway?.drain()
+        }
         gateway.run()
+        loopWatch.gatewayEnded()
         push.shutdown(limitMilliseconds: 2_000)
         if let failure = gateway.storeFailure { throw UsageError(failure.message) }
         if gateway.needsNewRun, !SignalWatch.hasPending { try beginAnew(audit, log) }
+        log.writeSums(isLast: true)
         log.notice("stopped")
     }
 
@@ -251,13 +274,20 @@ struct ServerApplication {
         configuration.server.maxConnections = settings.maxConnections
         configuration.server.trustedProxies = settings.trustedProxies
         configuration.server.loops = settings.loops
+        configuration.server.keepAliveSeconds = settings.keepAliveSeconds
         // A long poll waits for 30 s at most.
         configuration.server.responseTimeoutSeconds = 45
         configuration.server.log = { level, text in
-            log.log(level: level == .error ? .error : .warning, "libwebsockets", [.library(UntrustedText(text))])
+            log.limited(
+                level: level == .error ? .error : .warning,
+                "libwebsockets",
+                of: nil,
+                [.library(UntrustedText(text))]
+            )
         }
         configuration.admin = settings.admin.map { ($0.host, $0.port) }
         configuration.mayWaitForStore = settings.store != nil
+        configuration.adminHosts = settings.adminHosts
         configuration.allowedOrigins = settings.allowedOrigins
         configuration.policy = settings.policy
         configuration.version = Version.text
@@ -326,8 +356,9 @@ struct ServerApplication {
     ///
     /// With an unusable file no request would ever succeed, and the operator would see that only at the first request.
     static func checkAuthorities(_ path: String, for setting: String) throws(UsageError) {
-        guard let pem = FileManager.default.contents(atPath: path) else {
-            throw UsageError("--\(setting) \(path): cannot be read")
+        let pem: [UInt8]
+        do throws(SecretFileError) { pem = try NamedFile.read(path) } catch {
+            throw UsageError("--\(setting)", path, error)
         }
         do throws(KeyError) { _ = try Certificate(pem: String(decoding: pem, as: UTF8.self)) } catch {
             throw UsageError("--\(setting) \(path): \(error)")
@@ -339,9 +370,10 @@ struct ServerApplication {
     /// A script that starts the server on port 0 learns the real port from these lines.
     private func announce(_ gateway: Gateway, _ log: ServerLog) {
         let scheme = settings.tls == nil ? "http" : "https"
-        print("listening on \(scheme)://\(Self.shown(settings.listen.host)):\(gateway.port)")
+        let isJSON = settings.logsJSON
+        Log.announce("listening on \(scheme)://\(Self.shown(settings.listen.host)):\(gateway.port)", asJSON: isJSON)
         if let admin = settings.admin, let port = gateway.adminPort {
-            print("admin on http://\(Self.shown(admin.host)):\(port)")
+            Log.announce("admin on http://\(Self.shown(admin.host)):\(port)", asJSON: isJSON)
         }
         fflush(nil)
         var limit = rlimit()

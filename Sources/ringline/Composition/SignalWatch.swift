@@ -64,9 +64,15 @@ struct SignalWatch {
     /// - Parameters:
     ///   - actions: the actions of other signals, run each time that the signal comes.
     ///   - tick: an action to run every second until shutdown begins.
+    ///   - watch: an action to run every second, also during the shutdown.
     ///   - stop: starts the shutdown in good order.
-    func start(on actions: [Int32: Action] = [:], everySecond tick: Action? = nil, _ stop: @escaping Action) {
-        let wait = Wait(signals: signals, actions: actions, tick: tick, stop: stop)
+    func start(
+        on actions: [Int32: Action] = [:],
+        everySecond tick: Action? = nil,
+        watching watch: Action? = nil,
+        _ stop: @escaping Action
+    ) {
+        let wait = Wait(signals: signals, actions: actions, tick: tick, watch: watch, stop: stop)
         do throws(WorkThread.Refused) {
             _ = try WorkThread(named: "signals") { wait.run() }
         } catch {
@@ -82,12 +88,20 @@ struct SignalWatch {
         private let signals: sigset_t
         private let actions: [Int32: Action]
         private let tick: Action?
+        private let watch: Action?
         private let stop: Action
 
-        init(signals: sigset_t, actions: [Int32: Action], tick: Action?, stop: @escaping Action) {
+        init(
+            signals: sigset_t,
+            actions: [Int32: Action],
+            tick: Action?,
+            watch: Action?,
+            stop: @escaping Action
+        ) {
             self.signals = signals
             self.actions = actions
             self.tick = tick
+            self.watch = watch
             self.stop = stop
         }
 
@@ -96,6 +110,7 @@ struct SignalWatch {
             while true {
                 guard let signal = next() else {
                     if !isEnding { tick?() }
+                    watch?()
                     continue
                 }
                 if let action = actions[signal] {

@@ -87,7 +87,8 @@ final class TokenKeys: Sendable {
         keySetFetcher?.fetchSoon()
     }
 
-    private static func namesKeys(_ settings: ServeSettings) -> Bool {
+    /// Whether the settings name keys, so that the data folder's development key is not used.
+    static func namesKeys(_ settings: ServeSettings) -> Bool {
         settings.jwtSecretFile != nil || settings.jwtPublicKeyFile != nil || settings.jwksFile != nil
             || settings.jwks != nil
     }

@@ -24,7 +24,7 @@ extension NodeSettings {
             }
             return nil
         }
-        let listen = try Self.address("node-listen", source)
+        let listen = try source.bindable(try Self.address("node-listen", source), "node-listen")
         guard let store else {
             throw UsageError(
                 "\(source.origin(of: "node-listen")): needs --store: several nodes share a PostgreSQL database"

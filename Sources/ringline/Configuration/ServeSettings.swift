@@ -43,7 +43,10 @@ struct ServeSettings {
     let webPush: WebPush?
     let turn: TURN?
     let tls: ServerConfiguration.TLS?
+    /// The origins of the setting `allow-origin`, as browsers send them.
     let allowedOrigins: Set<String>
+    let adminHosts: Set<String>
+    let keepAliveSeconds: Int
     let trustsUnverifiedSocketIOUsers: Bool
     let maxConnections: Int?
     let trustedProxies: [AddressRange]
@@ -110,8 +113,10 @@ struct ServeSettings {
         }
         leaseMilliseconds = try NodeSettings.lease(source, store: store)
         nodes = try NodeSettings(source, store: store, leaseMilliseconds: leaseMilliseconds)
+        try Self.checkPorts([("listen", listen), ("admin-listen", admin), ("node-listen", nodes?.listen)], source)
         shared = try SharedSetting.all(source)
-        waitsForData = try source.value("wait-for-data") == "0" ? 0 : source.milliseconds("wait-for-data")
+        waitsForData =
+            try source.value("wait-for-data") == "0" ? 0 : source.milliseconds("wait-for-data", atMost: 86_400)
         jwtSecretFile = try source.value("jwt-secret-file")
         jwtPublicKeyFile = try source.value("jwt-public-key-file")
         jwksFile = try source.value("jwks-file")
@@ -125,7 +130,9 @@ struct ServeSettings {
         webPush = try Self.webPush(source, data: data, isAlone: store == nil, isNode: nodes != nil)
         turn = try Self.turn(source)
         tls = try Self.tls(source)
-        allowedOrigins = Set(try source.values("allow-origin"))
+        allowedOrigins = try source.origins()
+        adminHosts = try source.adminHosts()
+        keepAliveSeconds = try source.keepAliveSeconds()
         trustsUnverifiedSocketIOUsers = try source.flag("socketio-trust-register")
         maxConnections = try Self.count("max-connections", source)
         trustedProxies = try Self.proxies(source)
@@ -146,13 +153,39 @@ struct ServeSettings {
         self.policy = policy
     }
 
+    /// Returns a listener's option with its address, for an error message.
+    func address(_ host: String, _ port: Int) -> String {
+        let address = ListenAddress(host: host, port: port)
+        switch address {
+        case admin: return "--admin-listen \(address.text)"
+        case nodes?.listen: return "--node-listen \(address.text)"
+        default: return "--listen \(address.text)"
+        }
+    }
+
+    /// Checks that no listener takes the port of another one.
+    private static func checkPorts(
+        _ listeners: [(name: String, address: ListenAddress?)],
+        _ source: SettingsSource
+    ) throws(UsageError) {
+        for (index, listener) in listeners.enumerated() {
+            guard let address = listener.address else { continue }
+            for earlier in listeners[..<index] where earlier.address?.overlaps(address) == true {
+                let text = earlier.address.map { $0 == address ? "" : " \($0.text)" } ?? ""
+                throw UsageError(
+                    "\(source.origin(of: listener.name)): \(address.text) is also the address of --\(earlier.name)\(text)"
+                )
+            }
+        }
+    }
+
     private static func policy(_ source: SettingsSource) throws(UsageError) -> Policy {
         var policy = Policy()
         let timeZones = TimeZoneFiles()
         policy.timeZoneRules = { timeZones.rules(named: $0) }
-        policy.ringTimeout = .milliseconds(try source.milliseconds("ring-timeout"))
-        policy.probeTimeout = .milliseconds(try source.milliseconds("probe-timeout"))
-        policy.grace = .milliseconds(try source.milliseconds("disconnect-grace"))
+        policy.ringTimeout = .milliseconds(try source.milliseconds("ring-timeout", atMost: 3_600))
+        policy.probeTimeout = .milliseconds(try source.milliseconds("probe-timeout", atMost: 600))
+        policy.grace = .milliseconds(try source.milliseconds("disconnect-grace", atMost: 3_600))
         policy.whenBusy = try source.choice("busy-policy", of: ["waiting", "busy"]) == "busy" ? .busy : .waiting
         policy.callerName = try source.choice("caller-name", of: ["token", "any"]) == "token" ? .token : .any
         policy.payloadAliases = try payloadAliases(source)
@@ -215,7 +248,7 @@ struct ServeSettings {
     private static func turn(_ source: SettingsSource) throws(UsageError) -> TURN? {
         let urls = try source.iceServers("turn-url", relays: true)
         // Rounded up: a credential with a lifetime of 0 s would be useless.
-        let ttlSeconds = (try source.milliseconds("turn-ttl") + 999) / 1_000
+        let ttlSeconds = (try source.milliseconds("turn-ttl", atMost: 31_536_000) + 999) / 1_000
         switch (try source.value("turn-secret-file"), urls.isEmpty) {
         case (nil, true): return nil
         case (let secretFile?, false):

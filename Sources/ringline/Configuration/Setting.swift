@@ -26,7 +26,9 @@ struct Setting: Sendable {
     var variable: String { "RINGLINE_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined() }
 
     /// All settings of `ringline serve`, in the order of the documentation.
-    static let all: [Setting] = [
+    static let all = general + http
+
+    private static let general: [Setting] = [
         Setting(
             name: "listen",
             placeholder: "HOST:PORT",
@@ -264,26 +266,26 @@ struct Setting: Sendable {
             name: "turn-ttl",
             placeholder: "SECONDS",
             fallback: "86400",
-            meaning: "How long a TURN credential is valid."
+            meaning: "How long a TURN credential is valid, at most a year."
         ),
         Setting(
             name: "ring-timeout",
             placeholder: "SECONDS",
             fallback: "45",
-            meaning: "How long a callee is rung if the offer does not say."
+            meaning: "How long a callee is rung if the offer does not say, at most 3600."
         ),
         Setting(
             name: "probe-timeout",
             placeholder: "SECONDS",
             fallback: "2",
             meaning:
-                "How long a connection may take to answer the ping that goes with an offer before its device is pushed."
+                "How long a connection may take to answer the ping of an offer before its device is pushed, at most 600."
         ),
         Setting(
             name: "disconnect-grace",
             placeholder: "SECONDS",
             fallback: "30",
-            meaning: "How long a side may be gone before an answered call ends."
+            meaning: "How long a side may be gone before an answered call ends, at most 3600."
         ),
         Setting(
             name: "busy-policy",
@@ -339,7 +341,7 @@ struct Setting: Sendable {
             placeholder: "BYTES",
             fallback: "268435456",
             meaning:
-                "How many bytes of logs and timelines are stored per user and day; above that only ends are accepted."
+                "How many bytes of logs and timelines are stored per user and day; above that users only take and end calls."
         ),
         Setting(
             name: "rings-per-pair",

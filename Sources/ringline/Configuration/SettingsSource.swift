@@ -1,6 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import Identity
 import PlainText
 
 /// An error in the configuration or the environment, as one line for stderr.
@@ -9,19 +10,29 @@ struct UsageError: Error, CustomStringConvertible {
 
     init(_ description: String) { self.description = description }
 
+    /// Creates the error of a setting that names a file that cannot be read.
+    ///
+    /// The path is shown as it is, so the setting must be none of a secret.
+    init(_ setting: String, _ path: String, _ error: SecretFileError) {
+        guard case .cannot(_, _, let code) = error else {
+            description = "\(setting): \(error)"
+            return
+        }
+        description = "\(setting): \(path) cannot be read: \(String(cString: strerror(code)).lowercased())"
+    }
+
     /// Prints the message to stderr and returns an error to throw, so that the process exits with a failure.
-    func shown() -> ExitCode {
-        show()
+    func shown(asJSON: Bool = false) -> ExitCode {
+        show(asJSON: asJSON)
         return ExitCode(1)
     }
 
-    /// Prints the message to stderr.
-    func show() {
+    /// Prints the message to stderr: as a sentence, or as a line of a log in JSON.
+    func show(asJSON: Bool = false) {
         // The line is written in one write, so that lines of several threads do not mix. Control characters in quoted
         // text are replaced.
-        _ = Array("ringline: \(description.printable)\n".utf8).withUnsafeBytes {
-            write(2, $0.baseAddress, $0.count)
-        }
+        let line = asJSON ? Log.fatalLine(description) : Array("ringline: \(description.printable)\n".utf8)
+        _ = line.withUnsafeBytes { write(2, $0.baseAddress, $0.count) }
     }
 }
 
@@ -64,11 +75,13 @@ struct SettingsSource {
         return value
     }
 
-    /// Returns the value of a setting that is a positive number of seconds, in milliseconds.
-    func milliseconds(_ name: String) throws(UsageError) -> Int64 {
+    /// Returns the value of a setting that is a positive number of seconds up to a limit, in milliseconds.
+    func milliseconds(_ name: String, atMost limit: Int64) throws(UsageError) -> Int64 {
         let value = try value(name) ?? ""
-        guard let seconds = Double(value), seconds.isFinite, seconds > 0, seconds <= 31_536_000 else {
-            throw UsageError("\(origin(of: name)): must be a positive number of seconds, not '\(value)'")
+        guard let seconds = Double(value), seconds.isFinite, seconds > 0, seconds <= Double(limit) else {
+            throw UsageError(
+                "\(origin(of: name)): must be a positive number of seconds, at most \(limit), not '\(value)'"
+            )
         }
         return max(1, Int64((seconds * 1_000).rounded()))
     }
@@ -82,6 +95,20 @@ struct SettingsSource {
         guard let address = ListenAddress(value) else {
             throw UsageError(
                 "\(origin(of: name)): must be HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080, not '\(value)'"
+            )
+        }
+        return try bindable(address, name)
+    }
+
+    /// Returns an address with the IP address to bind, since a socket is bound to no name.
+    ///
+    /// `localhost` is the IPv4 address of this machine, whatever /etc/hosts says.
+    func bindable(_ address: ListenAddress, _ name: String) throws(UsageError) -> ListenAddress {
+        if address.host == "localhost" { return ListenAddress(host: "127.0.0.1", port: address.port) }
+        guard address.isIPAddress else {
+            throw UsageError(
+                "\(origin(of: name)): must begin with an IP address of this machine, as in 127.0.0.1:8080 or "
+                    + "0.0.0.0:8080, not '\(address.host)'"
             )
         }
         return address
@@ -112,6 +139,28 @@ struct ListenAddress: Equatable {
         self.port = port
     }
 
+    /// Whether the host is an IPv4 or IPv6 address, and no name.
+    var isIPAddress: Bool { !bytes.isEmpty }
+
+    /// Whether one process cannot listen on both: they are one port of the same address, or one includes the other.
+    ///
+    /// `::` includes all addresses, and 0.0.0.0 those of IPv4. Port 0 is any free port.
+    func overlaps(_ other: ListenAddress) -> Bool {
+        guard port == other.port, port > 0 else { return false }
+        func includes(_ all: [UInt8], _ one: [UInt8]) -> Bool {
+            all.allSatisfy { $0 == 0 } && (all.count == 16 || all.count == one.count)
+        }
+        let (own, others) = (bytes, other.bytes)
+        return own == others || includes(own, others) || includes(others, own)
+    }
+
+    /// The bytes of the IP address: 4 or 16; none if the host is a name.
+    private var bytes: [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, host, &bytes) == 1 { return Array(bytes.prefix(4)) }
+        return inet_pton(AF_INET6, host, &bytes) == 1 ? bytes : []
+    }
+
     /// The address as `HOST:PORT`; an IPv6 host is in brackets.
     var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
@@ -124,10 +173,13 @@ struct ListenAddress: Equatable {
 /// `socketio-trust-register`.
 enum ConfigurationFile {
     static func read(_ path: String) throws(UsageError) -> [String: String] {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw UsageError("config: \(path) cannot be read")
+        let bytes: [UInt8]
+        do throws(SecretFileError) { bytes = try NamedFile.read(path) } catch {
+            throw UsageError("config", path, error)
         }
-        guard let text = String(data: data, encoding: .utf8) else { throw UsageError("config: \(path) is not UTF-8") }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw UsageError("config: \(path) is not UTF-8")
+        }
         return try parse(text, path: path)
     }
 

@@ -10,11 +10,12 @@ struct SharedSetting: Equatable {
 
     /// The settings that may differ: addresses, files and limits of the machine itself.
     private static let own: Set<String> = [
-        "listen", "admin-listen", "operator-pages", "data", "store", "store-password-file", "wait-for-data",
+        "listen", "admin-listen", "admin-host", "operator-pages", "data", "store", "store-password-file",
+        "wait-for-data",
         "node-listen", "node-address",
         "jwks-ca-file", "apns-ca-file", "fcm-ca-file", "web-push-ca-file", "tls-cert", "tls-key", "max-connections",
         "trusted-proxy",
-        "loops",
+        "loops", "keep-alive",
         "log-level", "log-format", "audit-log",
     ]
     private static let files: Set<String> = [

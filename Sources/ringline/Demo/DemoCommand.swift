@@ -33,9 +33,7 @@ struct DemoCommand: ParsableCommand {
             flags["turn-url"] = turnUrl
             flags["turn-secret-file"] = turnSecretFile.map { [$0] }
             let settings = try ServeSettings(SettingsSource(flags: flags))
-            // A name is no address to listen on.
-            let host = settings.listen.host
-            guard ListenAddress.isLoopback(host), host != "localhost" else {
+            guard ListenAddress.isLoopback(settings.listen.host) else {
                 throw UsageError(
                     "--listen: must be 127.0.0.1 or [::1], because the page gives its tokens to everybody, not "
                         + "'\(settings.listen.host)'"

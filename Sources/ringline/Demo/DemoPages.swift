@@ -19,13 +19,18 @@ struct DemoPages: Sendable {
     private static let service = "demo"
     private static let tokenSeconds: Int64 = 12 * 3_600
 
+    /// The modules of the JavaScript kit, which the page loads.
+    private static let modules = [
+        "ringline", "call", "connection", "core", "descriptions", "engine", "options", "server", "service-worker",
+        "web-push",
+    ]
+
     /// The page's files.
     static let page = PageFiles.Page(
         index: "/demo/index.html",
         paths: ["/ringline.wasm", "/page/page.css", "/page/ladder.css", "/page/ladder.js", "/demo/demo.css"]
             + ["demo", "ladders", "media", "network", "phone", "server"].map { "/demo/\($0).js" }
-            + ["ringline", "call", "connection", "core", "engine", "options", "server", "service-worker", "web-push"]
-            .map { "/\($0).js" },
+            + modules.map { "/\($0).js" },
         setting: "pages"
     )
 

@@ -25,7 +25,7 @@ extension Doctor {
         guard let path = FileAccess.realPath(settings.data) else {
             return [.error(subject, "\(settings.data) cannot be written", fix: owner)]
         }
-        if let obstacle = FileAccess.obstacle(toWritingIn: path) {
+        if let obstacle = obstacle(toWritingIn: path) {
             let fix =
                 switch obstacle {
                 case ENOSPC, EDQUOT: "free some space on its disk"
@@ -38,6 +38,13 @@ extension Doctor {
         let holdsDatabase = settings.store == nil
         let fileSystem = Rating.fileSystem(MountTable().kind(of: path), path, holdsDatabase: holdsDatabase)
         return [fileSystem, holdsDatabase ? folderDatabase() : nil].compactMap { $0 }
+    }
+
+    /// Returns why the folder's owner, who runs the server, cannot write there (`errno`).
+    private func obstacle(toWritingIn path: String) -> Int32? {
+        do throws(StoreFailure) {
+            return try OperatorFolder(path).act { FileAccess.obstacle(toWritingIn: path) }
+        } catch { return EACCES }
     }
 
     private func missingFolder(_ subject: String) -> Finding {
@@ -62,21 +69,6 @@ extension Doctor {
             return .ok(subject, "\(path) does not exist yet, but can be created")
         }
         return there
-    }
-
-    /// Checks, without writing a line, whether the audit log can be written; `nil` if none is configured.
-    func auditLog() -> Finding? {
-        guard let path = settings.auditLog, path != "-" else { return nil }
-        let isThere = access(path, F_OK) == 0
-        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-        guard access(isThere ? path : folder, isThere ? W_OK : W_OK | X_OK) == 0 else {
-            return .error(
-                "audit log",
-                "\(path) cannot be written: \(String(cString: strerror(errno)).lowercased())",
-                fix: "create its folder, owned by the user that runs ringline"
-            )
-        }
-        return .ok("audit log", "\(path) can be \(isThere ? "appended to" : "created")")
     }
 
     private func folderDatabase() -> Finding? {

@@ -9,6 +9,29 @@ import Threads
 import WebPush
 
 extension Doctor {
+    /// Finds addresses of the listeners for clients and for operators on which a server cannot listen.
+    func listeners() -> [Finding] {
+        [("listen", settings.listen), ("admin-listen", settings.admin)].compactMap { option, address in
+            address.flatMap {
+                Rating.listening(NodeProbe.listening(host: $0.host, port: $0.port), $0.text, option: option)
+            }
+        }
+    }
+
+    /// Says from which origins browsers may connect; `nil` if only from the server's own.
+    func browserOrigins() -> Finding? {
+        let subject = "browsers"
+        guard !settings.allowedOrigins.isEmpty else { return nil }
+        guard !settings.allowedOrigins.contains("*") else {
+            return .warning(
+                subject,
+                "--allow-origin *: pages of any origin may connect",
+                fix: "name the origins of your own pages"
+            )
+        }
+        return .ok(subject, "may also connect from \(settings.allowedOrigins.sorted().joined(separator: ", "))")
+    }
+
     // MARK: APNs
 
     /// Checks the APNs key, whether Apple accepts it, the topics, and the clock.

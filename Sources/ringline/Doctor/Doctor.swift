@@ -1,6 +1,4 @@
-import Crypto
 import Diagnostics
-import LibWebSockets
 
 /// Checks everything that a server needs before the server is started, and changes nothing.
 struct Doctor {
@@ -26,14 +24,25 @@ struct Doctor {
         let examined = database()
         for finding in examined.findings { say(finding) }
         for finding in nodes(examined.nodes) { say(finding) }
-        if let finding = auditLog() { say(finding) }
+        for finding in startChecks() { say(finding) }
         say(Rating.descriptors(wanted: settings.maxConnections))
+        for finding in listeners() { say(finding) }
         for finding in certificate() { say(finding) }
+        if let finding = browserOrigins() { say(finding) }
         examineAPNs(say)
         examineFirebase(say)
         examineWebPush(say)
         for finding in examineRoutes() { say(finding) }
         for finding in turn() { say(finding) }
+    }
+
+    /// Makes the checks that a start makes, too.
+    private func startChecks() -> [Finding] {
+        StartCheck.all.compactMap { check in
+            do throws(UsageError) { return try check.run(settings).map { .ok(check.subject, $0) } } catch {
+                return .error(check.subject, error.description, fix: check.fix)
+            }
+        }
     }
 
     // MARK: Keys
@@ -62,51 +71,4 @@ struct Doctor {
 
     static let secretFix =
         "the file must hold only the secret, 32 random bytes or more, without added spaces or line ends"
-
-    // MARK: TLS
-
-    private func certificate() -> [Finding] {
-        let subject = "TLS certificate"
-        guard let tls = settings.tls else {
-            return [
-                .warning(
-                    subject,
-                    "not configured: clients connect without TLS",
-                    fix: "give --tls-cert and --tls-key, or put a proxy with TLS in front"
-                )
-            ]
-        }
-        let certificate: Certificate
-        do throws(UsageError) { certificate = try Self.certificate(tls) } catch {
-            return [.error(subject, error.description, fix: "give a PEM chain with the server's own certificate first")]
-        }
-        do throws(UsageError) {
-            guard try Self.fits(certificate, tls) else {
-                return [
-                    .error(
-                        subject,
-                        "--tls-key \(tls.keyPath) is not the key of --tls-cert \(tls.certificatePath)",
-                        fix: "give the key that the certificate was issued for"
-                    )
-                ]
-            }
-        } catch { return [.error(subject, error.description, fix: "give the key in PEM, without a passphrase")] }
-        return [
-            Rating.certificate(from: certificate.notBeforeSeconds, until: certificate.notAfterSeconds, at: now / 1_000)
-        ]
-    }
-
-    private static func certificate(_ tls: ServerConfiguration.TLS) throws(UsageError) -> Certificate {
-        let pem = String(decoding: try Keys.read(tls.certificatePath, for: "tls-cert"), as: UTF8.self)
-        do throws(KeyError) { return try Certificate(pem: pem) } catch {
-            throw UsageError("--tls-cert \(tls.certificatePath): \(error)")
-        }
-    }
-
-    private static func fits(_ certificate: Certificate, _ tls: ServerConfiguration.TLS) throws(UsageError) -> Bool {
-        let pem = String(decoding: try Keys.read(tls.keyPath, for: "tls-key"), as: UTF8.self)
-        do throws(KeyError) { return try certificate.fits(privateKey: pem) } catch {
-            throw UsageError("--tls-key \(tls.keyPath): \(error)")
-        }
-    }
 }

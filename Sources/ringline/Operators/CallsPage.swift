@@ -26,22 +26,21 @@ final class CallsPage: OperatorPage {
     private let files: PageFiles
     private let records: CallsReader
     private let audit: AuditLog
-    /// Whether only this machine can connect to the admin listener.
-    private let isLocal: Bool
 
     /// Reads the page's files; `nil` = the settings ask for no page.
     init?(_ settings: ServeSettings, audit: AuditLog, _ log: ServerLog) throws(UsageError) {
-        guard let folder = settings.operatorPages, let admin = settings.admin else { return nil }
+        guard let folder = settings.operatorPages, settings.admin != nil else { return nil }
         files = try PageFiles(Self.page, in: folder)
         records = try CallsReader(RecordsPlace(settings), log)
-        isLocal = ListenAddress.isLoopback(admin.host)
         self.audit = audit
     }
 
-    /// A page of the internet whose name leads to this machine gets nothing: the name is not this machine's own.
-    ///
-    /// On another address the machine's own names are not known, and the token alone protects the calls.
-    func admits(host: String?) -> Bool { !isLocal || host.map(ListenAddress.isOwn) ?? false }
+    /// Checks that the page's files can be read; returns what is well, or `nil` if the settings ask for no page.
+    static func check(_ settings: ServeSettings) throws(UsageError) -> String? {
+        guard let folder = settings.operatorPages else { return nil }
+        _ = try PageFiles(page, in: folder)
+        return "its files are in \(folder)"
+    }
 
     func file(for head: RequestHead) -> HTTPResponse? { files.response(at: head.path, policy: Self.policy) }
 

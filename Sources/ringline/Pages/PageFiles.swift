@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Identity
 import LibWebSockets
 
 /// The files of a page: a fixed list, read once.
@@ -34,10 +35,12 @@ struct PageFiles: Sendable {
         var byPath: [String: File] = [:]
         for path in ["/"] + page.paths {
             let name = path == "/" ? page.index : path
-            guard let data = FileManager.default.contents(atPath: place + name) else {
-                throw UsageError("--\(page.setting): \(place)\(name) cannot be read: run Sources/RinglineJS/build")
+            do throws(SecretFileError) {
+                byPath[path] = File(contentType: Self.contentType(of: name), bytes: try NamedFile.read(place + name))
+            } catch {
+                let fault = UsageError("--\(page.setting)", place + name, error)
+                throw UsageError("\(fault); run Sources/RinglineJS/build")
             }
-            byPath[path] = File(contentType: Self.contentType(of: name), bytes: Array(data))
         }
         self.byPath = byPath
     }

@@ -35,7 +35,8 @@ final class Terminal: @unchecked Sendable {
     private let role: any Role
     private let began = ContinuousClock.now
     private var client: WebSocketClient?
-    private var exitCode: Int32 = 0
+    /// The exit code; `nil` = the client has not ended by itself.
+    private var exitCode: Int32?
     private let token: String
     private let options: TerminalOptions
 
@@ -46,13 +47,11 @@ final class Terminal: @unchecked Sendable {
         }
         self.token = token
         self.options = options
-        if let path = options.caFile, access(path, R_OK) != 0 {
-            throw UsageError("--ca-file: cannot read \(path): \(String(cString: strerror(errno)))")
-        }
+        try options.caFile.map { path throws(UsageError) in try Keys.requireFile(path, for: "ca-file") }
         var url = options.url
         if let device = options.device {
             guard DeviceID(device) != nil else {
-                throw UsageError("--device must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+                throw UsageError("--device must be \(CallCore.Limits.identifierForm)")
             }
             // A plus sign in a query means a blank, so it is escaped.
             url +=
@@ -75,7 +74,7 @@ final class Terminal: @unchecked Sendable {
             role.interrupted(self)
         }
         client?.run()
-        return exitCode
+        return exitCode ?? 0
     }
 
     /// Sends one message and prints a line about it.
@@ -142,7 +141,8 @@ final class Terminal: @unchecked Sendable {
             }
         case .closed(let code, let reason):
             say("closed\(code.map { " \($0)" } ?? "") \(reason)")
-            if let code, code != 1000 { exitCode = 1 }
+            // A server that was killed closes without a code.
+            if exitCode == nil, code != 1000 { exitCode = 1 }
         case .failed(let why):
             UsageError(certificateFault.map { "\(options.url): its certificate is not trusted: \($0)" } ?? why).show()
             exitCode = 1

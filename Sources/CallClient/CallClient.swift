@@ -66,6 +66,8 @@ public struct CallClient: Sendable {
 
     var isConnected = false
     var isTokenExpired = false
+    /// Whether the newest connection has another user's token.
+    var isConnectionRefused = false
     /// Whether a clock may have been set since ``clockSkew`` was measured.
     ///
     /// The next measurement then replaces the value, even with a larger one.
@@ -116,6 +118,7 @@ public struct CallClient: Sendable {
         case .localCandidate(let uuid, let round, let candidate): localCandidate(uuid, round, candidate, at: now)
         case .mediaConnected(let uuid): mediaConnected(uuid, at: now)
         case .mediaFailed(let uuid): mediaFailed(uuid, at: now)
+        case .negotiationFailed(let uuid, let round): negotiationFailed(uuid, round, at: now)
         case .connectionOpened: connectionOpened(at: now)
         case .connectionClosed: connectionClosed(at: now)
         case .received(let object): received(object, at: now)

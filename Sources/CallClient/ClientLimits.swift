@@ -13,6 +13,10 @@ public enum ClientLimits {
     /// How long an answered call may wait until the caller's description has arrived and the media engine has made its
     /// answer.
     public static let setupTimeout = Moment.Duration.seconds(30)
+    /// How long an offer in an answered call waits for its answer; it is then withdrawn, and the call goes on.
+    ///
+    /// It equals the server's grace, after which a disconnected peer has left the call anyway.
+    public static let renegotiationTimeout = Moment.Duration.seconds(30)
     /// The time without an ack after which a signal that was sent over the connection is sent by REST too.
     ///
     /// The connection may be half-open: open on this device, but gone for the server.

@@ -15,6 +15,12 @@ extension CallClient {
         public var signalIDPrefix: String
         /// The user's name as callees see it; `nil` = the name in the user's bearer token.
         public var displayName: String?
+        /// The address under which callees' systems show this user, such as a phone number; `nil` = the user id.
+        public var handle: String?
+        /// The kind of address in ``handle`` or, without a handle, in user ids.
+        ///
+        /// Without a ``handle``, the callees of own calls are shown with this kind, too.
+        public var handleType = HandleType.generic
         /// How long callees are rung: 5 to 120 s.
         public var ringTimeout = Moment.Duration.seconds(45)
         /// `CXProviderConfiguration.maximumCallGroups`, from 1: one active call, and the calls on hold.
@@ -42,6 +48,9 @@ extension CallClient {
             self.device = device
             self.signalIDPrefix = signalIDPrefix
         }
+
+        /// The kind of address in the app's user ids; ``HandleType/generic`` if ``handle`` replaces them.
+        public var userIDType: HandleType { handle == nil ? handleType : .generic }
 
         /// The largest number of calls at a time: ``maximumCallGroups`` times ``maximumCallsPerCallGroup``, each
         /// limited to 1...16.

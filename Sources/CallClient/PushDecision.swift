@@ -90,6 +90,7 @@ public enum PushDecision: Equatable, Sendable {
 
     /// Returns the decision on a push that was read already.
     public static func of(_ push: IncomingPush, _ context: Context, at now: Moment) -> PushDecision {
+        if isForOther(push, than: context.user) { return .reportThenEnd(.failed) }
         guard push.isIncomingCall, let callID = push.callID, let from = push.from, from != context.user else {
             return .reportThenEnd(.failed)
         }
@@ -122,6 +123,12 @@ public enum PushDecision: Equatable, Sendable {
         }
         return isFull ? .reportThenEnd(.busy) : .ring
     }
+
+    /// Returns whether a push is for another user than the core's.
+    ///
+    /// Either that user signed out and the server was not told, or several users are signed in and the push belongs to
+    /// another core.
+    static func isForOther(_ push: IncomingPush, than user: UserID) -> Bool { push.to.map { $0 != user } ?? false }
 
     private enum Age { case same, older, newer }
 

@@ -27,6 +27,13 @@ public struct BridgedClient: Sendable {
             signalIDPrefix: try members.value("signalIDPrefix", "1 to 40 bytes") { Self.isPrefix($0) ? $0 : nil }
         )
         configuration.displayName = try members.optionalText("displayName")
+        configuration.handle = try members.optionalText("handle")
+        if let text = try members.optionalText("handleType") {
+            guard let type = CallClient.HandleType(rawValue: text) else {
+                throw BridgeFault("handleType", "must be generic, phoneNumber or emailAddress")
+            }
+            configuration.handleType = type
+        }
         if let milliseconds = try members.optionalNumber("ringTimeout") {
             guard (5_000...120_000).contains(milliseconds) else {
                 throw BridgeFault("ringTimeout", "must be 5000 to 120000")

@@ -82,6 +82,9 @@ enum InputReader {
             return .localCandidate(uuid, round: round, try members.textOrNull("candidate"))
         case "mediaConnected": return .mediaConnected(try uuid(&members))
         case "mediaFailed": return .mediaFailed(try uuid(&members))
+        case "negotiationFailed":
+            let uuid = try uuid(&members)
+            return .negotiationFailed(uuid, round: try members.number("round"))
         default: return nil
         }
     }

@@ -11,7 +11,7 @@ struct MemberReader {
         "in", "uuid", "callId", "to", "hasVideo", "reason", "held", "audio", "video", "digits", "data", "restartsICE",
         "round", "kind", "sdp", "candidate", "frame", "number", "status", "body", "id", "payload",
         "user", "device", "signalIDPrefix", "displayName", "ringTimeout", "clockSkew", "maximumCalls",
-        "awaitsReports", "why", "urgent", "chance", "reconnectAfterMs",
+        "handle", "handleType", "awaitsReports", "why", "urgent", "chance", "reconnectAfterMs",
     ])
 
     init(_ text: [UInt8]) throws(BridgeFault) {

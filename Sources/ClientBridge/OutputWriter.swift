@@ -53,7 +53,7 @@ struct OutputWriter {
         case .makeOffer, .makeAnswer, .setRemoteDescription, .addRemoteCandidate, .rollback, .startAudio, .stopAudio,
             .holdMedia, .muteMedia, .closeMedia:
             writeForEngine(output)
-        case .send, .post, .fetch, .connect, .renewToken: writeForTransport(output)
+        case .send, .post, .fetch, .connect, .renewToken, .tokenOfAnotherUser: writeForTransport(output)
         }
         json.endObject()
     }
@@ -115,6 +115,9 @@ struct OutputWriter {
             begin("connect")
             json.member("urgent", isUrgent)
         case .renewToken: begin("renewToken")
+        case .tokenOfAnotherUser(let user):
+            begin("tokenOfAnotherUser")
+            json.member("user", user.text)
         default: break
         }
     }

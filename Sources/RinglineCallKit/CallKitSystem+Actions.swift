@@ -15,13 +15,17 @@ extension CallKitSystem: @MainActor CXProviderDelegate {
     public func providerDidReset(_ provider: CXProvider) {
         answering = [:]
         starting = [:]
-        events?(.input(.providerReset))
+        lines = [:]
+        tellAll(.input(.providerReset))
     }
 
     /// The user calls somebody.
     public func provider(_ provider: CXProvider, perform action: CXStartCallAction) {
-        guard let events, let to = UserID(action.handle.value) else { return action.fail() }
         let call = CallUUID(action.callUUID)
+        let wish = DialRequest(handle: action.handle.value, handleType: action.handle.type.type)
+        let owner = account(forHandle: wish) ?? account(of: call)
+        guard let owner, let events = owner.events, let to = wish?.to else { return action.fail() }
+        lines[call] = Line(account: owner, hasVideo: action.isVideo, isTaken: true)
         prepareAudio(hasVideo: action.isVideo)
         starting[call] = action
         events(.start(call, to: to, hasVideo: action.isVideo))
@@ -31,9 +35,10 @@ extension CallKitSystem: @MainActor CXProviderDelegate {
 
     /// The user answers.
     public func provider(_ provider: CXProvider, perform action: CXAnswerCallAction) {
-        guard let events else { return action.fail() }
         let call = CallUUID(action.callUUID)
-        prepareAudio(hasVideo: nil)
+        guard let events = account(of: call)?.events else { return action.fail() }
+        lines[call]?.isTaken = true
+        prepareAudio(hasVideo: lines[call]?.hasVideo ?? false)
         answering[call] = action
         events(.input(.answer(call)))
         if configuration.answerFulfilment == .atOnce { answering.removeValue(forKey: call)?.fulfill() }
@@ -43,7 +48,8 @@ extension CallKitSystem: @MainActor CXProviderDelegate {
     public func provider(_ provider: CXProvider, perform action: CXEndCallAction) {
         let call = CallUUID(action.callUUID)
         answering.removeValue(forKey: call)?.fail()
-        events?(.input(.end(call)))
+        tell(call, .end(call))
+        lines[call] = nil
         // Fulfilled in any case: a call that cannot be ended would stay on the screen.
         action.fulfill()
     }
@@ -74,27 +80,30 @@ extension CallKitSystem: @MainActor CXProviderDelegate {
         case let action as CXAnswerCallAction:
             let call = CallUUID(action.callUUID)
             answering[call] = nil
-            events?(.input(.answerTimedOut(call)))
+            tell(call, .answerTimedOut(call))
         case let action as CXStartCallAction:
             let call = CallUUID(action.callUUID)
             starting[call] = nil
-            events?(.input(.end(call, .failed)))
+            tell(call, .end(call, .failed))
+            lines[call] = nil
         default: break  // Every other action is complete when its method returns.
         }
     }
 
     /// The audio session is active: sound may flow.
     public func provider(_ provider: CXProvider, didActivate audioSession: AVAudioSession) {
-        events?(.input(.audioActivated))
+        isAudioActive = true
+        tellAll(.input(.audioActivated))
     }
 
     /// The audio session is no longer active.
     public func provider(_ provider: CXProvider, didDeactivate audioSession: AVAudioSession) {
-        events?(.input(.audioDeactivated))
+        isAudioActive = false
+        tellAll(.input(.audioDeactivated))
     }
 
     private func perform(_ action: CXCallAction, _ input: CallClient.Input) {
-        guard let events else { return action.fail() }
+        guard let events = account(of: CallUUID(action.callUUID))?.events else { return action.fail() }
         // If the core refuses, `refuse` fails the action within this call, and there is nothing left to fulfil.
         pending[CallUUID(action.callUUID)] = action
         events(.input(input))
@@ -103,11 +112,15 @@ extension CallKitSystem: @MainActor CXProviderDelegate {
 
     /// Sets the category and the mode of the audio session.
     ///
-    /// CallKit then activates the session; the app must not.
-    private func prepareAudio(hasVideo: Bool?) {
+    /// CallKit then activates the session; the app must not. In a call that goes on, a change takes effect at once.
+    func prepareAudio(hasVideo: Bool) {
         let session = AVAudioSession.sharedInstance()
         // If this fails, the call goes on with the earlier mode, and only the sound may be worse.
-        try? session.setCategory(.playAndRecord, mode: hasVideo == true ? .videoChat : .voiceChat, options: [])
+        try? session.setCategory(
+            .playAndRecord,
+            mode: hasVideo ? .videoChat : .voiceChat,
+            options: hasVideo ? configuration.videoOptions : configuration.audioOptions
+        )
     }
 }
 #endif

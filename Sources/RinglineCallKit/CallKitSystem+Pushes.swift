@@ -14,12 +14,12 @@ extension CallKitSystem: @MainActor PKPushRegistryDelegate {
         didUpdate pushCredentials: PKPushCredentials,
         for type: PKPushType
     ) {
-        if type == .voIP { events?(.voipToken(Self.hex(pushCredentials.token))) }
+        if type == .voIP { tellAll(.voipToken(Self.hex(pushCredentials.token))) }
     }
 
     /// PushKit has invalidated the token: the kit removes it from the server.
     public func pushRegistry(_ registry: PKPushRegistry, didInvalidatePushTokenFor type: PKPushType) {
-        if type == .voIP { events?(.voipToken(nil)) }
+        if type == .voIP { tellAll(.voipToken(nil)) }
     }
 
     /// A push has arrived: it is reported before this method returns.
@@ -51,7 +51,7 @@ extension CallKitSystem: @MainActor PKPushRegistryDelegate {
     func take(_ dictionary: [AnyHashable: Any], _ completion: @escaping () -> Void) {
         let turn = PushTurn(completion)
         currentPush = turn
-        events?(.input(.pushed(PushValue.values(of: dictionary))))
+        account(forPush: dictionary)?.events?(.input(.pushed(PushValue.values(of: dictionary))))
         if turn.reports == 0 { reportUnwanted(dictionary) }
         currentPush = nil
         turn.close()
@@ -74,6 +74,7 @@ extension CallKitSystem: @MainActor PKPushRegistryDelegate {
     ///
     /// ```swift
     /// system.simulateIncomingCall(from: "11", name: "Taro", to: "10")
+    /// system.simulateIncomingCall(from: "wake", name: "Wake-up", to: "10", scheduled: true, data: #"{"voice":"a"}"#)
     /// ```
     ///
     /// - Parameters:
@@ -81,12 +82,17 @@ extension CallKitSystem: @MainActor PKPushRegistryDelegate {
     ///   - name: the name that CallKit shows; `nil` = the id of the user who seems to call.
     ///   - hasVideo: whether the call has video.
     ///   - user: the id of the user who is logged in on this device.
+    ///   - scheduled: whether it rings as a call of a schedule, by the server itself. The answer is then fulfilled at
+    ///     once, and the app plays its sound.
+    ///   - data: the data of the schedule, one JSON value as text; `nil` = none.
     ///   - completion: called like PushKit's completion handler, when CallKit has answered the report.
     public func simulateIncomingCall(
         from: String,
         name: String? = nil,
         hasVideo: Bool = false,
         to user: String,
+        scheduled: Bool = false,
+        data: String? = nil,
         completion: @escaping () -> Void = {}
     ) {
         let uuid = UUID().uuidString.lowercased()
@@ -97,6 +103,13 @@ extension CallKitSystem: @MainActor PKPushRegistryDelegate {
             "callerId": from, "sentAt": now, "ringUntil": now + 45_000,
         ]
         if let name { (push["fromDisplayName"], push["callerName"]) = (name, name) }
+        if scheduled {
+            push["scheduled"] = true
+            push["data"] = data.flatMap {
+                // A text that is no JSON is left out, as a server would refuse it.
+                try? JSONSerialization.jsonObject(with: Data($0.utf8), options: .fragmentsAllowed)
+            }
+        }
         take(push, completion)
     }
 }

@@ -1,4 +1,5 @@
 #if canImport(CallKit) && !os(macOS)
+public import AVFAudio
 public import CallClient
 import CallCore
 public import CallKit
@@ -44,6 +45,14 @@ public final class CallKitSystem: NSObject, CallSystem {
         public var provider: CXProviderConfiguration
         /// When an answer is fulfilled; ``AnswerFulfilment/whenConnected`` by default.
         public var answerFulfilment = AnswerFulfilment.whenConnected
+        /// The options of the audio session in calls without video; none by default.
+        ///
+        /// The mode `voiceChat` allows Bluetooth's hands-free profile by itself.
+        public var audioOptions: AVAudioSession.CategoryOptions = []
+        /// The options of the audio session in calls with video; `defaultToSpeaker` by default.
+        ///
+        /// The user of such a call looks at the screen. A headset is used first in any case.
+        public var videoOptions: AVAudioSession.CategoryOptions = [.defaultToSpeaker]
 
         /// Creates a configuration for calls with and without video, two at a time, which the list of recent calls includes.
         public init() {
@@ -57,8 +66,11 @@ public final class CallKitSystem: NSObject, CallSystem {
     }
 
     /// Takes the events; a `Ringline` sets it when it is created, and `nil` means that nobody is logged in.
+    ///
+    /// If several users are signed in at a time, each `Ringline` has an account of its own: ``account(for:label:)``.
     public var events: (@MainActor @Sendable (CallSystemEvent) -> Void)? {
-        didSet { if let token = registry.pushToken(for: .voIP) { events?(.voipToken(Self.hex(token))) } }
+        get { own.events }
+        set { own.events = newValue }
     }
 
     /// `true`: CallKit answers each report of an incoming call.
@@ -69,6 +81,14 @@ public final class CallKitSystem: NSObject, CallSystem {
     let configuration: Configuration
     let controller: CXCallController
     let registry: PKPushRegistry
+    /// The account of an app that uses the adapter itself.
+    private lazy var own = CallKitAccount(nil, label: nil, of: self)
+    /// The accounts that are signed in, in the order of their login.
+    var accounts: [CallKitAccount] = []
+    /// The calls that CallKit knows.
+    var lines: [CallUUID: Line] = [:]
+    /// Whether CallKit has activated the audio session.
+    var isAudioActive = false
     /// The answers and starts that are not fulfilled yet.
     var answering: [CallUUID: CXAnswerCallAction] = [:]
     var starting: [CallUUID: CXStartCallAction] = [:]
@@ -97,15 +117,31 @@ public final class CallKitSystem: NSObject, CallSystem {
 
     /// Reports an incoming call to CallKit, and CallKit's answer to the kit.
     public func reportIncoming(_ call: CallUUID, _ peer: CallClient.DisplayedPeer) {
+        reportIncoming(call, peer, of: own)
+    }
+
+    func reportIncoming(_ call: CallUUID, _ peer: CallClient.DisplayedPeer, of account: CallKitAccount) {
         let turn = currentPush
         turn?.reported()
-        provider.reportNewIncomingCall(with: call.uuid, update: peer.update) { [weak self] error in
+        note(call, peer, of: account)
+        provider.reportNewIncomingCall(with: call.uuid, update: peer.update(of: account)) {
+            [weak self, weak account] error in
             let silence = Self.silence(error)
             Self.onMain {
-                self?.events?(.input(silence.map { .reportFailed(call, $0) } ?? .reportSucceeded(call)))
+                if silence != nil { self?.lines[call] = nil }
+                account?.events?(.input(silence.map { .reportFailed(call, $0) } ?? .reportSucceeded(call)))
                 turn?.answered()
             }
         }
+    }
+
+    /// Records what CallKit is told about a call.
+    private func note(_ call: CallUUID, _ peer: CallClient.DisplayedPeer, of account: CallKitAccount) {
+        var line = lines[call] ?? Line(account: account, hasVideo: peer.hasVideo)
+        let isChanged = line.hasVideo != peer.hasVideo
+        line.hasVideo = peer.hasVideo
+        lines[call] = line
+        if isChanged, line.isTaken { prepareAudio(hasVideo: line.hasVideo) }
     }
 
     /// Reports that an outgoing call is being connected.
@@ -122,28 +158,39 @@ public final class CallKitSystem: NSObject, CallSystem {
     /// Reports the end of a call, and fails its answer if it is not fulfilled yet.
     public func reportEnded(_ call: CallUUID, _ end: ReportedEnd) {
         answering.removeValue(forKey: call)?.fail()
+        lines[call] = nil
         provider.reportCall(with: call.uuid, endedAt: nil, reason: end.reason)
     }
 
     /// Reports changed data of the peer.
-    public func update(_ call: CallUUID, _ peer: CallClient.DisplayedPeer) {
-        provider.reportCall(with: call.uuid, updated: peer.update)
+    public func update(_ call: CallUUID, _ peer: CallClient.DisplayedPeer) { update(call, peer, of: own) }
+
+    func update(_ call: CallUUID, _ peer: CallClient.DisplayedPeer, of account: CallKitAccount) {
+        if lines[call] != nil { note(call, peer, of: account) }
+        provider.reportCall(with: call.uuid, updated: peer.update(of: account))
     }
 
     /// Fails the action that the core refused.
     public func refuse(_ call: CallUUID, _ refusal: CallClient.Refusal) {
         answering.removeValue(forKey: call)?.fail()
-        starting.removeValue(forKey: call)?.fail()
+        if let start = starting.removeValue(forKey: call) {
+            start.fail()
+            lines[call] = nil
+        }
         pending.removeValue(forKey: call)?.fail()
     }
 
     // MARK: Requests
 
     /// Asks CallKit for an action, which CallKit then has this adapter perform.
-    public func request(_ action: CallAction) {
+    public func request(_ action: CallAction) { request(action, of: own) }
+
+    func request(_ action: CallAction, of account: CallKitAccount) {
         switch action {
-        case .start(let call, let peer, let hasVideo):
-            let start = CXStartCallAction(call: call.uuid, handle: CXHandle(type: .generic, value: peer.text))
+        case .start(let call, let peer, let hasVideo, let type):
+            lines[call] = Line(account: account, hasVideo: hasVideo)
+            let handle = CXHandle(type: type.type, value: account.handle(peer.text, type))
+            let start = CXStartCallAction(call: call.uuid, handle: handle)
             start.isVideo = hasVideo
             request(start, of: call)
         case .answer(let call): request(CXAnswerCallAction(call: call.uuid), of: call)
@@ -157,11 +204,15 @@ public final class CallKitSystem: NSObject, CallSystem {
 
     private func request(_ action: CXCallAction, of call: CallUUID) {
         let isEnd = action is CXEndCallAction
+        let isStart = action is CXStartCallAction
         controller.request(CXTransaction(action: action)) { [weak self] error in
             guard error != nil else { return }
             // CallKit knows no such call (an end), or takes no further one (a start). The call ends in any case if the user
             // wants that; any other action that CallKit refuses changes nothing.
-            Self.onMain { if isEnd { self?.events?(.input(.end(call))) } }
+            Self.onMain {
+                if isEnd { self?.tell(call, .end(call)) }
+                if isEnd || isStart { self?.lines[call] = nil }
+            }
         }
     }
 

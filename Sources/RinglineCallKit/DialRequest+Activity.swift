@@ -1,4 +1,5 @@
 #if canImport(CallKit) && canImport(Intents) && !os(macOS)
+import CallClient
 public import Intents
 public import RinglineKit
 
@@ -19,9 +20,21 @@ extension DialRequest {
     /// see `init(url:)`.
     public init?(_ activity: NSUserActivity) {
         guard let intent = activity.interaction?.intent as? INStartCallIntent,
-            let handle = intent.contacts?.first?.personHandle?.value
+            let handle = intent.contacts?.first?.personHandle, let text = handle.value
         else { return nil }
-        self.init(handle: handle, hasVideo: intent.callCapability == .videoCall)
+        let type: CallClient.HandleType =
+            switch handle.type {
+            case .phoneNumber: .phoneNumber
+            case .emailAddress: .emailAddress
+            default: .generic
+            }
+        self.init(handle: text, hasVideo: intent.callCapability == .videoCall, handleType: type)
+    }
+
+    /// Returns the address that Siri, the list of recent calls or a contact's card asks to call, for an app that looks its
+    /// users up by their addresses; `nil` = the activity is for something else.
+    public static func handle(of activity: NSUserActivity) -> String? {
+        (activity.interaction?.intent as? INStartCallIntent)?.contacts?.first?.personHandle?.value
     }
 }
 #endif

@@ -13,7 +13,7 @@ export class Connection {
   #isOver = false;
 
   /**
-   * `handlers` has `opened(welcome)`, `received(text)`, `draining(milliseconds)` and `closed(code, reason)`. `closed`
+   * `handlers` has `opened(welcome, text)`, `received(text)`, `draining(milliseconds)` and `closed(code, reason)`. `closed`
    * comes once, also when the socket is given up: the close of a socket whose network is gone may never come.
    */
   constructor(number, WebSocket, url, token, handlers) {
@@ -61,7 +61,7 @@ export class Connection {
     const message = this.isOpen && !text.includes('"draining"') ? null : parse(text);
     if (!this.isOpen && message?.type === "welcome") {
       this.isOpen = true;
-      this.#handlers.opened(message);
+      this.#handlers.opened(message, text);
       return;
     }
     if (message?.type === "draining") this.#handlers.draining(message.reconnectAfterMs);

@@ -1,8 +1,11 @@
 // The media engine: one RTCPeerConnection for each call, behind the core's outputs for media. The core decides who makes
 // which description when; the engine only carries that out, in order.
+import { Descriptions } from "./descriptions.js";
 
 // A call whose media stays away for this long after the first ICE restart has failed.
 const RESTART_TIMEOUT = 30_000;
+// A connection that has gathered no candidate for this time gathers again, and waits twice as long for the next attempt.
+const GATHERING_TIMEOUT = 2_000;
 
 /** The names of the outputs that the engine carries out. */
 export const ENGINE_OUTPUTS = new Set([
@@ -74,6 +77,12 @@ class Peer {
   #isHeld = false;
   #isMuted = { audio: false, video: false };
   #restartTimer;
+  #hasConnected = false;
+  #gatheringTimer;
+  #gatheringTimeout = GATHERING_TIMEOUT;
+  #descriptions = new Descriptions();
+  /** Whether the connection has refused the peer's newest offer, which the core wants to be answered next. */
+  #hasRefusedOffer = false;
 
   constructor(uuid, host) {
     this.#uuid = uuid;
@@ -94,12 +103,38 @@ class Peer {
         this.#isMuted.video = output.video ?? this.#isMuted.video;
         return this.#applyTracks();
     }
-    this.#queue = this.#queue.then(() => this.#isClosed || this.#negotiate(output)).catch((error) => {
-      if (this.#isClosed) return;
+    this.#queue = this.#queue
+      .then(() => this.#isClosed || this.#negotiate(output))
+      .catch((error) => this.#isClosed || this.#negotiationFailed(output, error));
+  }
+
+  /** Reports an error, and goes back to what was negotiated before: media that flow go on flowing. */
+  async #negotiationFailed({ out, kind, round }, error) {
+    this.#host.failed(this.#uuid, error);
+    // One candidate may be useless on this network; the others may still work.
+    if (out === "addRemoteCandidate") return;
+    if (!this.#isNegotiated) return this.#host.take({ in: "mediaFailed", uuid: this.#uuid });
+    if (out === "setRemoteDescription" && kind === "offer") this.#hasRefusedOffer = true;
+    else await this.#abandon(round ?? this.#round);
+  }
+
+  /** Ends an exchange of descriptions that has failed. `round` is that of this side's description in it. */
+  async #abandon(round) {
+    clearTimeout(this.#gatheringTimer);
+    const { signalingState } = this.connection;
+    const rollback = { type: "rollback" };
+    try {
+      if (signalingState === "have-local-offer") await this.connection.setLocalDescription(rollback);
+      if (signalingState === "have-remote-offer") await this.connection.setRemoteDescription(rollback);
+    } catch (error) {
       this.#host.failed(this.#uuid, error);
-      // A candidate of another network may be useless here; the other candidates are not.
-      if (output.out !== "addRemoteCandidate") this.#host.take({ in: "mediaFailed", uuid: this.#uuid });
-    });
+    }
+    if (!this.#isClosed) this.#host.take({ in: "negotiationFailed", uuid: this.#uuid, round });
+  }
+
+  /** Whether an exchange of descriptions has succeeded. */
+  get #isNegotiated() {
+    return Boolean(this.connection?.currentRemoteDescription);
   }
 
   async #negotiate(output) {
@@ -114,17 +149,50 @@ class Peer {
         return this.#setLocal(offer, output.round);
       }
       case "makeAnswer": {
-        await this.#addMedia(this.#host.sendsVideo(this.#uuid));
+        if (this.#hasRefusedOffer) return this.#abandon(output.round);
+        await this.#addMedia(this.#host.sendsVideo(this.#uuid)).catch((error) => {
+          // The peer's offer can be answered with what this side sends already.
+          if (!this.#isNegotiated) throw error;
+          this.#host.failed(this.#uuid, error);
+        });
         if (this.#isClosed) return;
         return this.#setLocal(await connection.createAnswer(), output.round);
       }
-      case "setRemoteDescription":
-        return connection.setRemoteDescription({ type: output.kind, sdp: output.sdp });
+      case "setRemoteDescription": {
+        this.#hasRefusedOffer = false;
+        const description = { type: output.kind, sdp: output.sdp };
+        return connection.setRemoteDescription(this.#descriptions.acceptable(description, connection));
+      }
       case "addRemoteCandidate":
+        // It belongs to an offer that was refused, or to a connection that was replaced.
+        if (this.#hasRefusedOffer || connection.remoteDescription === null) return;
         return connection.addIceCandidate(output.candidate === null ? undefined : JSON.parse(output.candidate));
       case "rollback":
+        clearTimeout(this.#gatheringTimer);
         if (connection.signalingState !== "have-local-offer") return;
-        return connection.setLocalDescription({ type: "rollback" });
+        if (this.#isNegotiated) return connection.setLocalDescription({ type: "rollback" });
+        return this.#replaceConnection();
+    }
+  }
+
+  /**
+   * Takes a new connection in place of one that has connected nothing yet. Chromium on a busy machine sometimes gathers no
+   * candidates after the rollback of a first offer, and a restart of ICE does not help.
+   */
+  async #replaceConnection() {
+    const earlier = this.connection;
+    // Media keep their order, as the peer may know it already.
+    const media = earlier.getTransceivers().map(({ sender, receiver }) => [sender.track, receiver.track.kind]);
+    for (const name of ["onicecandidate", "ontrack", "onconnectionstatechange"]) earlier[name] = null;
+    earlier.close();
+    this.connection = null;
+    this.#descriptions = new Descriptions();
+    this.#rounds.clear();
+    this.#remote = new MediaStream();
+    const connection = await this.#open();
+    for (const [track, kind] of media) {
+      if (track === null) connection.addTransceiver(kind, { direction: "recvonly" });
+      else connection.addTrack(track, this.#local);
     }
   }
 
@@ -136,6 +204,7 @@ class Peer {
     connection.onicecandidate = ({ candidate }) => {
       const round = this.#rounds.get(candidate?.usernameFragment) ?? this.#round;
       const text = candidate === null ? null : JSON.stringify(candidate.toJSON());
+      if (round === this.#round) this.#gathered();
       this.#host.take({ in: "localCandidate", uuid: this.#uuid, round, candidate: text });
     };
     connection.ontrack = ({ track }) => {
@@ -147,9 +216,35 @@ class Peer {
     return connection;
   }
 
+  /** Gathers again if no candidate comes in time. */
+  #awaitCandidates() {
+    clearTimeout(this.#gatheringTimer);
+    this.#gatheringTimer = setTimeout(() => {
+      // An offer that rings does not need them yet.
+      if (!this.#isNegotiated) return this.#awaitCandidates();
+      this.#gatheringTimeout *= 2;
+      this.#queue = this.#queue.then(() => this.#isClosed || this.#gatherAnew());
+    }, this.#gatheringTimeout);
+    // It must not keep a process of Node running.
+    this.#gatheringTimer.unref?.();
+  }
+
+  async #gatherAnew() {
+    const isUnused = !this.#hasConnected && this.connection.signalingState === "stable";
+    if (isUnused) await this.#replaceConnection().catch((error) => this.#host.failed(this.#uuid, error));
+    if (!this.#isClosed) this.#host.take({ in: "renegotiate", uuid: this.#uuid, restartsICE: true });
+  }
+
+  #gathered() {
+    clearTimeout(this.#gatheringTimer);
+    this.#gatheringTimeout = GATHERING_TIMEOUT;
+  }
+
   #connectionChanged(state) {
     if (this.#isClosed) return;
     if (state === "connected") {
+      this.#hasConnected = true;
+      this.#gathered();
       clearTimeout(this.#restartTimer);
       this.#restartTimer = undefined;
       this.#host.take({ in: "mediaConnected", uuid: this.#uuid });
@@ -181,8 +276,12 @@ class Peer {
   }
 
   async #setLocal(description, round) {
+    const user = /^a=ice-ufrag:(\S+)/m.exec(description.sdp)?.[1];
+    const gathers = !this.#rounds.has(user);
     this.#round = round;
-    this.#rounds.set(/^a=ice-ufrag:(\S+)/m.exec(description.sdp)?.[1], round);
+    this.#rounds.set(user, round);
+    this.#descriptions.made(description.sdp);
+    if (gathers) this.#awaitCandidates();
     await this.connection.setLocalDescription(description);
     if (this.#isClosed) return;
     const { type: kind, sdp } = this.connection.localDescription;
@@ -201,6 +300,7 @@ class Peer {
   close() {
     this.#isClosed = true;
     clearTimeout(this.#restartTimer);
+    clearTimeout(this.#gatheringTimer);
     this.connection?.close();
     for (const track of this.#local.getTracks()) track.stop();
   }

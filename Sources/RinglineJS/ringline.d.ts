@@ -58,6 +58,7 @@ export type EngineInput = { readonly uuid: string } & (
   | { readonly in: "localDescription"; readonly round: number; readonly kind: "offer" | "answer"; readonly sdp: string }
   | { readonly in: "localCandidate"; readonly round: number; readonly candidate: string | null }
   | { readonly in: "mediaConnected" | "mediaFailed" }
+  | { readonly in: "negotiationFailed"; readonly round: number }
   | { readonly in: "renegotiate"; readonly hasVideo?: boolean; readonly restartsICE?: boolean }
 );
 
@@ -114,11 +115,16 @@ export interface Options {
   readonly device: string;
   /**
    * Returns a fresh token (JWT) of the user, from your backend. Called at the start, a minute before the token expires, and
-   * when the server refuses it. If it rejects, there is an `error` event, and it is called again after a pause.
+   * when the server refuses it. If it rejects, or if the token is another user's, there is an `error` event, and it is called
+   * again after a pause.
    */
   readonly token: () => Promise<string> | string;
   /** The user's name as callees see it; by default the name in the token. */
   readonly displayName?: string;
+  /** The address under which callees' systems show the user, such as a phone number; by default the user id. */
+  readonly handle?: string;
+  /** The kind of address in `handle` or, without it, in user ids; `generic` by default. */
+  readonly handleType?: "generic" | "phoneNumber" | "emailAddress";
   /** How long callees are rung, in milliseconds: 5000 to 120000; 45000 by default. */
   readonly ringTimeout?: number;
   /** The largest number of calls at a time, one active and the others on hold: 1 to 16; 2 by default. */
@@ -127,7 +133,10 @@ export interface Options {
   readonly clockSkew?: number | null;
   /** The core, or its address; by default `ringline.wasm` beside the module. */
   readonly wasm?: string | URL | Response | BufferSource | WebAssembly.Module;
-  /** Returns local media; by default from `getUserMedia`. If it rejects, the call ends as `failed`. */
+  /**
+   * Returns local media; by default from `getUserMedia`. If it rejects, there is an `error` event, and a call that is
+   * just beginning ends as `failed`; a call that has media goes on without the new ones.
+   */
   readonly media?: (request: MediaRequest) => Promise<MediaStream>;
   /** Further settings of the media connections, such as `iceTransportPolicy`. `iceServers` replaces the server's. */
   readonly rtcConfiguration?: RTCConfiguration;

@@ -51,10 +51,10 @@ export class Ringline extends EventTarget {
   constructor(options, module) {
     super();
     this.#options = options;
-    const { user, device, displayName, ringTimeout, maximumCalls, clockSkew } = options;
+    const { user, device, displayName, handle, handleType, ringTimeout, maximumCalls, clockSkew } = options;
     const signalIDPrefix = crypto.randomUUID();
     this.#core = new Core(module, {
-      user, device, signalIDPrefix, displayName, ringTimeout, maximumCalls, clockSkew,
+      user, device, signalIDPrefix, displayName, handle, handleType, ringTimeout, maximumCalls, clockSkew,
     });
     this.#server = new Server(options);
     this.#renewal = new TokenRenewal(this.#server, {
@@ -264,6 +264,8 @@ export class Ringline extends EventTarget {
           this.#take({ in: "fetched", number: output.number, ...response }));
       case "renewToken":
         return void this.#renewal.replaceToken();
+      case "tokenOfAnotherUser":
+        return this.#disconnect(output.user);
       case "reportIncoming":
         return this.#reportIncoming(output);
       case "reportRepeated":
@@ -316,13 +318,24 @@ export class Ringline extends EventTarget {
         call.remoteStream = remote;
         call.dispatchEvent(new RinglineEvent("media"));
       },
-      media: (request) => this.#options.media(request),
+      media: (request) => this.#media(request),
       configuration: async () => ({
         ...this.#options.rtcConfiguration,
         iceServers: this.#options.rtcConfiguration?.iceServers ?? (await this.#server.iceServers()),
       }),
       sendsVideo: (uuid) => this.calls.get(uuid)?.sendsVideo ?? false,
     };
+  }
+
+  async #media(request) {
+    try {
+      return await this.#options.media(request);
+    } catch (error) {
+      // A user who refuses the camera must not be asked for it at each change of the call.
+      const call = this.calls.get(request.uuid);
+      if (request.video && call !== undefined) call.sendsVideo = false;
+      throw error;
+    }
   }
 
   #webPushHost() {
@@ -382,7 +395,7 @@ export class Ringline extends EventTarget {
       if (this.#isClosed || !this.#isCurrent(number)) return;
       const url = this.#server.socketURL(this.#options.device);
       this.#connection = new Connection(number, this.#options.WebSocket, url, token, {
-        opened: (welcome) => this.#opened(number, welcome),
+        opened: (welcome, text) => this.#opened(number, welcome, text),
         received: (text) => this.#take({ in: "received", frame: text }),
         draining: (milliseconds) => this.#draining(milliseconds),
         closed: (code, reason) => this.#closed(number, code, reason),
@@ -397,11 +410,21 @@ export class Ringline extends EventTarget {
     }
   }
 
+  /** Closes a connection that was opened with the token of another user. */
+  #disconnect(otherUser) {
+    this.#server.tokenRefused();
+    this.#connection?.giveUp();
+    this.#fail(new Error(`token: is one of user ${otherUser}, and this Ringline is for user ${this.#options.user}`));
+  }
+
   #isCurrent(number) {
     return this.#core.reconnection.state.current === number;
   }
 
-  #opened(number, welcome) {
+  #opened(number, welcome, text) {
+    this.#take({ in: "received", frame: text });
+    // The core refuses a connection whose token is another user's.
+    if (!this.#isCurrent(number)) return;
     this.#server.welcomed(welcome);
     this.#renewal.connected();
     this.#reconnect({ in: "opened", number });

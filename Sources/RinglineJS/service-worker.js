@@ -161,7 +161,7 @@
           { action: "answer", title: texts.answer },
           { action: "decline", title: texts.decline },
         ],
-      }).then(() => true, () => false);
+      });
       // A page that rings says so itself.
       return isTaken ? false : isShown ? {} : { shown: false, why: "system" };
     });
@@ -193,16 +193,25 @@
     return false;
   }
 
-  /** Shows a notification about a push. */
+  /**
+   * Shows a notification about a push; returns whether the system takes it. Where nothing shows notifications, browsers
+   * reject, and what else a push leads to must happen nevertheless.
+   */
   async function show(push, options) {
     const { icon, badge } = await settings();
     const { title = push.fromDisplayName || push.fromUserId, ...rest } = options;
-    await self.registration.showNotification(title, { icon, badge, ...rest, data: { ringline: push } });
+    try {
+      await self.registration.showNotification(title, { icon, badge, ...rest, data: { ringline: push } });
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Closes the notifications about the pushes of a condition. */
   async function closeNotifications(condition) {
-    for (const notification of await self.registration.getNotifications()) {
+    const shown = await self.registration.getNotifications().catch(() => []);
+    for (const notification of shown) {
       const push = notification.data?.ringline;
       if (push !== undefined && condition(push)) notification.close();
     }

@@ -59,6 +59,11 @@ public final class Ringline {
         didSet { deliverPending() }
     }
 
+    /// Takes lines for the app's log, about connections, requests, pushes, reports and signals; `nil` at first.
+    ///
+    /// The lines contain ids of users, calls and devices. They contain no token, no description and no data of the app.
+    public var onLog: (@MainActor (String) -> Void)?
+
     /// Whether the app is in the foreground, where the kit keeps a connection even without a call; `true` at first.
     ///
     /// Set it to `false` when the app goes into the background, and to `true` when it comes back. In the background, the kit
@@ -93,6 +98,8 @@ public final class Ringline {
         tokens = TokenCache(ports.tokens, ports.clock)
         var core = CallClient.Configuration(user: configuration.user, device: device, signalIDPrefix: UUID().uuidString)
         core.displayName = configuration.displayName
+        core.handle = configuration.handle
+        core.handleType = configuration.handleType
         core.ringTimeout = configuration.ringTimeout
         core.maximumCallGroups = configuration.maximumCalls
         core.awaitsReports = ports.system.confirmsReports
@@ -106,7 +113,9 @@ public final class Ringline {
         )
         registration.installation = configuration.installation
         registration.sound = configuration.sound
+        registration.mutableContent = configuration.mutableContent
         tokens.missing = { [weak self] text in
+            self?.log("no token: \(text)")
             self?.emit(.tokenMissing(text))
             self?.settle()
         }
@@ -156,8 +165,12 @@ public final class Ringline {
         switch event {
         case .start(let call, let peer, let hasVideo): start(call, to: peer, hasVideo: hasVideo)
         case .input(.end(let call, _)) where cancelDelayedStart(call): break
-        case .input(let input): take(input)
-        case .voipToken(let token): register(.token(.voip, token))
+        case .input(let input):
+            logInput(input)
+            take(input)
+        case .voipToken(let token):
+            log(token == nil ? "the system has invalidated the VoIP token" : "the system has issued a VoIP token")
+            register(.token(.voip, token))
         }
     }
 
@@ -169,6 +182,7 @@ public final class Ringline {
         case .connected(let call): take(.mediaConnected(call))
         case .interrupted(let call): take(.renegotiate(call, restartsICE: true))
         case .failed(let call): take(.mediaFailed(call))
+        case .refused(let call, let round): take(.negotiationFailed(call, round: round))
         }
     }
 
@@ -181,6 +195,7 @@ public final class Ringline {
     }
 
     func connectionChanged(_ isOpen: Bool) {
+        log(isOpen ? "connected" : "disconnected")
         isConnected = isOpen
         take(isOpen ? .connectionOpened : .connectionClosed)
         emit(.connection(isOpen))

@@ -13,6 +13,10 @@ extension Ringline {
         public var bundleID: String
         /// The user's name as callees see it; `nil` = the name in the bearer token.
         public var displayName: String?
+        /// The address under which callees' systems show this user, such as a phone number; `nil` = the user id.
+        public var handle: String?
+        /// The kind of address in ``handle`` or, without a handle, in user ids: <doc:PhoneNumbers>.
+        public var handleType = CallClient.HandleType.generic
         /// The service of Apple to which the app's push tokens belong; `nil` = the server finds out.
         public var environment: Registration.Environment?
         /// The platform under which the device registers for pushes (protocol, section 5.5).
@@ -23,6 +27,9 @@ extension Ringline {
         public var installation: String?
         /// The name of the sound of an alert that rings, a file in the app; `nil` = the system's.
         public var sound: String?
+        /// Whether the app has a notification service extension that may change alerts before they are shown; `nil` = the
+        /// server keeps what it knows.
+        public var mutableContent: Bool?
         /// How long callees are rung: 5 to 120 s; 45 s by default.
         public var ringTimeout = Moment.Duration.seconds(45)
         /// The largest number of calls at a time, one active and the others on hold: 1 to 16; 2 by default.

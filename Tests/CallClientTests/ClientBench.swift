@@ -152,8 +152,8 @@ struct ClientBench {
     }
 
     /// Returns a device with an outgoing call in which media flows.
-    static func talkingAsCaller() -> ClientBench {
-        var bench = ClientBench()
+    static func talkingAsCaller(_ configure: (inout CallClient.Configuration) -> Void = { _ in }) -> ClientBench {
+        var bench = ClientBench(configure)
         bench.start()
         _ = bench.event(.init(.ringing))
         _ = bench.signal(.answer(sdp: "v=0 answer", round: nil))

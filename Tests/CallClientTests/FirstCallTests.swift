@@ -98,6 +98,7 @@ protocol SignalingServer: AnyObject {
         _ reply: @escaping (_ status: Int, _ body: [UInt8]) -> Void
     )
     func renewToken()
+    func disconnect(tokenOf user: UserID)
 }
 
 /// The app's own views and sounds.
@@ -180,6 +181,7 @@ final class Calls {
                 self.take(.fetched(number, FetchedCall.reply(status: status, body: body)))
             }
         case .renewToken: server.renewToken()
+        case .tokenOfAnotherUser(let user): server.disconnect(tokenOf: user)
 
         // The app's own.
         case .peerRinging(let uuid): screen.playRingback(uuid)
@@ -192,7 +194,7 @@ final class Calls {
     private func path(of callID: CallID, _ peer: UserID, _ since: CallClient.Cursor?) -> String {
         var path = "/api/calls/signal/\(callID.text)?device=\(client.configuration.device.text)&peer=\(peer.text)"
         if let since { path += "&epoch=\(since.epoch)&since=\(since.seq)" }
-        return path.replacing("+", with: "%2B")
+        return path.replacing("+", with: "%2B").replacing("#", with: "%23").replacing("|", with: "%7C")
     }
 
     /// The user calls somebody; the UUID is that of CallKit's `CXStartCallAction`.
@@ -204,7 +206,8 @@ final class Calls {
     /// The connection has received a text frame.
     func received(_ frame: [UInt8]) {
         let object = ServerMessage(frame)
-        take(object == .welcome ? .connectionOpened : .received(object))
+        take(.received(object))
+        if case .welcome = object { take(.connectionOpened) }
     }
 
     /// PushKit has delivered a VoIP push.

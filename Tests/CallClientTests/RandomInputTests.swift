@@ -112,7 +112,7 @@ private struct RandomWorld {
                 posts.append(signal.id)
             case .fetch(let number, _, _, _, _): fetches.append(number)
             case .peerRinging, .peerMedia, .receivedDTMF, .receivedInfo, .rollback, .holdMedia, .muteMedia, .connect,
-                .renewToken:
+                .renewToken, .tokenOfAnotherUser:
                 break
             }
         }
@@ -218,7 +218,11 @@ private struct RandomWorld {
         case 5: return .renegotiate(uuid(), hasVideo: true, restartsICE: generator.one(in: 2))
         case 6: return generator.one(in: 3) ? .audioDeactivated : .audioActivated
         case 7: return generator.one(in: 8) ? .providerReset : .mediaConnected(uuid())
-        case 8: return generator.one(in: 4) ? .mediaFailed(uuid()) : .mediaConnected(uuid())
+        case 8:
+            if generator.one(in: 4) {
+                return .negotiationFailed(uuid(), round: UInt32.random(in: 0...4, using: &generator))
+            }
+            return generator.one(in: 4) ? .mediaFailed(uuid()) : .mediaConnected(uuid())
         case 9: return .localCandidate(uuid(), round: UInt32.random(in: 0...4, using: &generator), "{}")
         case 10: return generator.one(in: 3) ? .connectionClosed : .connectionOpened
         case 11: return generator.one(in: 2) ? .tokenExpired : .tokenRenewed

@@ -228,8 +228,10 @@ struct RegistrationTests {
         var account = bench.registration
         account.installation = "i-0123456789abcdef"
         account.sound = "ring.caf"
+        account.mutableContent = true
         let named = try DeviceRegistration(body: account.body(of: all), device: nil)
         #expect(named.installation == "i-0123456789abcdef" && named.sound == "ring.caf")
+        #expect(named.mutableContent == true && read.mutableContent == nil)
         let keys = #"{"p256dh":"\#(String(repeating: "B", count: 87))","auth":"\#(String(repeating: "A", count: 22))"}"#
         let browser = tokens((.web, #"{"endpoint":"https://fcm.googleapis.com/1","keys":\#(keys)}"#))
         let web = try DeviceRegistration(body: bench.registration.body(of: browser), device: nil).webPush

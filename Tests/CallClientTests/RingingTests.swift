@@ -216,7 +216,7 @@ struct RingingTests {
         #expect(bench.client.calls.allSatisfy { !$0.isLive })
         #expect(
             bench.history.compactMap(\.sent).contains {
-                $0.callID == ClientBench.call("c1") && $0.content == .end(.failed)
+                $0.callID == ClientBench.call("c1") && $0.content == .end(.disconnected)
             }
         )
     }
@@ -232,7 +232,7 @@ struct RingingTests {
         // The event may be the effect of the answer that this launch has sent.
         #expect(bench.event(.init(.answered, answeredBy: ClientBench.device("phone"))).isEmpty)
         bench.take(.received(.error(answer.id, code: "already_answered")))
-        #expect(bench.history.compactMap(\.sent).last?.content == .end(.failed))
+        #expect(bench.history.compactMap(\.sent).last?.content == .end(.disconnected))
     }
 
     @Test("A call that has ended here is ended on the server if the server says that this device is in the call")
@@ -245,14 +245,14 @@ struct RingingTests {
         _ = bench.event(.init(.active, answeredBy: ClientBench.device("tablet")))
         #expect(bench.history.compactMap(\.sent).count == before)
         _ = bench.event(.init(.active, answeredBy: ClientBench.device("phone")))
-        #expect(bench.history.compactMap(\.sent).last?.content == .end(.failed))
+        #expect(bench.history.compactMap(\.sent).last?.content == .end(.disconnected))
     }
 
     @Test("A call of an earlier launch of the app is ended on the server")
     func orphan() {
         var bench = ClientBench()
         let outputs = bench.event(.init(.active, answeredBy: ClientBench.device("phone")))
-        #expect(outputs.sent == [.end])
+        #expect(outputs.compactMap(\.sent).map(\.content) == [.end(.disconnected)])
         #expect(outputs.reported.isEmpty)
     }
 
@@ -272,7 +272,7 @@ struct RingingTests {
         _ = bench.offered()
         _ = bench.event(.init(.ended, reason: .answeredElsewhere))
         let end = try #require(bench.event(.init(.ringing)).compactMap(\.sent).first)
-        #expect(end.content == .end(.failed))
+        #expect(end.content == .end(.disconnected))
         bench.take(.received(.error(end.id, code: "call_ended")))
         #expect(bench.event(.init(.active, answeredBy: ClientBench.device("peer"))).sent == [.end])
     }

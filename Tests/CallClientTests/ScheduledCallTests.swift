@@ -45,7 +45,8 @@ struct ScheduledCallTests {
             .holdMedia, .muteMedia, .closeMedia:
             true
         case .reportIncoming, .reportRepeated, .reportConnecting, .reportConnected, .reportEnded, .update, .refused,
-            .peerRinging, .peerMedia, .receivedDTMF, .receivedInfo, .send, .post, .fetch, .connect, .renewToken:
+            .peerRinging, .peerMedia, .receivedDTMF, .receivedInfo, .send, .post, .fetch, .connect, .renewToken,
+            .tokenOfAnotherUser:
             false
         }
     }
@@ -263,7 +264,8 @@ struct ScheduledCallTests {
             #expect(bench.take(input) == [.refused(Self.uuid, .notPossible)])
         }
         for input: CallClient.Input in [
-            .mediaConnected(Self.uuid), .mediaFailed(Self.uuid), .localCandidate(Self.uuid, round: 1, "{}"),
+            .mediaConnected(Self.uuid), .mediaFailed(Self.uuid), .negotiationFailed(Self.uuid, round: 1),
+            .localCandidate(Self.uuid, round: 1, "{}"),
             .localDescription(Self.uuid, round: 1, .answer, sdp: "v=0"),
         ] {
             #expect(bench.take(input).isEmpty)

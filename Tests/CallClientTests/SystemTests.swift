@@ -117,7 +117,7 @@ struct SilencedCallTests {
         _ = bench.offered()
         bench.take(.reportFailed(ClientBench.uuid(), .focus))
         let outputs = bench.event(.init(.answered, answeredBy: ClientBench.device("phone")))
-        #expect(outputs.compactMap(\.sent).map(\.content) == [.end(.failed)])
+        #expect(outputs.compactMap(\.sent).map(\.content) == [.end(.disconnected)])
         bench = ClientBench()
         _ = bench.offered()
         bench.take(.reportFailed(ClientBench.uuid(), .focus))

@@ -96,6 +96,7 @@ final class TestDevice: CallSystem, MediaEngine, SignalingServer, CallScreen {
         turns.append { reply(200, answer) }
     }
     func renewToken() { did.append("renew token") }
+    func disconnect(tokenOf user: UserID) { did.append("disconnect, token of \(user.text)") }
 
     func playRingback(_ uuid: CallUUID) { did.append("ringback") }
     func show(_ uuid: CallUUID, peer: MediaUpdate) { did.append("peer's media") }

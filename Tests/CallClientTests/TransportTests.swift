@@ -5,6 +5,24 @@ import Testing
 
 @Suite("A signal on its way")
 struct TransportTests {
+    @Test("A connection with another user's token is refused; nothing goes out until one has this user's token")
+    func tokenOfAnotherUser() throws {
+        var bench = ClientBench(isOpen: false)
+        bench.start()
+        for user in [
+            ServerMessage(Array(#"{"type":"welcome","v":1,"user":12}"#.utf8)), .welcome(ClientBench.user("12")),
+        ] {
+            #expect(bench.take(.received(user)) == [.tokenOfAnotherUser(ClientBench.user("12")), .renewToken])
+            #expect(bench.take(.connectionOpened).isEmpty)
+            bench.take(.connectionClosed)
+            #expect(bench.handleDeadlines(for: .seconds(20)).sent.isEmpty)
+        }
+        bench.take(.tokenRenewed)
+        #expect(bench.take(.received(.welcome(ClientBench.user("10")))).isEmpty)
+        #expect(bench.take(.connectionOpened).sent == [.offer])
+        #expect(ServerMessage(Array(#"{"type":"welcome","v":1}"#.utf8)) == .welcome(nil))
+    }
+
     @Test("After call_ended the log is fetched until a response arrives, even if the offer is already known")
     func mayHaveEnded() throws {
         var bench = ClientBench(isOpen: false)

@@ -6,7 +6,8 @@ import pathlib
 import signal
 import time
 
-import chromium as browsers
+import browsers
+import chromium
 import pytest
 from conftest import push_options
 from postgres_server import one_process
@@ -48,10 +49,10 @@ def talk(taro, hanako):
 
 def test_a_suspended_browser_is_pushed_and_answers_when_it_is_back(make_phone_of, make_world, push_server, apns, browser):  # noqa: F811
     world = make_world(push_server)
-    with browsers.launched(browser.browser_type) as other:
+    with chromium.launched(browser.browser_type) as other:
         taro, hanako = make_phone_of(push_server, "11"), make_phone_of(push_server, "10", browser=other)
         token = register(world, deviceId=hanako.device)
-        with browsers.suspended(other):
+        with chromium.suspended(other):
             taro.do("phone.dial('10', false)")
             push = pushed(apns, token)
             call_id = push["payload"]["callId"]

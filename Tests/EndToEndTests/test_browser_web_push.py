@@ -7,7 +7,8 @@ Tests/FakeWebPush, which decrypts what the server sends to it, and the test hand
 import json
 import shutil
 
-import chromium as browsers
+import browsers
+import chromium
 import pytest
 from conftest import web_push_options
 from fake_desktop import FakeDesktop
@@ -44,7 +45,7 @@ def web_server(make_server, web_push):
 class Desktop(FakeDesktop):
     """Hanako's computer: Chromium with a folder of its own, because a private window gets no clicks."""
 
-    def __init__(self, chromium, folder, origin: str, web_push, flags=browsers.FLAGS):
+    def __init__(self, chromium, folder, origin: str, web_push, flags=chromium.FLAGS):
         super().__init__()
         self.origin, self.web_push = origin, web_push
         self.context = chromium.launch_persistent_context(
@@ -266,7 +267,7 @@ def newcomer(make_server, web_push, tmp_path):
 
 
 def test_a_newcomer_is_rung_with_the_page_of_the_documentation(newcomer, browser, web_push, tmp_path):  # noqa: F811
-    flags = [flag for flag in browsers.FLAGS if "autoplay" not in flag]
+    flags = [flag for flag in chromium.FLAGS if "autoplay" not in flag]
     taro = browser.new_context(permissions=["camera", "microphone"]).new_page()
     newcomer.opens(taro, "11", "Taro")
     origin = taro.evaluate("location.origin")

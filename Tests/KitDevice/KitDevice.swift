@@ -81,6 +81,7 @@ final class KitDevice {
         case .connection(let isOpen): Self.say(isOpen ? "connected" : "disconnected")
         case .connectionReplaced: Self.say("replaced")
         case .tokenMissing(let text): Self.say("token-missing \(text)")
+        case .registered(let isDone, let why): Self.say("\(isDone ? "registered" : "not-registered") \(why ?? "")")
         case .loggedOut: Self.say("logged-out")
         }
     }

@@ -20,6 +20,8 @@ package final class FakeDevice: SocketOpener, RequestSender {
     package var isOnline = true
     /// The status of the next responses instead of the server's own; `nil` = the server's own.
     package var forcedStatus: Int?
+    /// The body of the next responses instead of the server's own; `nil` = the server's own.
+    package var forcedBody: String?
     /// How far the device's clock is ahead of the server's.
     package var clockSkew = Moment.Duration.seconds(0)
     /// The user name of its TURN credentials instead of the server's own; `nil` = the server's own.
@@ -90,7 +92,10 @@ package final class FakeDevice: SocketOpener, RequestSender {
             guard isOnline else { return socket.end(SocketClosure(reason: "no network")) }
             if let status = forcedStatus { return socket.end(SocketClosure(status: status)) }
             socket.isOpen = true
-            socket.arrives(["type": "welcome", "iceServers": server.iceServers(for: self)])
+            var welcome: [String: Any] = ["type": "welcome", "iceServers": server.iceServers(for: self)]
+            welcome["user"] = server.tokenUser
+            socket.arrives(welcome)
+            guard !socket.isClosed else { return }
             for entry in server.log(for: self) { socket.arrives(entry) }
         }
         return socket
@@ -100,7 +105,9 @@ package final class FakeDevice: SocketOpener, RequestSender {
         requests.append(request)
         server.turns.append { [self] in
             guard isOnline else { return reply(.none) }
-            if let status = forcedStatus { return reply(SignalingResponse(status: status)) }
+            if forcedStatus != nil || forcedBody != nil {
+                return reply(SignalingResponse(status: forcedStatus ?? 200, body: Array((forcedBody ?? "").utf8)))
+            }
             reply(server.response(to: request, from: self))
         }
     }

@@ -161,7 +161,7 @@ package final class FakeSystem: CallSystem {
     package func request(_ action: CallAction) {
         guard performs else { return }
         switch action {
-        case .start(let call, let peer, let hasVideo):
+        case .start(let call, let peer, let hasVideo, _):
             shown = call
             events?(.start(call, to: peer, hasVideo: hasVideo))
         case .answer(let call): events?(.input(.answer(call)))

@@ -18,6 +18,8 @@ package final class FakeServer {
     package var namesICEServers = true
     /// How long a TURN credential is valid; `nil` = the credentials do not say it.
     package var turnLifetime: Moment.Duration?
+    /// The user whom the tokens name for the server; `nil` = `welcome` does not say it.
+    package var tokenUser: String?
     /// What waits to happen, in order.
     var turns: [@MainActor () -> Void] = []
     private var devices: [FakeDevice] = []

@@ -16,9 +16,15 @@ struct StubbedDevice {
     let system: CXSystem
     let registry = PKPushRegistry(queue: nil)
 
-    init(_ name: String, on server: FakeServer, answers: CallKitSystem.AnswerFulfilment = .whenConnected) {
+    init(
+        _ name: String,
+        on server: FakeServer,
+        answers: CallKitSystem.AnswerFulfilment = .whenConnected,
+        _ change: (inout CallKitSystem.Configuration) -> Void = { _ in }
+    ) {
         var configuration = CallKitSystem.Configuration()
         configuration.answerFulfilment = answers
+        change(&configuration)
         adapter = CallKitSystem(configuration)
         system = adapter.provider.system
         device = server.add("10", name, adapter)

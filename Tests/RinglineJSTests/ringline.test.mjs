@@ -23,6 +23,28 @@ test("it connects with the token as a subprotocol, and is open at the welcome", 
   assert.equal(ringline.connectionState, "open");
 });
 
+test("a token of another user is reported and replaced, and nothing is sent in that user's name", async (context) => {
+  stopClock(context);
+  let asked = 0;
+  const app = () => {
+    asked += 1;
+    return token();
+  };
+  const { ringline, sockets, errors, requests } = await device({ token: app });
+  context.after(() => ringline.close());
+  ringline.call("10");
+  sockets[0].welcome({ user: 10 });
+  await settled();
+  assert.deepEqual(errors.map(({ message }) => message), ["token: is one of user 10, and this Ringline is for user 11"]);
+  assert.deepEqual([sockets[0].isClosed, sockets[0].sent, requests], [true, [], []]);
+  assert.notEqual(ringline.connectionState, "open");
+  context.mock.timers.tick(5_000);
+  await settled();
+  assert.equal(asked, 2);
+  sockets.at(-1).welcome({ user: "11" });
+  assert.equal(ringline.connectionState, "open");
+});
+
 test("an outgoing call goes from the offer to connected", async (context) => {
   const { ringline, socket, performed, take } = await online(context);
   const call = ringline.call("10", { video: true });

@@ -158,6 +158,22 @@ test("a device whose notifications are off tells the server so", async () => {
   assert.deepEqual(actions(its), [["ringing", { shown: false, why: "system" }]]);
 });
 
+test("where nothing shows notifications, the end of a call reaches the pages, and no push fails", async () => {
+  const its = await browser();
+  its.isPermitted = false;
+  const page = new FakePage({ visibilityState: "visible" });
+  its.pages = [page];
+  for (const push of [notice("call.over", { reason: "declined_elsewhere" }), notice("call.missed", { epoch: 2 })]) {
+    await its.push(push);
+    assert.deepEqual(page.messages.at(-1).push, push);
+  }
+  await its.push({ type: "message", fromUserId: "10", sentAt: 1, body: "hello" });
+  await its.push({ type: "test" });
+  // A ring that comes late does not begin.
+  await its.push(incoming());
+  assert.deepEqual(actions(its), []);
+});
+
 test("a call rings without a database and without settings, too", async () => {
   const its = new FakeBrowser().start();
   its.database.isBroken = true;

@@ -32,7 +32,7 @@ export async function device(options = {}) {
       this.onmessage({ data: typeof frame === "string" ? frame : JSON.stringify(frame) });
     }
     welcome(more = {}) {
-      this.receive({ type: "welcome", v: 1, user: "11", device: "web-a", iceServers: [], ...more });
+      this.receive({ type: "welcome", v: 1, user: options.user ?? "11", device: "web-a", iceServers: [], ...more });
     }
     drop(code = 1006, reason = "") {
       this.onclose({ code, reason });

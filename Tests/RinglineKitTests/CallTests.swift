@@ -152,6 +152,21 @@ struct CallTests {
         #expect(taro.media.did.contains("restart") && hanako.media.did.count { $0 == "set offer" } == 2)
     }
 
+    @Test("A later description that the engine refuses does not end the call")
+    func negotiationFailed() async throws {
+        taro.launch()
+        hanako.launch()
+        await server.settle()
+        let call = try await callHanako()
+        hanako.kit?.answer(try hanakoSystem.call)
+        await server.settle()
+        taro.media.events?(.interrupted(call))
+        taro.media.events?(.refused(call, round: 2))
+        await server.settle()
+        #expect(taro.kit?.calls.first?.isAnswered == true && hanako.kit?.calls.first?.isAnswered == true)
+        #expect(taro.media.did.contains("rollback"))
+    }
+
     @Test("A scheduled call rings, is answered without the media engine, and ends when the user confirms it")
     func scheduled() async throws {
         hanako.launch()

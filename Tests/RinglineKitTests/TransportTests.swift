@@ -176,6 +176,16 @@ struct TransportTests {
         #expect(device.tokens.count == asked + 1 && kit.isConnected)
     }
 
+    @Test("A connection with the token of another user is closed, and the app is told")
+    func tokenOfAnotherUser() async throws {
+        server.tokenUser = "12"
+        let kit = device.launch()
+        await server.settle()
+        #expect(!kit.isConnected && device.sockets.allSatisfy(\.isClosed))
+        let told = device.heard.compactMap { if case .tokenMissing(let why) = $0 { why } else { nil } }
+        #expect(told.contains { $0.contains("user 12") }, "\(told)")
+    }
+
     @Test("A token for calls is uploaded, and one that the system takes back is withdrawn")
     func registration() async throws {
         device.launch()

@@ -218,7 +218,8 @@ extension CallClient.Call {
             switch phase {
             case .preparing(let until), .calling(let until), .ringing(let until), .answering(let until): until
             case .hiddenByOutgoingCall(let until, let checkAt): min(until, checkAt)
-            case .connecting, .active, .ended: nil
+            case .connecting, .active: negotiation.answerDue
+            case .ended: nil
             }
         guard case .pausing(let until, _) = fetching else { return own }
         return own.map { min($0, until) } ?? until

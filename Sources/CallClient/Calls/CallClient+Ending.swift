@@ -35,7 +35,9 @@ extension CallClient {
     ///
     /// The offer that began the call stays in the outbox if it was sent: its ack or refusal shows whether the server
     /// has the call. A confirmation stays too, before the end: without it, a scheduled call would ring again.
-    mutating func sendEnd(of index: Int, _ reason: EndReason?) {
+    ///
+    /// `answered`: Whether the server counts the call as answered, although this device may not.
+    mutating func sendEnd(of index: Int, _ reason: EndReason?, answered: Bool = false) {
         let number = calls[index].number
         outbox.removeAll {
             $0.call == number && !($0.role == .firstOffer && $0.wasSent) && $0.signal.content != .confirm
@@ -45,7 +47,8 @@ extension CallClient {
         }
         // If no signal of the call has left this device, the server need not know about the end.
         guard calls[index].epoch != nil || calls[index].side == .callee || hasUnacknowledged(index) else { return }
-        let told = EndReason.fitting(reason, by: calls[index].side, answered: calls[index].isAnswered)
+        let isAnswered = answered || calls[index].isAnswered
+        let told = EndReason.fitting(reason, by: calls[index].side, answered: isAnswered)
         enqueue(.end(told), of: index)
         let isLost = outbox.contains { $0.call == number && $0.isWithdrawn && !$0.isInFlight }
         if calls[index].epoch == nil, calls[index].side == .callee || isLost { requestLog(of: index) }
@@ -141,7 +144,8 @@ extension CallClient {
             case .preparing(let until) where now >= until: endLocally(index, .failed, at: now)
             case .calling(let until) where now >= until: endLocally(index, .unanswered, at: now)
             case .answering(let until) where now >= until: endLocally(index, .failed, at: now)
-            case .preparing, .calling, .ringing, .hiddenByOutgoingCall, .answering, .connecting, .active, .ended: break
+            case .connecting, .active: abandonUnansweredOffer(index, at: now)
+            case .preparing, .calling, .ringing, .hiddenByOutgoingCall, .answering, .ended: break
             }
         }
     }

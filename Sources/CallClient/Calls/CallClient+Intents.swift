@@ -38,7 +38,12 @@ extension CallClient {
                 side: .caller,
                 epoch: nil,
                 phase: .preparing(until: until),
-                caller: DisplayedPeer(handle: wish.to.text, name: nil, hasVideo: wish.hasVideo),
+                caller: DisplayedPeer(
+                    handle: wish.to.text,
+                    handleType: configuration.userIDType,
+                    name: nil,
+                    hasVideo: wish.hasVideo
+                ),
                 isReported: true
             )
             call.usesMedia = true

@@ -5,6 +5,7 @@ extension CallClient {
     /// Asks the engine for an offer.
     mutating func offer(_ index: Int, _ wish: Negotiation.PlannedOffer) {
         let round = calls[index].negotiation.nextRound()
+        calls[index].negotiation.hadVideo = calls[index].displayedPeer.hasVideo
         calls[index].negotiation.state = .makingOffer(round: round)
         calls[index].negotiation.nextOffer = nil
         calls[index].negotiation.waitingLocalCandidates = []
@@ -64,11 +65,15 @@ extension CallClient {
         let early = calls[index].negotiation.waitingLocalCandidates
         calls[index].negotiation.waitingLocalCandidates = []
         for one in early where one.round == round { enqueue(.ice(one.candidate, round: round), of: index) }
-        if calls[index].isAnswered, calls[index].negotiation.state == .stable,
+        makeNextOffer(index)
+    }
+
+    /// Asks the engine for the pending offer, unless an exchange of descriptions is still under way.
+    mutating func makeNextOffer(_ index: Int) {
+        guard calls[index].isAnswered, calls[index].negotiation.state == .stable,
             let wish = calls[index].negotiation.nextOffer
-        {
-            offer(index, wish)
-        }
+        else { return }
+        offer(index, wish)
     }
 
     private mutating func offerMade(_ index: Int, _ round: UInt32, _ sdp: String, at now: Moment) {
@@ -76,6 +81,7 @@ extension CallClient {
         calls[index].negotiation.state = .offered(round: round)
         guard case .preparing = calls[index].phase else {
             enqueue(.offer(sdp: sdp, round: round, hasVideo: hasVideo, begin: nil), of: index)
+            calls[index].negotiation.answerBy = now + ClientLimits.renegotiationTimeout
             return
         }
         calls[index].phase = .calling(until: now + configuration.ringTimeout + ClientLimits.ringGrace)
@@ -136,5 +142,38 @@ extension CallClient {
     mutating func mediaFailed(_ uuid: CallUUID, at now: Moment) {
         guard let index = liveIndex(uuid), !calls[index].isIncomingUnanswered, !calls[index].isScheduled else { return }
         endLocally(index, .failed, at: now)
+    }
+
+    /// Ends an exchange that the engine could not carry out; an answered call keeps its previous descriptions.
+    mutating func negotiationFailed(_ uuid: CallUUID, _ round: UInt32, at now: Moment) {
+        guard let index = liveIndex(uuid), !calls[index].isIncomingUnanswered, !calls[index].isScheduled else { return }
+        guard calls[index].isAnswered else { return endLocally(index, .failed, at: now) }
+        switch calls[index].negotiation.state {
+        case .makingOffer(round), .offered(round): abandonOffer(index)
+        case .makingAnswer(round):
+            calls[index].negotiation.state = .stable
+            calls[index].negotiation.waitingLocalCandidates = []
+            makeNextOffer(index)
+        // The answer that could not be set has ended its exchange here, and a later exchange has a round of its own.
+        case .stable, .offered, .makingOffer, .makingAnswer: break
+        }
+    }
+
+    /// Withdraws an offer that failed or got no answer, and makes the pending one.
+    private mutating func abandonOffer(_ index: Int) {
+        calls[index].displayedPeer.hasVideo = calls[index].negotiation.hadVideo
+        withdrawOffer(index)
+        makeNextOffer(index)
+    }
+
+    /// Withdraws an answered call's offer that got no answer in time: the peer's engine may have refused it.
+    ///
+    /// An offer that has not reached the server yet keeps waiting.
+    mutating func abandonUnansweredOffer(_ index: Int, at now: Moment) {
+        guard calls[index].isAnswered, let until = calls[index].negotiation.answerDue, now >= until else { return }
+        guard outbox.contains(where: { $0.call == calls[index].number && $0.signal.kind == .offer }) else {
+            return abandonOffer(index)
+        }
+        calls[index].negotiation.answerBy = now + ClientLimits.renegotiationTimeout
     }
 }

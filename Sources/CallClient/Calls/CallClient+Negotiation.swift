@@ -91,7 +91,7 @@ extension CallClient {
         calls[index].negotiation.state = .stable
         setRemote(index, .answer, sdp, round: round, by: device)
         if case .calling = calls[index].phase { connecting(index) }
-        if let wish = calls[index].negotiation.nextOffer { offer(index, wish) }
+        makeNextOffer(index)
     }
 
     /// Returns what the system displays about the peer.
@@ -99,8 +99,8 @@ extension CallClient {
     /// Name and video come from the newest offer; a value that the offer does not contain stays as it was.
     func displayedPeer(_ offer: IncomingOffer, peer: UserID, before: DisplayedPeer?) -> DisplayedPeer {
         DisplayedPeer(
-            handle: before?.handle ?? offer.schedule?.handle ?? peer.text,
-            handleType: offer.handleType ?? before?.handleType ?? .generic,
+            handle: offer.handle ?? before?.handle ?? offer.schedule?.handle ?? peer.text,
+            handleType: offer.handleType ?? (offer.handle == nil ? before?.handleType : nil) ?? .generic,
             name: offer.displayName ?? before?.name,
             hasVideo: offer.hasVideo ?? before?.hasVideo ?? SDP.offersVideo(Array(offer.sdp.utf8))
         )

@@ -36,6 +36,7 @@ extension CallClient {
 
     mutating func pushed(_ dictionary: [String: PushValue], at now: Moment) {
         let push = IncomingPush(dictionary, for: configuration.user)
+        if PushDecision.isForOther(push, than: configuration.user) { return reportForOther(push, at: now) }
         switch PushDecision.of(push, pushContext, at: now) {
         case .ring: ring(push, at: now)
         case .attachToExisting(let uuid): attach(push, to: uuid, at: now)
@@ -147,6 +148,30 @@ extension CallClient {
             enqueue(.end(.busy), of: index)
             if push.epoch == nil { requestLog(of: index) }
         }
+    }
+
+    /// Reports the call of another user's push, ends it at once, and tells the server with the capability of the push.
+    ///
+    /// The report names nobody, because that user's calls are not for this one. Nothing is kept: a call of this user may
+    /// have the same callId and caller. The server is told once, without the outbox: if that is lost, only the
+    /// explanation of the call lacks it.
+    private mutating func reportForOther(_ push: IncomingPush, at now: Moment) {
+        let uuid = newUUID(at: now)
+        out.append(.reportIncoming(uuid, DisplayedPeer(handle: "unknown", name: nil, hasVideo: false)))
+        out.append(.reportEnded(uuid, .failed))
+        guard push.isIncomingCall, let callID = push.callID, let peer = push.from, let to = push.to,
+            let capability = push.capability, let id = newSignalID()
+        else { return }
+        let signal = OutgoingSignal(
+            id: id,
+            callID: callID,
+            epoch: push.epoch,
+            peer: peer,
+            user: to,
+            device: configuration.device,
+            content: .silenced(.otherUser)
+        )
+        out.append(.post(signal, .capability(capability)))
     }
 
     /// Makes a UUID for one report.

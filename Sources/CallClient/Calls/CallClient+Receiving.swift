@@ -4,7 +4,8 @@ import CallCore
 extension CallClient {
     mutating func received(_ object: ServerMessage, at now: Moment) {
         switch object {
-        case .welcome, .other: break
+        case .welcome(let user): welcomed(as: user, at: now)
+        case .other: break
         case .ack(let id, let ack): acknowledged(id, ack, at: now)
         case .error(let id?, let code): refused(id, code, wasPosted: false, at: now)
         case .draining(let pause): reconnectAt = now + min(pause, ClientLimits.longestReconnectDelay)
@@ -320,7 +321,7 @@ extension CallClient {
             } else if calls[index].isIncomingUnanswered || calls[index].phase.name == .answering {
                 // This device answered in an earlier launch of the app. The media of that launch is gone, so the call
                 // ends.
-                endLocally(index, .failed, at: now)
+                endAsLost(index, at: now)
             }
         case .ended: endedRemotely(index, event.reason, replacedBy: event.replacedBy, at: now)
         }
@@ -337,55 +338,6 @@ extension CallClient {
             negotiation.state == .stable, negotiation.nextOffer == nil
         else { return }
         offer(index, Negotiation.PlannedOffer(hasVideo: calls[index].displayedPeer.hasVideo, restartsICE: true))
-    }
-
-    /// Makes the server end a call that has ended here, if the server still counts this device as part of it.
-    ///
-    /// The message that should have ended the call on the server was lost or malformed.
-    private mutating func endOnServer(
-        _ index: Int,
-        _ envelope: ServerMessage.Envelope,
-        _ event: ServerMessage.StateEvent,
-        at now: Moment
-    ) {
-        guard case .ended(let reason, _) = calls[index].phase, envelope.epoch == calls[index].epoch,
-            event.state != .ended, !isBeingEnded(index)
-        else { return }
-        // Only the calling device gets `ringing`, so the server's call is one that this device made. If the call here
-        // is incoming, then the server crashed and gave the same epoch to a call that an earlier launch of the app
-        // made.
-        if event.state == .ringing { calls[index].side = .caller }
-        // An incoming call continues if another device of this user answered it.
-        let isOurs = calls[index].side == .caller || event.answeredBy == configuration.device
-        guard isOurs else { return }
-        // The time limit for delivering an end counts from now.
-        calls[index].phase = .ended(reason, at: now)
-        enqueue(.end(.failed), of: index)
-    }
-
-    /// Handles an event of a call that is unknown here.
-    ///
-    /// An ended call is remembered, because a push for it may still be on the way. If the call is live, an earlier
-    /// launch of the app took part in it. The media of that launch is gone, so this device ends the call.
-    private mutating func handleUnknownCall(
-        _ envelope: ServerMessage.Envelope,
-        _ event: ServerMessage.StateEvent,
-        peer: UserID,
-        at now: Moment
-    ) {
-        // A live call's events go to the calling device and, after the answer, to the answering device. So if the event
-        // does not name this device as the answering device, this device made the call.
-        let answeredHere = event.answeredBy.map { $0 == configuration.device } ?? false
-        let isOutgoing = event.state != .ended && !answeredHere
-        let index = remember(
-            envelope.callID,
-            epoch: envelope.epoch,
-            with: peer,
-            side: isOutgoing ? .caller : .callee,
-            endedFor: event.state == .ended ? event.reason ?? .hangup : .failed,
-            at: now
-        )
-        if event.state != .ended { enqueue(.end(.failed), of: index) }
     }
 }
 

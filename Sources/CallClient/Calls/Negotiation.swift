@@ -33,6 +33,10 @@ struct Negotiation: Equatable, Sendable {
     var waitingLocalCandidates: [WaitingCandidate] = []
     /// The offer to make after the present exchange.
     var nextOffer: PlannedOffer?
+    /// Whether the call had video before the newest offer of ours.
+    var hadVideo = false
+    /// When our unanswered offer in an answered call is withdrawn; `nil` for the offer that began the call.
+    var answerBy: Moment?
 
     /// The peer's offer that is not set yet, because this user has not answered.
     var remoteOffer: IncomingOffer?
@@ -57,6 +61,11 @@ struct Negotiation: Equatable, Sendable {
     struct PlannedOffer: Equatable, Sendable {
         var hasVideo: Bool
         var restartsICE: Bool
+    }
+
+    /// When the answer to the offer under way is due; `nil` without such an offer.
+    var answerDue: Moment? {
+        if case .offered = state { answerBy } else { nil }
     }
 
     init(isPolite: Bool) { self.isPolite = isPolite }

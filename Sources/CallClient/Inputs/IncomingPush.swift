@@ -17,6 +17,8 @@ public struct IncomingPush: Equatable, Sendable {
     /// The id is taken from `fromUserId`, `callerId` or `handle`, else from the room, else from a callId that consists
     /// of the caller's id, `-` and this user's id.
     public var from: UserID?
+    /// The user that is called, as the server names it; `nil` = the push names nobody.
+    public var to: UserID?
     /// The caller as the system displays it.
     public var caller: CallClient.DisplayedPeer
     /// When the server sent the push, by the server's clock.
@@ -63,6 +65,7 @@ public struct IncomingPush: Equatable, Sendable {
             from = UserID(String(callID.text.dropLast(user.text.count + 1)))
         }
         self.from = from
+        to = text("toUserId").flatMap { UserID($0) }
         // In a Firebase message all values are strings.
         func flag(_ name: String) -> Bool { [.bool(true), .int(1), .string("true")].contains(push[name]) }
         caller = CallClient.DisplayedPeer(

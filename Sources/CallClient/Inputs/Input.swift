@@ -59,6 +59,12 @@ extension CallClient {
         case mediaConnected(CallUUID)
         /// The media connection failed for good.
         case mediaFailed(CallUUID)
+        /// The description of this round could not be made, or the peer's answer to it could not be set.
+        ///
+        /// The engine has rolled back to the previous descriptions, by which media may still flow, so an answered call
+        /// goes on. Without previous descriptions the engine hands in ``mediaFailed(_:)``. If it refuses the peer's
+        /// offer, the round is that of ``Output/makeAnswer(_:round:)``.
+        case negotiationFailed(CallUUID, round: UInt32)
 
         // From the server.
         /// A connection is open and the server has sent `welcome`.
@@ -127,7 +133,8 @@ extension CallClient.Input {
         case .reportFailed, .reportSucceeded, .answerTimedOut, .end, .setHeld, .setMuted, .playDTMF, .sendInfo,
             .renegotiate, .audioActivated,
             .audioDeactivated, .providerReset, .localDescription, .localCandidate, .mediaConnected, .mediaFailed,
-            .connectionOpened, .connectionClosed, .received, .fetched, .posted, .tokenRenewed, .tokenExpired,
+            .negotiationFailed, .connectionOpened, .connectionClosed, .received, .fetched, .posted, .tokenRenewed,
+            .tokenExpired,
             .deadlineReached:
             false
         }

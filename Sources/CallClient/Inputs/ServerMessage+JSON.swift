@@ -16,7 +16,7 @@ extension ServerMessage {
     static func read(_ object: JSONObject) -> ServerMessage {
         guard let type = object.text("type") else { return .other }
         switch type {
-        case "welcome": return .welcome
+        case "welcome": return .welcome(object.user("user"))
         case "ack":
             guard let id = object.text("id").flatMap({ SignalID($0) }) else { return .other }
             return .ack(id, Ack(object))
@@ -59,7 +59,7 @@ extension ServerMessage.Envelope {
             seq: seq,
             at: object.number("ts").map { Moment(milliseconds: $0) },
             room: object.text("room"),
-            from: (object.text("from") ?? object.number("from").map { String($0) }).flatMap { UserID($0) },
+            from: object.user("from"),
             fromDevice: object.text("fromDevice").flatMap { DeviceID($0) },
             id: object.text("id").flatMap { SignalID($0) }
         )
@@ -85,6 +85,7 @@ extension ServerMessage.Content {
                 isWaiting: object.flag("waiting") ?? false
             )
             offer.schedule = schedule
+            if schedule == nil { offer.handle = object.text("handle").flatMap { $0.isEmpty ? nil : $0 } }
             offer.handleType = object.text("handleType").flatMap { CallClient.HandleType(rawValue: $0) }
             self = .offer(offer)
         case .ringing:
@@ -190,6 +191,11 @@ extension RequestFailure {
 }
 
 extension JSONObject {
+    /// Returns a user id, which the server writes as a number if it is one.
+    fileprivate func user(_ name: String) -> UserID? {
+        (text(name) ?? number(name).map { String($0) }).flatMap { UserID($0) }
+    }
+
     /// Returns the objects in an array, whose grammar was checked with the whole text.
     func objects(_ name: String) -> [JSONObject] {
         guard let list = member(named: name).flatMap({ array($0) }) else { return [] }

@@ -4,12 +4,12 @@ public import CallCore
 ///
 /// ```swift
 /// let object = ServerMessage(Array(text.utf8))  // A text frame of the WebSocket
-/// if case .welcome = object { handle(.connectionOpened) }
 /// handle(.received(object))
+/// if case .welcome = object { handle(.connectionOpened) }
 /// ```
 public enum ServerMessage: Equatable, Sendable {
-    /// The first message on a connection.
-    case welcome
+    /// The first message on a connection; it names the user of the token, if it is readable.
+    case welcome(UserID?)
     /// A signal from the peer.
     case signal(Envelope, Content)
     /// A change of a call's state.
@@ -123,6 +123,10 @@ public struct IncomingOffer: Equatable, Sendable {
     public var sdp: String
     /// The schedule by which the server itself begins the call; `nil` = a user calls.
     public var schedule: IncomingSchedule?
+    /// The address under which the caller is displayed; `nil` = not stated.
+    ///
+    /// That of a scheduled call is in its schedule.
+    public var handle: String?
     /// The kind of address under which the caller is displayed; `nil` = not stated.
     public var handleType: CallClient.HandleType?
     /// The round: the sender's number for this description; `nil` if the sending client does not number its

@@ -25,6 +25,12 @@ public struct OutgoingSignal: Equatable, Sendable {
     public var device: DeviceID
     /// The content, by the kind of signal.
     public var content: Content
+    /// The address under which the callee's system shows this user; `nil` = the user id.
+    ///
+    /// Only offers have it.
+    public var handle: String?
+    /// The kind of address that ``handle``, or the user id, is.
+    public var handleType = CallClient.HandleType.generic
 
     /// The content of a signal, by its kind.
     public enum Content: Equatable, Sendable {
@@ -133,6 +139,14 @@ public struct OutgoingSignal: Equatable, Sendable {
             json.write(sdp: sdp, round: round)
             json.name("hasVideo")
             json.value(hasVideo)
+            if let handle {
+                json.name("handle")
+                json.value(handle)
+            }
+            if handleType != .generic {
+                json.name("handleType")
+                json.plain(handleType.rawValue)
+            }
             if let name = firstOffer?.displayName {
                 json.name("displayName")
                 json.value(name)

@@ -72,6 +72,10 @@ extension CallClient {
         case connect
         /// Get a fresh token, then hand in ``Input/tokenRenewed``.
         case renewToken
+        /// Close the connection and report an error: its token belongs to this user, not to the configured one.
+        ///
+        /// The token must not be used again: ``renewToken`` comes as well, as after a token that the server refused.
+        case tokenOfAnotherUser(UserID)
     }
 
     /// The peer of a call, as the system displays it.
@@ -94,16 +98,6 @@ extension CallClient {
             self.name = name
             self.hasVideo = hasVideo
         }
-    }
-
-    /// The kinds of addresses that the system tells apart (`CXHandle.HandleType`).
-    public enum HandleType: String, Sendable, CaseIterable {
-        /// A user id, or any other text.
-        case generic
-        /// A telephone number.
-        case phoneNumber
-        /// A mail address.
-        case emailAddress
     }
 
     /// Why an action of the user is not possible.

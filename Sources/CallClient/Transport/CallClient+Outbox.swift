@@ -15,12 +15,8 @@ extension CallClient {
         } else {
             guard outbox.count(where: { $0.call == call.number }) < ClientLimits.unacknowledged else { return false }
         }
-        lastSignalNumber += 1
-        let prefix = String(decoding: configuration.signalIDPrefix.utf8.prefix(40), as: UTF8.self)
-        // If the prefix is cut within a character, U+FFFD (3 bytes) replaces the cut character: the id stays within 64
-        // bytes.
-        guard let id = SignalID("\(prefix)-\(lastSignalNumber)") else { return false }
-        let signal = OutgoingSignal(
+        guard let id = newSignalID() else { return false }
+        var signal = OutgoingSignal(
             id: id,
             callID: call.callID,
             epoch: nil,
@@ -29,8 +25,20 @@ extension CallClient {
             device: configuration.device,
             content: content
         )
+        if signal.kind == .offer {
+            signal.handle = configuration.handle.map { configuration.handleType.normalized($0) }
+            signal.handleType = configuration.handleType
+        }
         outbox.append(Unacknowledged(signal: signal, call: call.number, role: role))
         return true
+    }
+
+    mutating func newSignalID() -> SignalID? {
+        lastSignalNumber += 1
+        let prefix = String(decoding: configuration.signalIDPrefix.utf8.prefix(40), as: UTF8.self)
+        // If the prefix is cut within a character, U+FFFD (3 bytes) replaces the cut character: the id stays within 64
+        // bytes.
+        return SignalID("\(prefix)-\(lastSignalNumber)")
     }
 
     /// Sends the signals and the requests for logs that are due.

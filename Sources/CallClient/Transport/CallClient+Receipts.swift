@@ -82,7 +82,7 @@ extension CallClient {
             }
             if calls[index].answeringDevice == configuration.device {
                 // This device answered in an earlier launch of the app, and that launch was killed during the call.
-                endLocally(index, .failed, at: now)
+                endAsLost(index, at: now)
             } else {
                 endedRemotely(index, .answeredElsewhere, replacedBy: nil, at: now)
             }
@@ -169,6 +169,7 @@ extension CallClient {
     }
 
     mutating func connectionOpened(at now: Moment) {
+        guard !isConnectionRefused else { return }
         isConnected = true
         reconnectAt = nil
         isSkewStale = true
@@ -204,6 +205,14 @@ extension CallClient {
         for entry in outbox where entry.isWithdrawn && !entry.isInFlight {
             if let index = calls.firstIndex(where: { $0.number == entry.call }) { requestLog(of: index) }
         }
+    }
+
+    /// Refuses a connection with another user's token: this user's calls would be made in that user's name.
+    mutating func welcomed(as user: UserID?, at now: Moment) {
+        isConnectionRefused = user.map { $0 != configuration.user } ?? false
+        guard let user, isConnectionRefused else { return }
+        isTokenExpired = true
+        out += [.tokenOfAnotherUser(user), .renewToken]
     }
 
     mutating func tokenExpired(at now: Moment) {

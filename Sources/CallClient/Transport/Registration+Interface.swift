@@ -105,6 +105,10 @@ extension Registration {
             json.name("sound")
             json.value(sound)
         }
+        if let mutableContent {
+            json.name("mutableContent")
+            json.value(mutableContent)
+        }
         for kind in Kind.allCases {
             guard let token = tokens[kind] else { continue }
             guard kind == .web else {

@@ -47,6 +47,8 @@ public struct Registration: Equatable, Sendable {
     public var installation: String?
     /// The name of the sound of an alert that rings, a file in the app; `nil` = the system's.
     public var sound: String?
+    /// Whether the app's notification service extension may change alerts; `nil` = the server keeps what it knows.
+    public var mutableContent: Bool?
 
     /// The tokens that the app wants on the server.
     public private(set) var wanted = Tokens()

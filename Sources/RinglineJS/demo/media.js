@@ -1,10 +1,14 @@
 // Cameras and microphones: drawn ones, each with its own colour and tone, or the machine's.
 
 const SIZE = { width: 320, height: 240 };
+/** If sound has not started after this time, in milliseconds, there is no sound device. */
+const LONGEST_START = 2_000;
 let context;
+let begunAt;
 
 /** The page's sound; browsers allow it after the first touch of the page. */
 function sound() {
+  begunAt ??= performance.now();
   context ??= new AudioContext();
   if (context.state === "suspended") context.resume();
   return context;
@@ -81,6 +85,11 @@ export class Ear {
     let loudest = 2;
     for (let bin = 3; bin < levels.length; bin += 1) if (levels[bin] > levels[loudest]) loudest = bin;
     return levels[loudest] < -70 ? 0 : Math.round((loudest * context.sampleRate) / this.#analyser.fftSize);
+  }
+
+  /** Whether nothing can be heard on this machine: Firefox starts no sound without a sound device. */
+  get isDeaf() {
+    return context.state !== "running" && performance.now() - begunAt > LONGEST_START;
   }
 
   close() {

@@ -328,7 +328,9 @@ export class Phone {
       parts.push(`${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`);
     }
     const hertz = this.#isInCall ? (this.#ear?.hertz ?? 0) : 0;
-    if (this.#isInCall && this.#ear !== null) parts.push(hertz === 0 ? "silence" : `hears ${hertz} Hz`);
+    if (this.#isInCall && this.#ear !== null) {
+      parts.push(this.#ear.isDeaf ? "no sound device" : hertz === 0 ? "silence" : `hears ${hertz} Hz`);
+    }
     if (this.#isInCall && this.call.peerMedia.audio) parts.push(`${this.#peer.name} is muted`);
     this.#part(".detail").textContent = parts.join(" · ");
   }

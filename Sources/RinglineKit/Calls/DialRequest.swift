@@ -1,3 +1,4 @@
+public import CallClient
 public import CallCore
 public import Foundation
 
@@ -7,6 +8,11 @@ public struct DialRequest: Equatable, Sendable {
     public var to: UserID
     /// Whether the call has video.
     public var hasVideo: Bool
+    /// The account of the earlier call, in an app with several accounts (`CallKitAccount`); `nil` = none is named.
+    public var account: UserID?
+
+    /// The text between a user and an account in a handle; no id has a blank.
+    package static let accountMark = " · "
 
     /// Creates a request from its parts.
     public init(to: UserID, hasVideo: Bool = false) {
@@ -15,9 +21,18 @@ public struct DialRequest: Equatable, Sendable {
     }
 
     /// Reads a handle, such as the one that the system keeps in its list of recent calls; `nil` = it is no user id.
-    public init?(handle: String, hasVideo: Bool = false) {
-        guard let user = UserID(handle.trimmingCharacters(in: .whitespaces)) else { return nil }
+    ///
+    /// A phone number, also one of the kind `generic` that begins with `+`, is read without separators
+    /// (`CallClient.HandleType.normalized(_:)`).
+    public init?(handle: String, hasVideo: Bool = false, handleType: CallClient.HandleType = .generic) {
+        let parts = handle.components(separatedBy: Self.accountMark)
+        let number = CallClient.HandleType.phoneNumber.normalized(parts[0])
+        // A user id may begin with `00`.
+        let isNumber = handleType == .phoneNumber || number.hasPrefix("+") && parts[0].contains("+")
+        let text = isNumber ? number : handleType.normalized(parts[0])
+        guard parts.count <= 2, let user = UserID(text) else { return nil }
         self.init(to: user, hasVideo: hasVideo)
+        if parts.count == 2 { account = UserID(parts[1]) }
     }
 
     /// Reads a link of your app's own scheme; `nil` = it names no user.

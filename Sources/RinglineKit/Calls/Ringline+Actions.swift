@@ -29,7 +29,8 @@ extension Ringline {
     @discardableResult
     public func startCall(to peer: UserID, hasVideo: Bool) -> CallUUID? {
         guard let call = CallUUID(UUID().uuidString) else { return nil }
-        ports.system.request(.start(call, to: peer, hasVideo: hasVideo))
+        let type = core.configuration.userIDType
+        ports.system.request(.start(call, to: peer, hasVideo: hasVideo, handleType: type))
         return call
     }
 

@@ -33,7 +33,13 @@ extension Ringline {
         emittedCalls = shown
         for uuid in order {
             guard let call = shown[uuid] else { continue }
-            if let known = before[uuid], known.looks(like: call) { continue }
+            if let known = before[uuid] {
+                if known.looks(like: call) { continue }
+                // The system chooses the audio route by it. The core reports only what the peer changed.
+                if call.isLive, known.displayedPeer.hasVideo != call.displayedPeer.hasVideo {
+                    ports.system.update(uuid, call.displayedPeer)
+                }
+            }
             emit(.changed(call))
         }
     }

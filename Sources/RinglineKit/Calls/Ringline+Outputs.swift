@@ -4,6 +4,7 @@ import CallCore
 /// The outputs of the core, each to its port.
 extension Ringline {
     func perform(_ output: CallClient.Output, isUrgent: Bool) {
+        logOutput(output)
         switch output {
         case .reportIncoming, .reportRepeated, .reportConnecting, .reportConnected, .reportEnded, .update, .refused:
             report(output)
@@ -20,6 +21,7 @@ extension Ringline {
             fetch(number, callID, peer, since, authorization)
         case .connect: if wantsConnection { connect(isUrgent: isUrgent) }
         case .renewToken: tokens.renew()
+        case .tokenOfAnotherUser(let user): tokenIsOf(user)
         }
     }
 

@@ -25,8 +25,14 @@ public enum RinglineEvent: Equatable, Sendable {
     /// so this kit stays without a connection until the app comes to the foreground, the user calls or answers, or a push
     /// arrives.
     case connectionReplaced
-    /// The ``TokenSource`` failed, with this description of its error; the kit asks it again after a pause.
+    /// The ``TokenSource`` failed, with this description of its error, or its token is another user's; the kit asks it again
+    /// after a pause.
     case tokenMissing(String)
+    /// The server has taken this device's push tokens (`true`), or has not (`false`), and why.
+    ///
+    /// A `false` is `400 invalid_field: bundleId: missing`, say: as long as it comes, the device does not ring by pushes. The kit
+    /// tries again, with pauses of 2 s to 300 s. With a `true` there is a text if the server can make no use of a token.
+    case registered(Bool, String?)
     /// The logout is complete: the server has removed this device, and the kit no longer needs the token.
     case loggedOut
 }

@@ -50,8 +50,8 @@ public enum CallSystemEvent: Equatable, Sendable {
 
 /// An action of the user.
 public enum CallAction: Equatable, Sendable {
-    /// Call somebody.
-    case start(CallUUID, to: UserID, hasVideo: Bool)
+    /// Call the user `to`, whose id is an address of this kind.
+    case start(CallUUID, to: UserID, hasVideo: Bool, handleType: CallClient.HandleType)
     /// Answer.
     case answer(CallUUID)
     /// End, decline or cancel.

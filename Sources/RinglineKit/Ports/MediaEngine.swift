@@ -44,7 +44,13 @@ public enum MediaEvent: Equatable, Sendable {
     case connected(CallUUID)
     /// Media no longer flows, and a new exchange of candidates may help (`RTCIceConnectionState.failed`).
     case interrupted(CallUUID)
-    /// The engine cannot go on with the call.
+    /// The description of this round could not be made, or the peer's answer to it could not be set; the engine has
+    /// rolled back to the previous descriptions, and the call goes on with them.
+    ///
+    /// If the engine refuses an offer of the peer, the round is that of the answer that the kit asks for next. Only for a call in
+    /// which an exchange has succeeded; otherwise the engine reports ``failed(_:)``.
+    case refused(CallUUID, round: UInt32)
+    /// The engine cannot go on with the call, which ends.
     case failed(CallUUID)
 }
 

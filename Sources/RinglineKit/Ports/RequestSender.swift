@@ -1,3 +1,5 @@
+import Foundation
+
 /// A port: sends HTTP requests to the server.
 ///
 /// ``URLSessionTransport`` implements it.
@@ -46,4 +48,24 @@ public struct SignalingResponse: Equatable, Sendable {
 
     /// No response came: there is no network, or the server is down.
     public static let none = Self(status: 0)
+}
+
+extension SignalingResponse {
+    /// The members of a body that say what was wrong, or what the server cannot do.
+    struct Members: Decodable {
+        var code: String?
+        var message: String?
+    }
+
+    /// The members; `nil` = the body is no JSON object.
+    // A body of another form says nothing more than its status.
+    var members: Members? { try? JSONDecoder().decode(Members.self, from: Data(body)) }
+
+    /// Why the request failed, such as `400 invalid_field: bundleId: missing`; `nil` = it succeeded.
+    var problem: String? {
+        guard !(200..<300).contains(status) else { return nil }
+        guard status != 0 else { return "no response: the server cannot be reached, or there is no token" }
+        let said = [members?.code, members?.message].compactMap(\.self).joined(separator: ": ")
+        return said.isEmpty ? "\(status)" : "\(status) \(said)"
+    }
 }

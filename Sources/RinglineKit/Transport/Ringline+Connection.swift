@@ -46,6 +46,7 @@ extension Ringline {
         case .pong: if isConnected { liveness.received(at: ports.clock.now) }
         case .closed(let closure):
             socket = nil
+            log("the socket was closed: \(closure.summary)")
             if closure.isReplaced { return replaced() }
             if closure.isUnauthenticated { tokenRefused() }
             reconnect(.closed(number, reconnectAfter: Reconnection.pause(inCloseReason: closure.reason)))
@@ -64,6 +65,9 @@ extension Ringline {
         let message = ServerMessage(frame)
         switch message {
         case .welcome:
+            take(.received(message))
+            // The core may have refused the connection, because its token is another user's.
+            guard reconnection.current == number else { return }
             use(frame)
             reconnect(.opened(number))
             startDelayed()
@@ -72,6 +76,17 @@ extension Ringline {
             take(.received(message))
         default: take(.received(message))
         }
+    }
+
+    /// Closes a connection whose token is another user's; the app is asked for a token again.
+    func tokenIsOf(_ other: UserID) {
+        guard let (number, socket) = socket else { return }
+        emit(
+            .tokenMissing("it is the token of user \(other.text), and this kit is for user \(configuration.user.text)")
+        )
+        socket.close()
+        self.socket = nil
+        reconnect(.closed(number))
     }
 
     /// Hands the STUN and TURN servers that a `welcome`, a fetched call or a response with TURN credentials names to the

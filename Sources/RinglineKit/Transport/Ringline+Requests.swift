@@ -17,8 +17,8 @@ extension Ringline {
         _ since: CallClient.Cursor?,
         _ authorization: CallClient.Authorization
     ) {
-        var path =
-            "/api/calls/signal/\(callID.text)?device=\(Self.escaped(device.text))&peer=\(Self.escaped(peer.text))"
+        var path = "/api/calls/signal/\(Self.escaped(callID.text))"
+        path += "?device=\(Self.escaped(device.text))&peer=\(Self.escaped(peer.text))"
         if let since { path += "&epoch=\(since.epoch)&since=\(since.seq)" }
         request("GET", path, [], authorization) { [weak self] response in
             self?.use(response.body)
@@ -31,6 +31,7 @@ extension Ringline {
             switch output {
             case .upload(let number, let tokens):
                 request("PUT", "/api/me/devices", registration.body(of: tokens), .token) { [weak self] response in
+                    self?.emitRegistration(response)
                     self?.registered(number, response)
                 }
             case .remove(let number):
@@ -40,6 +41,12 @@ extension Ringline {
             }
         }
         settle()
+    }
+
+    /// Tells the app whether the server has taken the push tokens.
+    private func emitRegistration(_ response: SignalingResponse) {
+        if let problem = response.problem { return emit(.registered(false, problem)) }
+        emit(.registered(true, response.members?.message))
     }
 
     private func registered(_ number: RegistrationNumber, _ response: SignalingResponse) {
@@ -63,6 +70,32 @@ extension Ringline {
         }
     }
 
+    /// Gets calls of the user's history from the server, newest first.
+    ///
+    /// ```swift
+    /// var calls = try await ringline.history()
+    /// if let last = calls.last { calls += try await ringline.history(before: last.id) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - limit: the largest number of calls, 1 to 500.
+    ///   - before: the ``PastCall/id`` of a call: only those before it are returned; `nil` = from the newest one.
+    /// - Returns: the calls, newest first; fewer than `limit` if there are no more.
+    /// - Throws: ``RinglineRequestError`` if the server refuses, or cannot be reached.
+    public func history(limit: Int = 50, before: Int64? = nil) async throws(RinglineRequestError) -> [PastCall] {
+        let path = "/api/calls?limit=\(limit)" + (before.map { "&before=\($0)" } ?? "")
+        let response = await withCheckedContinuation { continuation in
+            request("GET", path, [], .token) { continuation.resume(returning: $0) }
+        }
+        if response.status == 401, !isLoggedOut { tokenRefused() }
+        if let problem = response.problem {
+            throw RinglineRequestError(status: response.status, description: problem)
+        }
+        do { return try JSONDecoder().decode([PastCall].self, from: Data(response.body)) } catch {
+            throw RinglineRequestError(status: response.status, description: "the response is no history: \(error)")
+        }
+    }
+
     private func request(
         _ method: String,
         _ path: String,
@@ -72,6 +105,10 @@ extension Ringline {
     ) {
         let url = base + path
         let requests = ports.requests
+        let reply: @MainActor @Sendable (SignalingResponse) -> Void = { [weak self] response in
+            self?.log("\(method) \(path.prefix { $0 != "?" }): \(response.problem ?? "\(response.status)")")
+            reply(response)
+        }
         switch authorization {
         case .capability(let capability):
             let request = SignalingRequest(method: method, url: url, body: body, authorization: "Ring \(capability)")
@@ -106,6 +143,13 @@ extension Ringline {
 
     /// An id may contain a plus sign, which would mean a blank in a query.
     static func escaped(_ id: String) -> String {
-        id.split(separator: "+", omittingEmptySubsequences: false).joined(separator: "%2B")
+        id.reduce(into: "") { path, character in
+            switch character {
+            case "+": path += "%2B"
+            case "#": path += "%23"
+            case "|": path += "%7C"
+            default: path.append(character)
+            }
+        }
     }
 }

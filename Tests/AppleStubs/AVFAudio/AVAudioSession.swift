@@ -35,6 +35,16 @@ open class AVAudioSession: NSObject, @unchecked Sendable {
         public let rawValue: UInt
         /// Creates a set from its bits.
         public init(rawValue: UInt) { self.rawValue = rawValue }
+        /// Bluetooth's hands-free profile may be used.
+        public static let allowBluetooth = CategoryOptions(rawValue: 0x4)
+        /// Sound comes from the speaker, not from the earpiece, unless a headset is there.
+        public static let defaultToSpeaker = CategoryOptions(rawValue: 0x8)
+    }
+
+    /// An output that overrides the route.
+    public enum PortOverride: UInt, Sendable {
+        /// No override; the speaker.
+        case none = 0, speaker = 0x7370_6b72
     }
 
     private static let shared = AVAudioSession()
@@ -42,9 +52,21 @@ open class AVAudioSession: NSObject, @unchecked Sendable {
     /// The one session of the app.
     open class func sharedInstance() -> AVAudioSession { shared }
 
-    /// The category and the mode that were set last (of the stub; Apple has one property for each).
-    public private(set) var mode: Mode?
+    /// The category.
+    public private(set) var category = Category.playAndRecord
+    /// The mode.
+    public private(set) var mode = Mode.voiceChat
+    /// The options of the category.
+    public private(set) var categoryOptions: CategoryOptions = []
 
     /// Sets category, mode and options.
-    open func setCategory(_ category: Category, mode: Mode, options: CategoryOptions = []) throws { self.mode = mode }
+    open func setCategory(_ category: Category, mode: Mode, options: CategoryOptions = []) throws {
+        (self.category, self.mode, categoryOptions) = (category, mode, options)
+    }
+
+    /// Overrides the output, until the route changes.
+    open func overrideOutputAudioPort(_ portOverride: PortOverride) throws {}
+
+    /// Activates or deactivates the session, in an app without CallKit.
+    open func setActive(_ active: Bool) throws {}
 }

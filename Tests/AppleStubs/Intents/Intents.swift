@@ -29,12 +29,20 @@ open class INInteraction: NSObject {
     public init(intent: INIntent) { self.intent = intent }
 }
 
+/// The kind of an address.
+public enum INPersonHandleType: Int, Sendable {
+    /// As the names say.
+    case unknown = 0, emailAddress, phoneNumber
+}
+
 /// Somebody's address.
 open class INPersonHandle: NSObject {
     /// The address as text.
     public let value: String?
-    /// Creates a handle (of the stub; Apple's takes a type besides).
-    public init(value: String?) { self.value = value }
+    /// Its kind.
+    public let type: INPersonHandleType
+    /// Creates a handle.
+    public init(value: String?, type: INPersonHandleType = .unknown) { (self.value, self.type) = (value, type) }
 }
 
 /// Somebody.

@@ -22,6 +22,9 @@ open class UIApplication: NSObject {
 
     /// Whether the user sees the app.
     public private(set) var applicationState = State.active
+
+    /// Asks for APNs' token.
+    open func registerForRemoteNotifications() {}
 }
 
 /// Takes the events of the app.
@@ -32,4 +35,15 @@ public protocol UIApplicationDelegate: NSObjectProtocol {
         _ application: UIApplication,
         didFinishLaunchingWithOptions launchOptions: [UIApplication.LaunchOptionsKey: Any]?
     ) -> Bool
+    // Optional in Objective-C.
+    /// APNs has issued a token.
+    func application(_ application: UIApplication, didRegisterForRemoteNotificationsWithDeviceToken deviceToken: Data)
+}
+
+// swift-format-ignore: AllPublicDeclarationsHaveDocumentation
+extension UIApplicationDelegate {
+    public func application(
+        _ application: UIApplication,
+        didRegisterForRemoteNotificationsWithDeviceToken deviceToken: Data
+    ) {}
 }

@@ -137,6 +137,14 @@ open class RTCPeerConnectionFactory: NSObject {
     ) -> RTCPeerConnection? { nil }
 }
 
+open class RTCAudioSessionConfiguration: NSObject {
+    open class func webRTC() -> RTCAudioSessionConfiguration { RTCAudioSessionConfiguration() }
+    open class func setWebRTC(_ configuration: RTCAudioSessionConfiguration) {}
+    open var category = ""
+    open var categoryOptions: AVAudioSession.CategoryOptions = []
+    open var mode = ""
+}
+
 open class RTCAudioSession: NSObject {
     open class func sharedInstance() -> RTCAudioSession { RTCAudioSession() }
     open var useManualAudio = false

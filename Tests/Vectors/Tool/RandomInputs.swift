@@ -104,6 +104,8 @@ struct RandomInputs {
             }
         case 13:
             #""in":"localCandidate","uuid":"\#(uuid())","round":\#(round()),"candidate":\#(generator.percent(75) ? text(#"{"candidate":"c\#(generator.below(9))"}"#) : "null")"#
+        case 14 where generator.percent(30):
+            #""in":"negotiationFailed","uuid":"\#(uuid())","round":\#(round())"#
         case 14: #""in":"\#(generator.percent(85) ? "mediaConnected" : "mediaFailed")","uuid":"\#(uuid())""#
         case 15: #""in":"\#(pick(["connectionOpened", "connectionClosed"]))""#
         case 16, 17, 18, 19: #""in":"received","frame":\#(text("{\(frame())}"))"#

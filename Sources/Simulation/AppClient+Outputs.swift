@@ -61,7 +61,7 @@ extension AppClient {
                 )
             }
         case .reportConnected, .update, .refused, .peerRinging, .peerMedia, .receivedDTMF, .rollback, .stopAudio,
-            .holdMedia, .muteMedia:
+            .holdMedia, .muteMedia, .tokenOfAnotherUser:
             break
         }
     }

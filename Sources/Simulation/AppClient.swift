@@ -291,7 +291,8 @@ final class AppClient: DeviceCore {
     /// Decides whether the system shows a call, and plans what it says about that.
     func systemShows(_ uuid: CallUUID, at now: Moment) -> Bool {
         if generator.percent(refusedReports) {
-            let why = generator.pick(Silence.allCases) ?? .system
+            // Not `otherUser`: no system says that.
+            let why = generator.pick([Silence.focus, .blockList, .full, .system]) ?? .system
             later(generator.within(1...200), .reportFailed(uuid, why), at: now)
             return false
         }

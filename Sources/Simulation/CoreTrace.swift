@@ -208,6 +208,10 @@ extension JSONWriter {
             if let candidate { value(candidate) } else { null() }
         case .mediaConnected(let uuid): begin("mediaConnected", uuid)
         case .mediaFailed(let uuid): begin("mediaFailed", uuid)
+        case .negotiationFailed(let uuid, let round):
+            begin("negotiationFailed", uuid)
+            name("round")
+            value(round)
         case .received, .fetched, .posted, .pushed, .connectionOpened, .connectionClosed, .tokenRenewed, .tokenExpired,
             .deadlineReached, .audioActivated, .audioDeactivated, .providerReset:
             break

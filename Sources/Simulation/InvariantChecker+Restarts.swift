@@ -3,8 +3,13 @@ import CallPorts
 
 /// Checks what a server that starts again has kept.
 extension InvariantChecker {
-    /// Checks the state with which the server starts: everything that was acknowledged must be in it.
-    mutating func restarted(with stored: StoredState, at now: Int64, saying moment: Moment) {
+    /// Checks what the store has when the server starts: everything that was acknowledged must be in it.
+    mutating func restarted(
+        with stored: [StoredCall],
+        _ registered: [DeviceRecord],
+        at now: Int64,
+        saying moment: Moment
+    ) {
         serverSince = now
         serverStart = moment
         lifetimes += 1
@@ -15,9 +20,9 @@ extension InvariantChecker {
         recent = []
         devices = [:]
         answeringDevices = [:]
-        for device in stored.devices { devices[device.user, default: []].append(device) }
+        for device in registered { devices[device.user, default: []].append(device) }
         var kept: Set<CallName> = []
-        for call in stored.calls {
+        for call in stored {
             checkNumbers(of: call)
             // The server replaces a moment in the future, from before its clock was set back, by the present.
             var record = call.record

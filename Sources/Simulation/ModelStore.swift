@@ -14,7 +14,6 @@ struct ModelStore {
     private var doNotDisturbUntil: [UserID: Moment] = [:]
     private var revocations: [UserID: Moment] = [:]
     private var schedules: [ScheduleRecord] = []
-    private var epochs: [CallKey: UInt32] = [:]
     private var lastNumber: Int64 = 0
     private var uncleanStarts = 0
     private var wasClosed = true
@@ -29,21 +28,41 @@ struct ModelStore {
         if !wasClosed { uncleanStarts += 1 }
         wasClosed = false
         var state = StoredState()
-        state.calls = order.compactMap { forgotten.contains($0) ? nil : calls[$0] }
+        for call in keptCalls { state.append(call) }
         state.devices = devices
         state.blocks = blocks
         state.doNotDisturb = doNotDisturbUntil
         state.revocations = revocations
         state.schedules = schedules
-        state.epochs = epochs
         state.lastCallNumber = lastNumber
         state.lastCallAt = calls.values.map(\.record.startedAt).max()
         state.uncleanStarts = uncleanStarts
         return state
     }
 
+    /// The durable calls with a stored log, with that log, in the order in which they began.
+    var keptCalls: [StoredCall] { order.compactMap { forgotten.contains($0) ? nil : calls[$0] } }
+
+    /// The result of a query that the simulated stores do not answer.
+    static let notSimulated = StoreResult.failed(StoreFailure("not simulated"))
+
+    /// Returns the result of a query, with the queued changes applied; `nil` = the query is not simulated.
+    func answer(_ query: StoreQuery) -> StoreResult? {
+        switch query {
+        case .log(let number): .log(log(of: number))
+        case .epoch(let key): .epoch(epoch(of: key))
+        case .history, .timeline, .peers, .numbers, .numberChanges: nil
+        }
+    }
+
+    /// Returns the newest epoch of a callId and its two users.
+    private func epoch(of key: CallKey) -> UInt32? {
+        let queued = queue.flatMap(\.changes).compactMap { if case .call(let record) = $0 { record } else { nil } }
+        return (calls.values.map(\.record) + queued).filter { $0.session.key == key }.map(\.epoch).max()
+    }
+
     /// Returns a call with its log, with the queued changes applied.
-    func log(of number: CallNumber) -> StoredCall? {
+    private func log(of number: CallNumber) -> StoredCall? {
         var all = self
         for batch in queue { for change in batch.changes { all.keep(change) } }
         return all.forgotten.contains(number) ? nil : all.calls[number]
@@ -101,8 +120,6 @@ struct ModelStore {
                 calls[record.number]?.record = record
             }
             lastNumber = max(lastNumber, record.number.rawValue)
-            let key = CallKey(id: record.id, pair: Pair(record.caller, record.callee))
-            if !UUIDv5.isUUID(record.id.text) { epochs[key] = max(epochs[key] ?? 0, record.epoch) }
         case .entry(let number, let entry): calls[number]?.entries.append(entry)
         case .schedule(let record):
             schedules.removeAll { $0.user == record.user && $0.id == record.id }

@@ -64,10 +64,7 @@ extension SimulatedWorld {
             if hangsOnDeposed(Int(id.rawValue)) { links[Int(id.rawValue)].edge.isBound = isBound }
         case .commit(let changes, let ticket): deposed?.refused(changes, as: ticket)
         case .submit(let query, let id):
-            let result: StoreResult =
-                if case .log(let call) = query { .log(store.log(of: call)) } else {
-                    .failed(StoreFailure("not simulated"))
-                }
+            let result = store.answer(query) ?? ModelStore.notSimulated
             after(takeOverDraws.within(1...20), .deposedReport(owner.number, .queryResult(id, result)))
         case .verify(let id, let name, _):
             deposedTakes(.verified(id, id: name, .success(devices[links[Int(id.rawValue)].device].principal)))

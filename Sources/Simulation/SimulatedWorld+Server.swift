@@ -36,8 +36,8 @@ extension SimulatedWorld {
         run += 1
         if faults.contains(.leaps), faultDraws.percent(50) { serverAhead = faultDraws.within(-20_000...20_000) }
         let stored = store.open()
-        log("server starts, \(stored.calls.count) calls kept, \(stored.uncleanStarts) crashes")
-        checker.restarted(with: stored, at: now, saying: moment)
+        log("server starts, \(store.keptCalls.count) calls kept, \(stored.uncleanStarts) crashes")
+        checker.restarted(with: store.keptCalls, stored.devices, at: now, saying: moment)
         storeIsStalled = false
         timerAt = nil
         flushIsPlanned = false
@@ -188,14 +188,14 @@ extension SimulatedWorld {
                 } else if store.writing == 0 {
                     beginWriting()
                 }
-            case .submit(.log(let number), let id):
-                // The queued changes are applied before the query.
-                let answer: StoreResult =
-                    faults.contains(.store) && !isHealed && networkDraws.percent(3)
-                    ? .failed(StoreFailure("cannot be read")) : .log(store.log(of: number))
-                after(networkDraws.within(1...20), .storeReport(run: run, .queryResult(id, answer)))
-            case .submit(_, let id):
-                after(2, .storeReport(run: run, .queryResult(id, .failed(StoreFailure("not simulated")))))
+            case .submit(let query, let id):
+                guard let answer = store.answer(query) else {
+                    after(2, .storeReport(run: run, .queryResult(id, ModelStore.notSimulated)))
+                    continue
+                }
+                let fails = faults.contains(.store) && !isHealed && networkDraws.percent(3)
+                let result = fails ? StoreResult.failed(StoreFailure("cannot be read")) : answer
+                after(networkDraws.within(1...20), .storeReport(run: run, .queryResult(id, result)))
             case .push(let push):
                 if faults.contains(.withholding) { checker.checkDurable(push) }
                 pushRequested(push)
@@ -222,7 +222,7 @@ extension SimulatedWorld {
         switch note {
         case .began(let id, let epoch): log("server: call \(id.text)/\(epoch) begins")
         case .ended(let id, let epoch, let reason): log("server: call \(id.text)/\(epoch) ended, \(reason.rawValue)")
-        case .unknownTimeZone: break
+        case .schedulesPlanned, .unknownTimeZone, .unknownName: break
         case .unreadable(let number): fail("I4", "call number \(number.rawValue) was stored and cannot be read")
         case .pushFailed, .storeStalled, .storeRecovered, .storeBehind, .oddClock, .damaged: break
         }

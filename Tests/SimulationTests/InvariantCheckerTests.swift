@@ -69,9 +69,8 @@ struct InvariantCheckerTests {
         let meant = CallName(id: id, pair: Pair(ended.caller, callee), epoch: 1)
         checker.intendedCall["b1 1.2"] = meant.key
         checker.acknowledged(meant, seq: seq, id: "1.2", kind: .ringing, by: try device("b1"), at: 3_100)
-        var stored = StoredState()
-        stored.calls = [StoredCall(record: ended, entries: []), StoredCall(record: live, entries: [entry])]
-        checker.restarted(with: stored, at: 4_000, saying: Moment(milliseconds: 4_000))
+        let stored = [StoredCall(record: ended, entries: []), StoredCall(record: live, entries: [entry])]
+        checker.restarted(with: stored, [], at: 4_000, saying: Moment(milliseconds: 4_000))
         return checker.violation?.invariant
     }
 

@@ -53,9 +53,7 @@ struct SilencedCheckTests {
     }
 
     private mutating func restart(with calls: [StoredCall]) {
-        var stored = StoredState()
-        stored.calls = calls
-        checker.restarted(with: stored, at: 2_000, saying: Moment(milliseconds: 2_000))
+        checker.restarted(with: calls, [], at: 2_000, saying: Moment(milliseconds: 2_000))
     }
 
     @Test("Its `end` breaks I19, and still does so when a restarted server has kept the call")

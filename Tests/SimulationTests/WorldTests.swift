@@ -17,7 +17,7 @@ struct WorldTests {
 
     @Test("Every invariant holds while other nodes take the calls over, and deposed owners live on")
     func takeOvers() {
-        switch Simulation.run(seed: 6, calls: 150, always: .takeOver) {
+        switch Simulation.run(seed: 6, calls: 600, always: .takeOver) {
         case .clean(let statistics):
             #expect(statistics.takeOvers > 0)
             #expect(statistics.adoptions > 0)

@@ -68,6 +68,8 @@ final class SimulatedNode {
     struct Claimed {
         let epoch: OwnerEpoch
         let state: StoredState
+        /// The calls with a stored log, with that log.
+        let calls: [StoredCall]
         /// What was durable when the state was read.
         let durability: Durability
     }
@@ -197,6 +199,7 @@ enum NodeEvent {
     case timer(Int)
     /// The result of a reading of the owner's row; `nil` = the database could not be reached.
     case row(OwnerRow?)
+    case loading
     case claimed(SimulatedNode.Claimed, others: Set<NodeID>)
     case claimLost
     case claimFailed

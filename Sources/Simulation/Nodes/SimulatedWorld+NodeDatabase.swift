@@ -48,6 +48,7 @@ extension SimulatedWorld {
         guard row.epoch == epoch else { return after(nodeDraws.within(1...4), node, .claimLost) }
         raiseEpoch(above: known, for: node)
         ask(.load(row.epoch), node, after: nodeDraws.within(20...250))
+        after(1, node, .loading)
     }
 
     private func raiseEpoch(above known: OwnerEpoch, for node: SimulatedNode) {
@@ -73,7 +74,12 @@ extension SimulatedWorld {
             lastNodeFault = now
             return after(1_000, node, .claimFailed)
         }
-        let claimed = SimulatedNode.Claimed(epoch: epoch, state: store.open(), durability: checker.durability)
+        let claimed = SimulatedNode.Claimed(
+            epoch: epoch,
+            state: store.open(),
+            calls: store.keptCalls,
+            durability: checker.durability
+        )
         let seen = simulatedNodes.filter { $0 !== node && ($0.isRunning || now - (seenNodes[$0.id] ?? 0) < 5_000) }
         after(nodeDraws.within(1...4), node, .claimed(claimed, others: Set(seen.map(\.id))))
     }
@@ -173,10 +179,10 @@ extension SimulatedWorld {
         }
         if let newest { report(.committed(upTo: newest), of: store, to: node) }
         for (id, query) in queries {
-            var result = StoreResult.failed(StoreFailure("not simulated"))
-            if case .log(let number) = query {
+            var result = ModelStore.notSimulated
+            if let answer = self.store.answer(query) {
                 let fails = faults.contains(.store) && !isHealed && nodeDraws.percent(3)
-                result = fails ? .failed(StoreFailure("cannot be read")) : .log(self.store.log(of: number))
+                result = fails ? .failed(StoreFailure("cannot be read")) : answer
             }
             after(nodeDraws.within(1...20), node, .report(store: store.number, .queryResult(id, result)))
         }

@@ -130,7 +130,7 @@ extension SimulatedWorld {
             guard end == NodeLink.server else { return }
             post(.hello(self.hello(of: node)), over: link, from: end)
             guard node.tenure.ownEpoch != nil else {
-                post(.refused(.notOwner), over: link, from: end)
+                post(.refused(node.tenure.isLoading ? .claiming : .notOwner), over: link, from: end)
                 return endLink(link, at: end)
             }
             post(.proof, over: link, from: end)
@@ -173,6 +173,7 @@ extension SimulatedWorld {
         passToAttachment(.detached, at: node)
         guard link.ends[end].isOpen else {
             // If another run of the node answers at the owner's address, the owner's process is gone.
+            if ending == .refused(.claiming) { passToAttachment(.ownerComing, at: node) }
             let isOtherRun = link.ends[end].peer.map { $0.node != node.soughtOwner } ?? false
             passToTenure(ending == .refused(.notOwner) && isOtherRun ? .linkRefused : .linkFailed, at: node)
             return

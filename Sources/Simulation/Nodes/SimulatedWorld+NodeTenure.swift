@@ -77,14 +77,14 @@ extension SimulatedWorld {
         run += 1
         serverAhead = node.ahead
         statistics.takeOvers += 1
-        checker.restarted(with: claimed.state, at: now, saying: moment)
+        checker.restarted(with: claimed.calls, claimed.state.devices, at: now, saying: moment)
         timerAt = nil
         flushIsPlanned = false
         storeIsStalled = node.isCutFromDatabase || isDatabaseAway
         switchboard = box
         owner = node
         lastTicket = Ticket(rawValue: 0)
-        log("\(node.name) owns the calls, \(claimed.state.calls.count) calls kept")
+        log("\(node.name) owns the calls, \(claimed.calls.count) calls kept")
     }
 
     /// Begins to decide: this node's own sockets are adopted, and the events that have waited are handled.
@@ -156,7 +156,7 @@ extension SimulatedWorld {
         var names = checker.calls.mapValues(\.name)
         if let claimed {
             names = [:]
-            for call in claimed.state.calls {
+            for call in claimed.calls {
                 let pair = Pair(call.record.caller, call.record.callee)
                 names[call.record.number] = CallName(id: call.record.id, pair: pair, epoch: call.record.epoch)
             }

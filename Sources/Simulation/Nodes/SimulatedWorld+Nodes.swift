@@ -124,6 +124,7 @@ extension SimulatedWorld {
         switch event {
         case .timer(let number): if number == node.timer { timerDue(at: node) }
         case .row(let row): passToTenure(row.map { .rowRead($0) } ?? .rowUnreadable, at: node)
+        case .loading: passToTenure(.loading, at: node)
         case .claimed(let claimed, let others):
             node.claimed = claimed
             passToTenure(.claimed(claimed.epoch, others: others), at: node)
@@ -192,6 +193,7 @@ extension SimulatedWorld {
         if let due = node.tenure.deadline, due <= moment(of: node) { passToTenure(.deadlineReached, at: node) }
         guard node.life == life else { return }
         if !node.tenure.isServing, let due = node.attachment.deadline, due <= moment(of: node) {
+            if node.tenure.isLoading { passToAttachment(.ownerComing, at: node) }
             passToAttachment(.deadlineReached, at: node)
         }
         if let due = node.deposed?.switchboard.deadline, due <= moment(of: node) { decide(.deadlineReached, at: node) }

@@ -28,9 +28,15 @@ struct ScheduleChecker {
         let promise: Int?
         /// How often the user had made or replaced the schedule when it began.
         let puts: Int
+        /// Whether it records a call that did not ring.
+        let isSkipped: Bool
         var isAnswered: Bool
         var reason: EndReason?
         var endedAt: Int64?
+
+        /// Returns when a ring that has ended was over: a server that was down notices only at its start that nobody had
+        /// answered.
+        func overAt(_ ended: Int64) -> Int64 { reason == .unanswered ? min(ended, ringUntil) : ended }
     }
 
     /// A schedule that the server has promised.
@@ -149,12 +155,14 @@ struct ScheduleChecker {
             ringUntil: record.ringUntil.milliseconds,
             promise: promises[name]?.number,
             puts: putCounts[name] ?? 0,
+            isSkipped: record.reason != nil,
             isAnswered: record.answeredAt != nil,
             reason: record.reason,
             endedAt: record.endedAt?.milliseconds
         )
-        if clockLeaps, ring.ring == 1, rings[occurrence]?.first?.puts != ring.puts {
-            // The clock was set back, and the user has asked for the same time again.
+        let first = rings[occurrence]?.first
+        if clockLeaps, ring.ring == 1, first?.puts != ring.puts || first?.isSkipped == true {
+            // The clock was set back, and the user has asked for the same time again, or a wrong clock had missed it.
             rings[occurrence] = nil
             confirmed.remove(occurrence)
         }
@@ -208,8 +216,7 @@ struct ScheduleChecker {
             return fail("\(occurrence): ring \(ring.ring) began, but no confirmation is required")
         }
         if ring.ring > confirm.times { fail("\(occurrence): ring \(ring.ring) of \(confirm.times) began") }
-        // A server that was down notices only at its start that a ring is over.
-        let pause = ring.startedAt - (reason == .unanswered ? min(ended, last.ringUntil) : ended)
+        let pause = ring.startedAt - last.overAt(ended)
         if ring.reason == nil, !clockLeaps, pause < confirm.every * 1_000 {
             fail("\(occurrence): ring \(ring.ring) began \(pause) ms after the one before")
         }
@@ -251,11 +258,19 @@ struct ScheduleChecker {
             }
             guard !isHeld else { continue }
             promises[name]?.checked = max(promise.checked, end)
-            if let occurrence = newest[name] { auditRings(of: occurrence, promise, at: now, upSince) }
+            if let occurrence = newest[name] {
+                auditRings(of: occurrence, promise, at: now, upSince, trustedFrom: hold?.until ?? upSince + 600_000)
+            }
         }
     }
 
-    private mutating func auditRings(of occurrence: Occurrence, _ promise: Promise, at now: Int64, _ upSince: Int64) {
+    private mutating func auditRings(
+        of occurrence: Occurrence,
+        _ promise: Promise,
+        at now: Int64,
+        _ upSince: Int64,
+        trustedFrom: Int64
+    ) {
         guard let last = rings[occurrence]?.last, last.promise == promise.number, !last.isHidden else { return }
         guard let reason = last.reason, let ended = last.endedAt else {
             if !pushed.contains(last.callID), now > max(last.startedAt, upSince) + 15_000 {
@@ -270,7 +285,9 @@ struct ScheduleChecker {
             ![.confirmed, .cancelled, .missed, .givenUp].contains(reason)
         else { return }
         // Once a later time has come, its ring replaces this one.
-        let again = max(ended + confirm.every * 1_000, upSince) + 15_000
+        let due = last.overAt(ended) + confirm.every * 1_000
+        // A ring that is late after a start is given up once the clock can be trusted.
+        let again = due + 60_000 <= upSince ? trustedFrom + 90_000 : max(due, upSince) + 15_000
         guard now > again, promise.schedule.occurrences(after: occurrence.at, through: now).isEmpty else { return }
         fail("\(occurrence): was not confirmed after ring \(last.ring) of \(confirm.times), and rang no more")
     }

@@ -8,17 +8,22 @@ extension ScheduleWorld {
     func start() {
         guard switchboard == nil else { return }
         run += 1
+        // A start takes the time of the wall clock.
+        serverAhead += lead
+        lead = 0
         if faults.contains(.leaps), faultDraws.percent(50) {
             serverAhead =
                 faultDraws.percent(50) ? faultDraws.within(-90_000...90_000) : faultDraws.within(-9_000_000...9_000_000)
         }
+        if serverAhead != 0, faultDraws.percent(60) { after(faultDraws.within(1_000...600_000), .clockSet(run: run)) }
         let stored = store.open()
         let kept = "\(stored.calls.count) calls and \(stored.schedules.count) schedules kept"
         log("server starts, \(kept), clock \(serverAhead / 1_000) s ahead")
         isStalled = false
         timerAt = nil
         upSince = moment.milliseconds
-        let newest = (stored.devices.map(\.seenAt) + [stored.lastCallAt].compactMap(\.self)).max()
+        let records = stored.schedules.map(\.createdAt) + stored.blocks.map(\.at)
+        let newest = (stored.devices.map(\.seenAt) + [stored.lastCallAt].compactMap(\.self) + records).max()
         let isOdd = newest.map { $0.milliseconds + SimulatedSchedule.dayLength < upSince } ?? false
         hold = isOdd ? (upSince - 60_000, upSince + 3_675_000) : nil
         switchboard = SwitchboardBox(
@@ -31,6 +36,20 @@ extension ScheduleWorld {
             )
         )
         serve(.deadlineReached)
+    }
+
+    /// Sets the wall clock right; the server believes it after a minute.
+    func setClock() {
+        log("wall clock set by \(-serverAhead / 1_000) s")
+        serve(.wallClock(WallClock(lead: .milliseconds(0), isSteady: false, agrees: false)))
+        after(60_000, .clockBelieved(run: run))
+    }
+
+    func believeClock() {
+        lead = -serverAhead
+        log("the date is believed to be \(lead / 1_000) s ahead of the server's clock")
+        let corrected = Moment.Duration.milliseconds(lead)
+        serve(.wallClock(WallClock(lead: corrected, corrected: corrected, isSteady: true, agrees: false)))
     }
 
     private var policy: Policy {

@@ -30,6 +30,8 @@ final class ScheduleWorld {
     var upSince: Int64 = .max
     /// How far the server's clock is ahead of `now`, in milliseconds; negative = behind.
     var serverAhead: Int64 = 0
+    /// How far the server's date is ahead of its clock.
+    var lead: Int64 = 0
     var timerAt: Int64?
     /// The schedules of one date that this start may leave as they are, since its clock may be wrong; `nil` = none.
     var hold: (dueBefore: Int64, until: Int64)?
@@ -58,6 +60,8 @@ final class ScheduleWorld {
         case reaction(UserID, CallID, Reaction)
         case fault
         case recovers(run: Int)
+        case clockSet(run: Int)
+        case clockBelieved(run: Int)
         case audit
         case heal
         case finish
@@ -165,6 +169,8 @@ final class ScheduleWorld {
         case .reaction(let user, let call, let reaction): perform(reaction, in: call, by: user)
         case .fault: if !isHealed { fault() }
         case .recovers(let run): if run == self.run { recover() }
+        case .clockSet(let run): if run == self.run { setClock() }
+        case .clockBelieved(let run): if run == self.run { believeClock() }
         case .audit:
             if switchboard != nil, !isStalled { checker.audit(at: moment.milliseconds, upSince: upSince, hold: hold) }
             after(switchboard == nil ? 60_000 : 5_000, .audit)

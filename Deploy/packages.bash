@@ -22,11 +22,11 @@ RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0
 # shellcheck disable=SC2034
 JAVASCRIPT_PACKAGES=(wasi-libc binaryen)
 
-# The packages that the tests need in addition. The last four test the package for JavaScript; Chromium shows its
+# The packages that the tests need in addition. The last five test the package for JavaScript; Chromium shows its
 # notifications over the D-Bus of dbus-daemon.
 # shellcheck disable=SC2034
 TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind postgresql nodejs node-typescript chromium
-    dbus-daemon)
+    firefox-esr dbus-daemon)
 
 # The packages that Deploy/test needs, such as systemd and the libraries that nginx and HAProxy are linked with. Then the packages
 # that build images without a docker engine, and the packages that run a docker engine.
@@ -60,8 +60,9 @@ install_missing() {
         as_root=(sudo)
     fi
     say "apt-get install ${missing[*]}"
-    "${as_root[@]}" apt-get -qq update
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" \
+    # A fresh machine often updates itself: wait for that instead of failing.
+    "${as_root[@]}" apt-get -qq -o DPkg::Lock::Timeout=300 update
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "${missing[@]}" \
         >/dev/null
 }
 

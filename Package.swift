@@ -64,7 +64,7 @@ let testing: [Target] = [
         [
             "Switchboard", "CallTrace", "CallPorts", "RecordCoding", "TimeZoneFiles", "TimeZones", "CallCore",
             "CallWire",
-            "CallClient", "JSON", "SeededRandom",
+            "CallClient", "JSON", "SeededRandom", "Threads",
         ]
     ),
     tests("ClusterTests", ["Cluster", "CallPorts", "CallCore", "CallWire", "SeededRandom"]),
@@ -82,7 +82,8 @@ let testing: [Target] = [
     tests(
         "ContractTests",
         [
-            "SQLiteStore", "SQLite", "RecordCoding", "MemoryStore", "CallPorts", "CallTesting", "CallCore", "Threads",
+            "SQLiteStore", "SQLite", "RecordCoding", "StoreWriting", "MemoryStore", "CallPorts", "CallTesting",
+            "CallCore", "Threads",
         ]
     ),
     tests(
@@ -106,7 +107,7 @@ let testing: [Target] = [
         "LibWebSocketsTests",
         [
             "LibWebSockets", "Threads", "Gateway", "Cluster", "Crypto", "ServerLog", "SocketIO", "Switchboard",
-            "CallPorts", "CallCore", "CallWire",
+            "CallPorts", "CallCore", "CallWire", "SeededRandom",
         ]
     ),
     tests("CallClientTests", ["CallClient", "CallCore", "CallWire", "JSON", "SeededRandom"]),
@@ -203,6 +204,7 @@ let withAppleStubs: [Target] = [
     stub("Combine"),
     stub("SwiftUI", ["Combine", "Intents", "UIKit"]),
     stub("UIKit"),
+    stub("UserNotifications"),
     // In Swift 5 mode: the library is Objective-C, and says of none of its types whether it is `Sendable`.
     stub("WebRTC", ["AVFoundation"], house + [.swiftLanguageMode(.v5)]),
     tests(
@@ -271,7 +273,7 @@ let package = Package(
         library("PlainText", [], pure),
 
         // The log, which takes typed fields only.
-        library("ServerLog", ["CallCore", "PlainText", logging]),
+        library("ServerLog", ["Threads", "CallCore", "PlainText", logging]),
 
         // Locks, threads and clocks, from the operating system.
         library("Threads"),
@@ -281,7 +283,7 @@ let package = Package(
 
         // Storage.
         library("RecordCoding", ["Threads", "CallPorts", "TimeZones", "CallWire", "CallCore", "JSON"]),
-        library("StoreWriting", ["Threads", "CallPorts"]),
+        library("StoreWriting", ["Threads", "CallPorts", "CallCore"]),
         system("CSQLite", apt: "libsqlite3-dev"),
         library("SQLite", ["CSQLite"]),
         library("SQLiteStore", ["RecordCoding", "StoreWriting", "SQLite", "Threads", "CallPorts", "CallCore"]),
@@ -295,7 +297,7 @@ let package = Package(
 
         // Pushes.
         system("CCurl", apt: "libcurl4-openssl-dev"),
-        library("OutboundHTTP", ["CCurl", "Threads", deques]),
+        library("OutboundHTTP", ["CCurl", "Threads", deques, heaps]),
         library("PushDelivery", ["OutboundHTTP", "Threads", "CallPorts", "CallCore", "JSON", "ServerLog"]),
         library(
             "ApplePush",

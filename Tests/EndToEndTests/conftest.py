@@ -31,6 +31,16 @@ def pytest_configure(config):
         record_http()
 
 
+# The files that wait longest. pytest-xdist gives files to its workers in the order of the tests: these come first, so
+# that no worker is left alone with one of them.
+LONGEST = ["test_socketio", "test_schedules_restarts", "test_chutalk", "test_chutalk_pushes", "test_firebase"]
+
+
+def pytest_collection_modifyitems(items):
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.module.__name__, len(LONGEST)))
+
+
 def pytest_report_header():
     return f"store: {postgres_server.STORE}"
 

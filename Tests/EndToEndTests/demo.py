@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 
-import chromium as browsers
+import browsers
+import chromium
 from playwright.sync_api import Browser, Page
 from ringline_server import ROOT, binary, clean_environment
 
@@ -169,7 +170,7 @@ def picture(phones: Phones, name: str):
 def main():
     if shutil.which("pngquant") is None:
         sys.exit("pngquant: apt-get install pngquant")
-    with browsers.chromium() as browser:
+    with chromium.running() as browser:
 
         def scene(name: str, play, **options):
             demo = Demo()

@@ -8,7 +8,8 @@ import pathlib
 import sys
 import tempfile
 
-import chromium as browsers
+import browsers
+import chromium
 import samples
 from conftest import World, push_options
 from demo import picture
@@ -108,7 +109,7 @@ def main():
     with (
         tempfile.TemporaryDirectory() as folder,
         FakeAPNs(directory=pathlib.Path(folder) / "apns") as apns,
-        browsers.chromium() as browser,
+        chromium.running() as browser,
     ):
         server = Server(pathlib.Path(folder) / "data", *OPTIONS, *push_options(apns), "--ring-timeout", "1").start()
         world = World(server)

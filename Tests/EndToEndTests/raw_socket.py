@@ -11,7 +11,8 @@ CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 
 class RawSocket:
     def __init__(
-        self, port: int, token: str | None = None, *, path: str = "/ws", headers=(), receive_buffer: int | None = None
+        self, port: int, token: str | None = None, *, path: str = "/ws", headers=(), receive_buffer: int | None = None,
+        host: str | None = None,
     ):
         self.socket = socket.socket()
         if receive_buffer is not None:
@@ -21,7 +22,7 @@ class RawSocket:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         lines = [
             f"GET {path} HTTP/1.1",
-            f"Host: 127.0.0.1:{port}",
+            f"Host: {host or f'127.0.0.1:{port}'}",
             "Upgrade: websocket",
             "Connection: Upgrade",
             f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}",

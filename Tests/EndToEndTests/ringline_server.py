@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import json
 import os
 import pathlib
 import queue
@@ -101,6 +102,8 @@ class Server:
         self.lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read_output, args=(self.process.stdout, self.lines), daemon=True).start()
         self.url = self.admin_url = ""
+        # The lines of stdout until the server was ready.
+        self.printed: list[str] = []
         start_seconds = 120 if self.launcher else 20
         deadline = time.monotonic() + start_seconds
         while not (self.url and self.admin_url):
@@ -111,10 +114,13 @@ class Server:
                 raise AssertionError(f"not ready after {start_seconds} s: {self.errors()}") from None
             if line is None:
                 raise AssertionError(f"ended before it was ready, code {self.process.wait(10)}: {self.errors()}")
-            if line.startswith("listening on "):
-                self.url = line.removeprefix("listening on ").strip()
-            elif line.startswith("admin on "):
-                self.admin_url = line.removeprefix("admin on ").strip()
+            self.printed.append(line)
+            # With --log-format json, the sentences stand in a line of JSON.
+            text = json.loads(line)["message"] if line.startswith("{") else line
+            if text.startswith("listening on "):
+                self.url = text.removeprefix("listening on ").strip()
+            elif text.startswith("admin on "):
+                self.admin_url = text.removeprefix("admin on ").strip()
         return self
 
     @staticmethod

@@ -52,6 +52,8 @@ schemathesis.openapi.format("p256-point", st.just(POINT))
 # Zones that every tzdata has, and dates that have not come yet in any of them.
 schemathesis.openapi.format("time-zone", st.sampled_from(["Asia/Seoul", "Europe/Berlin", "America/New_York", "UTC"]))
 schemathesis.openapi.format("future-date", st.dates(datetime.date(2090, 1, 1), datetime.date(2099, 12, 31)).map(str))
+# Numbers in several spellings, of which the server knows more than a pattern can say.
+schemathesis.openapi.format("phone-number", st.from_regex(r"\+?[ (.-]*[1-9][ ).-]*([0-9][ -]*){0,17}", fullmatch=True))
 # Keys of which none is the name of a member, or a part of another one.
 schemathesis.openapi.format("payload-key", st.from_regex(r"x[A-Za-z0-9_-]{3,20}", fullmatch=True))
 

@@ -15,11 +15,15 @@ import sys
 # The words of base64url and base64: with letters of both cases and digits they are no ids of a test.
 WORD = re.compile(r"[A-Za-z0-9_-]{60,}")
 PATTERNS = {
-    # The beginning of a JSON object in base64url: each part of a JWT, also without the others.
-    "a token": re.compile(r"eyJ[A-Za-z0-9_-]{6,}|\b[Bb]earer [A-Za-z0-9_.-]{8,}|\b[Rr]ing [A-Za-z0-9_-]{40,}"),
+    # The beginning of a JSON object in base64url: each part of a JWT, also without the others. What follows `Bearer` is
+    # no token if it is the next name of the line, as after a client's own member with that name.
+    "a token": re.compile(
+        r"eyJ[A-Za-z0-9_-]{6,}|\b[Bb]earer (?![A-Za-z0-9_.-]+=[^\s=])[A-Za-z0-9_.-]{8,}|\b[Rr]ing [A-Za-z0-9_-]{40,}"
+    ),
     # Ids of one repeated letter are those of tests of the longest id.
     "a push token": re.compile(r"(?<![0-9A-Fa-f])(?!([0-9A-Fa-f])\1+(?![0-9A-Fa-f]))[0-9A-Fa-f]{64,}(?![0-9A-Fa-f])"),
-    "a key": re.compile(r"-----BEGIN"),
+    # The server's own messages name the line without a label.
+    "a key": re.compile(r"-----BEGIN [A-Z0-9 ]+-----"),
     "a description": re.compile(
         r"\bv=0|\b[ao]=(-|candidate|ice|fingerprint|rtpmap)|m=(audio|video)|ice-(ufrag|pwd)"
         r"|candidate:\S+ \d+ |\btyp (host|srflx|prflx|relay)"

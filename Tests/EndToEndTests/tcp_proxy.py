@@ -41,8 +41,13 @@ class Proxy:
         """Passes nothing on from now on, as a network that loses every packet; connections stay open."""
         loop().call_soon_threadsafe(self._passes.clear)
 
+    def babble(self, message: bytes):
+        """Passes nothing on from now on, and sends this message to the clients again and again."""
+        self.hole()
+        asyncio.run_coroutine_threadsafe(self._babble(message), loop())
+
     def heal(self):
-        """Ends `hole`: what was sent meanwhile is passed on."""
+        """Ends `hole` and `babble`: what was sent meanwhile is passed on."""
         loop().call_soon_threadsafe(self._passes.set)
 
     def cut(self):
@@ -76,6 +81,12 @@ class Proxy:
             del self._open[task]
             for each in writers:
                 each.close()
+
+    async def _babble(self, message: bytes):
+        while not self._passes.is_set():
+            for client, *_ in self._open.values():
+                client.write(message)
+            await asyncio.sleep(0.02)
 
     async def _connect(self):
         ports = list(self.targets())

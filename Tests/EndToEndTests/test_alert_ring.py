@@ -2,6 +2,7 @@
 
 import time
 
+import pytest
 import samples
 from test_push import pushed, token
 from waiting import eventually
@@ -89,6 +90,41 @@ def test_a_missed_call_replaces_the_alert(push_world):
     assert missed["payload"]["type"] == "call.missed"
     assert missed["headers"]["apns-collapse-id"] == ring["headers"]["apns-collapse-id"]
     assert missed["headers"]["apns-id"] != ring["headers"]["apns-id"]
+
+
+@pytest.mark.parametrize("status, reason", [(503, "ServiceUnavailable"), (429, "TooManyRequests")])
+def test_a_notice_that_apns_does_not_take_is_sent_again(push_world, status, reason):
+    world, fake = push_world
+    device = register_alert(world)
+    taro = world.connect("11")
+    taro.ring("10", "c-1")
+    pushed(fake, device)
+    fake.script(device, [{"status": status, "reason": reason}] * 2)
+    taro.ask(type="end", callId="c-1")
+    eventually(lambda: len(found := fake.pushes(device)) == 4 and found[3]["accepted"], 12)
+    notices = fake.pushes(device)[1:]
+    assert {each["payload"]["type"] for each in notices} == {"call.missed"}
+    assert len({each["headers"]["apns-id"] for each in notices}) == 1, "it is the same notice"
+
+
+@pytest.mark.parametrize("silence", ["do-not-disturb", "block"])
+def test_a_missed_call_that_its_user_does_not_want_to_hear_of_leaves_the_screen_all_the_same(push_world, silence):
+    world, fake = push_world
+    device = register_alert(world)
+    taro = world.connect("11")
+    taro.ring("10", "c-1")
+    pushed(fake, device)
+    fake.script(device, [{"status": 503, "reason": "ServiceUnavailable"}] * 3)
+    taro.ask(type="end", callId="c-1")
+    eventually(lambda: len(fake.pushes(device)) >= 2)
+    hanako = world.rest("10")
+    if silence == "block":
+        assert hanako.post("/api/blocks", {"userId": "11"}).status_code == 200
+    else:
+        assert hanako.put("/api/me/dnd", {"until": int(time.time() * 1000) + 60_000}).status_code == 200
+    eventually(lambda: fake.pushes(device)[-1]["accepted"], 12)
+    last = fake.pushes(device)[-1]["payload"]
+    assert last["type"] == "call.over" and "sound" not in last["aps"]
 
 
 def test_an_answer_on_another_device_replaces_the_alert_without_a_sound(push_world):

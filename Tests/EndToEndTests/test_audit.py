@@ -15,7 +15,7 @@ from test_command_line import one_clear_line, run, serve
 from test_monitoring import sample
 from test_push import pushed, register, token
 from tokens import mint
-from waiting import eventually
+from waiting import away_from_the_end_of_a_minute, eventually
 
 
 class Audited:
@@ -132,6 +132,21 @@ def test_a_push_token_that_moves_between_users_is_logged(audited):
     }
 
 
+def test_an_account_that_moves_a_push_token_to_and_fro_fills_no_log(audited):
+    world = audited.world
+    away_from_the_end_of_a_minute()
+    for _ in range(30):
+        register(world, "10", deviceId="iphone-a")
+        register(world, "12", deviceId="iphone-c")
+
+    def moves() -> list[dict]:
+        return [line for line in audited.lines() if line["event"] == "push_token_moved"]
+
+    eventually(lambda: sum(line.get("suppressed", 1) for line in moves()) == 59)
+    assert len([line for line in moves() if "suppressed" not in line]) == 20, "ten lines of each account"
+    assert sample(audited.server, "ringline_audit_lines_suppressed_total") == 39
+
+
 def test_a_block_is_logged(audited):
     assert audited.world.rest("10").post("/api/blocks", {"userId": "11"}).status_code == 200
     assert audited.expect(event="blocked") == {"user": "10", "blocked": "11"}
@@ -189,7 +204,7 @@ def test_an_operators_command_is_logged_with_the_user_who_ran_it(audited, tmp_pa
     assert line.pop("ran")
     user = {"user": "10"} if command in ("devices", "token") else {}
     assert line == {"command": command, "uid": os.geteuid()} | user
-    assert not list(audited.server.data.glob("ran-*"))
+    eventually(lambda: not list(audited.server.data.glob("ran-*")))
 
 
 def test_a_push_test_is_logged(apns, make_server, make_world, tmp_path):

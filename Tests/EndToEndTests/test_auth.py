@@ -154,6 +154,12 @@ def test_not_before_within_the_leeway_is_good(world):
     assert world.connect("11", claims={"nbf": int(time.time()) + 20}).user == "11"
 
 
+@pytest.mark.parametrize("claims", [{"exp": 1e300}, {"exp": 2**63}, {"exp": 10**400}, {"nbf": -1, "iat": 2**64}])
+def test_dates_far_away_count_as_far_away(world, claims):
+    assert world.connect("11", claims=claims).user == "11"
+    assert world.rest("11", **claims).get("/api/me/devices").status_code == 200
+
+
 def test_a_refused_token_changes_nothing(world):
     caller = world.rest(token=mint(b"another secret of thirty-two bytes", "11"))
     assert caller.signal("offer", "c-1", to="10", sdp=samples.OFFER).status_code == 401
@@ -330,6 +336,43 @@ def test_a_service_may_name_any_user(world):
     )
     assert response.status_code == 200, response.text
     assert hanako.expect(type="offer")["from"] == "11"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "/api/me/devices", {"from": "10", "platform": "android", "fcm_token": "f"}),
+        ("POST", "/api/me/devices", {"from": "10", "platform": "android", "fcm_token": "f"}),
+        ("GET", "/api/me/devices", None),
+        ("DELETE", "/api/me/devices/d-1", None),
+        ("PUT", "/api/me/dnd", {"from": "10", "until": 4102444800000}),
+        ("GET", "/api/me/directory", None),
+        ("GET", "/api/blocks", None),
+        ("POST", "/api/blocks", {"from": "10", "userId": "11"}),
+        ("DELETE", "/api/blocks/11", None),
+        ("GET", "/api/calls?user=11", None),
+        ("GET", "/api/calls", None),
+        ("POST", "/api/calls", {"callee_id": "10"}),
+        ("GET", "/api/schedules", None),
+        ("POST", "/api/schedules", {"at": "06:30"}),
+        ("DELETE", "/api/schedules/s-1", None),
+        ("POST", "/api/schedules/s-1/confirm", None),
+        ("GET", "/api/calls/signal/c-1", None),
+        ("DELETE", "/api/calls/signal/c-1", None),
+        ("DELETE", "/api/calls/signal/c-1?peer=10", None),
+        ("POST", "/api/calls/signal", {"callId": "c-1", "action": "end", "data": {}}),
+    ],
+    ids=str,
+)
+def test_a_service_is_told_what_it_may_do_where_a_request_means_the_user_of_its_token(world, method, path, body):
+    taro, hanako = world.call("c-1")
+    service = world.rest("backend", scope="server")
+    response = service.request(method, path, **({} if body is None else {"json": body}))
+    assert code(response) == (403, "forbidden")
+    assert "a service token may send signals for the user in from" in response.json()["message"]
+    assert taro.fence() == [] and hanako.fence() == []
+    assert world.rest("backend").get("/api/me/devices").json() == []
+    assert world.rest("backend").get("/api/blocks").json() == []
 
 
 def test_other_tokens_may_not_name_another_user(world):

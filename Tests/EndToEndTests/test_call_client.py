@@ -100,6 +100,21 @@ def test_a_wrong_token_is_reported_as_a_failure(world):
     bad.says("ws upgrade unauthorized")
 
 
+@pytest.mark.parametrize("kind", ["answer", "call"])
+def test_a_server_that_is_killed_is_a_failure(world, client, kind):
+    waiting = client(kind, "11", *([] if kind == "answer" else ["--to", "10"]))
+    waiting.says("connected as 11")
+    world.server.kill()
+    assert waiting.process.wait(15) == 1
+
+
+def test_a_client_that_is_stopped_is_no_failure(client):
+    answering = client("answer", "10")
+    answering.says("waiting for calls")
+    answering.process.send_signal(signal.SIGINT)
+    assert answering.process.wait(10) == 0
+
+
 def test_a_missing_server_is_reported_as_a_failure(world):
     url = world.server.ws_url
     world.server.kill()

@@ -44,7 +44,7 @@ def test_a_killed_app_is_pushed_at_once(push_world):
     began = time.monotonic()
     taro.call(10)
     assert fake.wait_for_push(token(1), timeout=5)
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 1.9, "before the probe timeout"
 
 
 @pytest.mark.parametrize("way", ["eio4-polling", "eio3-polling"])

@@ -146,3 +146,18 @@ def test_registering_only_a_firebase_token_changes_nothing_else(world):
     (device,) = devices(rest)
     assert (device["voipDeviceToken"], device["fcm_token"]) == (VOIP, "dGVzdA:APA91b")
     assert (device["bundleId"], device["platform"]) == ("com.example.chat", "ios")
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ("com.example.app.voip", "com.example.app"),
+        ("com.example.my_app", "com.example.my_app"),
+        ("com.example.voip", "com.example.voip"),
+        ("com.example.my-app.VOIP", "com.example.my-app"),
+    ],
+)
+def test_a_bundle_id_is_stored_without_the_suffix_of_the_topic_of_voip_pushes(world, given, stored):
+    response = world.rest("10").put("/api/me/devices", body(voipDeviceToken=VOIP) | {"bundleId": given})
+    assert response.status_code == 200, response.text
+    assert response.json()["bundleId"] == stored

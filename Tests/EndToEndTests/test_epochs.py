@@ -56,7 +56,7 @@ def test_each_use_of_a_call_id_has_its_own_record_and_timeline(world):
         assert told(path) == told(path, epoch=2) == told(path, peer="11") == (200, 2, None)
         assert told(path, epoch=1) == told(path, epoch=1, peer="11") == (200, 1, None)
         assert told(path, epoch=3) == told(path, peer="12") == (404, None, None)
-        assert told(path, epoch=0) == (400, None, "epoch") and told(path, peer="a b") == (400, None, "peer")
+        assert told(path, epoch=0) == (400, None, "epoch") and told(path, peer="a/b") == (400, None, "peer")
     first = hanako.get("/api/calls/11-10/timeline", epoch=1).json()
     assert first["events"][-1]["reason"] == "declined"
     assert taro.get("/api/calls/11-10", peer="12").json()["callee_id"] == "12"

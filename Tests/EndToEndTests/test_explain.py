@@ -143,10 +143,8 @@ def test_a_socket_that_was_dead(short_rings):
     device = register(world, deviceId="iphone-h")
     corpse = RawSocket(world.server.port, world.token("10"), path="/ws?device=iphone-h")
     assert corpse.status == 101
-    began = time.monotonic()
     world.connect("11", "iphone-t").ring("10", "c-1")
     assert fake.wait_for_push(device, timeout=5)
-    assert time.monotonic() - began < 0.3 + 0.5, "within the probe timeout and half a second"
     text = until(world, "c-1", "ended: unanswered", title="The socket was dead: probe failed, then pushed")
     assert "no answer" in text and "a connection that did not answer its ping was closed first" in text
 

@@ -2,6 +2,7 @@
 
 import pytest
 import samples
+from rest import code
 
 FIELDS = {
     "ice": {"candidate": samples.CANDIDATES[0]},
@@ -56,6 +57,28 @@ def test_the_same_answer_by_socket_and_by_rest_is_one_answer(world):
     assert again.status_code == 200, again.text
     assert again.json()["seq"] == first["seq"]
     assert count(taro, "answer") == 1
+
+
+def test_a_signal_under_the_id_of_another_type_is_another_signal(world):
+    taro, hanako = world.connect("11"), world.connect("10")
+    taro.ring(hanako, "c-1", id="same")
+    for kind in ("ringing", "answer"):
+        hanako.ask(type=kind, callId="c-1", id="same", **({"sdp": samples.ANSWER} if kind == "answer" else {}))
+    for kind, fields in FIELDS.items():
+        taro.ask(type=kind, callId="c-1", id="same", **fields)
+        if kind != "end":
+            assert count(hanako, kind) == 1, kind
+    assert hanako.expect(type="call", callId="c-1", state="ended")["reason"] == "hangup"
+    assert count(taro, "ringing") == 1 and count(taro, "answer") == 1
+
+
+def test_another_signal_of_the_type_under_a_used_id_is_refused_and_the_id_is_named(world):
+    taro, hanako = world.call("c-1")
+    taro.ask(type="ice", callId="c-1", id="same", candidate=samples.CANDIDATES[0])
+    refusal = taro.refused(type="ice", callId="c-1", id="same", candidate=samples.CANDIDATES[1])
+    assert refusal["code"] == "invalid_field" and refusal["field"] == "id"
+    taro.ask(type="ice", callId="c-1", id="other", candidate=samples.CANDIDATES[1])
+    assert count(hanako, "ice") == 2
 
 
 def test_the_same_id_over_rest_is_one_signal(world):
@@ -156,3 +179,74 @@ def test_an_offer_without_a_call_id_that_comes_again_is_the_same_call(world):
     one = rest.signal("offer", top={"id": "z", "to": "10"}, sdp=samples.OFFER).json()
     assert rest.signal("offer", top={"id": "z", "to": "10"}, sdp=samples.OFFER).json() == one
     assert rest.signal("offer", top={"id": "z", "to": "13"}, sdp=samples.OFFER).json()["callId"] != one["callId"]
+
+
+# The header
+
+
+@pytest.mark.parametrize("key", ["8e03978e-40d5-43e8-bc93-6894a57f9324", '"8e03978e-40d5-43e8-bc93-6894a57f9324"'])
+def test_an_idempotency_key_counts_as_the_id_of_the_signal(world, key):
+    taro, hanako = world.rest("11"), world.connect("10")
+    body = {"action": "offer", "to": "10", "data": {"sdp": samples.OFFER}}
+    responses = [
+        taro.request("POST", "/api/calls/signal", json=body, headers={"Idempotency-Key": key}) for _ in range(2)
+    ]
+    assert [each.status_code for each in responses] == [200, 200]
+    assert responses[0].json() == responses[1].json()
+    assert count(hanako, "offer") == 1
+    assert hanako.heard[-1]["id"] == key.strip('"') or any(each.get("id") == key.strip('"') for each in hanako.heard)
+    call_id = responses[0].json()["callId"]
+    info = {"action": "info", "data": {"data": 1}}
+    for _ in range(2):
+        sent = taro.request("POST", f"/api/calls/signal/{call_id}", json=info, headers={"Idempotency-Key": "i"})
+        assert sent.status_code == 200, sent.text
+    assert count(hanako, "info") == 1
+
+
+def test_an_idempotency_key_and_an_id_must_be_equal(world):
+    world.call("c-1")
+    rest = world.rest("11")
+    body = {"action": "info", "callId": "c-1", "id": "a", "data": {"data": 1}}
+    for key in ("b", '"b"', "", '""', "x" * 65):
+        refused = rest.request("POST", "/api/calls/signal", json=body, headers={"Idempotency-Key": key})
+        assert code(refused) == (400, "invalid_field"), key
+        assert refused.json()["field"] == "Idempotency-Key"
+    for key in ("a", '"a"'):
+        sent = rest.request("POST", "/api/calls/signal", json=body, headers={"Idempotency-Key": key})
+        assert sent.status_code == 200, sent.text
+
+
+def test_a_schedule_that_is_made_twice_under_one_idempotency_key_is_one(world):
+    rest = world.rest("10")
+    body = {"at": "06:30", "timeZone": "Asia/Seoul", "days": ["mon"], "from": {"id": "wake", "displayName": "Wake-up"}}
+    made = [rest.request("POST", "/api/schedules", json=body, headers={"Idempotency-Key": "k-1"}) for _ in range(2)]
+    assert [each.status_code for each in made] == [200, 200], made[0].text
+    assert made[0].json()["id"] == made[1].json()["id"] == "k-1"
+    assert len(rest.get("/api/schedules").json()["schedules"]) == 1
+    refused = rest.request("POST", "/api/schedules", json=body | {"id": "k-2"}, headers={"Idempotency-Key": "k-1"})
+    assert code(refused) == (400, "invalid_field")
+
+
+def test_a_schedule_that_is_rung_twice_under_one_idempotency_key_rings_once(world):
+    rest, hanako = world.rest("10"), world.connect("10", "iphone-h")
+    body = {"at": "06:30", "timeZone": "Asia/Seoul", "days": ["mon"], "from": {"id": "wake", "displayName": "Wake-up"}}
+    assert rest.put("/api/schedules/s-1", body).status_code == 200
+
+    def ring(key: str):
+        return rest.request("POST", "/api/schedules/s-1/ring", headers={"Idempotency-Key": key})
+
+    first = ring("k-1")
+    assert first.status_code == 200, first.text
+    assert ring('"k-1"').json() == first.json()
+    assert code(ring("k-2")) == (409, "call_exists")
+    world.server.kill()
+    world.server.start()
+    rest, hanako = world.rest("10"), world.connect("10", "iphone-h")
+    assert ring("k-1").json() == first.json()
+    hanako.ask(type="end", callId=first.json()["callId"])
+    assert ring("k-1").json() == first.json()
+    second = ring("k-2")
+    assert second.status_code == 200 and second.json()["callId"] != first.json()["callId"]
+    for key in ("", '""', "x" * 65):
+        refused = ring(key)
+        assert code(refused) == (400, "invalid_field") and refused.json()["field"] == "Idempotency-Key", key

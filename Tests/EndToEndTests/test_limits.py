@@ -237,7 +237,7 @@ def test_the_fifth_long_poll_of_a_call_is_429(world):
         assert {poll.result().status_code for poll in waiting} == {200}
 
 
-def test_a_user_over_the_daily_quota_may_only_end_calls(make_server, make_world):
+def test_a_user_over_the_daily_quota_only_takes_and_ends_calls(make_server, make_world):
     world = make_world(make_server("--kept-bytes-per-day", 100_000))
     taro, hanako = world.call("c-1")
     while (reply := taro.reply_to(taro.send(type="info", callId="c-1", data="x" * 9000)))["type"] == "ack":
@@ -247,7 +247,11 @@ def test_a_user_over_the_daily_quota_may_only_end_calls(make_server, make_world)
     assert code(refused) == (429, "rate_limited")
     assert int(refused.headers["retry-after"]) > 1
     hanako.ask(type="ice", callId="c-1", candidate=samples.candidate(1))
-    taro.ask(type="end", callId="c-1")
+    hanako.ring("11", "c-3")
+    taro.ask(type="ringing", callId="c-3")
+    taro.ask(type="answer", callId="c-3", sdp=samples.ANSWER)
+    for call in ("c-3", "c-1"):
+        taro.ask(type="end", callId=call)
 
 
 @pytest.mark.parametrize("connections", [200])

@@ -85,7 +85,7 @@ def test_a_poll_does_not_return_for_a_signal_of_its_own_user(world):
 def test_a_poll_of_an_unknown_call_does_not_wait(world):
     began = time.monotonic()
     assert code(world.rest("10").get("/api/calls/signal/c-unknown", wait=20)) == (404, "not_found")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
 
 
 def test_many_polls_wait_at_once(world):

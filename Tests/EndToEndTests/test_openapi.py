@@ -102,7 +102,7 @@ def test_every_component_of_the_document_is_used(name):
     text = json.dumps(api)
     # Any path may give these responses before its request is read. OpenAPI has no place for them, so the document
     # describes them in prose.
-    anywhere = {"MethodNotAllowed", "VersionNotSupported", "Problem500"}
+    anywhere = {"MethodNotAllowed", "VersionNotSupported", "Problem431", "Problem500"}
     for kind in ("schemas", "responses", "parameters", "headers"):
         for part in api["components"].get(kind, {}):
             assert f'"#/components/{kind}/{part}"' in text or part in anywhere, f"{kind}/{part}"
@@ -141,10 +141,10 @@ def schedule_routes() -> set[tuple[str, str]]:
     """Returns the methods and paths in Route+Schedules.swift, which are there for oneself and for a service."""
     text = (ROOT / "Sources/Gateway/Route+Schedules.swift").read_text()
     table = text[text.index("switch (rest.count") : text.index("default: []")]
-    ends = {"1": "", "2": "/{}", "3": "/{}/confirm"}
+    ends = {"1": "", "2": "/{}", "3": "/{}/"}
     return {
-        (method, start + "/schedules" + ends[size])
-        for size, operations in re.findall(r"case \((\d), [^)]+\): (.*)", table)
+        (method, start + "/schedules" + ends[size] + word)
+        for size, word, operations in re.findall(r'case \((\d), (?:_|"(\w+)")\): (.*)', table)
         for method in re.findall(r'\("([A-Z]+)", \.', operations)
         for start in ("/api", "/api/users/{}")
     }
@@ -324,6 +324,7 @@ def test_the_examples_have_the_members_that_the_server_sends(make_server, make_w
         story(rest, "PATCH", f"{base}/morning", described + "/{scheduleId}", json=bodies["patch"]["voice"])
         story(rest, "GET", base, described)
         story(rest, "GET", f"{base}/morning", described + "/{scheduleId}")
+        story(rest, "POST", f"{base}/morning/ring", described + "/{scheduleId}/ring")
         story(rest, "DELETE", f"{base}/morning", described + "/{scheduleId}")
         rung(world.connect("10", "ipad-h"), name := f"z-{len(base)}")
         story(rest, "POST", f"{base}/{name}/confirm", described + "/{scheduleId}/confirm")

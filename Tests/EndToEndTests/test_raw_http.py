@@ -59,14 +59,19 @@ def alive(world):
 @pytest.mark.parametrize(
     "headers, body, status",
     [
-        ("Transfer-Encoding: chunked\r\n", b"5\r\nhello\r\n0\r\n\r\n", 411),
+        ("Transfer-Encoding: gzip, chunked\r\n", b"5\r\nhello\r\n0\r\n\r\n", 411),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n", 411),
+        ("Transfer-Encoding: identity\r\n", b"hello", 411),
+        ("Transfer-Encoding: \r\n", BODY, 400),
+        ("Transfer-Encoding:\r\n chunked\r\n", BODY, 400),
+        ("Transfer-Encoding : chunked\r\n", BODY, 400),
         (f"Transfer-Encoding: chunked\r\nContent-Length: {len(BODY)}\r\n", BODY, 411),
         ("Content-Length: -5\r\n", BODY, 400),
         ("Content-Length: abc\r\n", BODY, 400),
         ("Content-Length: 99999999999999999999\r\n", BODY, 400),
         (f"Content-Length: {len(BODY)}\r\nContent-Length: {len(BODY) + 1}\r\n", BODY, 400),
     ],
-    ids=["chunked", "chunked-and-length", "negative", "letters", "huge", "twice"],
+    ids=["gzip", "twice-chunked", "identity", "empty", "folded", "blank", "chunked-and-length", "negative", "letters", "huge", "twice"],
 )
 def test_a_body_of_unclear_length_gets_one_refusal(world, headers, body, status):
     response = post(world.server, headers, body)
@@ -84,7 +89,6 @@ def test_a_request_hidden_in_a_body_gets_no_response(world):
     alive(world)
 
 
-# The library ends a connection without a response when a line or a header is longer than its buffer.
 @pytest.mark.parametrize(
     "data, response",
     [
@@ -92,9 +96,9 @@ def test_a_request_hidden_in_a_body_gets_no_response(world):
         (b"GET\r\n\r\n", b"HTTP/1.1 400 "),
         (b"\x00" * 5000, b"HTTP/1.1 400 "),
         (b"A" * 100_000, b"HTTP/1.1 400 "),
-        (b"GET /ws HTTP/1.1\r\n" + b"X: " + b"y" * 40_000 + b"\r\n\r\n", b""),
+        (b"GET /ws HTTP/1.1\r\n" + b"X: " + b"y" * 70_000 + b"\r\n\r\n", b"HTTP/1.1 431 "),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"HTTP/1.1 400 "),
-        (b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", b""),
+        (b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 431 "),
     ],
     ids=["tls", "no-version", "nulls", "endless-line", "endless-header", "http2-preface", "endless-path"],
 )
@@ -140,7 +144,7 @@ def test_requests_with_bodies_in_one_packet_get_responses_and_delay_no_other_cli
 
 @pytest.mark.parametrize("escape", ["%0d", "%0a", "%0D%0A"])
 def test_a_line_break_in_the_address_is_refused_with_400(world, escape):
-    """The library ends the request line at the break. The response used to be 505, which blames the server.
+    """The library would end the request line at the break. The response used to be 505, which blames the server.
 
     schemathesis found this.
     """

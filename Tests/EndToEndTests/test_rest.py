@@ -19,6 +19,31 @@ def test_an_offer_over_rest_rings_the_callee(world):
     assert (offer["sdp"], offer["from"], offer["callId"]) == (samples.OFFER, "11", "c-1")
 
 
+def test_a_request_is_from_the_device_that_its_address_names(world):
+    hanako = world.connect("10")
+    body = {"action": "offer", "to": "10", "id": "1", "data": {"sdp": samples.OFFER}}
+    begun = []
+    for token in (world.token("11"), world.token("11")):
+        begun.append(world.rest(token=token).post("/api/calls/signal?device=phone-a", body).json()["callId"])
+    assert begun[0] == begun[1], "the second one is a retry by the same device, with a renewed token"
+    assert hanako.expect(type="offer")["fromDevice"] == "phone-a"
+    refused = world.rest("11").post("/api/calls/signal?device=a%20b", body)
+    assert code(refused) == (400, "invalid_field") and refused.json()["field"] == "device"
+
+
+def test_a_service_reads_every_call(world):
+    world.call("c-1", "11", "10")
+    world.call("12-13", "12", "13")[0].ask(type="end", callId="12-13")
+    service = world.rest("backend", scope="server")
+    for call_id in ("c-1", "12-13"):
+        assert service.get(f"/api/calls/{call_id}").json()["callId"] == call_id
+    assert service.get("/api/calls/c-1", peer="12").status_code == 404
+
+
+def test_a_parameter_that_passes_caches_by_is_no_filter(world):
+    assert world.rest("11").get("/api/calls", _="1795852786").status_code == 200
+
+
 @pytest.mark.parametrize("name", ["action", "type", "signalType"])
 def test_the_action_may_be_called_type_or_signal_type(world, name):
     response = world.rest("11").post(

@@ -10,6 +10,7 @@ import jwt
 import pytest
 import samples
 from rest import Rest, code
+from test_monitoring import sample
 from test_push import pushed, register
 
 FRACTION = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
@@ -404,3 +405,64 @@ def test_the_sockets_path_without_an_upgrade_names_the_missing_header(world, met
 
 def test_an_error_without_a_token_has_a_message_too(world):
     assert code(Rest(world.server.url, None).get("/api/calls")) == (401, "unauthenticated")
+
+
+@pytest.mark.parametrize(
+    ("path", "parameter"),
+    [
+        ("/api/calls?state=missed", "state"),
+        ("/api/calls?limit=5&user=11", "user"),
+        ("/api/calls?before=1&offset=2", "offset"),
+        ("/api/calls?Limit=5", "Limit"),
+        ("/api/blocks?userId=11", "userId"),
+        ("/api/me/devices?platform=ios", "platform"),
+        ("/api/me/directory?list=blocks&q=1", "q"),
+        ("/api/schedules?next=1", "next"),
+        ("/api/users/10/schedules?next=1", "next"),
+        ("/api/calls?a%20b=1", "query"),
+    ],
+)
+def test_a_filter_that_a_list_does_not_have_is_refused_by_name(world, path, parameter):
+    rest = world.rest("10")
+    assert rest.request("HEAD", path).status_code == 400
+    response = rest.request("GET", path)
+    assert code(response) == (400, "invalid_field")
+    assert response.json()["field"] == parameter and "unknown parameter" in response.json()["message"]
+
+
+def test_every_request_may_name_the_device_and_the_token_in_its_address(world):
+    token = world.token("10")
+    anonymous = world.rest("10", token="none")
+    del anonymous.http.headers["Authorization"]
+    for path in ("/api/calls", "/api/blocks", "/api/me/devices", "/api/me/directory", "/api/schedules"):
+        assert anonymous.get(path, token=token, device="d-1").status_code == 200
+    # Requests that are no lists ignore what they do not know, as ever.
+    world.call("c-1")
+    assert world.rest("10").log("c-1", mine="x")["callId"] == "c-1"
+
+
+@pytest.mark.parametrize("field", ["action", "type", "signalType"])
+def test_an_unknown_kind_is_refused_by_the_member_and_the_value_that_are_wrong(world, field):
+    response = world.rest("11").post("/api/calls/signal", {field: "ofer", "callId": "c-1"})
+    assert code(response) == (400, "unknown_type")
+    assert (response.json()["field"], response.json()["message"]) == (field, f"{field}: unknown: ofer")
+    if field == "type":
+        refused = world.connect("11").refused(type="ofer")
+        assert (refused["field"], refused["message"]) == ("type", "type: unknown: ofer")
+
+
+def test_names_that_the_server_does_not_know_are_ignored_counted_and_logged_once(world):
+    taro, hanako = world.connect("11"), world.connect("10")
+    for number in range(3):
+        taro.ring(hanako, f"c-{number}", displayname="x", sdp=samples.changed(samples.OFFER, str(number)))
+        assert hanako.expect(type="offer", callId=f"c-{number}")["displayname"] == "x"
+    rest = world.rest("10")
+    assert rest.put("/api/me/devices", {"platform": "android", "fcm_token": "f", "fcmToken": "g"}).status_code == 200
+    assert rest.signal("ringing", "c-2", top={"callid": "x"}).status_code == 200
+    counts = {place: sample(world.server, "ringline_unknown_members_total", place=place) for place in PLACES}
+    assert counts == {"ws": 3, "socketio": 0, "signal": 1, "registration": 1}
+    lines = [line for line in world.server.usual_log().splitlines() if "a client sent an unknown member" in line]
+    assert len(lines) == 3 and sum("displayname" in line for line in lines) == 1
+
+
+PLACES = ["ws", "socketio", "signal", "registration"]

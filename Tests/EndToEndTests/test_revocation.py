@@ -105,7 +105,10 @@ def test_only_a_service_may_revoke_another_users_tokens(world):
     service = world.rest("backend", scope="server")
     log_out(service, userId="10")
     assert connection.close_code() == 4401
-    assert service.get("/api/me/devices").status_code == 200
+    # A service is no user that could mean itself.
+    assert code(service.post("/api/logout-all", {})) == (403, "forbidden")
+    # The service's own token is still accepted: a revoked one would be 401.
+    assert code(service.get("/api/me/devices")) == (403, "forbidden")
 
 
 def test_a_live_call_ends_for_the_peer_as_disconnected(make_server, make_world):

@@ -4,6 +4,7 @@ import time
 
 import pytest
 import samples
+from test_explain import wait_for
 
 
 @pytest.fixture
@@ -60,6 +61,23 @@ def test_a_side_gone_longer_than_its_grace_is_disconnected(world):
     hanako.close()
     ended = taro.expect(type="call", state="ended", seconds=6)
     assert ended["reason"] == "disconnected"
+
+
+@pytest.mark.parametrize("who", ["caller", "callee"])
+def test_a_side_whose_app_has_lost_the_call_ends_it_as_disconnected(world, who):
+    taro, hanako = world.call("c-1")
+    ender, peer = (taro, hanako) if who == "caller" else (hanako, taro)
+    ender.ask(type="end", callId="c-1", reason="disconnected")
+    assert peer.expect(type="call", state="ended")["reason"] == "disconnected"
+    user = "11" if who == "caller" else "10"
+    wait_for(world, "c-1", f"because the app of {user} was restarted and had lost the call")
+
+
+def test_a_caller_whose_app_has_lost_a_ringing_call_has_cancelled_it(world):
+    taro, hanako = world.connect("11"), world.connect("10")
+    taro.ring("10", "c-1")
+    taro.ask(type="end", callId="c-1", reason="disconnected")
+    assert hanako.expect(type="call", state="ended")["reason"] == "cancelled"
 
 
 def test_a_side_that_reconnects_within_its_grace_stays_in_the_call(make_server, make_world):

@@ -18,6 +18,7 @@ TIME = "2026-11-23T08:00:00.000Z"
         (mint(b"k" * 32), "a token"),
         (mint(b"k" * 32).split(".")[1], "a token"),
         ("Bearer abcdefgh.1", "a token"),
+        ("bearer abcdefghijkl== call.id=c-1", "a token"),
         (push_token(1), "a push token"),
         ("-----BEGIN PRIVATE KEY-----", "a key"),
         ("AQNjLTECMTACMTEKcGhvbmUtMTAtMQAAAAAAAAABAAABnPp9VAA4qTGnRcGkCPPJ2u6Xcw_5bQ", "a capability or a secret"),
@@ -50,6 +51,8 @@ def test_a_secret_is_found_wherever_it_is_in_a_line(secret, kind):
         f"{TIME} debug APNs responded to a push device.token=a1b2c3… push.status=200",
         "ringline: The database postgres://127.0.0.1:5432/calls cannot be reached"
         ' (connect: connection to server at "127.0.0.1", port 5432 failed: Connection refused, SQLSTATE 08006)',
+        f"{TIME} info a client sent an unknown member member.name=Bearer member.place=signal",
+        f"{TIME} info a client sent an unknown member member.name=bearer member.place=ws",
         "Backtrace took 0.02s",
     ],
 )

@@ -13,9 +13,9 @@ import time
 
 import pytest
 import samples
-from ringline_server import ROOT, clean_environment
+from ringline_server import ROOT, binary, clean_environment
 from test_devices import devices
-from test_push import pushed
+from test_push import pushed, register
 from test_turn import secret_file  # noqa: F401 - a fixture
 from waiting import eventually
 
@@ -145,6 +145,31 @@ def test_a_pushed_kit_answers_before_it_has_a_connection(kit, push_world):
     hanako.says("ended")
     # In the background, a connection is for calls only.
     hanako.says("disconnected")
+
+
+def test_a_push_for_another_user_rings_nothing_and_the_explanation_says_so(kit, push_world):
+    world, fake = push_world
+    register(world, "10", 3, deviceId="kit-20")
+    # Another user has signed in on the device since.
+    jiro = kit(world, "20", "background")
+    caller = world.connect("11", "taro")
+    caller.send(type="offer", id="o-1", callId="c-1", to="10", sdp=samples.OFFER)
+    payload = pushed(fake, f"{3:064x}")["payload"]
+    assert payload["toUserId"] == "10"
+    jiro.does("push " + json.dumps(payload))
+
+    def told():
+        events = world.rest("10").get("/api/calls/c-1/timeline").json()["events"]
+        return [event for event in events if event["event"] == "device.silenced"]
+
+    (event,) = eventually(told, 10, lambda: f"the kit has said {jiro.said}")
+    assert event["why"] == "otherUser"
+    caller.send(type="end", id="e-1", callId="c-1", epoch=1)
+    caller.expect(type="ack", id="e-1")
+    command = [str(binary()), "explain", "c-1", *world.server.store_options]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
+    assert "its app said that 10 is not signed in there; another user is." in run.stdout, run.stdout + run.stderr
+    assert not [line for line in jiro.said if line.startswith("ringing")]
 
 
 def test_a_kit_comes_back_to_a_server_that_was_killed_and_the_call_goes_on(kit, world):

@@ -94,7 +94,7 @@ def test_a_start_with_a_clock_40_days_ahead_deletes_nothing_at_first_and_reports
     assert world.server.exit_code() == 0
     wrong = WallClock(clock_library, tmp_path / "clock", ahead=40 * DAY)
     server = make_server(data=world.server.data, environment=wrong.environment)
-    eventually(lambda: "the clock is far from the newest call or device" in server.errors())
+    eventually(lambda: "the clock is far from the newest record" in server.errors())
     # NTP corrects the wall clock. The server's own clock does not change, so nothing is deleted now either.
     wrong.set(0)
     eventually(lambda: "the wall clock leapt" in server.errors())

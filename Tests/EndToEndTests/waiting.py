@@ -10,3 +10,8 @@ def eventually(condition, seconds: float = 8, why=lambda: "the condition did not
         assert time.monotonic() < deadline, why()
         time.sleep(0.02)
     return found
+
+
+def away_from_the_end_of_a_minute(seconds: float = 20):
+    """Waits until a minute of the server's log limits, which count by the boot clock, has at least this long to go."""
+    eventually(lambda: time.clock_gettime(time.CLOCK_BOOTTIME) % 60 < 60 - seconds, seconds + 1)

@@ -1,9 +1,11 @@
-// One phone of the browser tests. `chromium.py` calls `boot` and the functions of `phone`.
+// One phone of the browser tests. `browsers.py` calls `boot` and the functions of `phone`.
 import { Ringline } from "/ringline/ringline.js";
 
 const video = document.getElementById("remote");
+/** Firefox runs no AudioContext on a machine without a sound device. */
+const hasSoundDevice = !navigator.userAgent.includes("Firefox");
 
-/** A camera of one colour, and a microphone with a tone of one frequency. */
+/** A camera of one colour, and a microphone with a tone: of one frequency, or the browser's own. */
 function drawnMedia(colour, hertz) {
   const canvas = new OffscreenCanvas(160, 120);
   const context = canvas.getContext("2d");
@@ -27,7 +29,10 @@ function drawnMedia(colour, hertz) {
       }, 66);
       stream.addTrack(shown.captureStream(15).getVideoTracks()[0]);
     }
-    if (wantsAudio) {
+    if (wantsAudio && !hasSoundDevice) {
+      const microphone = await navigator.mediaDevices.getUserMedia({ audio: true });
+      stream.addTrack(microphone.getAudioTracks()[0]);
+    } else if (wantsAudio) {
       const tone = audio.createOscillator();
       const output = audio.createMediaStreamDestination();
       tone.frequency.value = hertz;
@@ -97,6 +102,12 @@ window.boot = async ({ colour, hertz, autoAnswer, tokens, ...options }) => {
       if (!stream?.getAudioTracks().length) return 0;
       ear ??= new Ear(stream);
       return ear.hertz;
+    },
+    /** Whether any sound arrives, also where the frequency cannot be measured. */
+    async hasSound() {
+      const stats = await phone.connection().getStats();
+      return [...stats.values()].some(({ type, kind, audioLevel }) =>
+        type === "inbound-rtp" && kind === "audio" && audioLevel > 0.001);
     },
     /** The colour in the middle of the remote picture. */
     picture() {

@@ -1,5 +1,6 @@
 import CallClient
 import CallCore
+import JSON
 import Testing
 
 @Suite("The address under which a user is shown")
@@ -109,5 +110,32 @@ struct HandleTests {
         bench.take(.received(ServerMessage(offer(3, "v=0 3", #","handle":"b""#))))
         #expect(bench.client.calls.last?.displayedPeer.handleType == .generic)
         #expect(bench.client.calls.last?.displayedPeer.handle == "b")
+    }
+
+    @Test(
+        "A handle is shown without what cannot be seen; if nothing is visible, the caller's user id is shown",
+        arguments: [
+            ("a\u{202E}b", "ab"), ("\u{2066}a", "a"), ("a\u{1B}[31m", "a[31m"), ("\u{200B}", "11"), ("\u{3164} ", "11"),
+            ("", "11"), ("Jos\u{E9} \u{1F468}\u{200D}\u{1F469}", "Jos\u{E9} \u{1F468}\u{200D}\u{1F469}"),
+        ]
+    )
+    func shown(_ handle: String, _ shown: String) throws {
+        var bench = ClientBench()
+        var frame = JSONWriter(capacity: 256)
+        frame.beginObject()
+        for (name, value) in [
+            ("type", "offer"), ("callId", "c1"), ("from", "11"), ("fromDevice", "d"), ("id", "o"),
+            ("room", "p2p:11-10"), ("sdp", "v=0 offer"), ("handle", handle),
+        ] {
+            frame.name(name)
+            frame.value(value)
+        }
+        for name in ["epoch", "seq"] {
+            frame.name(name)
+            frame.value(1)
+        }
+        frame.endObject()
+        bench.take(.received(ServerMessage(Array(frame.bytes))))
+        #expect(bench.client.calls.last?.displayedPeer.handle == shown)
     }
 }

@@ -25,6 +25,16 @@ struct RingingTests {
         #expect(outputs.contains { if case .reportRepeated(ClientBench.uuid(), _) = $0 { true } else { false } })
     }
 
+    @Test("A call whose callId is a UUID is one call in either case, by push, connection and end")
+    func uuidInEitherCase() {
+        let id = "39f2ba8b-ca8e-44ce-9c66-c320fe41aaad"
+        var bench = ClientBench()
+        let reported = bench.offered(call: id).reported
+        #expect(reported.count == 1)
+        #expect(bench.take(.pushed(ClientBench.push(call: id.uppercased(), at: bench.now))).reported.isEmpty)
+        #expect(bench.event(.init(.ended, reason: .cancelled), call: id.uppercased()).ends.count == 1)
+    }
+
     @Test("A call whose push has no UUID is reported under the UUID that client and server compute")
     func computed() {
         var bench = ClientBench()

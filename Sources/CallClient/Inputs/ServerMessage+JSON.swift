@@ -85,7 +85,8 @@ extension ServerMessage.Content {
                 isWaiting: object.flag("waiting") ?? false
             )
             offer.schedule = schedule
-            if schedule == nil { offer.handle = object.text("handle").flatMap { $0.isEmpty ? nil : $0 } }
+            // The server relays a handle as it came, and shows it in pushes like this.
+            if schedule == nil { offer.handle = object.text("handle")?.shown() }
             offer.handleType = object.text("handleType").flatMap { CallClient.HandleType(rawValue: $0) }
             self = .offer(offer)
         case .ringing:

@@ -85,7 +85,7 @@ def test_a_name_is_shown_without_controls_and_overrides_everywhere(push_world, n
     assert world.rest("10").log("c-2")["offer"]["displayName"] == shown
 
 
-def test_the_alerts_of_texts_and_missed_calls_have_no_controls(short_rings):
+def test_the_alert_of_a_text_has_no_controls(short_rings):
     world, fake = short_rings
     token = "ab" * 32
     register(world, apnsDeviceToken=token)

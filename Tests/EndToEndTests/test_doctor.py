@@ -121,6 +121,12 @@ def test_a_wrong_setting_is_an_error(tmp_path):
     assert grade == "error" and "--ring-timeout" in text
 
 
+@pytest.mark.parametrize("origin", ["https://*.example.com", "https://example.com/app", "null", "ws://example.com"])
+def test_an_origin_that_no_browser_sends_is_an_error(tmp_path, origin):
+    grade, text = doctor(tmp_path, "--allow-origin", origin, code=1)["settings"]
+    assert grade == "error" and "--allow-origin" in text
+
+
 def test_without_keys_doctor_warns_of_the_development_key_and_does_not_create_it(tmp_path):
     data = tmp_path / "empty"
     data.mkdir()

@@ -23,7 +23,7 @@ extension Gateway {
         noteWallClock()
     }
 
-    /// What is known of the wall clock now.
+    /// The wall clock's state now.
     var wallClock: WallClock {
         let lead = configuration.clock.lead()
         return WallClock(

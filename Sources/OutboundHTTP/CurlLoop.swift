@@ -3,7 +3,7 @@ import CCurl
 /// The loop of the client's thread: takes commands from the queue, runs libcurl, reports outcomes, and checks
 /// deadlines.
 ///
-/// What libcurl gets, and when, is the schedule's decision. Deadlines are kept here, because libcurl's own timeout does
+/// The schedule decides when libcurl gets which request. Deadlines are kept here, because libcurl's own timeout does
 /// not run while a transfer waits for the connection of another transfer.
 final class CurlLoop {
     let queue: RequestQueue

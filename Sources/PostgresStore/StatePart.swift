@@ -4,8 +4,8 @@ import RecordCoding
 import StoreWriting
 import Threads
 
-/// Reads a part of the state that a start needs, on a thread and a connection of its own, while the writer reads the
-/// rest: nobody is served meanwhile.
+/// Reads the registrations that a start needs, on a thread and a connection of its own, while the writer reads the live
+/// calls: nobody is served meanwhile.
 final class StatePart: Sendable {
     private let result = Monitor<Result<StoredState, PostgresError>?>(nil)
     private let isOver = Monitor(false)
@@ -20,8 +20,7 @@ final class StatePart: Sendable {
         _ options: StoreOptions,
         proof: Connection.Step,
         damages: DamageLog,
-        on threads: StoreThreads,
-        read: @escaping @Sendable (StateReader) throws(PostgresError) -> StoredState
+        on threads: StoreThreads
     ) throws(StoreFailure) {
         let (result, isOver, wakeUp) = (result, isOver, wakeUp)
         try threads.run(named: "store state") {
@@ -31,7 +30,7 @@ final class StatePart: Sendable {
                 guard try connection.run([proof])[0].first != nil else {
                     throw PostgresError(state: .deposed, message: "the server lacks the claim", statement: "")
                 }
-                return try read(StateReader(connection: connection, damages: damages))
+                return try StateReader(connection: connection, damages: damages).registrations()
             }
             result.withLock { $0 = found }
         }

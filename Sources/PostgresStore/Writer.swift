@@ -101,9 +101,7 @@ final class Writer: Sendable {
                 claimed.withLock { $0.others = others }
             }
         } catch { throw StoreFailure(error, options) }
-        let part = try StatePart(options, proof: ownerTable.proof(claim), damages: damages, on: thread.threads) {
-            reader throws(PostgresError) in try reader.registrations()
-        }
+        let part = try StatePart(options, proof: ownerTable.proof(claim), damages: damages, on: thread.threads)
         defer { part.end() }
         let reader = StateReader(connection: connection, damages: damages)
         do throws(PostgresError) {

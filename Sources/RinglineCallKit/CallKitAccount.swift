@@ -74,7 +74,7 @@ public final class CallKitAccount: CallSystem {
     ///
     /// A phone number or a mail address stays as it is, because iOS looks it up in the contacts.
     func handle(_ handle: String, _ type: CallClient.HandleType) -> String {
-        // Nobody can be called back under the handle of a push that names no caller.
+        // A push without a caller has the handle `unknown`, which cannot be called back.
         guard let user, type == .generic, handle != "unknown" else { return handle }
         return handle + DialRequest.accountMark + user.text
     }

@@ -3,7 +3,7 @@ import CallPorts
 
 /// Decides whether the clock can be trusted with deleting history, and schedules of one date.
 ///
-/// What a wrong clock deletes is lost for good.
+/// A deletion by a wrong clock cannot be undone.
 ///
 /// See Decision 0010.
 struct HistoryHold {

@@ -20,7 +20,7 @@ package final class ServerClock: Sendable {
     /// Returns ``now()`` and ``date()`` at one moment; a date from another machine plus `now − date` is a deadline.
     package func nowAndDate() -> (now: Int64, date: Int64) { withTime { ($0.now, $0.date) } }
 
-    /// What is known of the date at one moment: ``date()`` − ``now()``, how far the date has jumped in all
+    /// The state of the date at one moment: ``date()`` − ``now()``, how far the date has jumped in all
     /// (``ServerTime/corrected``), whether it can be relied on (``ServerTime/isSteady``), and whether the wall clock and
     /// ``now()`` agree.
     package func lead() -> (milliseconds: Int64, corrected: Int64, isSteady: Bool, agrees: Bool) {

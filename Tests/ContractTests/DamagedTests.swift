@@ -51,7 +51,7 @@ struct DamagedTests {
             if !Self.free.contains("\(table).\(column)") {
                 // A timeline is not read at an opening, and a negative position of an event is valid.
                 let isHarmless = table == "event" && (column == "at" || value < 0)
-                // What a start does not need of an ended call is read when the call is asked for.
+                // A start reads an ended call's row only in part, and the rest on request.
                 for end in state.ended {
                     store.submit(.log(end.identity.number), as: StoreQueryID(rawValue: 9))
                     try reports.wait { $0.contains("answered 9") }

@@ -36,7 +36,7 @@ struct PostgresDamageTests {
             let state = try store.open(at: now)
             check(state, context)
             if !Self.unreported.contains("\(table).\(column)") {
-                // What a start does not need of an ended call is read when the call is asked for.
+                // A start reads an ended call's row only in part, and the rest on request.
                 for end in state.ended {
                     store.submit(.log(end.identity.number), as: StoreQueryID(rawValue: 9))
                     try reports.wait { $0.contains("answered 9") }

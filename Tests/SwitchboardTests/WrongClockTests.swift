@@ -86,7 +86,7 @@ struct WrongClockTests {
         rig.run(to: 1)
         rig.restart(at: 1_000, ahead: Self.day)
         rig.run(to: 1_021)
-        // What the daily call of the true day is for this clock.
+        // By this clock, the daily call of the true day is missed.
         #expect(rig.missed == [1_020])
         #expect(rig.rings == [1_020, 1_020], "\(rig.outcomes)")
         rig.set(ahead: 0)

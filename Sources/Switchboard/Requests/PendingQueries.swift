@@ -53,7 +53,7 @@ struct ParkedWork {
         case expiry(CallNumber)
     }
 
-    /// What has not been read yet.
+    /// The reads without a result yet.
     var awaited: Set<Awaited>
     let work: Work
 }
@@ -67,7 +67,7 @@ struct PendingQueries {
     /// The work that waits for the store, by its place in the order of arrival.
     private var parked: [UInt64: ParkedWork] = [:]
     private var lastPlace: UInt64 = 0
-    /// What is being read, each with the places of the work that waited for it, oldest first.
+    /// The reads under way, each with the places of the work that waits for it, oldest first.
     private var waiting: [Awaited: [UInt64]] = [:]
     /// The epochs that are being read, by callId.
     private var epochs: [CallID: [CallKey]] = [:]

@@ -29,7 +29,7 @@ open class UNNotificationAction: NSObject, @unchecked Sendable {
 open class UNNotificationCategory: NSObject, @unchecked Sendable {
     // @unchecked: as Apple's class, which does not change.
 
-    /// What the app is told besides.
+    /// Further information for the app.
     public struct Options: OptionSet, Sendable {
         /// The bits.
         public let rawValue: UInt

@@ -220,13 +220,6 @@ let fuzzing: [Target] =
     ProcessInfo.processInfo.environment["RINGLINE_FUZZ"] == nil
     ? [] : [.executableTarget(name: "ringline-fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Driver")]
 
-/// The plugin that builds the pages of the documentation.
-///
-/// Only `Tests/docs` sets the variable: otherwise everybody who builds the package would fetch the plugin.
-let documentation: [Package.Dependency] =
-    ProcessInfo.processInfo.environment["RINGLINE_DOCS"] == nil
-    ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0")]
-
 let package = Package(
     name: "ringline",
     // The platforms of the kits for apps; the server is built for Linux only.
@@ -243,7 +236,7 @@ let package = Package(
         dependency("apple/swift-argument-parser", "1.8.2"),
         dependency("apple/swift-collections", "1.6.0"),
         dependency("apple/swift-log", "1.16.2"),
-    ] + documentation,
+    ],
     targets: [
         // The core: it makes the decisions and performs no I/O.
         library("CallCore", [], pure),

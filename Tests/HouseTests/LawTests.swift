@@ -228,52 +228,6 @@ struct LawTests {
         return found
     }
 
-    // MARK: Links
-
-    @Test("Every link on a page leads to an existing page or file")
-    func linksLead() {
-        var count = 0
-        var broken: [String] = []
-        for page in Self.pages {
-            for match in page.text.matches(of: /\]\(([^)\s]+)\)/) {
-                let address = match.1.prefix { $0 != "#" }
-                guard !address.isEmpty, !address.contains("://"), !address.hasPrefix("mailto:") else { continue }
-                count += 1
-                if !Self.leads(address, from: page.path) { broken.append("\(page.path): \(match.1)") }
-            }
-            for match in page.text.matches(of: /<doc:([^>]+)>/) {
-                count += 1
-                if !Self.isPage(match.1, besides: page.path) { broken.append("\(page.path): \(match.0)") }
-            }
-        }
-        #expect(count > 40, "the links are found")
-        expectNone(broken, "leads nowhere")
-    }
-
-    /// Returns whether a relative address leads to a file or folder of the repository.
-    private static func leads(_ address: Substring, from page: String) -> Bool {
-        var parts = Array(page.split(separator: "/").dropLast())
-        for part in address.split(separator: "/") where part != "." {
-            if part != ".." {
-                parts.append(part)
-            } else if parts.popLast() == nil {
-                return false
-            }
-        }
-        let path = parts.joined(separator: "/")
-        return Repository.files.contains { $0 == path || $0.hasPrefix(path + "/") }
-    }
-
-    /// Returns whether a documentation link names a page of the same catalogue.
-    ///
-    /// Such links do not cross modules.
-    private static func isPage(_ name: Substring, besides page: String) -> Bool {
-        guard let end = page.range(of: ".docc/")?.upperBound, let last = name.split(separator: "/").last else {
-            return false
-        }
-        return Repository.files.contains { $0.hasPrefix(page[..<end]) && $0.hasSuffix("/\(last).md") }
-    }
-
     private func twice(_ names: [String]) -> [String] {
         Dictionary(grouping: names, by: \.self).filter { $0.value.count > 1 }.keys.sorted()
     }

@@ -1,11 +1,14 @@
 import Foundation
 import Testing
 
-/// The pages in CallWire.docc: every citation of a page leads to a heading, and the glossary's terms are used.
+/// The pages in CallWire.docc: every citation of one leads to a heading, and the glossary's terms are used.
 @Suite("The protocol, its invariants and its glossary")
 struct LawTests {
     private static let folder = "Sources/CallWire/CallWire.docc/"
-    private static let protocolPage = folder + "Protocol.md"
+    /// The page that says which page has which section of the protocol.
+    private static let contentsPage = folder + "Protocol.md"
+    /// Every page of the protocol begins with this.
+    private static let protocolPages = folder + "Protocol"
     private static let invariantsPage = folder + "Invariants.md"
     private static let glossaryPage = folder + "Glossary.md"
 
@@ -46,8 +49,8 @@ struct LawTests {
             let source: Citation.Source =
                 if before.contains(/\bRFC \d+(,| \()$/.wordBoundaryKind(.simple)) {
                     .standard
-                } else if before.hasSuffix("rotocol,") || file.path == protocolPage {
-                    // The page cites itself by the number alone.
+                } else if before.hasSuffix("rotocol,") || file.path.hasPrefix(protocolPages) {
+                    // The pages cite each other by the number alone.
                     .protocolPage
                 } else {
                     .unknown
@@ -73,8 +76,20 @@ struct LawTests {
         .replacing("[", with: "")
     }
 
-    /// The numbers of the protocol page's headings.
-    private static let sections = headings(of: protocolPage, /###? (\d+(?:\.\d+)*)\.?\s/)
+    /// A section of the protocol.
+    private struct Section: Hashable, CustomStringConvertible {
+        let number: String
+        /// The name of the page's file.
+        let page: Substring
+
+        var description: String { "\(number) on \(page)" }
+    }
+
+    /// The numbered headings of the protocol's pages.
+    private static let sections = pages.filter { $0.path.hasPrefix(protocolPages) }.flatMap { page in
+        headings(of: page.path, /###? (\d+(?:\.\d+)*)\.?\s/)
+            .map { Section(number: $0, page: page.path.dropFirst(folder.count)) }
+    }
 
     private static let invariants = headings(of: invariantsPage, /### (I\d+):\s/)
 
@@ -84,20 +99,31 @@ struct LawTests {
         }
     }
 
-    @Test("Every cited section of the protocol page exists")
+    @Test("Every cited section of the protocol exists once")
     func sectionsExist() {
         #expect(Self.sections.count > 40)
-        expectNone(twice(Self.sections), "two headings have this number")
+        expectNone(twice(Self.sections.map(\.number)), "two headings have this number")
         let cited = Self.citations.filter { $0.source == .protocolPage }
         #expect(cited.count > 60, "the pattern finds the citations")
-        let known = Set(Self.sections)
+        let known = Set(Self.sections.map(\.number))
         let wrong = cited.flatMap { citation in
             citation.numbers.filter { !known.contains($0) }.map { "\(citation.path): \(citation.words): \($0)" }
         }
-        expectNone(wrong, "no heading of Protocol.md has this number")
+        expectNone(wrong, "no heading of the protocol's pages has this number")
     }
 
-    @Test("Only the protocol page and published standards are cited")
+    @Test("The contents of the protocol name the page of each section")
+    func contents() {
+        let listed = Repository.text(of: Self.contentsPage)
+            .matches(of: /- \[(\d+(?:\.\d+)*)\.? [^\]]*\]\((Protocol-\w+\.md)#/)
+            .map { Section(number: String($0.1), page: $0.2) }
+        expectNone(twice(listed.map(\.number)), "is listed twice")
+        let (listedOnce, present) = (Set(listed), Set(Self.sections))
+        expectNone(present.subtracting(listedOnce).map(\.description).sorted(), "is not in the contents")
+        expectNone(listedOnce.subtracting(present).map(\.description).sorted(), "is not on this page")
+    }
+
+    @Test("Only the protocol and published standards are cited")
     func nothingElseIsCited() {
         expectNone(
             Self.citations.filter { $0.source == .unknown }.map { "\($0.path): \($0.words)" },

@@ -1,6 +1,6 @@
 /// All keys of the log's fields.
 ///
-/// `Deploy/README.md` explains each key; `HouseTests` checks that none is missing there.
+/// The page LogLines explains each key; `HouseTests` checks that none is missing there.
 public enum LogKey: String, CaseIterable, Sendable {
     // Calls.
     case callID = "call.id"

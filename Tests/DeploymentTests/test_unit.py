@@ -8,7 +8,7 @@ import time
 import uuid
 
 import pytest
-from conftest import DEPLOY
+from conftest import ROOT
 
 ENGINE = shlex.split(os.environ.get("RINGLINE_ENGINE", "docker"))
 IMAGE = os.environ.get("RINGLINE_UNIT_IMAGE", "localhost/ringline:unit")
@@ -93,10 +93,11 @@ def test_the_server_is_restarted_until_the_cause_of_its_failure_is_gone(machine)
     assert shown(machine, "StartLimitIntervalUSec") == "0"
 
 
-def test_the_unit_serves_tls_on_443_as_the_readme_says(machine, certificate):
+def test_the_unit_serves_tls_on_443_as_the_page_says(machine, certificate):
     folder = "/etc/systemd/system/ringline.service.d"
-    text = (DEPLOY / "README.md").read_text().split("\n### TLS by the unit itself\n")[1].split("\n## ")[0]
-    commands, drop_in = re.findall(r"^```\n(.*?)^```$", text, re.M | re.S)
+    page = (ROOT / "Sources/ringline/ringline.docc/Install.md").read_text()
+    text = page.split("\n### TLS by the unit itself\n")[1].split("\n## ")[0]
+    commands, drop_in = re.findall(r"^```(?:ini)?\n(.*?)^```$", text, re.M | re.S)
     write = 'mkdir -p "${1%/*}" && printf %s "$2" >"$1"'
     for name, file in zip(("fullchain.pem", "privkey.pem"), certificate[:2], strict=True):
         machine("sh", "-c", write, "sh", f"/root/{name}", file.read_text())

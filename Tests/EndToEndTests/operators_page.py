@@ -1,6 +1,6 @@
 """The operators' page in Chromium, for the tests and for the picture of the documentation.
 
-    python Tests/EndToEndTests/operators_page.py    makes the picture of the page Operating in ringline.docc again
+    python Tests/EndToEndTests/operators_page.py    makes the picture of the page Run in ringline.docc again
 """
 
 import contextlib

@@ -332,7 +332,7 @@ def test_a_start_that_cannot_use_its_database_leaves_no_note_of_it(store, tmp_pa
     assert folder.is_dir() and not (folder / "store-url").exists()
 
 
-# Backups, as the page Operating describes them
+# Backups, as the page BackUpAndMove describes them
 
 
 def test_a_dump_of_a_running_server_is_restored_and_its_calls_go_on(make_server, make_world, store, tmp_path):

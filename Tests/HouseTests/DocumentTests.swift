@@ -31,12 +31,12 @@ struct DocumentTests {
         #expect(Set(events).count >= 11, "the pattern finds the events in the sources")
     }
 
-    @Test("Deploy/README.md explains every key of the log")
+    @Test("The page LogLines explains every key of the log")
     func logKeys() {
-        let guide = Repository.text(of: "Deploy/README.md")
+        let page = Repository.text(of: "Sources/ringline/ringline.docc/LogLines.md")
         expectNone(
-            LogKey.allCases.map(\.rawValue).filter { !guide.contains("`\($0)`") },
-            "a key that Deploy/README.md does not explain"
+            LogKey.allCases.map(\.rawValue).filter { !page.contains("`\($0)`") },
+            "a key that LogLines.md does not explain"
         )
     }
 

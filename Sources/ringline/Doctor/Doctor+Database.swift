@@ -18,7 +18,7 @@ extension Doctor {
             let finding = Finding.error(
                 Self.subject,
                 error.description,
-                fix: "see 'The database in PostgreSQL' on the page Operating; the server could not use this database"
+                fix: "see 'PostgreSQL' on the page Configure; the server could not use this database"
             )
             return ([finding], nil)
         }
@@ -83,7 +83,7 @@ extension Doctor {
             subject,
             "column \(first.column) of table \(first.table), row \(first.row), holds an invalid value\(more)",
             fix:
-                "check the database's disk; 'Invalid values in the database' on the page Operating says what a start does"
+                "check the database's disk; 'Invalid values in the database' on the page Diagnose says what a start does"
         )
     }
 }

@@ -1,46 +1,61 @@
 # shellcheck shell=bash
-# The Debian 12 packages that Ringline needs, in one place. Sourced by Deploy/run, Deploy/test, Tests/run,
-# Tests/sanitize, Tests/fresh and Sources/RinglineJS/build; the Dockerfile repeats RUN_PACKAGES in its runtime stage. `install_missing NAME…`
-# installs only what is missing.
+# The Debian packages that Ringline needs, in one place: their names on Debian 12 (bookworm) and 13 (trixie). Sourced by
+# Deploy/run, Deploy/test, Tests/run, Tests/sanitize, Tests/fresh and Sources/RinglineJS/build; the Dockerfile repeats the
+# lists of Debian 13. `install_missing NAME…` installs only what is missing. No other file names a package that only one
+# release has (HouseTests).
 
-# The packages that a Swift toolchain needs on a bare Debian 12 to fetch its packages and to build.
+# debian_release -- prints the codename of this machine's Debian.
+debian_release() { sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null | tr -d '"'; }
+
+# packages_of RELEASE -- sets the lists of packages to those of a release. A release that is not known gets the names of
+# the newest: Debian keeps a name until the library's ABI changes.
 # shellcheck disable=SC2034 # used by the scripts that source this file
-SWIFT_PACKAGES=(git ca-certificates binutils gcc libc6-dev libstdc++-12-dev pkg-config libcurl4 libxml2 libncurses6
-    libsqlite3-0 libuuid1 zlib1g-dev tzdata)
+packages_of() {
+    local cxx curl lws ssl uv haproxy docker
+    case $1 in
+        bookworm)
+            cxx=libstdc++-12-dev curl=libcurl4 lws=libwebsockets17 ssl=libssl3 uv=libuv1
+            haproxy=(liblua5.3-0 libopentracing-c-wrapper0)
+            docker=(docker.io)
+            ;;
+        *)
+            # Debian 13 renamed the libraries whose interface has a time in it, because a time has 64 bits there.
+            cxx=libstdc++-14-dev curl=libcurl4t64 lws=libwebsockets19t64 ssl=libssl3t64 uv=libuv1t64
+            haproxy=(liblua5.4-0 libopentracing-c-wrapper0t64 libjemalloc2)
+            docker=(docker.io docker-cli)
+            ;;
+    esac
 
-# The C libraries that Ringline uses, with their headers.
-# shellcheck disable=SC2034
-BUILD_PACKAGES=(libwebsockets-dev libuv1-dev libssl-dev libsqlite3-dev libcurl4-openssl-dev libpq-dev zlib1g-dev)
+    # What a Swift toolchain needs on a bare Debian to fetch its packages and to build.
+    SWIFT_PACKAGES=(git ca-certificates binutils gcc libc6-dev "$cxx" pkg-config "$curl" libxml2 libncurses6
+        libsqlite3-0 libuuid1 zlib1g-dev tzdata)
 
-# The packages that the running server needs. libwebsockets-evlib-uv is opened at run time, so ldd does not list it;
-# tzdata has the rules of time zones, by which schedules are due.
-# shellcheck disable=SC2034
-RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0 libcurl4 libpq5 libcap2 zlib1g
-    ca-certificates tzdata)
+    # The C libraries that Ringline uses, with their headers.
+    BUILD_PACKAGES=(libwebsockets-dev libuv1-dev libssl-dev libsqlite3-dev libcurl4-openssl-dev libpq-dev zlib1g-dev)
 
-# The packages with which Sources/RinglineJS/build makes the package for JavaScript.
-# shellcheck disable=SC2034
-JAVASCRIPT_PACKAGES=(wasi-libc binaryen)
+    # What the running server needs. libwebsockets-evlib-uv is opened at run time, so ldd does not list it; tzdata has the
+    # rules of time zones, by which schedules are due.
+    RUN_PACKAGES=("$lws" libwebsockets-evlib-uv "$ssl" "$uv" libsqlite3-0 "$curl" libpq5 libcap2 zlib1g ca-certificates
+        tzdata)
 
-# The packages that the tests need in addition. The last five test the package for JavaScript; Chromium shows its
-# notifications over the D-Bus of dbus-daemon.
-# shellcheck disable=SC2034
-TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind postgresql nodejs node-typescript chromium
-    firefox-esr dbus-daemon)
+    # With these, Sources/RinglineJS/build makes the package for JavaScript.
+    JAVASCRIPT_PACKAGES=(wasi-libc binaryen)
 
-# The packages that Deploy/test needs, such as systemd and the libraries that nginx and HAProxy are linked with. Then the packages
-# that build images without a docker engine, and the packages that run a docker engine.
-# shellcheck disable=SC2034
-DEPLOYMENT_PACKAGES=(python3 python3-venv shellcheck systemd libpcre2-8-0 libcrypt1 zlib1g liblua5.3-0
-    libopentracing-c-wrapper0)
-# shellcheck disable=SC2034
-IMAGE_PACKAGES=(buildah podman runc debootstrap)
-# shellcheck disable=SC2034
-ENGINE_PACKAGES=(docker.io docker-compose)
+    # What the tests need in addition. The last five test the package for JavaScript; Chromium shows its notifications over
+    # the D-Bus of dbus-daemon.
+    TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind postgresql nodejs node-typescript chromium
+        firefox-esr dbus-daemon)
 
-# The packages with which Tests/fresh makes a pristine Debian that has a network of its own.
-# shellcheck disable=SC2034
-FRESH_PACKAGES=(git debootstrap slirp4netns iproute2 util-linux procps)
+    # What Deploy/test needs, such as systemd and the libraries that nginx and HAProxy are linked with. Then what builds
+    # images without a docker engine, and what runs a docker engine.
+    DEPLOYMENT_PACKAGES=(python3 python3-venv shellcheck systemd libpcre2-8-0 libcrypt1 zlib1g "${haproxy[@]}")
+    IMAGE_PACKAGES=(buildah podman runc debootstrap)
+    ENGINE_PACKAGES=("${docker[@]}" docker-compose)
+
+    # With these, Tests/fresh makes a pristine Debian that has a network of its own.
+    FRESH_PACKAGES=(git debootstrap slirp4netns iproute2 util-linux procps)
+}
+packages_of "$(debian_release)"
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
@@ -64,6 +79,18 @@ install_missing() {
     "${as_root[@]}" apt-get -qq -o DPkg::Lock::Timeout=300 update
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "${missing[@]}" \
         >/dev/null
+}
+
+# debian_root RELEASE FOLDER -- makes debootstrap's smallest Debian, which installs from where this machine does.
+debian_root() {
+    local release=$1 root=$2 sources
+    debootstrap --variant=minbase "$release" "$root" >"$root.log" 2>&1 || { tail "$root.log" >&2; return 1; }
+    # shellcheck disable=SC2016 # the variables are apt's, not the shell's
+    sources=$(apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' | sort -u |
+        awk -v from="$(debian_release)" -v to="$release" '{ sub("^" from, to, $2); all[$1 " " $2] = all[$1 " " $2] " " $3 }
+            END { for (each in all) print "deb " each all[each] }')
+    [ -z "$sources" ] || printf '%s\n' "$sources" >"$root/etc/apt/sources.list"
+    apt-config dump | grep -iE '^Acquire::[a-z]+::Proxy ' >"$root/etc/apt/apt.conf.d/90host" || true
 }
 
 need_swift() {

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Builds images without a registry. Sourced by Deploy/test where there is no docker engine. The functions use buildah
-# and podman, with replacements (stand-ins) for the two public base images, made of Debian's own packages and this
-# machine's Swift toolchain. This verifies every package name, path, stage, user and check in the Dockerfile. It cannot
-# verify that the public images have the same contents. Needs root.
+# and podman, with replacements (stand-ins) for the two public base images, made of Debian's own packages; this machine's
+# Swift toolchain is mounted where the Dockerfile puts that of the public image. This verifies every package name, path,
+# stage, user and check in the Dockerfile. It cannot verify that the public images have the same contents. Needs root.
 
 images=${RINGLINE_IMAGE_STATE:-/var/cache/ringline-images}
 
@@ -40,42 +40,36 @@ package_mirror() {
 
 toolchain() { dirname "$(dirname "$(dirname "$(readlink -f "$(command -v swift)")")")"; }
 
-# debian_stand_in -- builds debian:bookworm-slim: minbase without documents and caches.
+# The images that the Dockerfile names.
+image_of() { sed -n "s/^ARG $1=//p" Deploy/Dockerfile; }
+debian_image=$(image_of DEBIAN_IMAGE) swift_image=$(image_of SWIFT_IMAGE)
+
+# debian_stand_in -- builds the slim image of Debian: minbase without documents and caches.
 debian_stand_in() {
-    ! podman image exists docker.io/library/debian:bookworm-slim || return 0
-    say "stand-in for debian:bookworm-slim"
-    local root=$images/slim
+    ! podman image exists "docker.io/library/$debian_image" || return 0
+    say "stand-in for $debian_image"
+    local root=$images/slim release=${debian_image#debian:}
     rm -rf "$root"
-    debootstrap --variant=minbase bookworm "$root" >"$images/debootstrap.log" 2>&1 || return 1
-    # shellcheck disable=SC2016 # the variables are apt's, not the shell's
-    apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' | sort -u |
-        awk '{ all[$1 " " $2] = all[$1 " " $2] " " $3 } END { for (each in all) print "deb " each all[each] }' \
-            >"$root/etc/apt/sources.list"
+    debian_root "${release%-slim}" "$root" || return 1
     rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/usr/share/{doc,man,locale,info}/* "$root"/var/log/*.log
     printf 'path-exclude /usr/share/%s/*\n' doc man locale info >"$root/etc/dpkg/dpkg.cfg.d/docker"
     printf '%s\n' 'Dir::Cache::pkgcache ""; Dir::Cache::srcpkgcache "";' \
         'DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb || true"; };' >"$root/etc/apt/apt.conf.d/docker-clean"
     tar -C "$root" --numeric-owner -cf - . |
-        podman import -q --change 'CMD ["bash"]' - docker.io/library/debian:bookworm-slim >/dev/null || return 1
+        podman import -q --change 'CMD ["bash"]' - "docker.io/library/$debian_image" >/dev/null || return 1
     rm -rf "$root"
 }
 
-# swift_stand_in -- builds swift:6.3-bookworm with the public image's packages; the toolchain is mounted at build time.
+# swift_stand_in -- builds the image of Swift without a toolchain, of which a text of ours must reach the next stage.
 swift_stand_in() {
-    ! podman image exists docker.io/library/swift:6.3-bookworm || return 0
-    say "stand-in for swift:6.3-bookworm"
-    local mirror
-    mirror=$(package_mirror)
+    ! podman image exists "docker.io/library/$swift_image" || return 0
+    say "stand-in for $swift_image"
     mkdir -p "$images/swift"
     cat >"$images/swift/Dockerfile" <<TEXT
-FROM debian:bookworm-slim
-RUN apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y binutils libicu-dev libcurl4-openssl-dev \
-    libedit-dev libsqlite3-dev libncurses-dev libpython3-dev libxml2-dev pkg-config uuid-dev tzdata git gcc \
-    libstdc++-12-dev && rm -r /var/lib/apt/lists/*
-RUN ${mirror:+git config --system url.$mirror/.insteadOf https://github.com/ &&} true
-ENV PATH=$(toolchain)/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+FROM $debian_image
+RUN mkdir -p /usr/lib/swift && echo none >/usr/lib/swift/toolchain
 TEXT
-    build_with_buildah -t docker.io/library/swift:6.3-bookworm "$images/swift" >"$images/swift.log" 2>&1 ||
+    build_with_buildah -t "docker.io/library/$swift_image" "$images/swift" >"$images/swift.log" 2>&1 ||
         { tail -n 20 "$images/swift.log" >&2; return 1; }
 }
 
@@ -83,8 +77,11 @@ TEXT
 build_image() {
     local swift mirror mounts
     swift=$(toolchain) mirror=$(package_mirror)
-    mounts=(-v "$swift:$swift:ro")
-    [ -z "$mirror" ] || mounts+=(-v "$mirror:$mirror:ro")
+    mounts=(-v "$swift:/opt/swift:ro")
+    if [ -n "$mirror" ]; then
+        printf '[url "%s/"]\n\tinsteadOf = https://github.com/\n' "$mirror" >"$images/gitconfig"
+        mounts+=(-v "$mirror:$mirror:ro" -v "$images/gitconfig:/etc/gitconfig:ro")
+    fi
     build_with_buildah "${mounts[@]}" "$@" >"$images/build.log" 2>&1 || { tail -n 40 "$images/build.log" >&2; return 1; }
 }
 
@@ -113,7 +110,7 @@ start_docker() {
         sleep 0.2
     done
     local image
-    for image in docker.io/library/debian:bookworm-slim localhost/ringline:test; do
+    for image in "docker.io/library/$debian_image" localhost/ringline:test; do
         podman save -q --format docker-archive "$image" | docker load -q || { tail "$images/docker/log"; return 1; }
     done
     docker tag localhost/ringline:test ringline:latest

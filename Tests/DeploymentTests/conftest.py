@@ -3,6 +3,7 @@
 import pathlib
 import re
 import ssl
+import subprocess
 import sys
 
 import pytest
@@ -17,6 +18,12 @@ def swift_packages() -> dict[str, str]:
     found = dict(re.findall(r'^ +dependency\("(.*)", "(.*)"\),$', (ROOT / "Package.swift").read_text(), re.M))
     assert len(found) == 3, "the pattern does not find the packages"
     return found
+
+
+def run_packages(release: str = "$(debian_release)") -> list[str]:
+    """Returns the Debian packages that the server needs on this release, by default on this machine's."""
+    script = f'. Deploy/packages.bash; packages_of "{release}"; printf "%s\\n" "${{RUN_PACKAGES[@]}}"'
+    return subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
 
 
 def replaced(text: str, *pairs: tuple[str, str]) -> str:

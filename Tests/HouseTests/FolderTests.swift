@@ -60,16 +60,37 @@ struct FolderTests {
         expectNone(unusable, "begins with #! but is not executable")
     }
 
-    @Test("The image contains every Debian package that the server needs")
-    func imagePackages() throws {
-        let list = try #require(Repository.text(of: "Deploy/packages.bash").firstMatch(of: /RUN_PACKAGES=\(([^)]*)\)/))
-        let dockerfile = Repository.text(of: "Deploy/Dockerfile")
-        let stages = dockerfile.split(separator: "\nFROM ")
-        let runtime = try #require(stages.first { $0.prefix { !$0.isNewline }.hasSuffix(" AS runtime") })
-        let words = Set(runtime.split { $0.isWhitespace || $0 == "\\" })
-        expectNone(
-            Set(list.1.split { $0.isWhitespace }).subtracting(words).map(String.init).sorted(),
-            "missing in the Dockerfile's stage runtime"
-        )
+    @Test("The image installs the packages that Deploy/packages.bash lists")
+    func imagePackages() {
+        let stages = Repository.text(of: "Deploy/Dockerfile").split(separator: "\nFROM ")
+        for (stage, list) in [
+            ("swift", "SWIFT"), ("build", "BUILD"), ("javascript", "JAVASCRIPT"), ("runtime", "RUN"),
+        ] {
+            let text = stages.first { $0.prefix { !$0.isNewline }.hasSuffix(" AS \(stage)") }
+            #expect(text?.contains("\"${\(list)_PACKAGES[@]}\"") == true, "the stage \(stage)")
+        }
+    }
+
+    @Test("Only Deploy/packages.bash names a package that not every supported release of Debian has")
+    func packagesByRelease() {
+        let script = """
+            . Deploy/packages.bash
+            packages_of "$1"
+            for list in $(compgen -v | grep '_PACKAGES$'); do declare -n names=$list; printf '%s\\n' "${names[@]}"; done
+            """
+        let lists = ["bookworm", "trixie"].map { release in
+            Set(Repository.run("bash", ["-c", script, "bash", release]).output.split(separator: "\n").map(String.init))
+        }
+        let names = lists[0].symmetricDifference(lists[1])
+        #expect(names.contains("libssl3") && names.contains("libssl3t64"))
+        let others = Repository.committed.filter {
+            $0 != "Deploy/packages.bash" && $0 != "Tests/HouseTests/FolderTests.swift"
+        }
+        let named = others.flatMap { path in
+            let words = Repository.text(of: path).split { !($0.isLetter || $0.isNumber || "+-.".contains($0)) }
+            return Set(words).filter { names.contains(String($0)) || $0.wholeMatch(of: /postgresql-\d+/) != nil }
+                .map { "\(path): \($0)" }
+        }
+        expectNone(named.sorted(), "belongs in Deploy/packages.bash, by release")
     }
 }

@@ -16,6 +16,13 @@
 /// function-like macro, which Swift does not import.
 static inline size_t clws_pre(void) { return LWS_PRE; }
 
+/// Tells the library not to change the process's user and group. Their type is `int` in version 4.1, and unsigned since
+/// 4.2; C converts -1 to either.
+static inline void clws_keep_user(struct lws_context_creation_info *info) {
+    info->gid = -1;
+    info->uid = -1;
+}
+
 /// Requires TLS 1.2 or later, forbids renegotiation and compression, prefers the server's order of ciphers, and
 /// releases record buffers while a connection is idle (34 KB each). SSL_CTX_set_mode and SSL_CTX_set_min_proto_version
 /// are macros over `SSL_CTX_ctrl`, which Swift does not import.

@@ -56,8 +56,7 @@ final class ClientLibrary {
         info.port = CONTEXT_PORT_NO_LISTEN
         info.protocols = UnsafePointer(protocols)
         info.user = owner
-        info.gid = -1
-        info.uid = -1
+        clws_keep_user(&info)
         info.fd_limit_per_thread = 32
         info.pt_serv_buf_size = 32_768
         // The time limits for connecting to the server and for its response, in seconds.

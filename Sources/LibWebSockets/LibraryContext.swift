@@ -91,8 +91,7 @@ final class LibraryContext {
         info.port = CONTEXT_PORT_NO_LISTEN_SERVER
         info.protocols = UnsafePointer(protocols)
         info.user = owner
-        info.gid = -1
-        info.uid = -1
+        clws_keep_user(&info)
         info.foreign_loops = foreignLoops
         info.retry_and_idle_policy = UnsafePointer(retry)
         info.timeout_secs = UInt32(clamping: configuration.handshakeTimeoutSeconds)

@@ -1,15 +1,25 @@
 internal import CLibwebsockets
+internal import Glibc
 
-/// Replaces the library's function of the same name, also for the library's own calls (they go through the PLT).
+/// Shows the library a subprotocol header that it can copy.
 ///
 /// `lws_process_ws_upgrade` copies `Sec-WebSocket-Protocol` into 127 bytes and drops the connection if the header is
 /// longer. But this header is the only one in which a browser can send its token (`ringline.v1, bearer.<JWT>`), and a
 /// JWT has more than 127 bytes. By the time of this call, our server has read the header and has decided on the
-/// upgrade. So for such upgrades this function returns only the chosen name. It copies every other header as the
-/// library does.
+/// upgrade. So for such upgrades the function below returns only the chosen name; the library copies every other header.
 ///
-/// If a future library is linked so that its calls do not reach this function, long lists are refused again and nothing
+/// If a future library is linked so that its calls do not reach that function, long lists are refused again and nothing
 /// else changes; a test would fail then.
+enum SubprotocolHeader {
+    typealias Function = @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32, UInt32) -> Int32
+
+    /// The library's original function (`dlsym` with RTLD_NEXT, which is -1).
+    static let original: Function? = {
+        dlsym(UnsafeMutableRawPointer(bitPattern: -1), "lws_hdr_copy").map { unsafeBitCast($0, to: Function.self) }
+    }()
+}
+
+/// Replaces the library's function of the same name, also for the library's own calls (they go through the PLT).
 ///
 /// Public because only then is its symbol visible to the library in an optimized build.
 @c(lws_hdr_copy)
@@ -22,34 +32,13 @@ public func clwsHeaderCopy(
     -> Int32
 {
     guard let wsi, let to, room > 0 else { return -1 }
-    let token = lws_token_indexes(rawValue: token)
-    to[0] = 0
-    if token == WSI_TOKEN_PROTOCOL, let chosen = chosenSubprotocol(of: wsi) {
+    if lws_token_indexes(rawValue: token) == WSI_TOKEN_PROTOCOL, let chosen = chosenSubprotocol(of: wsi) {
         let bytes = chosen.utf8CString
         guard bytes.count <= Int(room) else { return -1 }
         for (index, byte) in bytes.enumerated() { to[index] = byte }
         return Int32(bytes.count - 1)
     }
-    let total = lws_hdr_total_length(wsi, token)
-    guard total > 0 else { return 0 }
-    guard total < room else { return -1 }
-    let separator = CChar(UInt8(ascii: ","))
-    var used: Int32 = 0
-    var index: Int32 = 0
-    while true {
-        let count = lws_hdr_copy_fragment(wsi, to + Int(used), room - used, token, index)
-        guard count >= 0 else { break }
-        used += count
-        index += 1
-        // There is another piece while fewer bytes were copied than announced. Pieces of cookies are joined without a
-        // separator.
-        guard used < total else { break }
-        guard token != WSI_TOKEN_HTTP_COOKIE else { continue }
-        to[Int(used)] = separator
-        used += 1
-    }
-    to[Int(min(used, room - 1))] = 0
-    return total
+    return SubprotocolHeader.original?(wsi, to, room, token) ?? -1
 }
 
 /// Returns the subprotocol of the upgrade in progress; empty for no subprotocol, nil outside of an upgrade on our

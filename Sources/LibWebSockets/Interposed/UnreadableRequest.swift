@@ -10,7 +10,7 @@ internal import CallWire
 /// This function always returns failure. After a success, the library would continue with a request that asks for an
 /// unknown upgrade. The library would complete the transaction, which frees the header block if the connection has
 /// served a request before. Then the library would ask about the upgrade with a pointer into the freed block
-/// (CVE-2025-11677, not fixed in 4.1.6).
+/// (CVE-2025-11677, not fixed in Debian 12).
 ///
 /// If a future library is linked so that its calls do not reach this function, the HTML page and the use of the freed
 /// block return; tests would fail then.

@@ -60,7 +60,7 @@ struct RinglineCommand: ParsableCommand {
 /// The release of this source.
 enum Version {
     /// The release as a semantic version.
-    static let text = "0.1.0"
+    static let text = "0.2.0"
 }
 
 /// Prints the version.

@@ -48,7 +48,7 @@ class Machine {
 
   /** Takes an input at a moment, in milliseconds since 1970, and returns the outputs, in order. */
   handle(input, now = Date.now()) {
-    return JSON.parse(this.handleText(textOf(input), now));
+    return JSON.parse(this.handleText(jsonOf(input), now));
   }
 
   /** The same with texts. */
@@ -93,7 +93,7 @@ class Machine {
 }
 
 /** Returns the JSON of a value of the app. */
-function textOf(value) {
+function jsonOf(value) {
   try {
     return JSON.stringify(value);
   } catch (error) {
@@ -111,7 +111,7 @@ export class Core extends Machine {
     const random = (address, size) => crypto.getRandomValues(new Uint8Array(exports.memory.buffer, address, size));
     const { exports } = new WebAssembly.Instance(module, { env: { random } });
     super(exports, "core");
-    this.call("create", textOf(configuration));
+    this.call("create", jsonOf(configuration));
     this.reconnection = new Machine(exports, "reconnection");
   }
 }

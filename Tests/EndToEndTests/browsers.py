@@ -11,6 +11,7 @@ import threading
 from ringline_server import ROOT, free_port
 
 PACKAGE = ROOT / ".build/javascript"
+NPM_PACKAGE = ROOT / ".build/npm"
 PAGES = pathlib.Path(__file__).parent / "browser"
 # What a phone shows and plays: its colour, and the frequency of its tone.
 LOOKS = {

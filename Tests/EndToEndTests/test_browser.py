@@ -277,25 +277,31 @@ def test_media_through_the_turn_server_alone(make_phone_of, make_server, coturn,
 
 
 class Newcomer:
-    """Does what the page for newcomers says, with ports that are free.
+    """Does what a page for newcomers says, with ports that are free.
 
-    With `web_push`, the server's further options for it, also what the page says about Web Push.
+    With `web_push`, the server's further options for it, also what the page says about Web Push. With `npm`, it is the
+    page of the package for npm, which a newcomer has installed.
     """
 
-    def __init__(self, make_server, folder, web_push: list[str] | None = None):
-        self.text = (ROOT / "Sources/RinglineJS/README.md").read_text()
+    def __init__(self, make_server, folder, web_push: list[str] | None = None, npm: bool = False):
+        self.text = (ROOT / "Sources/RinglineJS" / ("npm" if npm else "") / "README.md").read_text()
         self.ports = {"8080": browsers.safe_port(), "8000": browsers.safe_port()}
         commands = self.blocks("")
         options = shlex.split(commands[3 if web_push else 0].removeprefix("Deploy/run "))
         self.server = make_server("--listen", f"127.0.0.1:{self.ports['8080']}", *options, *(web_push or []))
-        shutil.copytree(browsers.PACKAGE, folder, dirs_exist_ok=True)
-        (page,), (addition,) = self.blocks("html"), self.blocks("js")
+        (page,) = self.blocks("html")
+        if npm:
+            assert "npm install CLONE/.build/npm" in self.text
+            shutil.copytree(browsers.NPM_PACKAGE, folder / "node_modules/@ringline/client")
+        else:
+            assert commands[1] == "Sources/RinglineJS/build\n"
+            shutil.copytree(browsers.PACKAGE, folder, dirs_exist_ok=True)
         if web_push:
+            (addition,) = self.blocks("js")
             page = page.replace("</script>", f"{addition}</script>")
         (folder / "phone.html").write_text(page)
-        assert commands[1] == "Sources/RinglineJS/build\n"
-        serving = shlex.split(commands[2].replace(".build/javascript", str(folder)))
-        self.pages = subprocess.Popen(serving, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        serving = shlex.split(commands[1 if npm else 2].replace(".build/javascript", str(folder)))
+        self.pages = subprocess.Popen(serving, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
 
     def blocks(self, language: str) -> list[str]:
         """Returns the blocks of the page in a language."""
@@ -323,11 +329,11 @@ class Newcomer:
         return f"http://127.0.0.1:{self.ports['8000']}/phone.html#{user}/{token.strip()}"
 
 
-@pytest.fixture
-def newcomer(make_server, tmp_path):
+@pytest.fixture(params=[False, True], ids=["folder", "npm"])
+def newcomer(request, make_server, tmp_path):
     folder = tmp_path / "package"
     folder.mkdir()
-    newcomer = Newcomer(make_server, folder)
+    newcomer = Newcomer(make_server, folder, npm=request.param)
     yield newcomer
     newcomer.close()
 

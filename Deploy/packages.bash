@@ -41,6 +41,9 @@ packages_of() {
     # With these, Sources/RinglineJS/build makes the package for JavaScript.
     JAVASCRIPT_PACKAGES=(wasi-libc binaryen)
 
+    # With these, Deploy/package makes the Debian package.
+    PACKAGE_PACKAGES=(python3)
+
     # What the tests need in addition. The last five test the package for JavaScript; Chromium shows its notifications over
     # the D-Bus of dbus-daemon.
     TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind postgresql nodejs node-typescript chromium

@@ -8,8 +8,8 @@ const wasm = await compileCore(await readFile(new URL("../../.build/wasm/ringlin
 export const token = (exp = Math.floor(Date.now() / 1000) + 3600) =>
   ["e30", Buffer.from(JSON.stringify({ sub: "11", exp })).toString("base64url"), "signature"].join(".");
 
-/** Returns a Ringline with fakes: `sockets`, `requests` and `performed` show what it did. */
-export async function device(options = {}) {
+/** Returns a Ringline, of this class, with fakes: `sockets`, `requests` and `performed` show what it did. */
+export async function device(options = {}, Kind = Ringline) {
   const sockets = [];
   const requests = [];
   const performed = [];
@@ -38,7 +38,7 @@ export async function device(options = {}) {
       this.onclose({ code, reason });
     }
   }
-  const ringline = await Ringline.create({
+  const ringline = await Kind.create({
     url: "http://server.example:8080",
     user: "11",
     device: "web-a",

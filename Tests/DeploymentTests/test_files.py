@@ -147,6 +147,33 @@ def test_a_line_that_names_no_part_is_refused(line):
     assert done.returncode == 1 and done.stdout == "" and "sbom: " in done.stderr
 
 
+def test_the_manual_page_says_what_the_help_says():
+    def argument(name: str, abstract: str, kind: str = "option") -> dict:
+        names = [{"kind": "long", "name": name}]
+        return {"kind": kind, "valueName": name, "names": names, "abstract": abstract, "shouldDisplay": True}
+
+    serve = [argument("listen", ".local is 'a' name\\"), argument("version", "Show the version.", "flag")]
+    commands = [
+        {
+            "commandName": "serve",
+            "abstract": "Run the server.",
+            "arguments": serve,
+            "discussion": "One.\n\nA:  b\nC:  d",
+        },
+        {"commandName": "doctor", "abstract": "Check.", "arguments": [*serve, argument("quick", "Soon.", "flag")]},
+        {"commandName": "help", "abstract": "Help."},
+    ]
+    top = {"command": {"abstract": "Call signaling.", "discussion": "See below.", "subcommands": commands}}
+    ask = [DEPLOY / "manual", "1.2.3", "2026-11-28"]
+    page = subprocess.run(ask, input=json.dumps(top), capture_output=True, text=True, timeout=10, check=True).stdout
+    assert page.startswith('.TH RINGLINE 1 "2026-11-28" "ringline 1.2.3"')
+    assert "\n.SS ringline serve\nRun the server.\n.PP\nOne.\n.PP\n.nf\nA:  b\nC:  d\n.fi\n.TP\n" in page
+    assert "\\fB\\-\\-listen\\fR \\fI<listen>\\fR\n\\&.local is \\(aqa\\(aq name\\e\n" in page
+    doctor = page[page.index(".SS ringline doctor") : page.index(".SH FILES")]
+    assert "quick" in doctor and "listen" not in doctor and "the options of \\fBringline serve\\fR as well" in doctor
+    assert "version" not in doctor and "ringline help" not in page
+
+
 def test_both_images_have_the_same_settings():
     stages = {stage.split("\n")[0]: stage for stage in re.split(r"^FROM ", DOCKERFILE, flags=re.M)}
     minimal, whole = (

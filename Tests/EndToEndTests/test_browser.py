@@ -290,16 +290,19 @@ class Newcomer:
         options = shlex.split(commands[3 if web_push else 0].removeprefix("Deploy/run "))
         self.server = make_server("--listen", f"127.0.0.1:{self.ports['8080']}", *options, *(web_push or []))
         (page,) = self.blocks("html")
+        self.page = "phone.html" if npm else "Examples/phone.html"
         if npm:
             assert "npm install CLONE/.build/npm" in self.text
             shutil.copytree(browsers.NPM_PACKAGE, folder / "node_modules/@ringline/client")
         else:
             assert commands[1] == "Sources/RinglineJS/build\n"
             shutil.copytree(browsers.PACKAGE, folder, dirs_exist_ok=True)
+            example = (ROOT / "Sources/RinglineJS/Examples/phone.html").read_text()
+            assert f"```html\n{example}```\n" in self.text, "the documentation shows the page as it is"
         if web_push:
             (addition,) = self.blocks("js")
             page = page.replace("</script>", f"{addition}</script>")
-        (folder / "phone.html").write_text(page)
+        (folder / self.page).write_text(page)
         serving = shlex.split(commands[1 if npm else 2].replace(".build/javascript", str(folder)))
         self.pages = subprocess.Popen(serving, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
 
@@ -326,7 +329,7 @@ class Newcomer:
     def address(self, user: str, name: str) -> str:
         options = ["--data", str(self.server.data), "--user", user, "--name", name]
         token = subprocess.run([str(binary()), "token", *options], capture_output=True, text=True, check=True).stdout
-        return f"http://127.0.0.1:{self.ports['8000']}/phone.html#{user}/{token.strip()}"
+        return f"http://127.0.0.1:{self.ports['8000']}/{self.page}#{user}/{token.strip()}"
 
 
 @pytest.fixture(params=[False, True], ids=["folder", "npm"])
@@ -338,11 +341,26 @@ def newcomer(request, make_server, tmp_path):
     newcomer.close()
 
 
-def test_a_newcomer_makes_a_call_with_the_page_of_the_documentation(newcomer, browser):
-    contexts, pages, errors = [], [], []
+# Whether the page plays the peer's pictures and hears its sound: the fake microphone beeps each second.
+MEDIA_FLOW = """() => {
+    const remote = document.getElementById("remote");
+    if (remote.videoWidth === 0) return false;
+    if (window.ear === undefined) {
+        const context = new AudioContext();
+        window.ear = context.createAnalyser();
+        context.createMediaStreamSource(remote.srcObject).connect(window.ear);
+    }
+    const samples = new Float32Array(window.ear.fftSize);
+    window.ear.getFloatTimeDomainData(samples);
+    return remote.getVideoPlaybackQuality().totalVideoFrames > 0 && samples.some((sample) => Math.abs(sample) > 0.01);
+}"""
+
+
+def test_a_newcomer_makes_a_call_between_two_tabs_with_the_page_of_the_documentation(newcomer, browser):
+    context = browser.new_context(permissions=["camera", "microphone"])
+    pages, errors = [], []
     for user, name in (("11", "Taro"), ("10", "Hanako")):
-        contexts.append(browser.new_context(permissions=["camera", "microphone"]))
-        page = contexts[-1].new_page()
+        page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         newcomer.opens(page, user, name)
         pages.append(page)
@@ -353,12 +371,12 @@ def test_a_newcomer_makes_a_call_with_the_page_of_the_documentation(newcomer, br
     taro.click("#call")
     hanako.wait_for_function("() => document.getElementById('state').textContent === 'ringing: Taro'")
     hanako.click("#answer")
-    taro.wait_for_function("() => document.getElementById('state').textContent.startsWith('connected')")
-    hanako.wait_for_function("() => document.getElementById('remote').videoWidth > 0")
+    for page in pages:
+        page.wait_for_function("() => document.getElementById('state').textContent.startsWith('connected')")
+        page.wait_for_function(MEDIA_FLOW)
     taro.click("#end")
     hanako.wait_for_function("() => document.getElementById('state').textContent === 'ended: hangup'")
-    for context in contexts:
-        context.close()
+    context.close()
     assert not errors
 
 

@@ -19,8 +19,14 @@ let house: [SwiftSetting] =
 /// The settings of targets that use no C library: the compiler also checks that they contain no unsafe code.
 let pure = house + [.strictMemorySafety()]
 
-func library(_ name: String, _ dependencies: [Target.Dependency] = [], _ settings: [SwiftSetting] = house) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+/// A module; `others` are the folders in its folder that are not compiled.
+func library(
+    _ name: String,
+    _ dependencies: [Target.Dependency] = [],
+    _ settings: [SwiftSetting] = house,
+    excluding others: [String] = []
+) -> Target {
+    .target(name: name, dependencies: dependencies, exclude: others, swiftSettings: settings)
 }
 
 /// A system library: its module map and shim are in `Sources/<name>`; SwiftPM suggests the apt package if it is
@@ -199,14 +205,16 @@ let withAppleStubs: [Target] = [
     stub("CallKit", ["AVFAudio"]),
     stub("Intents"),
     stub("PushKit"),
-    // For the code on the pages of the kits, which `Tests/apple` compiles.
+    // For the example and the code on the pages of the kits, which `Tests/apple` compiles.
     stub("AVFoundation", ["AVFAudio"]),
     stub("Combine"),
+    stub("Network"),
+    stub("Security"),
     stub("SwiftUI", ["Combine", "Intents", "UIKit"]),
     stub("UIKit"),
     stub("UserNotifications"),
     // In Swift 5 mode: the library is Objective-C, and says of none of its types whether it is `Sendable`.
-    stub("WebRTC", ["AVFoundation"], house + [.swiftLanguageMode(.v5)]),
+    stub("WebRTC", ["AVFoundation", "UIKit"], house + [.swiftLanguageMode(.v5)]),
     tests(
         "RinglineCallKitTests",
         ["KitFakes", "RinglineCallKit", "RinglineKit", "CallClient", "CallCore"] + appleStubs
@@ -345,7 +353,7 @@ let package = Package(
         library("ClientBridge", ["CallClient", "CallCore", "JSON"], pure),
 
         // The kits for apps: the client core with sockets, requests and a token; CallKit and PushKit.
-        library("RinglineKit", ["CallClient", "CallCore"]),
+        library("RinglineKit", ["CallClient", "CallCore"], excluding: ["Examples"]),
         library("RinglineCallKit", ["RinglineKit", "CallClient", "CallCore"] + appleStubs),
 
         // Random numbers from a seed, for the simulator and tests only.

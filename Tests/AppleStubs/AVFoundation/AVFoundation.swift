@@ -4,7 +4,17 @@ public import Foundation
 // The part of Apple's AVFoundation and CoreMedia that the pages of the kits use, for compiling them where there is no
 // Apple SDK. Declarations as in https://developer.apple.com/documentation/avfoundation/avcapturedevice.
 
-/// A camera.
+/// A kind of media.
+public struct AVMediaType: RawRepresentable, Hashable, Sendable {
+    /// The kind's name.
+    public let rawValue: String
+    /// Creates a kind of a name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+    /// The microphone, and the camera.
+    public static let audio = AVMediaType(rawValue: "soun"), video = AVMediaType(rawValue: "vide")
+}
+
+/// A camera or a microphone.
 open class AVCaptureDevice: NSObject {
     /// Where on the device a camera is.
     public enum Position: Int, Sendable {
@@ -17,6 +27,9 @@ open class AVCaptureDevice: NSObject {
         /// The size, among other things.
         public let formatDescription = CMFormatDescription()
     }
+
+    /// Asks the user for the microphone or the camera, unless they have answered before; the answer comes on any thread.
+    open class func requestAccess(for type: AVMediaType, completionHandler: @escaping @Sendable (Bool) -> Void) {}
 
     /// Where on the device the camera is.
     public let position = Position.front

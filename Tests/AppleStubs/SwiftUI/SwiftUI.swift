@@ -43,6 +43,10 @@ public struct Views: View {
 public enum ViewBuilder {
     /// Several views, one after the other.
     @MainActor public static func buildBlock<each Content: View>(_ content: repeat each Content) -> Views { Views() }
+    /// One of two views.
+    @MainActor public static func buildEither(first: some View) -> Views { Views() }
+    /// One of two views.
+    @MainActor public static func buildEither(second: some View) -> Views { Views() }
     /// A view that may be absent.
     public static func buildIf<Content: View>(_ content: Content?) -> Content? { content }
 }
@@ -53,6 +57,8 @@ extension View {
         _ type: String,
         perform: @escaping (NSUserActivity) -> Void
     ) -> some View { self }
+    /// Gives the view a size.
+    public func frame(height: CGFloat) -> some View { self }
     /// Called when a link opens the app.
     public func onOpenURL(perform: @escaping (URL) -> Void) -> some View { self }
 }
@@ -61,6 +67,22 @@ extension View {
 public struct Text: View {
     /// Creates a text.
     public init(_ content: String) {}
+    /// Such a view has no body.
+    public typealias Body = Never
+}
+
+/// A field in which the user writes.
+public struct TextField: View {
+    /// Creates a field with a hint.
+    public init(_ title: String, text: Binding<String>) {}
+    /// Such a view has no body.
+    public typealias Body = Never
+}
+
+/// A field whose text is not shown.
+public struct SecureField: View {
+    /// Creates a field with a hint.
+    public init(_ title: String, text: Binding<String>) {}
     /// Such a view has no body.
     public typealias Body = Never
 }
@@ -85,6 +107,14 @@ public struct List: View {
 public struct HStack: View {
     /// Creates a row.
     public init(@ViewBuilder content: () -> some View) {}
+    /// Such a view has no body.
+    public typealias Body = Never
+}
+
+/// A group of rows with a title.
+public struct Section: View {
+    /// Creates a group.
+    public init(_ title: String, @ViewBuilder content: () -> some View) {}
     /// Such a view has no body.
     public typealias Body = Never
 }
@@ -167,6 +197,53 @@ public struct Environment<Value> {
     /// The value.
     public var wrappedValue: Value { EnvironmentValues()[keyPath: path] }
 }
+
+/// A value that belongs to another view.
+@propertyWrapper @dynamicMemberLookup
+public struct Binding<Value> {
+    private let value: Value
+    init(to value: Value) { self.value = value }
+    /// The value.
+    public var wrappedValue: Value {
+        get { value }
+        nonmutating set {}
+    }
+    /// A part of the value.
+    public subscript<Part>(dynamicMember path: WritableKeyPath<Value, Part>) -> Binding<Part> {
+        Binding<Part>(to: value[keyPath: path])
+    }
+}
+
+/// A value of the view.
+@propertyWrapper
+public struct State<Value> {
+    /// The value.
+    public var wrappedValue: Value {
+        get { value }
+        nonmutating set {}
+    }
+    /// The value, for a view that changes it.
+    public var projectedValue: Binding<Value> { Binding(to: value) }
+    private let value: Value
+    /// Creates a property.
+    public init(wrappedValue: Value) { value = wrappedValue }
+}
+
+/// A view of UIKit's.
+@MainActor @preconcurrency
+public protocol UIViewRepresentable: View where Body == Never {
+    /// The kind of view.
+    associatedtype UIViewType: UIView
+    /// The surroundings of the view.
+    typealias Context = UIViewRepresentableContext
+    /// Makes the view.
+    func makeUIView(context: Context) -> UIViewType
+    /// Brings the view up to date.
+    func updateUIView(_ view: UIViewType, context: Context)
+}
+
+/// The surroundings of a view of UIKit's.
+public struct UIViewRepresentableContext {}
 
 /// An object whose changes redraw the view.
 @propertyWrapper

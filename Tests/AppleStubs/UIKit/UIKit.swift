@@ -3,6 +3,10 @@ public import Foundation
 // The part of Apple's UIKit that the pages of the kits use, for compiling them where there is no Apple SDK.
 // Declarations as in https://developer.apple.com/documentation/uikit/uiapplication.
 
+/// A part of the screen.
+@MainActor
+open class UIView: NSObject {}
+
 /// The app.
 @MainActor
 open class UIApplication: NSObject {

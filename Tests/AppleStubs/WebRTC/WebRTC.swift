@@ -3,9 +3,10 @@
 
 public import AVFoundation
 public import Foundation
+public import UIKit
 
-// The part of the WebRTC library's Objective-C API that the page "A media engine with WebRTC" uses, as Swift sees it, for
-// compiling that page where there is no Apple SDK. Written from the library's headers
+// The part of the WebRTC library's Objective-C API that the example for iPhones uses, as Swift sees it, for
+// compiling the example where there is no Apple SDK. Written from the library's headers
 // (https://webrtc.googlesource.com/src/+/main/sdk/objc/api/peerconnection). Nothing works: only the types are checked.
 // The completion handlers and the delegate's methods come on a thread of the library's own.
 
@@ -48,7 +49,12 @@ open class RTCIceCandidate: NSObject {
 
 open class RTCMediaStreamTrack: NSObject { public var isEnabled = true }
 open class RTCAudioTrack: RTCMediaStreamTrack {}
-open class RTCVideoTrack: RTCMediaStreamTrack {}
+public protocol RTCVideoRenderer: NSObjectProtocol {}
+open class RTCVideoTrack: RTCMediaStreamTrack {
+    open func add(_ renderer: any RTCVideoRenderer) {}
+    open func remove(_ renderer: any RTCVideoRenderer) {}
+}
+open class RTCMTLVideoView: UIView, RTCVideoRenderer {}
 open class RTCAudioSource: NSObject {}
 open class RTCMediaStream: NSObject {}
 open class RTCDataChannel: NSObject {}

@@ -16,10 +16,13 @@ enum Package {
 
     /// Every module, by its name.
     static let modules: [String: Module] = {
-        let calls = text.matches(of: /library\(\s*"([\w-]+)"(?:,\s*\[([^\]]*)\](?: \+ appleStubs)?(,\s*pure)?)?\s*\)/)
-            .map {
-                Module(name: String($0.1), dependencies: names(in: $0.2), isPure: $0.3 != nil)
-            }
+        let calls = text.matches(
+            of:
+                /library\(\s*"([\w-]+)"(?:,\s*\[([^\]]*)\](?: \+ appleStubs)?(,\s*pure)?(?:,\s*excluding: \["\w+"\])?)?\s*\)/
+        )
+        .map {
+            Module(name: String($0.1), dependencies: names(in: $0.2), isPure: $0.3 != nil)
+        }
         let targets = text.matches(
             of: /\.executableTarget\(\s*name:\s*"([\w-]+)",\s*dependencies:\s*\[([^\]]*)\]([^)]*)/
         )

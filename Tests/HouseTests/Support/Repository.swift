@@ -28,8 +28,8 @@ enum Repository {
     static let swift: [SwiftFile] = files.filter { $0.hasSuffix(".swift") && $0.contains("/") }
         .map { SwiftFile(path: $0, text: text(of: $0)) }
 
-    /// The Swift files in `Sources`.
-    static let sources = swift.filter { $0.path.hasPrefix("Sources/") }
+    /// The Swift files of the modules in `Sources`; the examples are code of apps, which `Tests/apple` compiles.
+    static let sources = swift.filter { $0.path.hasPrefix("Sources/") && !$0.path.contains("/Examples/") }
 
     /// The documents for users as one text: the README and the guides.
     static let documents: String = files.filter { $0 == "README.md" || $0.contains(".docc/") && $0.hasSuffix(".md") }

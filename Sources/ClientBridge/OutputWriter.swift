@@ -39,6 +39,9 @@ struct OutputWriter {
             begin("refused", uuid)
             write(refusal)
         case .peerRinging(let uuid): begin("peerRinging", uuid)
+        case .delayed(let uuid, let code):
+            begin("delayed", uuid)
+            json.member("code", code)
         case .peerMedia(let uuid, let media):
             begin("peerMedia", uuid)
             json.member("held", media.hold)

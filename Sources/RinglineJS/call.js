@@ -111,6 +111,8 @@ export function applyOutput(call, output) {
       return change("connected", "connected");
     case "peerRinging":
       return call.dispatchEvent(new RinglineEvent("ringing"));
+    case "delayed":
+      return call.dispatchEvent(new RinglineEvent("delayed", { code: rest.code }));
     case "update":
       call.name = rest.name ?? null;
       call.hasVideo = rest.hasVideo;

@@ -204,6 +204,11 @@ export class RinglineEvent extends Event {}
 export interface CallEvents {
   /** A device of the callee rings: play the ringback tone. */
   ringing: RinglineEvent;
+  /**
+   * The server does not ring the peer now, for the reason `code` (`rate_limited`); the kit tries again after a pause. It comes
+   * once for each code.
+   */
+  delayed: RinglineEvent & { readonly code: string };
   /** The call was answered, and the media connection is being set up. */
   connecting: RinglineEvent;
   /** Media flows. */

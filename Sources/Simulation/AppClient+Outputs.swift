@@ -60,8 +60,8 @@ extension AppClient {
                     .report(.broken("I2", "\(device.text) started the audio of a call that is not answered"))
                 )
             }
-        case .reportConnected, .update, .refused, .peerRinging, .peerMedia, .receivedDTMF, .rollback, .stopAudio,
-            .holdMedia, .muteMedia, .tokenOfAnotherUser:
+        case .reportConnected, .update, .refused, .peerRinging, .delayed, .peerMedia, .receivedDTMF, .rollback,
+            .stopAudio, .holdMedia, .muteMedia, .tokenOfAnotherUser:
             break
         }
     }

@@ -104,6 +104,7 @@ protocol SignalingServer: AnyObject {
 /// The app's own views and sounds.
 protocol CallScreen: AnyObject {
     func playRingback(_ uuid: CallUUID)
+    func show(_ uuid: CallUUID, delayedBy code: String)
     func show(_ uuid: CallUUID, peer: MediaUpdate)
     func show(_ uuid: CallUUID, digits: String)
     func show(_ uuid: CallUUID, json: String)
@@ -185,6 +186,7 @@ final class Calls {
 
         // The app's own.
         case .peerRinging(let uuid): screen.playRingback(uuid)
+        case .delayed(let uuid, let code): screen.show(uuid, delayedBy: code)
         case .peerMedia(let uuid, let update): screen.show(uuid, peer: update)
         case .receivedDTMF(let uuid, let digits): screen.show(uuid, digits: digits)
         case .receivedInfo(let uuid, let json): screen.show(uuid, json: json)

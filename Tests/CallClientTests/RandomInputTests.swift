@@ -111,8 +111,8 @@ private struct RandomWorld {
                 if let fault = check(signal) { return fault }
                 posts.append(signal.id)
             case .fetch(let number, _, _, _, _): fetches.append(number)
-            case .peerRinging, .peerMedia, .receivedDTMF, .receivedInfo, .rollback, .holdMedia, .muteMedia, .connect,
-                .renewToken, .tokenOfAnotherUser:
+            case .peerRinging, .delayed, .peerMedia, .receivedDTMF, .receivedInfo, .rollback, .holdMedia, .muteMedia,
+                .connect, .renewToken, .tokenOfAnotherUser:
                 break
             }
         }

@@ -45,7 +45,8 @@ struct ScheduledCallTests {
             .holdMedia, .muteMedia, .closeMedia:
             true
         case .reportIncoming, .reportRepeated, .reportConnecting, .reportConnected, .reportEnded, .update, .refused,
-            .peerRinging, .peerMedia, .receivedDTMF, .receivedInfo, .send, .post, .fetch, .connect, .renewToken,
+            .peerRinging, .delayed, .peerMedia, .receivedDTMF, .receivedInfo, .send, .post, .fetch, .connect,
+            .renewToken,
             .tokenOfAnotherUser:
             false
         }

@@ -99,6 +99,7 @@ final class TestDevice: CallSystem, MediaEngine, SignalingServer, CallScreen {
     func disconnect(tokenOf user: UserID) { did.append("disconnect, token of \(user.text)") }
 
     func playRingback(_ uuid: CallUUID) { did.append("ringback") }
+    func show(_ uuid: CallUUID, delayedBy code: String) { did.append("delayed \(code)") }
     func show(_ uuid: CallUUID, peer: MediaUpdate) { did.append("peer's media") }
     func show(_ uuid: CallUUID, digits: String) { did.append("digits") }
     func show(_ uuid: CallUUID, json: String) { did.append("json") }

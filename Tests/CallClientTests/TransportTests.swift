@@ -121,6 +121,17 @@ struct TransportTests {
         #expect(bench.handleDeadlines(for: .milliseconds(500)).sent == [.answer, .ice])
     }
 
+    @Test("The app is told once why an offer waits, and the offer is sent again")
+    func delayedOffer() throws {
+        var bench = ClientBench()
+        let offer = try #require(bench.start().compactMap(\.sent).first)
+        let told = CallClient.Output.delayed(ClientBench.ownUUID, code: "rate_limited")
+        #expect(bench.take(.received(.error(offer.id, code: "rate_limited"))).contains(told))
+        #expect(bench.handleDeadlines(for: .milliseconds(500)).sent == [.offer])
+        #expect(!bench.take(.received(.error(offer.id, code: "rate_limited"))).contains(told))
+        #expect(bench.client.calls.contains { $0.isLive })
+    }
+
     @Test("A signal waits for the call's epoch and names it, unless it begins the call")
     func epoch() throws {
         var bench = ClientBench()

@@ -75,6 +75,7 @@ final class KitDevice {
                 )
             }
         case .peerRinging: Self.say("peer-ringing")
+        case .delayed(_, let code): Self.say("delayed \(code)")
         case .digits(_, let digits): Self.say("digits \(digits)")
         case .info(_, let json): Self.say("info \(json)")
         case .refused(_, let refusal): Self.say("refused \(refusal)")

@@ -24,6 +24,10 @@ extension CallClient {
         // To the app.
         /// Play the ringback tone: a device of the callee alerts its user.
         case peerRinging(CallUUID)
+        /// Show that the call waits: the server does not ring the peer now, for the reason of this code (`rate_limited`).
+        ///
+        /// The core sends the offer again after a pause. This output comes once for each call and code.
+        case delayed(CallUUID, code: String)
         /// Show that the peer holds or mutes, or no longer does; the value combines all updates of the peer so far.
         case peerMedia(CallUUID, MediaUpdate)
         /// The peer entered DTMF digits.

@@ -39,6 +39,7 @@ extension CallClient {
         guard let place = outbox.firstIndex(where: { $0.signal.id == id }) else { return }
         switch WireCode(rawValue: code) {
         case .rateLimited?, .draining?, .storeUnavailable?, .keysUnavailable?, .internalError?:
+            tellDelay(place, code)
             retryLater(place, at: now)
         case .notFound?:
             let since = outbox[place].notFoundSince ?? now
@@ -107,6 +108,16 @@ extension CallClient {
         let entry = outbox[place]
         guard entry.role == .firstOffer, isEpochKnown(ofCall: entry.call) else { return false }
         return wasPosted ? !entry.wasPostedWithEpochKnown : !entry.wasSentWithEpochKnown
+    }
+
+    /// Tells the app why the offer that begins a call waits.
+    private mutating func tellDelay(_ place: Int, _ code: String) {
+        let entry = outbox[place]
+        guard entry.role == .firstOffer, !entry.isWithdrawn, entry.toldDelay != code,
+            let call = calls.first(where: { $0.number == entry.call }), call.isLive
+        else { return }
+        outbox[place].toldDelay = code
+        out.append(.delayed(call.uuid, code: code))
     }
 
     private mutating func retryLater(_ place: Int, at now: Moment) {

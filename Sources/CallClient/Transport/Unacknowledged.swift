@@ -31,6 +31,8 @@ struct Unacknowledged: Equatable, Sendable {
     /// this one for now.
     var pauseUntil: Moment?
     var failures = 0
+    /// The code with which the server has refused the first offer of a call for now, and which the app was told.
+    var toldDelay: String?
     /// The moment at which the server first refused the signal as `not_found`.
     var notFoundSince: Moment?
     /// Whether the signal is the first offer of a call that was given up before the server acknowledged the offer.

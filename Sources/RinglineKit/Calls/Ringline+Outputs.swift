@@ -9,6 +9,7 @@ extension Ringline {
         case .reportIncoming, .reportRepeated, .reportConnecting, .reportConnected, .reportEnded, .update, .refused:
             report(output)
         case .peerRinging(let call): emit(.peerRinging(call))
+        case .delayed(let call, let code): emit(.delayed(call, code: code))
         case .peerMedia: break  // `changed` reports it, as a part of the call's value.
         case .receivedDTMF(let call, let digits): emit(.digits(call, digits))
         case .receivedInfo(let call, let json): emit(.info(call, json))

@@ -11,6 +11,10 @@ public enum RinglineEvent: Equatable, Sendable {
     case changed(CallClient.Call)
     /// A device of the callee rings: play the ringback tone.
     case peerRinging(CallUUID)
+    /// The server does not ring the peer now, for the reason of this code (`rate_limited`); the kit tries again after a pause.
+    ///
+    /// It comes once for each call and code.
+    case delayed(CallUUID, code: String)
     /// The peer entered DTMF digits.
     case digits(CallUUID, String)
     /// The peer's app sent data: one JSON value as text.

@@ -42,6 +42,8 @@ extension JSONWriter {
             name("reason")
             plain(reason.rawValue)
         }
+        name("outcome")
+        plain(explanation.briefOutcome)
         verdict(explanation.sentences)
         endObject()
     }

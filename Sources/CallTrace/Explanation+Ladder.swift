@@ -1,24 +1,79 @@
-import CallCore
+public import CallCore
 import CallPorts
 import PlainText
 
-/// The ladder: the messages between the parties, and their times.
+/// The ladder of an explained call: its lanes, and what each event is on them.
 ///
-/// Columns are the caller, the server, the push service and each device of the callee; offsets are in milliseconds from
-/// the offer.
+/// An arrow ends where the bytes ended. The server relays signals, but the timeline does not show whether they came: so
+/// their arrows end at the server.
 extension Explanation {
-    /// The distance between two columns, in characters.
-    private static let columnWidth = 18
-    private static let offsetWidth = 8
+    /// A device that a push has started or let run again, as only a push service can know.
+    public struct Woken: Sendable {
+        let device: DeviceID
+        /// When it woke.
+        public let at: Moment
 
-    /// The callee's devices in the order of their first event.
-    private var calleeDevices: [String] {
-        var seen: [String] = []
-        for event in events {
-            guard let device = event.device, event.side != .caller, !seen.contains(device) else { continue }
-            seen.append(device)
+        /// A push has woken this device at this moment.
+        public init(_ device: DeviceID, at moment: Moment) {
+            self.device = device
+            at = moment
         }
-        return seen.isEmpty ? ["\(record.callee.text)"] : seen
+    }
+
+    /// The call's ladder.
+    public var ladder: Ladder {
+        let lanes = LaneChoice(self)
+        var ladderRows = rows.map { event, count in row(event, count, lanes) }
+        for device in woken {
+            let step = Ladder.Step.arrow(from: lanes.push, to: lanes.device(device.device.text), arrives: true)
+            let waking = row(at: device.at, step, "wakes the app", .good)
+            let place = ladderRows.firstIndex { $0.offset > waking.offset } ?? ladderRows.endIndex
+            ladderRows.insert(waking, at: place)
+        }
+        return Ladder(lanes: lanes.all, rows: ladderRows)
+    }
+
+    /// The lanes: the caller's devices, the server, the push services, the callee's devices.
+    private struct LaneChoice {
+        private(set) var all: [Ladder.Lane] = []
+        private let callers: [String]
+        private let callees: [String]
+
+        init(_ call: Explanation) {
+            let (caller, callee) = (call.record.caller, call.record.callee)
+            callers = Self.devices(call.events.filter { $0.side == .caller }.compactMap(\.device))
+            let woken = call.woken.map(\.device.text)
+            callees = Self.devices(call.events.filter { $0.side != .caller }.compactMap(\.device) + woken)
+            let first = call.names.has(caller) ? call.laneName(caller, callers.first) : "caller \(caller.text)"
+            all.append(Ladder.Lane(kind: .caller, name: first, user: caller))
+            for device in callers.dropFirst() {
+                all.append(Ladder.Lane(kind: .caller, name: call.laneName(caller, device), user: caller))
+            }
+            all.append(Ladder.Lane(kind: .server, name: "server", user: nil))
+            all.append(Ladder.Lane(kind: .push, name: call.services, user: nil))
+            for device in callees.isEmpty ? [nil] : callees.map(Optional.some) {
+                all.append(Ladder.Lane(kind: .callee, name: call.laneName(callee, device), user: callee))
+            }
+        }
+
+        var server: Int { max(1, callers.count) }
+        var push: Int { server + 1 }
+
+        func caller(_ device: String?) -> Int { device.flatMap { callers.firstIndex(of: $0) } ?? 0 }
+        func device(_ device: String?) -> Int { push + 1 + (device.flatMap { callees.firstIndex(of: $0) } ?? 0) }
+
+        /// Returns the devices in the order of their first event.
+        private static func devices(_ all: [String]) -> [String] {
+            var seen: [String] = []
+            for device in all where !seen.contains(device) { seen.append(device) }
+            return seen
+        }
+    }
+
+    /// Returns the name of the lane of a user's device, or of a user without a known device.
+    private func laneName(_ user: UserID, _ device: String?) -> String {
+        guard let device else { return names.user(user) }
+        return names.device(device).map { "\(names.user(user))'s \($0)" } ?? device
     }
 
     /// The push services of the call's pushes.
@@ -30,21 +85,7 @@ extension Explanation {
             return environment != nil ? PushKind.voip.service : isNotice ? "" : Self.service(event)
         }
         let known = [PushKind.voip, .firebase, .web].map(\.service).filter(sent.contains)
-        return known.isEmpty ? (sent.isEmpty ? "APNs" : "push service") : known.joined(separator: ", ")
-    }
-
-    var ladder: String {
-        let devices = calleeDevices
-        let columns = ["caller \(record.caller.text)", "server", services] + devices.map { Self.short($0) }
-        var lines = [Self.heading(columns)]
-        for (event, count) in rows {
-            let to = event.device.flatMap { devices.firstIndex(of: $0) }.map { $0 + 3 } ?? 3
-            let text =
-                String(repeating: " ", count: max(0, Self.offsetWidth - 1 - offsetText(event).count))
-                + offsetText(event) + " "
-            lines.append(text + Self.row(columns.count, step(event, count, device: to)))
-        }
-        return lines.joined(separator: "\n") + "\n"
+        return known.isEmpty ? "push service" : known.joined(separator: ", ")
     }
 
     /// The events as rows.
@@ -83,44 +124,108 @@ extension Explanation {
         }
     }
 
-    private func offsetText(_ event: Event) -> String { "\((event.at - record.startedAt).milliseconds)" }
-
-    /// The content of a row: an arrow between two columns, or a text in one column.
-    private enum Step {
-        case arrow(from: Int, to: Int, String)
-        case word(at: Int, String)
+    private func row(at moment: Moment, _ step: Ladder.Step, _ label: String, _ look: Ladder.Look) -> Ladder.Row {
+        Ladder.Row(offset: moment - record.startedAt, step: step, label: label, look: look)
     }
 
-    private func step(_ event: Event, _ count: Int, device: Int) -> Step {
+    private func row(_ event: Event, _ count: Int, _ lanes: LaneChoice) -> Ladder.Row {
         let times = count == 1 ? "" : " ×\(count)"
+        let (server, push, device) = (lanes.server, lanes.push, lanes.device(event.device))
+        let arrow = { (from: Int, to: Int, label: String, look: Ladder.Look) in
+            row(at: event.at, .arrow(from: from, to: to, arrives: true), label + times, look)
+        }
+        let note = { (lane: Int, label: String, look: Ladder.Look) in
+            row(at: event.at, .note(at: lane), label, look)
+        }
+        let sent = { (label: String, look: Ladder.Look) in
+            row(at: event.at, .arrow(from: server, to: device, arrives: isHeard(event)), label, look)
+        }
         switch event.event {
-        case .signal(let kind, let side, _, _):
-            return .arrow(from: side == .caller ? 0 : device, to: 1, kind.rawValue + times)
-        case .delivered: return .arrow(from: 1, to: device, "offer")
-        case .fetched: return .arrow(from: device, to: 1, "GET" + times)
-        case .probe: return .arrow(from: 1, to: device, "ping")
-        case .silenced(_, let why): return .arrow(from: device, to: 1, "silenced: \(why.rawValue)")
-        case .probeFailed: return .word(at: device, "no answer")
-        case .pushSent(_, let push, _): return .arrow(from: 1, to: 2, Self.word(for: push))
-        case .pushResult(_, let status, _, _, _): return .arrow(from: 2, to: 1, status.map { "\($0)" } ?? "failed")
-        case .pushCancelled: return .word(at: 1, "push cancelled")
-        case .pushLowered: return .arrow(from: device, to: 1, "low priority")
-        case .repeated(let event, _, let count): return .word(at: device, "\(event.rawValue) ×\(count) more")
-        case .omitted(let count): return .word(at: 1, "\(count) events left out")
-        case .ended(let reason): return .word(at: 1, "ended: \(reason.rawValue)")
+        case .signal(let kind, let side, let sender, _):
+            return arrow(side == .caller ? lanes.caller(sender.text) : device, server, kind.rawValue, .usual)
+        case .delivered: return sent("offer", .usual)
+        case .probe: return sent("ping", .faint)
+        case .fetched: return arrow(device, server, "fetch", .usual)
+        case .silenced(_, let why): return arrow(device, server, "silenced: \(words(why.rawValue))", .bad)
+        case .pushLowered: return arrow(device, server, "low priority", .bad)
+        case .probeFailed: return note(device, "no answer", .bad)
+        case .pushSent(_, let purpose, _):
+            let word = Self.word(for: purpose)
+            switch fate(of: event) {
+            case .sent: return arrow(server, push, word, .usual)
+            case .lost: return row(at: event.at, .arrow(from: server, to: push, arrives: false), word, .bad)
+            case .kept: return note(server, "\(word): not sent", .bad)
+            }
+        case .pushResult(_, let status?, let reason, _, _):
+            let isGood = PushResult.isAcceptance(status)
+            let why = isGood ? "" : reason.map { " \($0.printable)" } ?? ""
+            return arrow(push, server, "\(status)\(why)", isGood ? .good : .bad)
+        case .pushResult: return note(server, "push failed", .bad)
+        case .pushCancelled: return note(server, "push cancelled", .usual)
+        case .repeated(let event, _, let count): return note(device, "\(event.rawValue) ×\(count) more", .usual)
+        case .omitted(let count): return note(server, "\(count) events left out", .usual)
+        case .ended(let reason): return note(server, "ended: \(words(reason.rawValue))", .end)
         case .ringRefused(_, let from, let count):
-            return .word(at: 1, "ring of \(from.text.printable) refused\(count > 1 ? " ×\(count)" : "")")
-        case .noDevice: return .word(at: 1, "no device")
-        case .doNotDisturb: return .word(at: 1, "do not disturb")
-        case .takenOver(let node): return .word(at: 1, "taken over by \(node.printable)")
-        case .scheduled(_, _, ScheduledRing.trial): return .word(at: 1, "scheduled, on trial")
-        case .scheduled(_, _, let ring): return .word(at: 1, "scheduled, ring \(ring)")
-        case .ringSkipped(let why): return .word(at: 1, "skipped: \(why.rawValue)")
-        case .numberBlocked: return .word(at: 1, "number blocked")
-        case .blocked, .callIDTaken, .tooManyCallers, .tokensRevoked, .restarted, .other:
-            return .word(at: 1, event.event.name.printable)
+            return note(server, "ring of \(names.user(from).printable) refused\(count > 1 ? " ×\(count)" : "")", .bad)
+        case .scheduled(_, _, ScheduledRing.trial): return note(server, "scheduled, on trial", .usual)
+        case .scheduled(_, _, let ring): return note(server, "scheduled, ring \(ring)", .usual)
+        case .takenOver, .ringSkipped, .numberBlocked, .noDevice, .doNotDisturb, .blocked, .callIDTaken,
+            .tooManyCallers, .tokensRevoked, .restarted, .other:
+            return note(server, noteText(event.event), .bad)
         }
     }
+
+    private func noteText(_ event: TimelineEvent) -> String {
+        switch event {
+        case .takenOver(let node): "taken over by \(node.printable)"
+        case .ringSkipped(let why): "skipped: \(why.rawValue)"
+        case .numberBlocked: "number blocked"
+        case .noDevice: "no device to ring"
+        case .doNotDisturb: "do not disturb"
+        case .blocked: "blocked: not shown"
+        case .callIDTaken: "callId is taken"
+        case .tooManyCallers: "too many callers"
+        case .tokensRevoked: "tokens revoked"
+        case .restarted: "server restarted"
+        default: event.name.printable
+        }
+    }
+
+    /// What became of the bytes of a push.
+    private enum Fate {
+        /// The push service has them, as far as the timeline shows.
+        case sent
+        /// No response came back.
+        case lost
+        /// They never left the server.
+        case kept
+    }
+
+    private func fate(of sent: Event) -> Fate {
+        let next = events.first {
+            $0.position > sent.position && $0.device == sent.device
+                && ($0.isPushCancelled || $0.isRestart || (($0.isPushResult || $0.isPushSent) && $0.push == sent.push))
+        }
+        switch next?.event {
+        case .pushCancelled: return .kept
+        case .pushResult(_, nil, let reason?, _, _):
+            let isKept = PushKind.allCases.contains { reason == PushHint.onlyLogged($0) }
+            return isKept || PushResult.Fault(rawValue: reason) != nil ? .kept : .lost
+        case .pushResult(_, nil, nil, _, _): return .lost
+        default: return .sent
+        }
+    }
+
+    /// Whether a device may have heard what was sent to its connection: the connection did not prove to be dead.
+    private func isHeard(_ sent: Event) -> Bool {
+        let next = events.first {
+            $0.position > sent.position && $0.device == sent.device
+                && ($0.isProbeFailed || ($0.isSignOfLife && !$0.isDelivered))
+        }
+        return next?.isProbeFailed != true
+    }
+
+    private func words(_ text: String) -> String { String(text.map { $0 == "_" ? " " : $0 }) }
 
     private static func word(for push: TimelineEvent.Push) -> String {
         switch push {
@@ -129,45 +234,5 @@ extension Explanation {
         case .alert: "alert"
         case .voip, .firebase, .web: "push"
         }
-    }
-
-    private static func heading(_ columns: [String]) -> String {
-        var line = String(repeating: " ", count: offsetWidth)
-        for column in columns {
-            let shown = column.count > columnWidth - 2 ? String(column.prefix(columnWidth - 3)) + "…" : column
-            line += shown + String(repeating: " ", count: columnWidth - shown.count)
-        }
-        return line.trimmingEnd()
-    }
-
-    private static func row(_ count: Int, _ step: Step) -> String {
-        var cells = [Character](repeating: " ", count: columnWidth * count)
-        for column in 0..<count { cells[column * columnWidth] = "│" }
-        switch step {
-        case .word(let column, let word):
-            for (index, character) in word.prefix(columnWidth * (count - column) - 2).enumerated() {
-                cells[column * columnWidth + 2 + index] = character
-            }
-        case .arrow(let from, let to, let label):
-            let (left, right) = (min(from, to) * columnWidth, max(from, to) * columnWidth)
-            for index in left + 1..<right { cells[index] = "─" }
-            cells[to > from ? right - 1 : left + 1] = to > from ? "▶" : "◀"
-            let shown = Array(" \(label) ".prefix(right - left - 4))
-            for (index, character) in shown.enumerated() { cells[left + 3 + index] = character }
-        }
-        return String(cells).trimmingEnd()
-    }
-
-    /// Returns a device's id shortened to the width of a column.
-    static func short(_ device: String) -> String {
-        device.count <= columnWidth - 2 ? device : String(device.prefix(columnWidth - 3)) + "…"
-    }
-}
-
-extension String {
-    fileprivate func trimmingEnd() -> String {
-        var text = self[...]
-        while text.last == " " { text = text.dropLast() }
-        return String(text)
     }
 }

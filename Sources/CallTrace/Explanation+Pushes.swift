@@ -83,7 +83,7 @@ extension Explanation {
     }
 
     /// Returns the advice for a push that was not accepted.
-    private static func hint(_ status: Int?, _ reason: String?, _ push: Event) -> String? {
+    static func hint(_ status: Int?, _ reason: String?, _ push: Event) -> String? {
         let kind = kind(of: push)
         if let status { return PushHint.text(forStatus: status, reason, kind) }
         guard let reason else { return nil }

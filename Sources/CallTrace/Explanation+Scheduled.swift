@@ -16,13 +16,13 @@ extension Explanation {
         switch record.reason {
         case .missed: return "Nobody answered within \(Self.seconds(record.ringUntil - record.startedAt))."
         case .givenUp:
-            return "The last ring ended at \(offset(endedAt)), and \(record.callee.text) had not confirmed."
-        case .confirmed: return "\(record.callee.text) confirmed at \(offset(endedAt)), without answering."
+            return "The last ring ended at \(offset(endedAt)), and \(callee) had not confirmed."
+        case .confirmed: return "\(callee) confirmed at \(offset(endedAt)), without answering."
         case .cancelled:
             return "The schedule was removed \(Self.seconds(endedAt - record.startedAt)) after the ring began."
         case .replaced: return "The schedule's next time came at \(offset(endedAt)), so this ring ended."
         case .busy:
-            let who = record.callee.text + (ender?.device.map { "'s device \($0)" } ?? "")
+            let who = callee + (ender?.device.map { "'s device \($0)" } ?? "")
             return "\(who) said at \(offset(endedAt)) that it is busy."
         default: return nil
         }
@@ -34,7 +34,6 @@ extension Explanation {
     }
 
     private func skippedOutcome(_ call: ScheduledRing, _ why: TimelineEvent.SkippedRing) -> String {
-        let callee = record.callee.text
         switch why {
         case .confirmed: return "\(callee) confirmed before ring \(call.ring) began, so it did not ring."
         case .limit:
@@ -56,11 +55,11 @@ extension Explanation {
         guard let scheduled = record.scheduled else { return nil }
         if scheduled.ring == ScheduledRing.trial {
             return "It is a ring of the schedule \(scheduled.schedule.text) on trial: the server itself called, and "
-                + "\(record.caller.text) is only a name."
+                + "\(caller) is only a name."
         }
         let ring =
             "ring \(scheduled.ring) of the schedule \(scheduled.schedule.text), for \(Timestamp.text(scheduled.occurrence))"
-        if skipped != nil { return "It stands for \(ring); \(record.caller.text) is only a name." }
-        return "It is \(ring): the server itself called, and \(record.caller.text) is only a name."
+        if skipped != nil { return "It stands for \(ring); \(caller) is only a name." }
+        return "It is \(ring): the server itself called, and \(caller) is only a name."
     }
 }

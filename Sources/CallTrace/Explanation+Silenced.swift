@@ -20,7 +20,7 @@ extension Explanation {
         let reason =
             switch why {
             case .focus: "a Focus, or another setting of the device, keeps calls back"
-            case .blockList: "its user has blocked \(record.caller.text) in the system's settings"
+            case .blockList: "its user has blocked \(caller) in the system's settings"
             case .full: "it shows no further call at a time"
             case .system: "it gave no reason that the app knows"
             case .otherUser: "another user is signed in there"
@@ -39,8 +39,8 @@ extension Explanation {
 
     /// The line for a device whose app got the push for a user who is not signed in there.
     private func ofOtherUser(_ event: Event, _ device: String) -> String {
-        "\(name(of: device)) did not ring: at \(offset(event.at)) its app said that \(record.callee.text) is not signed in "
-            + "there; another user is. The device is still registered for \(record.callee.text): remove it at logout "
+        "\(name(of: device)) did not ring: at \(offset(event.at)) its app said that \(callee) is not signed in "
+            + "there; another user is. The device is still registered for \(callee): remove it at logout "
             + "(DELETE /api/me/devices/\(device)), or register each account of the app with one `installation`."
     }
 }

@@ -20,7 +20,7 @@ extension Explanation {
             parts.append("The server was restarted in between; the call went on with its original deadline.")
         }
         if let event = events.first(where: { if case .tokensRevoked = $0.event { true } else { false } }) {
-            let user = event.side == .caller ? record.caller.text : callee
+            let user = event.side == .caller ? caller : callee
             parts.append(
                 "\(user) logged out everywhere at \(offset(event.at)): its connections were closed, and its devices are not pushed until they register again."
             )
@@ -38,8 +38,6 @@ extension Explanation {
     /// How long a device may reasonably take from its push to its first sign of life.
     static let wakingTime = Moment.Duration.seconds(5)
 
-    private var callee: String { record.callee.text }
-
     /// A sentence about a hidden call as its caller saw it, after a space; empty for a scheduled call, which has no caller.
     private var callersView: String {
         if record.scheduled != nil { return "" }
@@ -55,7 +53,7 @@ extension Explanation {
         }
         if record.hidden == .block {
             return
-                "\(callee) has blocked \(record.caller.text): nothing rang and nothing was pushed.\(callersView)"
+                "\(callee) has blocked \(caller): nothing rang and nothing was pushed.\(callersView)"
         }
         if record.hidden == .doNotDisturb {
             return
@@ -66,7 +64,7 @@ extension Explanation {
                 "\(callee) was in a call with this callId with another user, so nothing rang and nothing was pushed: an answer could have gone to the wrong call.\(callersView)"
         }
         if let answeredAt = record.answeredAt {
-            let by = events.first { $0.signal == .answer }?.device.map { " on \($0)" } ?? ""
+            let by = events.first { $0.signal == .answer }?.device.map { " on \(short($0))" } ?? ""
             return "\(callee) answered\(by) at \(offset(answeredAt)); \(ending)."
         }
         if let scheduledOutcome { return scheduledOutcome }
@@ -76,7 +74,9 @@ extension Explanation {
             return
                 "The caller gave up \(Self.seconds(endedAt - record.startedAt)) after the offer, before an answer."
         case .unanswered: return "Nobody answered within \(Self.seconds(record.ringUntil - record.startedAt))."
-        case .declined: return "\(callee) declined\(ender?.device.map { " on \($0)" } ?? "") at \(offset(endedAt))."
+        case .declined:
+            let device = ender?.device.map { " on \(short($0))" } ?? ""
+            return "\(callee) declined\(device) at \(offset(endedAt))."
         case .busy:
             guard let device = ender?.device else {
                 if has(.tooManyCallers) {
@@ -84,7 +84,8 @@ extension Explanation {
                 }
                 return "\(callee) was in another call; the caller was told busy, as --busy-policy says."
             }
-            return "\(callee)'s device \(device) said at \(offset(endedAt)) that it is busy, and the caller was told."
+            let name = names.device(device) ?? "device \(device)"
+            return "\(callee)'s \(name) said at \(offset(endedAt)) that it is busy, and the caller was told."
         case .glare:
             return
                 "Both called at once: \(record.replacedBy?.text ?? "the other call") continued and this one ended."
@@ -141,7 +142,7 @@ extension Explanation {
     /// The user whose `end` ended the call, or "one side" if the timeline has no such signal.
     private var enderName: String {
         switch ender?.side {
-        case .caller: record.caller.text
+        case .caller: caller
         case .callee: callee
         case nil: "one side"
         }
@@ -312,8 +313,12 @@ extension Explanation {
     /// Returns a device of the callee as a verdict names it.
     func name(of device: String) -> String { "\(callee)'s \(model(of: device))" }
 
-    /// Returns the kind of a device in one or two words, followed by its id.
+    /// Returns a device of the callee where the sentence says already whose it is.
+    private func short(_ device: String) -> String { names.device(device).map { "the \($0)" } ?? device }
+
+    /// Returns the kind of a device in one or two words, followed by its id unless the reader knows it by a name.
     private func model(of device: String) -> String {
+        if let name = names.device(device) { return name }
         guard let record = devices.first(where: { $0.id.text == device }) else { return "device \(device)" }
         switch record.platform.lowercased() {
         case "ios": return "iPhone \(device)"

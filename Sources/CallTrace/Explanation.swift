@@ -19,6 +19,10 @@ public struct Explanation: Sendable {
     let now: Moment
     /// The source of the records: a running server may have newer events than the records show.
     let source: RecordSource
+    /// The names by which the reader knows users and devices.
+    let names: CallNames
+    /// The devices that pushes have woken, if the push service has told.
+    let woken: [Woken]
 
     /// The source of the records that an explanation is made from.
     public enum RecordSource: Sendable {
@@ -105,6 +109,8 @@ public struct Explanation: Sendable {
     /// `events`: The call's timeline.
     /// `log`: The call's log; empty if it is no longer stored.
     /// `devices`: The callee's registered devices.
+    /// `names`: The names by which the reader knows users and devices.
+    /// `woken`: The devices that pushes have woken, oldest first.
     /// `now`: The time of the wall clock.
     public init(
         record: CallRecord,
@@ -112,6 +118,8 @@ public struct Explanation: Sendable {
         log: [EntryRecord],
         devices: [DeviceRecord],
         recordsFrom source: RecordSource = .server,
+        names: CallNames = CallNames(),
+        woken: [Woken] = [],
         at now: Moment
     ) {
         self.record = record
@@ -121,20 +129,40 @@ public struct Explanation: Sendable {
         self.devices = devices
         self.now = now
         self.source = source
+        self.names = names
+        self.woken = woken
     }
 
     /// The whole explanation: the call, its ladder, the verdict.
-    public var text: String { "\(title)\n\n\(ladder)\n\(verdict)\n" }
+    public var text: String { "\(title)\n\n\(ladder.text)\n\(verdict)\n" }
 
-    private var title: String {
-        let caller = record.caller.text + (record.displayName.map { " (\($0.printable))" } ?? "")
-        let callee = record.callee.text
+    /// The call, its users, its time and its outcome.
+    var title: String {
+        "Call \(record.id.text), epoch \(record.epoch): \(who), \(Timestamp.text(record.startedAt)): \(briefOutcome)"
+    }
+
+    /// The caller, as the reader knows them.
+    var caller: String { names.user(record.caller) }
+    /// The callee, as the reader knows them.
+    var callee: String { names.user(record.callee) }
+
+    /// Who calls whom.
+    var who: String {
         // A scheduled call has no media.
-        let what =
-            record.scheduled == nil
-            ? "\(caller) calls \(callee), \(record.hasVideo ? "video" : "audio")"
-            : "the server rings \(callee) as \(caller)"
-        return "Call \(record.id.text), epoch \(record.epoch): \(what), \(Timestamp.text(record.startedAt))"
+        guard record.scheduled == nil else { return "the server rings \(callee) as \(caller)" }
+        let name = names.has(record.caller) ? "" : record.displayName.map { " (\($0.printable))" } ?? ""
+        return "\(caller)\(name) calls \(callee), \(record.hasVideo ? "video" : "audio")"
+    }
+
+    /// How the call ended or, if it has not ended, in which state it is: in a word or two.
+    var briefOutcome: String {
+        guard let endedAt = record.endedAt, let reason = record.reason else {
+            return record.answeredAt == nil ? "ringing" : "answered"
+        }
+        let word = reason.rawValue.map { $0 == "_" ? " " : String($0) }.joined()
+        guard let answeredAt = record.answeredAt else { return word }
+        let duration = Ladder.inWords(endedAt - answeredAt)
+        return reason == .hangup ? "answered, \(duration)" : "answered, \(word) after \(duration)"
     }
 
     /// Returns a moment as an offset from the offer: `+0.21 s`.

@@ -22,13 +22,18 @@ public enum TimelineView {
         return body(record, events.filter { isShown($0.event, of: record, to: principal) }, verdict: verdict)
     }
 
-    /// Returns the timeline of an explained call with its verdict, as a service and an operator see it.
+    /// Returns the timeline of an explained call with its ladder and its verdict, for a page of operators.
     public static func body(_ explanation: Explanation) -> [UInt8] {
         let events = explanation.events.map { TimelineRecord(at: $0.at, event: $0.event) }
-        return body(explanation.record, events, verdict: explanation.sentences)
+        return body(explanation.record, events, verdict: explanation.sentences, ladderOf: explanation)
     }
 
-    private static func body(_ record: CallRecord, _ events: [TimelineRecord], verdict: [String]?) -> [UInt8] {
+    private static func body(
+        _ record: CallRecord,
+        _ events: [TimelineRecord],
+        verdict: [String]?,
+        ladderOf explanation: Explanation? = nil
+    ) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.beginObject()
         json.name("callId")
@@ -45,6 +50,7 @@ public enum TimelineView {
             json.endObject()
         }
         json.endArray()
+        if let explanation { json.ladderMembers(of: explanation) }
         if let verdict { json.verdict(verdict) }
         json.endObject()
         return json.bytes

@@ -267,7 +267,7 @@ def test_whoever_does_not_confirm_is_rung_again_and_given_up_after_the_last_ring
     become(world, [reason, "given_up"])
     assert schedules(world) == []
     assert call_rows(world) == [("s-1", reason), ("s-1", "given_up")]
-    wait_for(world, second["callId"], "ended: given_up")
+    wait_for(world, second["callId"], "ended: given up")
     if leave is decline:
         explain(world, second["callId"], "A schedule that was never confirmed")
 

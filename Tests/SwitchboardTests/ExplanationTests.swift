@@ -101,7 +101,7 @@ struct ExplanationTests {
         #expect(once.contains("The call was taken over by the node n2:7070; it went on with its original deadline."))
         let twice = try explain(takeOver("n2:7070") + takeOver("n3:7070"))
         #expect(twice.contains("was taken over 2 times, at last by the node n3:7070;"))
-        #expect(try explain([(900, "restarted", "")]).contains("│ restarted"))
+        #expect(try explain([(900, "restarted", "")]).contains("│ server restarted"))
     }
 
     @Test("For a stopped server or a backup of the store, the verdict reports the last known state of the call")

@@ -1,0 +1,52 @@
+import CallCore
+import CallPorts
+import CallWire
+import JSON
+import PlainText
+
+/// What an operator should see first, as JSON: what is wrong now, the live calls, and the newest ones that have ended.
+public enum Overview {
+    /// Returns the overview as an object; the calls are newest first.
+    ///
+    /// `faults`: What is wrong, in sentences, besides the pushes that these calls show.
+    public static func body(live: [Explanation], ended: [Explanation], faults: [String]) -> [UInt8] {
+        var json = JSONWriter(capacity: 4_096)
+        json.beginObject()
+        json.name("faults")
+        json.array(faults + failingPushes(live + ended)) { fault, json in json.value(fault) }
+        json.name("live")
+        json.raw(CallList.body(live))
+        json.name("ended")
+        json.raw(CallList.body(ended))
+        json.endObject()
+        return json.bytes
+    }
+
+    /// A sentence for each push service whose newest result is a failure that does not concern one device alone.
+    private static func failingPushes(_ calls: [Explanation]) -> [String] {
+        let results = calls.flatMap { call in call.events.filter(\.isPushResult) }.sorted { $0.at > $1.at }
+        return [PushKind.voip, .firebase, .web].compactMap { kind in
+            let own = results.filter { Explanation.service($0) == kind.service && !$0.concernsOneDevice }
+            guard let newest = own.first, let fault = newest.pushFault else { return nil }
+            let failed = own.count { $0.pushFault != nil }
+            return "\(failed) of the newest \(own.count) pushes through \(kind.service) failed, the last at "
+                + "\(Timestamp.text(newest.at)): \(fault)."
+        }
+    }
+}
+
+extension Explanation.Event {
+    /// Whether the result of a push says that the device's registration has ended, which happens every day.
+    fileprivate var concernsOneDevice: Bool {
+        guard case .pushResult(_, let status, _, _, _) = event else { return false }
+        return status == 404 || status == 410
+    }
+
+    /// Why a push failed, with advice; `nil` = it was accepted.
+    fileprivate var pushFault: String? {
+        guard case .pushResult(_, let status, let reason, _, _) = event else { return nil }
+        if let status, PushResult.isAcceptance(status) { return nil }
+        let said = [status.map { "\($0)" }, reason?.printable].compactMap { $0 }.joined(separator: " ")
+        return said + (Explanation.hint(status, reason, self).map { ": \($0)" } ?? "")
+    }
+}

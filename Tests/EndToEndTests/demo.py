@@ -24,7 +24,15 @@ class Demo:
     """A running demo with its own address."""
 
     def __init__(self, *options: str):
-        command = [str(binary()), "demo", "--listen", "127.0.0.1:0", "--pages", str(browsers.PACKAGE), *map(str, options)]
+        command = [
+            str(binary()),
+            "demo",
+            "--listen",
+            "127.0.0.1:0",
+            "--pages",
+            str(browsers.PACKAGE),
+            *map(str, options),
+        ]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment()
         )
@@ -91,10 +99,19 @@ class Phones:
         """The rows of the newest ladder."""
         return self.page.locator(".call:first-child .row span").all_text_contents()
 
+    @property
+    def lanes(self) -> list[str]:
+        """The names above the lines of the newest ladder."""
+        return self.page.locator(".call:first-child .lanes span").all_text_contents()
+
+    @property
+    def title(self) -> str:
+        return self.page.locator(".call:first-child summary").inner_text()
+
     def second_of(self, text: str) -> float:
         """Returns when the first row with this text happened, in seconds after the beginning of the call."""
         row = self.page.locator(".call:first-child .row").filter(has=self.page.get_by_text(text, exact=True)).first
-        return float(row.locator("time").inner_text().removesuffix(" s"))
+        return int(row.locator("time").inner_text().removesuffix(" ms")) / 1_000
 
     def verdict(self) -> str:
         verdict = self.page.locator(".call:first-child .verdict")

@@ -1,5 +1,6 @@
 """`ringline demo`: two phones on a page of this machine, whose calls can be watched while they happen."""
 
+import re
 import socket
 import subprocess
 
@@ -8,6 +9,7 @@ import chromium
 import firefox
 import httpx
 import jwt
+import ladders
 import pytest
 from demo import Demo, Phones, killed_app, refused_push, second_device, suspended_app
 from postgres_server import one_process
@@ -72,7 +74,8 @@ def test_a_call_shows_on_both_phones_and_its_ladder_grows_until_the_verdict(phon
     phones.press("left", "End")
     phones.says("right", "Ended: hangup")
     verdict = phones.verdict()
-    assert "hung up" in verdict, verdict
+    assert "Hanako answered on the phone at" in verdict and "Taro hung up" in verdict, verdict
+    assert re.fullmatch(r"Taro calls Hanako, video · \d\d:\d\d:\d\d · answered, [\d.]+ s", phones.title), phones.title
     in_order(phones.rows, "offer", "answer", "connected", "end", "ended: hangup")
 
 
@@ -129,15 +132,19 @@ def test_an_app_that_is_killed_while_it_is_suspended_starts_anew(phones):
 
 def test_both_devices_of_a_user_ring_and_the_first_that_answers_has_the_call(phones):
     second_device(phones)
-    phones.shows("ringing (tablet)")
-    in_order(phones.rows, "offer", "offer (tablet)", "ringing (tablet)")
+    phones.page.wait_for_function(
+        "() => [...document.querySelectorAll('.row span')].filter((row) => row.textContent === 'ringing').length === 2"
+    )
+    assert phones.lanes[:3] == ["Taro's phone", "server", "push service"]
+    assert sorted(phones.lanes[3:]) == ["Hanako's phone", "Hanako's tablet"]
+    in_order(phones.rows, "offer", "offer", "offer", "ringing", "ringing")
     phones.press("right-second", "Answer")
     phones.says("right", "Ended: answered elsewhere")
     phones.says("left", "Talking")
     phones.hears("left", 1240)
     phones.hears("right-second", 440)
     phones.shows("connected")
-    in_order(phones.rows, "answer (tablet)", "connected")
+    in_order(phones.rows, "answer", "connected")
     phones.press("left", "End")
     phones.says("right-second", "Ended: hangup")
 
@@ -167,7 +174,7 @@ def test_a_second_device_that_was_taken_away_does_not_ring(phones):
     phones.page.locator("#right-second").wait_for(state="detached")
     phones.waits("#right-more[aria-pressed=false]", "Second device")
     phones.talk()
-    assert not [row for row in phones.rows if "tablet" in row]
+    assert phones.lanes == ["Taro's phone", "server", "push service", "Hanako's phone"]
 
 
 def test_a_push_that_apple_refuses_wakes_nobody(phones):
@@ -295,6 +302,130 @@ def test_suspended_apps_and_second_devices_work_by_keyboard(phones):
     phones.says("left-second", "App suspended")
 
 
+def test_the_first_sight_is_four_lines_and_three_things_to_try(phones):
+    page = phones.page
+    assert page.locator("#first .lanes span").all_text_contents() == [
+        "Taro's phone",
+        "server",
+        "push service",
+        "Hanako's phone",
+    ]
+    assert page.locator(".steps li").count() == 3
+    page.locator("[data-step=refuse]").click()
+    phones.shows("410 Unregistered")
+    page.locator("#first").wait_for(state="hidden")
+    phones.says("right", "App killed")
+
+
+def test_an_incoming_call_rings_and_can_be_told_to_be_quiet(phones):
+    phones.press("left", "Call")
+    phones.says("right", "Taro calls")
+    screen = phones.page.locator("#right .screen")
+    assert screen.get_attribute("data-look") == "ringing" and phones.page.locator("#right .face").is_visible()
+    phones.page.wait_for_selector("#right .screen[data-tone]")
+    phones.page.get_by_label("Ring tone").uncheck()
+    phones.page.wait_for_selector("#right .screen:not([data-tone])")
+    phones.page.get_by_label("Ring tone").check()
+    phones.page.wait_for_selector("#right .screen[data-tone]")
+    phones.press("right", "Answer")
+    phones.page.wait_for_selector("#right .screen:not([data-tone])")
+
+
+def test_a_call_without_a_picture_has_a_face(phones):
+    phones.page.get_by_label("Video").uncheck()
+    phones.talk()
+    for side in ("left", "right"):
+        assert phones.page.locator(f"#{side} .face").is_visible()
+        assert not phones.page.locator(f"#{side} .remote").is_visible()
+    assert "audio" in phones.title
+
+
+def test_on_hold_the_picture_is_dimmed_and_not_black(phones):
+    phones.talk()
+    phones.hears("left", 990)
+    # Two pictures of the peer are kept, half a second apart.
+    brightest = """() => {
+        const still = document.querySelector('#left .still')
+        const { data } = still.getContext('2d').getImageData(0, 0, still.width, still.height)
+        return data.reduce((most, value, index) => (index % 4 === 3 ? most : Math.max(most, value)), 0)
+    }"""
+    phones.page.wait_for_function(f"() => ({brightest})() > 100")
+    phones.press("left", "Hold")
+    phones.says("left", "On hold")
+    assert phones.page.locator("#left .still").is_visible()
+    phones.page.wait_for_timeout(700)
+    assert phones.page.evaluate(brightest) > 100
+    assert "brightness" in phones.page.locator("#left .still").evaluate("(still) => getComputedStyle(still).filter")
+
+
+def test_a_killed_app_wakes_on_a_dark_screen_with_the_push(phones):
+    phones.press("right", "Kill app")
+    phones.press("left", "Call")
+    phones.page.wait_for_selector("#right .screen[data-look=waking]")
+    assert phones.page.locator("#right .banner").inner_text() == "Woken by a push"
+    phones.says("right", "Taro calls")
+
+
+def test_a_reload_leaves_no_device_behind(phones):
+    phones.press_second("right")
+    phones.is_on("right-second", "connected")
+    phones.press("right", "Focus")
+    phones.page.reload()
+    phones.page.wait_for_function("() => window.demo?.isReady")
+    phones.talk()
+    assert phones.lanes == ["Taro's phone", "server", "push service", "Hanako's phone"]
+    assert "push" not in phones.rows
+
+
+def test_nobody_rings_too_often(phones):
+    for _ in range(8):
+        phones.press("left", "Call")
+        phones.says("right", "Taro calls")
+        phones.press("left", "End")
+        phones.says("right", "Ended: cancelled")
+
+
+@pytest.mark.parametrize("width, height", [(390, 844), (1440, 900), (1920, 1080)])
+def test_phones_and_ladder_share_one_screen(make_phones, width, height):
+    phones = make_phones(viewport={"width": width, "height": height})
+    phones.talk()
+    phones.shows("connected")
+    box = phones.page.locator(".calls").bounding_box()
+    row = phones.page.locator(".call:first-child .row").first.bounding_box()
+    assert row["y"] + row["height"] < height, (row, height)
+    assert height - 40 < box["y"] + box["height"] <= height, (box, height)
+    for side in ("left", "right"):
+        screen = phones.page.locator(f"#{side} .screen").bounding_box()
+        assert screen["y"] + screen["height"] < height, screen
+    size = phones.page.evaluate("() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
+    assert size[0] <= width and size[1] <= height, size
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_ladder_has_as_many_lanes_as_there_are(phones, count):
+    lanes = [{"kind": "callee", "name": f"lane {number}"} for number in range(count)]
+    rows = [
+        {"time": f"+{lane} ms", "from": lane, "to": (lane + 1) % count, "label": f"to {lane}", "look": "", "arrives": True}
+        for lane in range(count)
+    ]
+    shown = {"lanes": lanes, "rows": rows, "verdict": [], "isOver": False}
+    script = """async (shown) => {
+        const { Ladder } = await import("/page/ladder.js")
+        const ladder = new Ladder()
+        ladder.show(shown)
+        document.getElementById("calls").prepend(ladder.element)
+        return ladder.element
+    }"""
+    drawn = phones.page.evaluate_handle(script, shown).evaluate(ladders.SCRIPT)
+    wanted = [[row["time"], row["label"], row["from"], row["to"], True] for row in rows]
+    assert drawn == [[lane["name"] for lane in lanes], wanted]
+    middles = phones.page.locator("#calls .lanes span").evaluate_all(
+        "(all) => all.map((each) => each.getBoundingClientRect()).map(({ x, width }) => x + width / 2)"
+    )
+    arrow = phones.page.locator("#calls .arrow").first.bounding_box()
+    assert abs(arrow["x"] - middles[0]) < 2 and abs(arrow["x"] + arrow["width"] - middles[1]) < 2
+
+
 def test_the_page_fits_a_phone(make_phones):
     phones = make_phones(viewport={"width": 360, "height": 740})
     phones.press_second("left")
@@ -326,6 +457,30 @@ def refusal(*options) -> str:
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "[::]"])
 def test_another_host_is_refused(host):
     assert "--listen: must be 127.0.0.1" in refusal("--listen", f"{host}:0", "--pages", browsers.PACKAGE)
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1:8090", "0.0.0.0:8090", "ringline.example:8090", "127.0.0.1", "127.0.0.1:0"])
+def test_a_container_is_published_for_the_machine_itself_only(address):
+    told = refusal("--published-on", address, "--pages", browsers.PACKAGE)
+    assert "--published-on: must be an address of the machine itself" in told and address in told
+
+
+def test_in_a_container_the_page_is_for_the_published_address():
+    """As the image starts it: the variable is set, and the server listens on all addresses of the container."""
+    command = [str(binary()), "demo", "--listen", "0.0.0.0:0", "--pages", str(browsers.PACKAGE)]
+    environment = clean_environment() | {"RINGLINE_DEMO_PUBLISHED_ON": "127.0.0.1:8090"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            told = "".join(process.stdout.readline() for _ in range(4))
+            assert told.startswith("demo on http://127.0.0.1:8090/\n"), told
+            port = int(re.search(r"It listens on 0\.0\.0\.0:(\d+), and trusts that only 127\.0\.0\.1:8090", told)[1])
+            assert f"-p 127.0.0.1:8090:{port}" in told and "ssh -L 8090:127.0.0.1:8090 " in told, told
+            for host, status in (("127.0.0.1:8090", 200), ("172.17.0.2:8090", 404), ("evil.example:8090", 404)):
+                for path in ("/", "/demo/token"):
+                    url = f"http://127.0.0.1:{port}{path}"
+                    assert httpx.get(url, headers={"Host": host}, trust_env=False).status_code == status, (host, path)
+        finally:
+            process.terminate()
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1.example.com", "localhost.example.com", "127.0.0.+1", "127.1"])
@@ -432,7 +587,11 @@ def test_the_tokens_are_of_a_key_of_this_run(make_demo):
 def test_the_list_of_files_is_that_of_the_folder():
     """A module that the page imports and the server does not know would be missing in a browser only."""
     kit = {path.name for path in (ROOT / "Sources/RinglineJS").glob("*.js")}
-    page = {f"{folder}/{path.name}" for folder in ("demo", "page") for path in (ROOT / "Sources/RinglineJS" / folder).iterdir()}
+    page = {
+        f"{folder}/{path.name}"
+        for folder in ("demo", "page")
+        for path in (ROOT / "Sources/RinglineJS" / folder).iterdir()
+    }
     source = (ROOT / "Sources/ringline/Demo/DemoPages.swift").read_text()
     for name in kit | page:
         assert f'"{name.removeprefix("demo/").removesuffix(".js")}"' in source or name in source, name

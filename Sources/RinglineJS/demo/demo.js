@@ -11,17 +11,19 @@ const DEVICES = [
   { side: "right", kind: "tablet", colour: "#2f6f4f", hertz: 1240, keys: { main: "4", end: "r", suspend: "f" } },
 ];
 const SIDES = ["left", "right"];
+// The colours of the two users.
+const COLOURS = ["#b3382c", "#1f5fae"];
 const SECOND_KEYS = { z: "left", x: "right" };
 // A push is with the page's server before its event is here; one more look is for a slow machine.
 const PUSH_RETRY = 200;
 
 const option = (id) => document.getElementById(id);
 const { users, hasTURN } = await server.settings();
-const people = users.map((user) => ({ ...user, settings: { hasFocus: false } }));
+const people = users.map((user, index) => ({ ...user, colour: COLOURS[index], settings: { hasFocus: false } }));
 const devices = DEVICES.map((device, index) => {
   const user = people[SIDES.indexOf(device.side)];
-  const title = device.kind === "phone" ? user.name : `${user.name}'s ${device.kind}`;
-  const name = `${device.kind}-${user.name.toLowerCase()}`;
+  const title = `${user.name}'s ${device.kind}`;
+  const { id: name } = user.devices.find(({ kind }) => kind === device.kind);
   return { ...user, ...device, title, device: name, pushToken: `a${index}`.repeat(32) };
 });
 
@@ -35,6 +37,7 @@ const phones = new Map();
 const options = {
   usesReal: () => option("real").checked,
   wantsVideo: () => option("video").checked,
+  wantsTone: () => option("tone").checked,
   rtcConfiguration,
   showAll: () => {
     for (const phone of phones.values()) phone.show();
@@ -84,6 +87,7 @@ function pressKey(key) {
 const both = SIDES.map((side, index) => add(option(side), devices[index]));
 for (const side of SIDES) option(`${side}-more`).onclick = () => toggleSecond(side);
 option("sound").onchange = setSound;
+option("tone").onchange = options.showAll;
 option("glare").onclick = () => {
   for (const phone of both) phone.press("call");
 };
@@ -93,9 +97,26 @@ document.addEventListener("keydown", (event) => {
   pressKey(event.key);
 });
 
-const ladders = new Ladders(option("calls"), people, devices);
+// The three things to try.
+const steps = {
+  call: () => both[0].press("call"),
+  kill: async () => {
+    if (both[1].ringline !== null) await both[1].fail("kill");
+    both[0].press("call");
+  },
+  refuse: async () => {
+    await both[1].fail("refuse");
+    await steps.kill();
+  },
+};
+for (const button of document.querySelectorAll("[data-step]")) button.onclick = () => steps[button.dataset.step]();
+
+const ladders = new Ladders(option("calls"), people);
+option("lifelines").append(ladders.empty());
+// A page that was reloaded has left its devices registered.
+for (const { id } of people) await server.clear(id);
 await server.watch(async (event) => {
-  option("hint").hidden = true;
+  option("first").hidden = true;
   ladders.add(event);
   const phone = phones.get(event.device);
   if (event.event !== "push.sent" || phone === undefined) return;
@@ -104,7 +125,7 @@ await server.watch(async (event) => {
     await new Promise((done) => setTimeout(done, PUSH_RETRY));
     hasWoken = await phone.fetchPushes();
   }
-  if (hasWoken) ladders.woken(event.callId, event.device);
+  if (hasWoken) ladders.woken(event);
 });
 for (const phone of both) await phone.boot();
-window.demo = { phones: both, isReady: true };
+window.demo = { phones: both, ladders, isReady: true };

@@ -1,103 +1,107 @@
 // The ladders of all calls, while they happen.
 import { Ladder, element } from "/page/ladder.js";
-import { verdict } from "./server.js";
+import * as server from "./server.js";
 
-const CALLEE = 3;
-const PUSH = 2;
+/** How long to wait before the call is read again, if the server has not yet stored all that it has told. */
+const RETRY = 100;
+const MOST_TRIES = 20;
 
-/**
- * The ladders of all calls, the newest first. `people` are the two users, in the order of their lanes, and `devices` all
- * their devices.
- */
+/** The ladders of all calls, the newest first. `people` are the two users, in the order of their phones. */
 export class Ladders {
   #root;
   #people;
-  #devices;
   #calls = new Map();
 
-  constructor(root, people, devices) {
+  constructor(root, people) {
     this.#root = root;
     this.#people = people;
-    this.#devices = devices;
   }
 
-  /** Adds an event of a call. */
+  /** Takes an event of a call: its ladder has grown. */
   add(event) {
-    const key = `${event.callId}/${event.epoch}`;
+    this.#call(event).add();
+  }
+
+  /** Takes what the page itself sees: the push service has woken a device for a call. */
+  async woken(event) {
+    await server.woken(event.device, event.callId);
+    this.#call(event).show();
+  }
+
+  /** The four lanes of a call that nobody has begun. */
+  empty() {
+    const [left, right] = this.#people.map(({ name, devices }) => ({ name: `${name}'s ${devices[0].kind}` }));
+    const ladder = new Ladder();
+    ladder.element.classList.add("empty");
+    ladder.show({ lanes: [left, { name: "server" }, { name: "push service" }, right], rows: [], verdict: [], isOver: false });
+    return ladder.element;
+  }
+
+  #call({ callId, epoch }) {
+    const key = `${callId}/${epoch}`;
     let call = this.#calls.get(key);
     if (call === undefined) {
-      for (const other of this.#calls.values()) if (other.ladder.isOver) other.element.open = false;
-      call = new WatchedCall(event, this.#people, this.#devices);
+      for (const other of this.#calls.values()) if (other.isOver) other.element.open = false;
+      call = new WatchedCall(callId, epoch, (lanes) => this.#order(lanes));
       this.#calls.set(key, call);
       this.#root.prepend(call.element);
     }
-    call.add(event);
+    return call;
   }
 
-  /** Adds what the page itself sees: the push service has woken a device for the call. */
-  woken(callId, device) {
-    for (const [key, call] of this.#calls) if (key.startsWith(`${callId}/`)) call.woken(device);
+  /** Returns the columns of the lanes: those of the left phone's user come first, whoever calls. */
+  #order(lanes) {
+    const place = ({ user }) => (user === undefined ? 1 : user === this.#people[0].id ? 0 : 2);
+    const sorted = lanes.map((lane, index) => ({ index, place: place(lane) })).sort((a, b) => a.place - b.place);
+    return lanes.map((_, index) => sorted.findIndex((each) => each.index === index));
   }
 }
 
 class WatchedCall {
   element = element("details", "call");
-  ladder;
-  #people;
-  #devices;
-  #begin;
-  #asked = 0;
+  isOver = false;
+  #callId;
+  #epoch;
+  #ladder;
+  #title = element("summary");
+  #events = 0;
+  #isReading = false;
+  #isAskedAgain = false;
 
-  constructor(event, people, devices) {
-    this.#people = people;
-    this.#devices = devices;
-    this.#begin = event;
-    const [caller, callee] = [event.caller, event.callee].map((id) => people.find((user) => user.id === id)?.name ?? id);
-    const lanes = [people[0].name, "Server", "Push service", people[1].name];
-    this.ladder = new Ladder({
-      lanes,
-      laneOf: (other) => this.#laneOf(this.#partyOf(other)),
-      isRelayed: true,
-      textOf: (other, text) => this.#named(text, other.device),
-    });
+  constructor(callId, epoch, order) {
+    this.#callId = callId;
+    this.#epoch = epoch;
+    this.#ladder = new Ladder(order);
     this.element.open = true;
-    this.element.append(element("summary", "", `${caller} calls ${callee}`), this.ladder.element);
+    this.element.append(this.#title, this.#ladder.element);
   }
 
-  add(event) {
-    this.ladder.add(event);
-    if (this.ladder.isOver) this.#judge();
+  add() {
+    this.#events += 1;
+    this.show();
   }
 
-  woken(device) {
-    const offset = Date.now() - this.#begin.at + this.#begin.offset;
-    const lane = this.#laneOf(this.#ownerOf(device));
-    this.ladder.arrow({ event: "woken", offset, device }, "wakes the app", PUSH, lane);
+  /** Reads the call and draws it; once more if something has happened meanwhile. */
+  async show() {
+    this.#isAskedAgain = true;
+    if (this.#isReading) return;
+    this.#isReading = true;
+    for (let tries = 0; this.#isAskedAgain && tries < MOST_TRIES; tries += 1) {
+      this.#isAskedAgain = false;
+      const call = await server.call(this.#callId, this.#epoch);
+      if (call !== null) this.#draw(call);
+      if (this.#isAskedAgain || (call?.count ?? 0) >= this.#events) continue;
+      await new Promise((done) => setTimeout(done, RETRY));
+      this.#isAskedAgain = true;
+    }
+    this.#isReading = false;
   }
 
-  /** Adds which device it is, unless it is the user's phone. */
-  #named(text, device) {
-    const kind = this.#devices.find((known) => known.device === device)?.kind ?? "phone";
-    return kind === "phone" ? text : `${text} (${kind})`;
-  }
-
-  /** Returns the user that an event concerns: who has sent the signal, or whose device it is. */
-  #partyOf(event) {
-    if (event.side !== undefined) return event[event.side];
-    return this.#ownerOf(event.device);
-  }
-
-  #ownerOf(device) {
-    return this.#devices.find((known) => known.device === device)?.id;
-  }
-
-  #laneOf(user) {
-    return user === this.#people[0].id ? 0 : CALLEE;
-  }
-
-  async #judge() {
-    const asked = ++this.#asked;
-    const sentences = await verdict(this.#begin);
-    if (asked === this.#asked) this.ladder.judge(sentences);
+  #draw(call) {
+    this.isOver = call.isOver;
+    const began = element("time", "", new Date(call.startedAt).toLocaleTimeString("en-GB"));
+    began.dateTime = new Date(call.startedAt).toISOString();
+    this.#title.replaceChildren(call.call, " · ", began, " · ", element("b", "", call.outcome));
+    this.#ladder.show(call);
   }
 }

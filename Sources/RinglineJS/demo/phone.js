@@ -1,6 +1,8 @@
 // One phone: its app with the kit, its screen, and what can go wrong with it.
 import { Ringline } from "/ringline.js";
+import { RingTone } from "./tone.js";
 import { Ear, drawnMedia, realMedia } from "./media.js";
+import { face } from "./face.js";
 import { Network } from "./network.js";
 import * as server from "./server.js";
 
@@ -12,10 +14,15 @@ const WORDS = {
 };
 const DEAD_TOKEN = "dead".repeat(16);
 const BUNDLE = "com.example.demo";
+/** How long the dark screen shows the push that wakes the app, in milliseconds, before the app's own screen comes. */
+const WAKING = 1_200;
+/** How often a picture of the peer is kept for the time that the call is on hold, in milliseconds. */
+const STILL = 500;
 
 /**
  * One phone of a user, or a further device. `user` has the user's `id`, `name` and `settings`, which all devices of the user
- * share, and the device's own `device`, `title`, `pushToken`, `colour`, `hertz` and `keys`.
+ * share, and the device's own `device`, `title`, `pushToken`, `colour`, `hertz` and `keys`. `peer` is the other user, with a
+ * `colour`.
  */
 export class Phone {
   /** The call on the screen; `null` before the first one. */
@@ -36,6 +43,10 @@ export class Phone {
   #waitingPushes = [];
   #isRefusing = false;
   #peerRings = false;
+  #tone = new RingTone();
+  #isWaking = false;
+  #stills = [document.createElement("canvas"), document.createElement("canvas")];
+  #stillAt = 0;
 
   constructor(root, user, peer, options) {
     this.#root = root;
@@ -45,6 +56,7 @@ export class Phone {
     root.append(document.getElementById("phone").content.cloneNode(true));
     root.setAttribute("aria-label", user.title);
     this.#part(".name").textContent = user.title;
+    this.#part(".face").append(face(peer.colour));
     this.#setShortcuts();
     for (const button of root.querySelectorAll("[data-key]")) button.onclick = () => this.press(button.dataset.key);
     for (const button of root.querySelectorAll("[data-fault]")) button.onclick = () => this.fail(button.dataset.fault);
@@ -95,6 +107,7 @@ export class Phone {
   async remove() {
     this.#isRemoved = true;
     clearInterval(this.#ticker);
+    this.#tone.set(false);
     await this.#starting;
     if (this.ringline !== null) this.#kill();
     await server.remove(`/api/me/devices/${this.#user.device}`, await server.token(this.#user.id));
@@ -160,7 +173,15 @@ export class Phone {
   }
 
   async #wake(payload) {
-    this.banner("Woken by a push");
+    if (this.ringline === null || this.#isSuspended) {
+      this.banner("Woken by a push");
+      this.#isWaking = true;
+      this.show();
+      setTimeout(() => {
+        this.#isWaking = false;
+        this.show();
+      }, WAKING);
+    }
     if (this.ringline === null) return this.boot(payload);
     if (this.#isSuspended) await this.#resume();
     this.ringline?.pushed(payload);
@@ -227,12 +248,13 @@ export class Phone {
     this.call = call;
     this.#connectedAt = null;
     this.#peerRings = false;
-    this.banner(null);
+    if (!this.#isWaking) this.banner(null);
     for (const name of ["connecting", "update", "peermedia"]) call.addEventListener(name, () => this.show());
     call.addEventListener("ringing", () => {
       this.#peerRings = true;
       this.show();
     });
+    call.addEventListener("delayed", ({ code }) => this.banner(`The server does not ring now (${code}). Trying again…`));
     call.addEventListener("connected", () => {
       this.#connectedAt ??= Date.now();
       this.show();
@@ -272,8 +294,10 @@ export class Phone {
     const isInCall = this.#isInCall;
     if (!isInCall && (this.#part(".remote").srcObject ?? this.#part(".own").srcObject) !== null) this.#showMedia();
     const isSuspended = this.#isSuspended;
-    const look = ringline === null || isSuspended ? "dead" : isInCall ? call.state : "idle";
-    this.#part(".screen").dataset.look = look;
+    this.#part(".screen").dataset.look = this.#look;
+    this.#part(".screen").toggleAttribute("data-picture", isInCall && call.hasVideo);
+    this.#tone.set(this.#look === "ringing" && this.#options.wantsTone());
+    this.#part(".screen").toggleAttribute("data-tone", this.#tone.isOn);
     this.#part(".state").textContent = this.#words();
     this.#part(".net").textContent = this.#netWords();
     this.#part(".net").dataset.state = ringline === null || isSuspended ? "dead" : ringline.connectionState;
@@ -301,8 +325,21 @@ export class Phone {
     this.#tick();
   }
 
+  /** What the screen looks like. */
+  get #look() {
+    if (this.#isWaking) return "waking";
+    if (this.ringline === null || this.#isSuspended) return "dead";
+    if (!this.#isInCall) return "idle";
+    return this.#isOnHold ? "held" : this.call.state;
+  }
+
+  get #isOnHold() {
+    return this.#isInCall && this.call.state === "connected" && (this.call.isHeld || this.call.peerMedia.held);
+  }
+
   #words() {
     const { call } = this;
+    if (this.#isWaking) return "Waking up…";
     if (this.ringline === null) return "App killed";
     if (this.#isSuspended) return "App suspended";
     if (call === null) return "Ready";
@@ -321,7 +358,26 @@ export class Phone {
     return { open: "connected", connecting: "connecting", closed: "disconnected" }[this.ringline.connectionState];
   }
 
+  /** Keeps a picture of the peer: on hold, there is none but black ones. The older of two is from before the hold. */
+  #keepStill() {
+    if (this.#isOnHold || performance.now() - this.#stillAt < STILL) return;
+    this.#stillAt = performance.now();
+    const video = this.#part(".remote");
+    if (!this.#isInCall || video.videoWidth === 0) return;
+    const [newer, older] = this.#stills;
+    this.#stills = [older, newer];
+    Object.assign(older, { width: video.videoWidth, height: video.videoHeight });
+    older.getContext("2d").drawImage(video, 0, 0);
+    const still = this.#part(".still");
+    Object.assign(still, { width: newer.width, height: newer.height });
+    still.getContext("2d").drawImage(newer, 0, 0);
+  }
+
   #tick() {
+    this.#part(".clock").textContent = new Date().toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+    this.#keepStill();
+    // The page may have been clicked since the phone began to ring.
+    if (this.#look === "ringing") this.#tone.set(this.#options.wantsTone());
     const parts = [];
     if (this.#isInCall && this.#connectedAt !== null) {
       const seconds = Math.floor((Date.now() - this.#connectedAt) / 1000);

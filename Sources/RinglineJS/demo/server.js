@@ -48,9 +48,21 @@ export async function watch(report) {
   });
 }
 
-/** Returns the server's verdict on a call, as sentences. */
-export async function verdict({ callId, epoch }) {
-  const headers = { Authorization: `Bearer ${await token()}` };
-  const response = await fetch(`/api/calls/${encodeURIComponent(callId)}/timeline?epoch=${epoch}`, { headers });
-  return (await response.json()).verdict;
+/** Returns a call with its ladder and its verdict; `null` = the server has not stored it yet. */
+export async function call(callId, epoch) {
+  const response = await fetch(`/demo/call?${new URLSearchParams({ callId, epoch })}`);
+  return response.ok ? response.json() : null;
+}
+
+/** Tells the server that a push has woken a device for a call. */
+export async function woken(device, callId) {
+  await fetch(`/demo/woken?${new URLSearchParams({ device, callId })}`);
+}
+
+/** Forgets what an earlier page has left: a user's devices, and their do-not-disturb. */
+export async function clear(user) {
+  const bearer = await token(user);
+  const response = await fetch("/api/me/devices", { headers: { Authorization: `Bearer ${bearer}` } });
+  for (const { deviceId } of await response.json()) await remove(`/api/me/devices/${deviceId}`, bearer);
+  await put("/api/me/dnd", bearer, { until: null });
 }

@@ -7,8 +7,7 @@ extension SettingsSource {
     func unknownVariables() -> [String] {
         let known = Set(Setting.all.map(\.variable) + ["RINGLINE_CONFIG"])
         return environment.sorted { $0.key < $1.key }.compactMap { name, value in
-            // `RINGLINE_TOKEN` is for `ringline call`, which may be tried from the same shell.
-            guard name.hasPrefix("RINGLINE_"), name != "RINGLINE_TOKEN", !known.contains(name),
+            guard name.hasPrefix("RINGLINE_"), !Self.ofOtherCommands.contains(name), !known.contains(name),
                 !Self.isOfKubernetes(name, value)
             else { return nil }
             guard let meant = Self.nearest(to: name, of: known.sorted()) else {
@@ -17,6 +16,10 @@ extension SettingsSource {
             return "\(name) is ignored: unknown setting; did you mean \(meant)?"
         }
     }
+
+    /// The variables of commands that may be started with the same environment: `ringline call`, and `ringline demo` in
+    /// the image.
+    private static let ofOtherCommands: Set<String> = ["RINGLINE_TOKEN", DemoCommand.publishedVariable]
 
     /// Returns the setting that a misspelt name probably means.
     ///

@@ -1,4 +1,5 @@
 import ArgumentParser
+import FoundationEssentials
 
 /// Runs a server for this machine alone, with a page of two phones.
 struct DemoCommand: ParsableCommand {
@@ -9,12 +10,33 @@ struct DemoCommand: ParsableCommand {
             Everything is kept in memory, and the keys are those of this run. The page's files are made by \
             Sources/RinglineJS/build; Deploy/demo builds everything and starts this command.
 
-            Example: ringline demo
+            The page is for a browser on this machine. For a browser elsewhere, use ssh -L 8090:127.0.0.1:8090.
+
+            Examples:
+              ringline demo
+              docker run --rm -p 127.0.0.1:8090:8090 ringline demo
             """
     )
 
-    @Option(help: ArgumentHelp("Listen here; only addresses of this machine are accepted.", valueName: "host:port"))
-    var listen = "127.0.0.1:8090"
+    @Option(
+        help: ArgumentHelp(
+            "Listen here; only addresses of this machine are accepted, unless --published-on is given. Default: "
+                + "127.0.0.1:8090, or 0.0.0.0:8090 with --published-on.",
+            valueName: "host:port"
+        )
+    )
+    var listen: String?
+    @Option(
+        help: ArgumentHelp(
+            "In a container: where the machine publishes the port, for its own browsers only. Default: "
+                + "the variable RINGLINE_DEMO_PUBLISHED_ON, which the image sets.",
+            valueName: "host:port"
+        )
+    )
+    var publishedOn: String?
+    /// The variable with which the image says where its port is published.
+    static let publishedVariable = "RINGLINE_DEMO_PUBLISHED_ON"
+
     @Option(help: ArgumentHelp("The folder that Sources/RinglineJS/build has made.", valueName: "folder"))
     var pages: String?
     @Option(parsing: .singleValue, help: ArgumentHelp("A STUN server, stun:host:port; repeatable.", valueName: "url"))
@@ -28,18 +50,15 @@ struct DemoCommand: ParsableCommand {
 
     func run() throws {
         do throws(UsageError) {
-            var flags = ["listen": [listen], "admin-listen": ["none"], "data": [":memory:"], "log-level": [logLevel]]
+            var flags = ["admin-listen": ["none"], "data": [":memory:"], "log-level": [logLevel]]
+            flags["listen"] = listen.map { [$0] }
             flags["stun-url"] = stunUrl
             flags["turn-url"] = turnUrl
             flags["turn-secret-file"] = turnSecretFile.map { [$0] }
             let settings = try ServeSettings(SettingsSource(flags: flags))
-            guard ListenAddress.isLoopback(settings.listen.host) else {
-                throw UsageError(
-                    "--listen: must be 127.0.0.1 or [::1], because the page gives its tokens to everybody, not "
-                        + "'\(settings.listen.host)'"
-                )
-            }
-            try DemoServer(settings, files: PageFiles(DemoPages.page, in: pages)).run()
+            let published = publishedOn ?? ProcessInfo.processInfo.environment[Self.publishedVariable]
+            let host = try DemoHost(listen: listen == nil ? nil : settings.listen, published: published)
+            try DemoServer(settings, host, files: PageFiles(DemoPages.page, in: pages)).run()
         } catch { throw error.shown() }
     }
 }

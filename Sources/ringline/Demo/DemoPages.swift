@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallTrace
 import Identity
 import JSON
 import LibWebSockets
@@ -13,8 +14,31 @@ struct DemoPages: Sendable {
         let name: String
     }
 
+    /// A device of a user.
+    struct Device {
+        let id: String
+        let kind: String
+    }
+
     /// The two users.
     static let users = [User(id: "11", name: "Taro"), User(id: "10", name: "Hanako")]
+
+    /// The names on the page, for ladders and verdicts.
+    static var names: CallNames {
+        var (users, devices): ([UserID: String], [DeviceID: String]) = ([:], [:])
+        for user in Self.users {
+            if let id = UserID(user.id) { users[id] = user.name }
+            for device in Self.devices(of: user) {
+                if let id = DeviceID(device.id) { devices[id] = device.kind }
+            }
+        }
+        return CallNames(users: users, devices: devices)
+    }
+
+    private static func devices(of user: User) -> [Device] {
+        ["phone", "tablet"].map { Device(id: "\($0)-\(user.name.lowercased())", kind: $0) }
+    }
+
     /// The user of the token with which the page watches the calls.
     private static let service = "demo"
     private static let tokenSeconds: Int64 = 12 * 3_600
@@ -29,7 +53,7 @@ struct DemoPages: Sendable {
     static let page = PageFiles.Page(
         index: "/demo/index.html",
         paths: ["/ringline.wasm", "/page/page.css", "/page/ladder.css", "/page/ladder.js", "/demo/demo.css"]
-            + ["demo", "ladders", "media", "network", "phone", "server"].map { "/demo/\($0).js" }
+            + ["demo", "face", "ladders", "media", "network", "phone", "server", "tone"].map { "/demo/\($0).js" }
             + modules.map { "/\($0).js" },
         setting: "pages"
     )
@@ -38,13 +62,22 @@ struct DemoPages: Sendable {
     private let tokens: TokenIssuer
     private let pushes: DemoPushes
     private let silence: DemoSilence
+    private let calls: DemoCalls
     private let hasTURN: Bool
 
-    init(_ files: PageFiles, tokens: TokenIssuer, pushes: DemoPushes, silence: DemoSilence, hasTURN: Bool) {
+    init(
+        _ files: PageFiles,
+        tokens: TokenIssuer,
+        pushes: DemoPushes,
+        silence: DemoSilence,
+        calls: DemoCalls,
+        hasTURN: Bool
+    ) {
         self.files = files
         self.tokens = tokens
         self.pushes = pushes
         self.silence = silence
+        self.calls = calls
         self.hasTURN = hasTURN
     }
 
@@ -60,6 +93,8 @@ struct DemoPages: Sendable {
         case "/demo/token": return token(head)
         case "/demo/pushes": return PageFiles.response("application/json", pushes(for: head.parameter("token") ?? ""))
         case "/demo/silence": return silence(head)
+        case "/demo/woken": return woken(head)
+        case "/demo/call": return call(head)
         default: return nil
         }
     }
@@ -86,6 +121,15 @@ struct DemoPages: Sendable {
             json.value(user.id)
             json.name("name")
             json.value(user.name)
+            json.name("devices")
+            json.array(Self.devices(of: user)) { device, json in
+                json.beginObject()
+                json.name("id")
+                json.plain(device.id)
+                json.name("kind")
+                json.plain(device.kind)
+                json.endObject()
+            }
             json.endObject()
         }
         json.endArray()
@@ -114,6 +158,23 @@ struct DemoPages: Sendable {
         guard let device = head.parameter("device").flatMap({ DeviceID($0) }) else { return nil }
         let isSilent = silence.set(device, head.parameter("on") == "true")
         return PageFiles.response("application/json", Array((isSilent ? "true" : "false").utf8))
+    }
+
+    /// Notes that a push has woken the device that the request names.
+    private func woken(_ head: RequestHead) -> HTTPResponse? {
+        guard let device = head.parameter("device").flatMap({ DeviceID($0) }),
+            let call = head.parameter("callId").flatMap({ CallID($0) })
+        else { return nil }
+        calls.wake(device, for: call)
+        return PageFiles.response("application/json", Array("true".utf8))
+    }
+
+    /// Responds with the call that the request names: its ladder and its verdict.
+    private func call(_ head: RequestHead) -> HTTPResponse? {
+        guard let id = head.parameter("callId").flatMap({ CallID($0) }),
+            let epoch = head.parameter("epoch").flatMap({ UInt32($0) })
+        else { return nil }
+        return calls.explain(CallSelector(id, epoch: epoch)).map { PageFiles.response("application/json", $0) }
     }
 
     private func pushes(for token: String) -> [UInt8] {

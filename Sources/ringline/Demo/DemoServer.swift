@@ -13,11 +13,13 @@ import Threads
 /// The server of `ringline demo`: the same decisions as those of `serve`, kept in memory, with a page of two phones.
 struct DemoServer {
     private let settings: ServeSettings
+    private let host: DemoHost
     private let files: PageFiles
     private let clock = ServerClock()
 
-    init(_ settings: ServeSettings, files: PageFiles) {
+    init(_ settings: ServeSettings, _ host: DemoHost, files: PageFiles) {
         self.settings = settings
+        self.host = host
         self.files = files
     }
 
@@ -41,19 +43,26 @@ struct DemoServer {
         let pushes = DemoPushes()
         let issuer = TokenIssuer(secret: secret)
         let silence = DemoSilence()
-        let pages = DemoPages(files, tokens: issuer, pushes: pushes, silence: silence, hasTURN: settings.turn != nil)
+        let memory = Memory()
+        let pages = DemoPages(
+            files,
+            tokens: issuer,
+            pushes: pushes,
+            silence: silence,
+            calls: DemoCalls(memory, names: DemoPages.names),
+            hasTURN: settings.turn != nil
+        )
         let configuration = configuration(pages, silence, log)
         let gateway = Gateway(configuration: configuration, authenticator: authenticator, log: log)
         do {
             try gateway.open(
-                store: MemoryCallStore { [weak gateway] report in gateway?.take(report) },
+                store: MemoryCallStore(memory) { [weak gateway] report in gateway?.take(report) },
                 push: DemoPushSender(to: pushes) { [weak gateway] id, result in gateway?.take(id, result) },
                 capabilities: RingCapabilities(keys: capabilityKeys),
                 turnCredentials: coturn
             )
         } catch { throw UsageError("\(error)") }
-        let address = ListenAddress(host: settings.listen.host, port: gateway.port)
-        print("demo on http://\(address.text)/\nOpen it in a browser. Ctrl-C ends the demo, and forgets its calls.")
+        print(host.announcement(port: gateway.port))
         fflush(nil)
         let tick: SignalWatch.Action = { [clock, weak gateway] in
             for event in clock.takeEvents() { gateway?.take(event) }
@@ -64,8 +73,8 @@ struct DemoServer {
 
     private func configuration(_ pages: DemoPages, _ silence: DemoSilence, _ log: ServerLog) -> GatewayConfiguration {
         var configuration = GatewayConfiguration()
-        configuration.server.host = settings.listen.host
-        configuration.server.port = settings.listen.port
+        configuration.server.host = host.listen.host
+        configuration.server.port = host.listen.port
         configuration.server.webSocketPaths += Gateway.socketIOPaths
         configuration.server.subprotocols = ["ringline.v1"]
         configuration.server.responseTimeoutSeconds = 45
@@ -73,6 +82,9 @@ struct DemoServer {
             log.log(level: level == .error ? .error : .warning, "libwebsockets", [.library(UntrustedText(text))])
         }
         configuration.policy = settings.policy
+        // Whoever tries things out rings often.
+        configuration.policy.ringsPerPair = 0
+        configuration.policy.ringsPerCallee = 0
         // A token ends at the second that it names, so that its end can be watched.
         configuration.policy.tokenLeeway = .seconds(0)
         configuration.version = Version.text

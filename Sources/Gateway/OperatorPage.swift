@@ -22,6 +22,8 @@ public protocol OperatorPage: Sendable {
 
 /// A request for calls at the admin listener, after its path and query were parsed.
 public enum OperatorRequest: Equatable, Sendable {
+    /// The live calls and the newest ones that have ended, and what is wrong now.
+    case overview(limit: Int)
     /// A user's calls, newest first, with numbers below `before`.
     case calls(UserID, limit: Int, before: CallNumber?)
     /// The calls under one callId, newest first.
@@ -38,10 +40,13 @@ public enum OperatorRequest: Equatable, Sendable {
     /// The paths of the requests.
     ///
     /// A callId is a query parameter: callers choose it, and in a path `..` would lead elsewhere.
-    enum Path: String { case calls = "/api/calls", namesakes = "/api/namesakes", timeline = "/api/timeline" }
+    enum Path: String {
+        case overview = "/api/overview", calls = "/api/calls", namesakes = "/api/namesakes", timeline = "/api/timeline"
+    }
 
     init(_ path: Path, _ head: RequestHead) throws(WireError) {
         switch path {
+        case .overview: self = .overview(limit: try Self.limit(head))
         case .calls:
             guard let user = try head.user("user") else {
                 throw WireError(.invalidField, "user: missing", field: "user")

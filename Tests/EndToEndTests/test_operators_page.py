@@ -5,8 +5,10 @@ import json
 import browsers
 import chromium
 import httpx
+import ladders
 import pytest
 import samples
+from demo import Demo, Phones
 from operators_page import OPTIONS, OperatorsPage, calls_of_a_day, has_ended, register, service
 from postgres_server import one_process
 from ringline_server import ROOT
@@ -20,7 +22,7 @@ FILES = [
     "/", "/operators/operators.js", "/operators/operators.css", "/operators/calls.js", "/page/ladder.js", "/page/ladder.css",
     "/page/page.css",
 ]  # fmt: skip
-CALLS = ["/api/calls?user=10", "/api/namesakes?callId=c-1", "/api/timeline?callId=c-1"]
+CALLS = ["/api/calls?user=10", "/api/namesakes?callId=c-1", "/api/timeline?callId=c-1", "/api/overview"]
 
 
 @pytest.fixture(scope="module")
@@ -76,22 +78,22 @@ def test_a_search_by_user_lists_the_calls_with_their_verdicts(world, page):
     calls_of_a_day(world)
     page.search("user", "10", service(world))
     rows = page.rows(3)
-    assert [row[0] for row in rows] == ["evening", "noon", "morning"]
-    assert rows[0][1:4] == ["1", "11\nTaro", "10"] and rows[0][5:7] == ["ended", "hangup"]
-    assert "10 answered on phone-10" in rows[0][7]
-    assert rows[1][5:7] == ["ended", "unanswered"] and "iphone-h" in rows[1][7]
-    assert "no device registered for pushes" in rows[2][7]
+    assert [row[-1] for row in rows] == ["evening", "noon", "morning"]
+    assert rows[0][1:3] == ["Taro\n11", "10"] and rows[0][3].startswith("answered, 0.")
+    assert "10 answered on phone-10" in rows[0][4]
+    assert rows[1][3] == "unanswered" and "iphone-h" in rows[1][4]
+    assert "no device registered for pushes" in rows[2][4]
     assert page.page.locator("#found-title").inner_text() == "Calls of 10"
 
 
 def test_an_unanswered_call_without_a_push_is_explained_as_by_the_command(world, page):
     unanswered(world)
     page.search("callId", "c-1", service(world))
-    ((name, *_, verdict),) = page.rows(1)
+    ((*_, verdict, name),) = page.rows(1)
     assert name == "c-1" and verdict.startswith("Nobody answered within 1.00 s. 10 had no connection, and no device")
     page.page.get_by_role("button", name="c-1").click()
     assert page.ladder() == ["offer", "no device to ring", "ended: unanswered"]
-    assert page.lanes == ["Caller 11", "Server", "Push service", "10"]
+    assert page.lanes == ["caller 11", "server", "push service", "10"]
     explained = run("explain", "c-1", *world.server.store_options).stdout
     assert page.verdict and " ".join(page.verdict) in " ".join(explained.split())
     assert page.page.locator("#call h2").inner_text() == "Call c-1, epoch 1"
@@ -113,7 +115,7 @@ def test_the_ladder_has_a_lane_for_each_device_and_the_rows_of_the_command(world
     page.page.get_by_role("button", name="c-1").click()
     rows = page.ladder()
     assert set(page.lanes[3:]) == {"iphone-h", "tablet-h"}
-    for row in ("offer", "ping", "push", "ringing", "answer", "ice ×3", "end", "ended: hangup"):
+    for row in ("offer", "ping", "push: not sent", "ringing", "answer", "ice ×3", "end", "ended: hangup"):
         assert row in rows, rows
     lines = run("explain", "c-1", *world.server.store_options).stdout.split("Verdict:")[0].strip().splitlines()
     assert len(rows) == len(lines) - 3, "the command prints a title, an empty line and a heading more"
@@ -123,8 +125,8 @@ def test_names_and_searches_of_strangers_are_shown_as_text(world, make_page):
     unanswered(world, displayName=MARKUP)
     page = make_page()
     page.search("user", "10", service(world))
-    ((_, _, caller, *_),) = page.rows(1)
-    assert caller == f"11\n{MARKUP}"
+    ((_, caller, *_),) = page.rows(1)
+    assert caller == f"{MARKUP}\n11"
     page.page.get_by_role("button", name="c-1").click()
     page.ladder()
     assert MARKUP in page.page.locator("#call p").first.inner_text()
@@ -148,12 +150,14 @@ def test_markup_cannot_become_an_element_even_by_mistake(page):
 def test_older_calls_follow(world, page):
     more_than_a_page(world)
     page.search("user", "10", service(world))
-    assert page.rows(50)[0][0] == "c-50"
+    assert page.rows(50)[0][-1] == "c-50"
     page.page.get_by_role("button", name="Older calls").click()
-    assert page.rows(51)[-1][0] == "c-0"
+    assert page.rows(51)[-1][-1] == "c-0"
     page.page.locator("#more").wait_for(state="hidden")
     page.says("51 calls.")
-    assert page.page.evaluate("() => document.activeElement.textContent") == "c-0", "the keyboard goes on in the new rows"
+    assert page.page.evaluate("() => document.activeElement.textContent") == "c-0", (
+        "the keyboard goes on in the new rows"
+    )
 
 
 def test_older_calls_can_be_asked_for_again_after_a_failure(world, page):
@@ -202,14 +206,14 @@ def test_the_row_of_a_call_that_has_ended_since_the_search_is_brought_up_to_date
     taro.ring(hanako, "c-1")
     hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
     page.search("user", "10", service(world))
-    ((*_, state, reason, _),) = page.rows(1)
-    assert (state, reason) == ("answered", "–")
+    ((*_, outcome, _, _),) = page.rows(1)
+    assert outcome == "answered"
     taro.ask(type="end", callId="c-1")
     has_ended(world, "c-1")
     page.page.get_by_role("button", name="c-1").click()
     assert page.ladder()[-1] == "ended: hangup"
-    ((*_, state, reason, verdict),) = page.rows(1)
-    assert (state, reason) == ("ended", "hangup") and " ".join(page.verdict) == verdict
+    ((*_, outcome, verdict, _),) = page.rows(1)
+    assert outcome.startswith("answered, 0.") and " ".join(page.verdict) == verdict
 
 
 def test_a_name_from_right_to_left_does_not_turn_the_line_round(world, page):
@@ -238,7 +242,9 @@ def test_each_name_is_above_its_line(world, make_page):
     page.rows(1)
     page.page.get_by_role("button", name="c-1").click()
     page.ladder()
-    widths = page.page.locator("#call .lanes span").evaluate_all("all => all.map((each) => each.getBoundingClientRect().width)")
+    widths = page.page.locator("#call .lanes span").evaluate_all(
+        "all => all.map((each) => each.getBoundingClientRect().width)"
+    )
     assert max(widths) - min(widths) < 1, widths
 
 
@@ -261,7 +267,7 @@ def test_a_token_is_taken_as_people_paste_it_and_refused_in_words(world, page):
         page.search("callId", "c-1", pasted)
         page.rows(1)
         page.page.evaluate("() => { location.hash = ''; }")
-        page.says("Search for a user")
+        page.says("Search for a user or a callId")
     page.search("callId", "c-1", "ключ")
     page.says("This is no token")
 
@@ -313,6 +319,59 @@ def test_the_page_fits_a_phone_in_light_and_dark(world, make_page, scheme):
     assert (ground == "rgb(15, 20, 27)") == (scheme == "dark")
 
 
+def test_the_first_sight_is_the_newest_calls_and_what_is_wrong(world, page):
+    page.says("Give a token")
+    assert "ringline token --user operator --service" in page.page.locator(".hint").inner_text()
+    unanswered(world, "c-1")
+    taro, hanako = world.connect("11"), world.connect("10")
+    taro.ring(hanako, "c-2")
+    hanako.ask(type="answer", callId="c-2", sdp=samples.ANSWER)
+    register(world, "10", "iphone-h")
+    page.search("user", "", service(world))
+    rows = page.rows(2)
+    assert [(row[3], row[-1]) for row in rows] == [("answered", "c-2"), ("unanswered", "c-1")]
+    page.says("1 live calls, and the newest 1 that have ended.")
+    (fault,) = page.page.locator("#faults li").all_inner_texts()
+    assert "no APNs key is configured" in fault and "--apns-key-file" in fault
+    assert page.page.locator(".hint").is_visible()
+    taro.ask(type="end", callId="c-2")
+
+
+def test_terminal_operators_page_and_demo_draw_the_same_twelve_calls(browser, make_server, make_world):
+    world = make_world(make_server(*OPTIONS, "--ring-timeout", "2", "--probe-timeout", "0.3"))
+    calls = ladders.twelve_calls(world)
+    for call_id in calls:
+        has_ended(world, call_id)
+    with browsers.opening(lambda: OperatorsPage(browser, world.server.admin_url)) as make:
+        page = make()
+        page.search("user", "", service(world))
+        page.rows(len(calls))
+        demo = Demo()
+        phones = Phones(browser, demo.url)
+        told = {}
+        # The demo's own users have had none of these calls, so its page is told of them by a stand-in of its server.
+        phones.page.route("**/demo/call?*", lambda route: route.fulfill(json=told))
+        for call_id in calls:
+            explained = run("explain", call_id, *world.server.store_options).stdout
+            lanes, lines = ladders.printed(explained)
+            page.page.get_by_role("button", name=call_id, exact=True).click()
+            page.page.get_by_role("heading", name=f"Call {call_id}, epoch 1").wait_for()
+            drawn = page.page.locator("#call .ladder").evaluate(ladders.SCRIPT)
+            assert drawn[0] == lanes and ladders.same(drawn[1], lines), (drawn, lines)
+            told |= ask(world, f"/api/timeline?callId={call_id}").json() | {"count": 1}
+            phones.page.evaluate("(callId) => demo.ladders.add({ callId, epoch: 1 })", call_id)
+            phones.page.wait_for_function(
+                "(text) => document.querySelector('.call summary')?.textContent.startsWith(text)", arg=told["call"]
+            )
+            drawn = phones.page.locator(".call:first-child .ladder").evaluate(ladders.SCRIPT)
+            assert drawn[0] == lanes and ladders.same(drawn[1], lines), (drawn, lines)
+            verdict = " ".join(explained.split("Verdict: ")[1].split())
+            assert " ".join(page.verdict) == verdict == " ".join(" ".join(told["verdict"]).split())
+        assert not phones.errors
+        phones.close()
+        demo.stop()
+
+
 # The admin listener
 
 
@@ -330,12 +389,21 @@ def test_the_files_need_no_token_and_have_a_strict_policy(world):
     kinds = {"": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
     for path in FILES:
         response = ask(world, path, token="none")
-        assert (response.status_code, response.headers["content-type"]) == (200, kinds[path.rpartition(".")[2].strip("/")])
+        assert (response.status_code, response.headers["content-type"]) == (
+            200,
+            kinds[path.rpartition(".")[2].strip("/")],
+        )
         policy = response.headers["content-security-policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy
         assert response.headers["x-content-type-options"] == "nosniff"
     assert "<script>" not in ask(world, "/").text and "style=" not in ask(world, "/").text
-    for path in ("/operators/../../etc/passwd", "/operators/", "/operators/index.html", "/ringline.js", "/demo/demo.js"):
+    for path in (
+        "/operators/../../etc/passwd",
+        "/operators/",
+        "/operators/index.html",
+        "/ringline.js",
+        "/demo/demo.js",
+    ):
         assert ask(world, path).status_code in (400, 404), path
 
 
@@ -406,7 +474,7 @@ def test_a_users_calls_are_listed_in_pages(world):
     assert [call["callId"] for call in found] == ["c-2", "c-1", "c-0"]
     assert ask(world, "/api/calls?user=12").json() == []
     assert found[0].keys() == {
-        "id", "callId", "epoch", "caller", "callee", "hasVideo", "startedAt", "state", "reason", "verdict",
+        "id", "callId", "epoch", "caller", "callee", "hasVideo", "startedAt", "state", "reason", "outcome", "verdict",
     }  # fmt: skip
 
 
@@ -441,9 +509,7 @@ def test_users_and_epoch_choose_among_calls_under_one_call_id(world):
         ("11", 2),
         ("11", 1),
     ]
-    first, second = (
-        ask(world, f"/api/timeline?callId=same&user=11&peer=10&epoch={epoch}").json() for epoch in (1, 2)
-    )
+    first, second = (ask(world, f"/api/timeline?callId=same&user=11&peer=10&epoch={epoch}").json() for epoch in (1, 2))
     assert (first["epoch"], second["epoch"]) == (1, 2) and first["startedAt"] < second["startedAt"]
     assert ask(world, "/api/timeline?callId=same&user=14").status_code == 404
     assert ask(world, "/api/timeline?callId=other").status_code == 404
@@ -476,9 +542,9 @@ def test_each_search_is_in_the_audit_log(make_server, make_world, tmp_path):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         return [{**line, "time": ""} for line in lines if line["event"] == "calls_read"]
 
-    eventually(lambda: len(found()) == 3)
+    eventually(lambda: len(found()) == len(CALLS))
     usual = {"time": "", "event": "calls_read", "service": "operator"}
-    assert found() == [usual | {"user": "10"}, usual | {"callId": "c-1"}, usual | {"callId": "c-1"}]
+    assert found() == [usual | {"user": "10"}, usual | {"callId": "c-1"}, usual | {"callId": "c-1"}, usual]
 
 
 def test_each_of_several_nodes_shows_all_calls(make_cluster, make_world):

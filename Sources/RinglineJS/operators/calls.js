@@ -3,6 +3,11 @@
 /** The number of calls that one request returns at most. */
 export const MOST = 50;
 
+/** Returns what is wrong now, the live calls, and the newest ones that have ended. */
+export function overview(options) {
+  return get("/api/overview", { limit: MOST }, options);
+}
+
 /** Returns a user's calls, newest first: those before the call with the number `before`, or the newest ones. */
 export function ofUser(user, before, options) {
   return get("/api/calls", before === undefined ? { user, limit: MOST } : { user, limit: MOST, before }, options);

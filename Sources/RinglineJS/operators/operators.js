@@ -7,14 +7,14 @@ import * as calls from "./calls.js";
 const part = (id) => document.getElementById(id);
 const heads = [...document.querySelectorAll("th")].map((head) => head.textContent);
 const [form, kind, wanted, token] = ["search", "kind", "wanted", "token"].map(part);
-const introduction = [...part("message").childNodes];
 // The search under way, and the request for a ladder under way; a newer one ends them.
 let search = new AbortController();
 let opening = new AbortController();
 
 form.onsubmit = (event) => {
   event.preventDefault();
-  const hash = `#${new URLSearchParams({ [kind.value]: wanted.value.trim() })}`;
+  const text = wanted.value.trim();
+  const hash = text === "" ? "" : `#${new URLSearchParams({ [kind.value]: text })}`;
   // A new address searches by itself, so that the browser's Back button works.
   if (location.hash === hash) begin();
   else location.hash = hash;
@@ -38,18 +38,33 @@ async function begin() {
   search = new AbortController();
   const query = new URLSearchParams(location.hash.slice(1));
   const name = ["user", "callId"].find((each) => query.has(each));
-  part("found").hidden = part("call").hidden = true;
-  if (name === undefined) {
-    say(...introduction);
-    wanted.value = "";
-    return wanted.focus();
-  }
-  kind.value = name;
-  wanted.value = query.get(name);
-  if (token.value === "") return token.focus();
+  part("found").hidden = part("call").hidden = part("wrong").hidden = true;
   part("calls").replaceChildren();
+  if (name !== undefined) kind.value = name;
+  wanted.value = name === undefined ? "" : query.get(name);
+  if (token.value === "") {
+    say("Give a token to see the live and the newest calls, and what is wrong now.");
+    return token.focus();
+  }
+  if (name === undefined) return look();
   part("found-title").textContent = name === "user" ? `Calls of ${wanted.value}` : `Calls with the callId ${wanted.value}`;
   await list(name, wanted.value);
+}
+
+/** Shows what is wrong now, the live calls, and the newest ones that have ended. */
+async function look() {
+  say("Reading the newest calls…");
+  const found = await answer(search.signal, (options) => calls.overview(options));
+  if (found === undefined) return;
+  const { faults, live, ended } = found;
+  part("faults").replaceChildren(...(faults.length === 0 ? ["Nothing that the calls show."] : faults).map((text) => element("li", "", text)));
+  part("wrong").dataset.look = faults.length === 0 ? "" : "bad";
+  part("wrong").hidden = false;
+  part("found-title").textContent = "Live calls and the newest ones";
+  part("calls").append(...[...live, ...ended].map(row));
+  part("found").hidden = part("calls").childElementCount === 0;
+  part("more").hidden = true;
+  say(`${live.length} live calls, and the newest ${ended.length} that have ended. Search for a user or a callId to see others.`);
 }
 
 /** Lists the calls of a user, or under a callId; `before` is the number of the oldest call that is shown. */
@@ -83,18 +98,17 @@ function row(call) {
   const pick = element("button", "id", call.callId);
   pick.type = "button";
   const caller = element("span", "id", call.caller);
-  const name = call.displayName === undefined ? [] : [element("span", "name", call.displayName)];
+  const name = call.displayName === undefined ? [] : [element("bdi", "name", call.displayName)];
+  const epoch = call.epoch === 1 ? [] : [element("span", "epoch", `epoch ${call.epoch}`)];
   const began = element("time", "", moment(call.startedAt));
   began.dateTime = new Date(call.startedAt).toISOString();
   const cells = [
-    [pick],
-    [call.epoch],
-    [caller, ...name],
-    [element("span", "id", call.callee)],
     [began],
-    [call.state],
-    [words(call.reason ?? "–")],
+    [...name, caller],
+    [element("span", "id", call.callee)],
+    [call.outcome],
     [call.verdict.join(" ")],
+    [pick, ...epoch],
   ];
   for (const [index, contents] of cells.entries()) {
     const cell = element("td");
@@ -112,13 +126,9 @@ function row(call) {
 }
 
 /** Brings the row of a call up to date: a live call may have ended since the search. */
-function update(line, { events, verdict }) {
-  const [state, reason, sentences] = [...line.cells].slice(5).map((cell) => cell.firstChild);
-  const end = events.find(({ event }) => event === "ended");
-  if (end !== undefined) {
-    state.textContent = "ended";
-    reason.textContent = words(end.reason);
-  }
+function update(line, { outcome, verdict }) {
+  const [shown, sentences] = [...line.cells].slice(3).map((cell) => cell.firstChild);
+  shown.textContent = outcome;
   sentences.textContent = verdict.join(" ");
 }
 
@@ -135,25 +145,15 @@ async function open(call, line) {
   if (shown === undefined) return;
   say(...before);
   update(line, shown);
-  const ladder = new Ladder(lanesOf(call, shown.events));
-  for (const event of shown.events) ladder.add(event);
-  ladder.judge(shown.verdict);
+  const ladder = new Ladder();
+  ladder.show({ ...shown, isOver: true });
   // A name may be written from right to left, and must not turn round what follows it.
-  const name = call.displayName === undefined ? [] : [" (", element("bdi", "", call.displayName), ")"];
+  const name = call.displayName === undefined ? [call.caller] : [element("bdi", "", call.displayName), ` (${call.caller})`];
   const who = element("p");
-  who.append(call.caller, ...name, ` calls ${call.callee}, ${call.hasVideo ? "video" : "audio"}, ${moment(call.startedAt)}`);
+  who.append(...name, ` calls ${call.callee}, ${call.hasVideo ? "video" : "audio"}, ${moment(call.startedAt)}: ${shown.outcome}`);
   part("call").replaceChildren(element("h2", "", `Call ${call.callId}, epoch ${call.epoch}`), who, ladder.element);
   part("call").hidden = false;
   part("call").scrollIntoView({ block: "nearest" });
-}
-
-/** Returns the lanes of a call: the caller, the server, the push service, and each device of the callee. */
-function lanesOf({ caller, callee }, events) {
-  const devices = new Set(events.filter(({ side, device }) => device !== undefined && side !== "caller").map(({ device }) => device));
-  const names = devices.size === 0 ? [callee] : [...devices];
-  const first = 3;
-  const laneOf = ({ side, device }) => (side === "caller" ? 0 : first + Math.max(0, names.indexOf(device)));
-  return { lanes: [`Caller ${caller}`, "Server", "Push service", ...names], laneOf };
 }
 
 /** Returns the result of a request, or `undefined` if a newer one has ended it or it was refused. */
@@ -178,8 +178,4 @@ function say(...contents) {
 /** Returns a moment as `ringline explain` shows it, in UTC and without milliseconds. */
 function moment(milliseconds) {
   return new Date(milliseconds).toISOString().replace("T", " ").replace(/\.\d+/, "");
-}
-
-function words(text) {
-  return text.replaceAll("_", " ");
 }

@@ -104,8 +104,7 @@ extension Doctor {
         guard !settings.isInMemory else { return [] }
         // A problem with the records has a finding of its own.
         guard let kinds = try? RecordsPlace(settings).open().reader.registeredKinds() else { return [] }
-        let off: [(PushKind, Bool)] = [(.firebase, settings.firebase == nil), (.web, settings.webPush == nil)]
-        return off.filter { $1 && kinds.contains($0) }.map { kind, _ in
+        return settings.missingServices.filter { kinds.contains($0) && !$0.isThroughAPNs }.map { kind in
             .warning(
                 "devices",
                 "some have registered for \(kind.service), and \(PushHint.notConfigured(kind))",

@@ -31,7 +31,7 @@ final class CallsPage: OperatorPage {
     init?(_ settings: ServeSettings, audit: AuditLog, _ log: ServerLog) throws(UsageError) {
         guard let folder = settings.operatorPages, settings.admin != nil else { return nil }
         files = try PageFiles(Self.page, in: folder)
-        records = try CallsReader(RecordsPlace(settings), log)
+        records = try CallsReader(settings, log)
         self.audit = audit
     }
 
@@ -49,13 +49,14 @@ final class CallsPage: OperatorPage {
         for service: UserID,
         _ respond: @escaping @Sendable (Reply) -> Void
     ) {
-        let subject: (String, AuditLog.Value) =
+        let subject: (String, AuditLog.Value)? =
             switch request {
+            case .overview: nil
             case .calls(let user, _, _): ("user", .text(user.text))
             case .namesakes(let id, _): ("callId", .text(id.text))
             case .timeline(let choice): ("callId", .text(choice.id.text))
             }
-        audit.write("calls_read", [subject, ("service", .text(service.text))])
+        audit.write("calls_read", [subject, ("service", .text(service.text))].compactMap { $0 })
         records.read(request, respond)
     }
 }

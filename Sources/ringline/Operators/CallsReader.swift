@@ -23,13 +23,15 @@ final class CallsReader: Sendable {
     private let inbox: Inbox<Work>
     private let thread: WorkThread
 
-    init(_ place: RecordsPlace, _ log: ServerLog) throws(UsageError) {
+    init(_ settings: ServeSettings, _ log: ServerLog) throws(UsageError) {
+        let place = RecordsPlace(settings)
+        let missing = settings.missingServices
         let inbox = Inbox<Work>(limit: Self.mostWaiting)
         self.inbox = inbox
         do throws(WorkThread.Refused) {
             thread = try WorkThread(named: "operators") {
                 while let next = inbox.takeAll() {
-                    for work in next.elements { work.respond(Self.reply(to: work.request, from: place, log)) }
+                    for work in next.elements { work.respond(Self.reply(to: work.request, from: place, missing, log)) }
                 }
             }
         } catch {
@@ -45,9 +47,14 @@ final class CallsReader: Sendable {
         respond(Reply(WireError(.rateLimited, "at most \(Self.mostWaiting) searches at a time")))
     }
 
-    private static func reply(to request: OperatorRequest, from place: RecordsPlace, _ log: ServerLog) -> Reply {
+    private static func reply(
+        to request: OperatorRequest,
+        from place: RecordsPlace,
+        _ missing: [PushKind],
+        _ log: ServerLog
+    ) -> Reply {
         do {
-            guard let body = try body(of: request, from: place.open()) else {
+            guard let body = try body(of: request, from: place.open(), missing) else {
                 return Reply(WireError(.notFound, "no such call"))
             }
             return Reply(body: body)
@@ -59,15 +66,20 @@ final class CallsReader: Sendable {
     }
 
     /// Returns the body of the response; `nil` = there is no such call.
-    private static func body(of request: OperatorRequest, from records: Records) throws -> [UInt8]? {
+    private static func body(
+        of request: OperatorRequest,
+        from records: Records,
+        _ missing: [PushKind]
+    ) throws -> [UInt8]? {
         let reader = records.reader
         let calls: [CallRecord] =
             switch request {
+            case .overview(let limit): try reader.liveCalls(limit: limit) + reader.endedCalls(limit: limit)
             case .calls(let user, let limit, let before): try reader.history(of: user, limit: limit, before: before)
             case .namesakes(let id, let limit): try reader.calls(CallSelector(id), limit: limit)
             case .timeline(let choice): try reader.calls(choice, limit: 1)
             }
-        let source = try records.origin().source
+        let origin = try records.origin()
         let now = Moment(milliseconds: SystemClock.wall())
         // Many calls of a list have the same callee.
         var devices: [UserID: [DeviceRecord]] = [:]
@@ -79,11 +91,40 @@ final class CallsReader: Sendable {
                 events: try reader.timeline(of: call.number),
                 log: try reader.log(of: call.number),
                 devices: known,
-                recordsFrom: source,
+                recordsFrom: origin.source,
                 at: now
             )
         }
-        guard case .timeline = request else { return CallList.body(explanations) }
-        return explanations.first.map { TimelineView.body($0) }
+        switch request {
+        case .overview:
+            let live = explanations.prefix { $0.record.endedAt == nil }
+            let faults = try faults(origin, missing, among: reader.registeredKinds())
+            return Overview.body(live: Array(live), ended: Array(explanations.dropFirst(live.count)), faults: faults)
+        case .timeline: return explanations.first.map { TimelineView.body($0) }
+        case .calls, .namesakes: return CallList.body(explanations)
+        }
+    }
+
+    /// Returns what is wrong with the server itself, in sentences.
+    private static func faults(
+        _ origin: (source: Explanation.RecordSource, line: String?),
+        _ missing: [PushKind],
+        among registered: Set<PushKind>
+    ) -> [String] {
+        var faults = missing.filter { registered.contains($0) }.map { kind in
+            "Devices have registered for \(kind.service), and \(PushHint.notConfigured(kind)): \(PushHint.remedy(kind))."
+        }
+        if origin.source == .noServer, let line = origin.line {
+            faults.append(line.split(separator: "\n").joined() + " No call rings until a server does.")
+        }
+        return faults
+    }
+}
+
+extension ServeSettings {
+    /// The kinds of push whose service is not configured, one for each service.
+    var missingServices: [PushKind] {
+        let all: [(PushKind, Bool)] = [(.voip, apns == nil), (.firebase, firebase == nil), (.web, webPush == nil)]
+        return all.filter { $1 }.map { $0.0 }
     }
 }

@@ -350,6 +350,14 @@ export class Ringline {
   /** Hands in the payload of a push, whatever it contains. Throws an `Error` after `close`. */
   pushed(payload: Record<string, JSONValue>): void;
   /**
+   * Gets calls of the user's history from the server, newest first: at most `limit` (1 to 500, by default 50), and with
+   * `before`, the `id` of a call, only those before it. There are no more if fewer than `limit` come.
+   *
+   * Rejects with a `RequestError` if the server refuses or cannot be reached, with a `TypeError` if the response is no history,
+   * and with an `Error` after `close`.
+   */
+  history(options?: { limit?: number; before?: number }): Promise<PastCall[]>;
+  /**
    * Lets calls come to this browser when no page of the app is open: asks the user for the permission, installs the service
    * worker, subscribes with the server's key, and registers this device. Call it when the user clicks on a button, and at
    * each later start if `Notification.permission` is `granted`, because subscriptions end and keys change.
@@ -388,6 +396,43 @@ export class Ringline {
     type: Type,
     listener: (event: RinglineEvents[Type]) => void,
   ): void;
+}
+
+/** A call of the user's history. */
+export interface PastCall {
+  /** The server's number of the call. */
+  readonly id: number;
+  readonly callId: string;
+  /** The number, from 1, that tells apart the calls with the same callId and peer. */
+  readonly epoch: number;
+  /** The id of the user who called. */
+  readonly caller: string;
+  /** The id of the user who was called. */
+  readonly callee: string;
+  /** The id of the other user. */
+  readonly peer: string;
+  /** `missed`: the call came in, and none of this user's devices answered it. */
+  readonly direction: "outgoing" | "incoming" | "missed";
+  readonly hasVideo: boolean;
+  /** Why the call ended; `null` = it goes on. A later server may have further reasons. */
+  readonly reason: EndReason | (string & {}) | null;
+  /** When the call began, in milliseconds since 1970. */
+  readonly startedAt: number;
+  /** When it was answered; `null` = it was not. */
+  readonly answeredAt: number | null;
+  /** When it ended; `null` = it goes on. */
+  readonly endedAt: number | null;
+  /** The schedule by which the server itself called; `null` = a user called. */
+  readonly schedule: string | null;
+}
+
+/** The server refused a request of the app, or did not respond. */
+export class RequestError extends Error {
+  private constructor();
+  /** The HTTP status; 0 = no response came. */
+  readonly status: number;
+  /** The server's error code, such as `rate_limited`; `null` = it sent none. */
+  readonly code: string | null;
 }
 
 /** Thrown by the core when a value is malformed, such as `to: must be a user id` for the peer of a call. */

@@ -3,11 +3,12 @@ import { Call, RinglineEvent, applyOutput, applySchedule, endCall } from "./call
 import { Connection } from "./connection.js";
 import { BridgeError, Core, compileCore } from "./core.js";
 import { ENGINE_OUTPUTS } from "./engine.js";
+import { history } from "./history.js";
 import { checked } from "./options.js";
-import { LONGEST_TIMER, Server, TokenRenewal } from "./server.js";
+import { LONGEST_TIMER, RequestError, Server, TokenRenewal } from "./server.js";
 import { WebPush } from "./web-push.js";
 
-export { BridgeError, Call, RinglineEvent, compileCore };
+export { BridgeError, Call, RequestError, RinglineEvent, compileCore };
 
 /** The close code of a connection whose token is bad, expired or revoked. */
 const UNAUTHENTICATED = 4401;
@@ -100,6 +101,12 @@ export class Ringline extends EventTarget {
     // A notice rings nothing: the connection brings what has happened.
     if (NOTICES.has(payload?.type)) this.#becameVisible();
     else this.#take({ in: "pushed", payload });
+  }
+
+  /** Gets calls of the user's history from the server, newest first. */
+  async history({ limit = 50, before } = {}) {
+    this.#assertOpen();
+    return history(this.#server, limit, before);
   }
 
   /** Lets calls come to this browser when no page of the app is open. */

@@ -16,6 +16,18 @@ const TOKEN_TIMEOUT = 30_000;
 // A JWT. Any other text would be refused as a subprotocol, by an error that may show it.
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
+/** The server refused a request of the app, or did not respond. */
+export class RequestError extends Error {
+  constructor(path, status, object) {
+    const why = status === 0 ? "no response" : (object?.message ?? `status ${status}`);
+    super(`${path.split("?")[0].split("/").slice(0, 3).join("/")}: ${why}`);
+    /** The HTTP status; 0 = no response came. */
+    this.status = status;
+    /** The server's error code; `null` = it sent none. */
+    this.code = object?.code ?? null;
+  }
+}
+
 /** The server's REST API as one user. */
 export class Server {
   #url;
@@ -83,6 +95,22 @@ export class Server {
       query.set("since", since);
     }
     return this.request("GET", `api/calls/signal/${encodeURIComponent(callId)}?${query}`, undefined, act);
+  }
+
+  /**
+   * Sends a request of the app; returns what the response contains. If the server refuses the token, asks the app for another
+   * one, once. Rejects with a `RequestError` if the request is refused.
+   */
+  async ask(method, path, body) {
+    let response = await this.request(method, path, body);
+    if (response.status === 401) {
+      this.tokenRefused();
+      response = await this.request(method, path, body);
+    }
+    const object = objectIn(response.body);
+    const isGone = method === "DELETE" && response.status === 404;
+    if (isGone || (response.status >= 200 && response.status < 300)) return object;
+    throw new RequestError(path, response.status, object);
   }
 
   /** Sends a request with the user's token, or with the capability of a push; returns `{status, body}`. */
@@ -214,7 +242,7 @@ const isResponse = ({ status, body }) =>
   Number.isInteger(status) && status >= 0 && status < 1000 && typeof body === "string";
 
 /** Returns the object that a text contains; `null` for another text, such as a page of a proxy. */
-export function objectIn(text) {
+function objectIn(text) {
   try {
     return JSON.parse(text);
   } catch {

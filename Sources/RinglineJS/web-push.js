@@ -1,6 +1,5 @@
 // Web Push in a page: the subscription, and what the page and the service worker tell each other.
 import { RinglineEvent } from "./call.js";
-import { objectIn } from "./server.js";
 
 // A worker that has not answered by then does not import service-worker.js. Browsers may have to start it.
 const WORKER_TIMEOUT = 5_000;
@@ -62,7 +61,7 @@ export class WebPush {
   async register(subscription) {
     const { device: deviceId } = this.#options;
     const webPush = typeof subscription.toJSON === "function" ? subscription.toJSON() : subscription;
-    await this.#request("PUT", "api/me/devices", JSON.stringify({ platform: "web", deviceId, webPush }));
+    await this.#server.ask("PUT", "api/me/devices", JSON.stringify({ platform: "web", deviceId, webPush }));
   }
 
   /** Ends the subscription of this browser, and the registration of this device. */
@@ -71,7 +70,7 @@ export class WebPush {
       const subscription = isOwn === true ? await pushManager.getSubscription() : null;
       await subscription?.unsubscribe();
     });
-    await this.#request("DELETE", `api/me/devices/${encodeURIComponent(this.#options.device)}`);
+    await this.#server.ask("DELETE", `api/me/devices/${encodeURIComponent(this.#options.device)}`);
   }
 
   /** Closes the notification of an incoming call when the call no longer rings. */
@@ -88,7 +87,7 @@ export class WebPush {
   }
 
   async #applicationServerKey() {
-    const { applicationServerKey } = await this.#request("GET", "api/web-push");
+    const { applicationServerKey } = await this.#server.ask("GET", "api/web-push");
     return applicationServerKey;
   }
 
@@ -98,20 +97,6 @@ export class WebPush {
     if (isKept === undefined) throw new Error("serviceWorker: does not import service-worker.js");
     if (!isKept) throw new Error("serviceWorker: cannot store its settings in IndexedDB");
     this.#workers.add(worker);
-  }
-
-  /** Sends a request; returns the object in the response. Rejects with the server's message if it is refused. */
-  async #request(method, path, body) {
-    let response = await this.#server.request(method, path, body);
-    if (response.status === 401) {
-      this.#server.tokenRefused();
-      response = await this.#server.request(method, path, body);
-    }
-    const object = objectIn(response.body);
-    const isGone = method === "DELETE" && response.status === 404;
-    if (isGone || (response.status >= 200 && response.status < 300)) return object;
-    const why = response.status === 0 ? "no response" : (object?.message ?? `status ${response.status}`);
-    throw new Error(`${path.split("/").slice(0, 3).join("/")}: ${why}`);
   }
 
   // The service worker.

@@ -130,6 +130,66 @@ test("without a connection, a call is made by REST with the token", async (conte
   assert.equal(JSON.parse(requests[0].body).action, "offer");
 });
 
+const PAST = [
+  {
+    id: 7, callId: "c-2", epoch: 1, room: "p2p:11-10", caller_id: 11, callee_id: 10, call_type: "audio", hasVideo: false,
+    state: "active", reason: null, direction: "outgoing", startedAt: 1_795_284_807_519, answeredAt: 1_795_284_807_586,
+    activeAt: null, endedAt: null,
+  },
+  {
+    id: 6, callId: "c-1", epoch: 2, room: "p2p:wake-11", caller_id: "wake", callee_id: "11", hasVideo: true, state: "ended",
+    reason: "a later reason", direction: "missed", startedAt: 1, answeredAt: null, endedAt: 2, scheduled: { schedule: "s" },
+    later: {},
+  },
+];
+
+test("the history has the server's calls, also those of a later version, page by page", async (context) => {
+  const urls = [];
+  const fetch = async (url) => {
+    urls.push(String(url));
+    return { status: 200, text: async () => JSON.stringify(PAST) };
+  };
+  const { ringline } = await device({ url: "http://server.example:8080/calls/", fetch });
+  context.after(() => ringline.close());
+  assert.deepEqual(await ringline.history(), [
+    {
+      id: 7, callId: "c-2", epoch: 1, caller: "11", callee: "10", peer: "10", direction: "outgoing", hasVideo: false,
+      reason: null, startedAt: 1_795_284_807_519, answeredAt: 1_795_284_807_586, endedAt: null, schedule: null,
+    },
+    {
+      id: 6, callId: "c-1", epoch: 2, caller: "wake", callee: "11", peer: "wake", direction: "missed", hasVideo: true,
+      reason: "a later reason", startedAt: 1, answeredAt: null, endedAt: 2, schedule: "s",
+    },
+  ]);
+  await ringline.history({ limit: 2, before: 6 });
+  assert.deepEqual(urls, [
+    "http://server.example:8080/calls/api/calls?limit=50", "http://server.example:8080/calls/api/calls?limit=2&before=6",
+  ]);
+});
+
+test("a history that is refused, missing or malformed says so, and a refused token is replaced once", async (context) => {
+  const responses = [[503, '{"code":"store_unavailable","message":"later"}'], [0], [200, "{}"], [502, "<html>"], [401, ""], [200, "[]"]];
+  let tokens = 0;
+  const { ringline } = await device({
+    token: async () => token((tokens += 1) + 2_000_000_000),
+    fetch: async () => {
+      const [status, body] = responses.shift();
+      if (status === 0) throw new Error("no network");
+      return { status, text: async () => body };
+    },
+  });
+  context.after(() => ringline.close());
+  await assert.rejects(ringline.history(), { name: "Error", message: "api/calls: later", status: 503, code: "store_unavailable" });
+  await assert.rejects(ringline.history(), { message: "api/calls: no response", status: 0, code: null });
+  await assert.rejects(ringline.history(), { name: "TypeError", message: "api/calls: the response is no history" });
+  await assert.rejects(ringline.history(), { message: "api/calls: status 502", status: 502 });
+  const before = tokens;
+  assert.deepEqual(await ringline.history(), []);
+  assert.equal(tokens, before + 1);
+  ringline.close();
+  await assert.rejects(ringline.history(), { message: "this Ringline is closed" });
+});
+
 test("an argument that is wrong throws, and names itself", async (context) => {
   const { ringline } = await online(context);
   assert.throws(() => ringline.call("no user"), new BridgeError("to: must be a user id"));

@@ -1,5 +1,7 @@
 // Uses of the module that must compile. types.test.mjs runs tsc on this file.
-import { Call, Ringline, compileCore, type Engine, type EngineHost, type Options } from "../../../Sources/RinglineJS/ringline.js";
+import {
+  Call, RequestError, Ringline, compileCore, type Engine, type EngineHost, type Options, type PastCall,
+} from "../../../Sources/RinglineJS/ringline.js";
 
 class Silent implements Engine {
   constructor(private host: EngineHost) {}
@@ -51,6 +53,12 @@ async function use(): Promise<void> {
   await ringline.disableWebPush();
   const stream: MediaStream | null = call.remoteStream;
   const skew: number | null = ringline.clockSkew;
+  const past: PastCall[] = await ringline.history();
+  const more = await ringline.history({ limit: 2, before: past[0]?.id }).catch((error) => {
+    if (error instanceof RequestError && error.status === 429) console.log(error.code);
+    return [];
+  });
+  console.log(more[0]?.direction === "missed", more[0]?.reason === "hangup", past[0]?.endedAt ?? Date.now());
   console.log(stream, skew, ringline.mediaConnection(call)?.connectionState);
   ringline.close();
   // The next launch.

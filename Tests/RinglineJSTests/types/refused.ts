@@ -21,6 +21,8 @@ call.end("bored");
 ringline.addEventListener("ring", () => {});
 // error: the event has no such member
 call.addEventListener("ended", ({ digits }) => digits);
+// error: a page of the history begins at a number
+void ringline.history({ before: "7" });
 // error: a function is no JSON value
 call.sendInfo(() => 1);
 // error: a confirmation has no value

@@ -54,6 +54,11 @@ schemathesis.openapi.format("time-zone", st.sampled_from(["Asia/Seoul", "Europe/
 schemathesis.openapi.format("future-date", st.dates(datetime.date(2090, 1, 1), datetime.date(2099, 12, 31)).map(str))
 # Numbers in several spellings, of which the server knows more than a pattern can say.
 schemathesis.openapi.format("phone-number", st.from_regex(r"\+?[ (.-]*[1-9][ ).-]*([0-9][ -]*){0,17}", fullmatch=True))
+# What headers carry as it is: ASCII without spaces around it. A quoted key is the text between its quotes.
+schemathesis.openapi.format(
+    "idempotency-key",
+    st.from_regex(r"[!#-~]([ !#-~]{0,62}[!#-~])?", fullmatch=True).flatmap(lambda key: st.sampled_from([key, f'"{key}"'])),
+)
 # Keys of which none is the name of a member, or a part of another one.
 schemathesis.openapi.format("payload-key", st.from_regex(r"x[A-Za-z0-9_-]{3,20}", fullmatch=True))
 
@@ -165,6 +170,9 @@ def before_call(_context, case, _kwargs):
     path = case.path_parameters or {}
     if body is not None:
         case.body = body = without_points(body)
+    if body is not None and body.get("id") is not None and case.headers and good(ParameterLocation.HEADER):
+        # The key must equal the body's id; no schema can express this.
+        case.headers.pop("Idempotency-Key", None)
     if signal and body is not None and "callId" in path:
         # The body must not name a different call than the path does; no schema can express this.
         body.pop("callId", None)

@@ -1,18 +1,15 @@
 """General rules of HTTP: HEAD, 405 with `Allow`, `Upgrade: h2c`, and the requests and headers of CORS."""
 
-import pathlib
 import socket
 
 import httpx
 import pytest
 import samples
-import yaml
 from raw_socket import RawSocket
 from rest import code
 from test_admin import families
+from test_openapi import document, operations, resolved
 from test_raw_http import talk
-
-ROOT = pathlib.Path(__file__).parents[2]
 
 ORIGIN = "https://app.example"
 
@@ -109,12 +106,14 @@ def test_a_page_may_read_retry_after_and_www_authenticate(make_server, make_worl
     assert "access-control-expose-headers" not in world.rest("11").get("/api/calls").headers
 
 
-def document() -> dict:
-    return yaml.safe_load((ROOT / "Sources/CallWire/CallWire.docc/openapi.yaml").read_text())
-
-
 def names(response: httpx.Response, header: str) -> set[str]:
     return {name.strip().lower() for name in response.headers[header].split(",")}
+
+
+def request_headers(api: dict, path: str, operation: dict) -> set[str]:
+    """Returns the names of the headers that an operation's requests may have, besides those of all operations."""
+    parameters = [resolved(api, one) for one in api["paths"][path].get("parameters", []) + operation.get("parameters", [])]
+    return {parameter["name"].lower() for parameter in parameters if parameter["in"] == "header"}
 
 
 @pytest.fixture
@@ -128,26 +127,41 @@ def preflight(world, path: str, method: str, headers: str = "authorization", ori
 
 
 def test_a_page_may_use_every_method_and_header_of_the_document(allowing):
+    api = document()
     methods, headers, readable = {"head", "options"}, {"authorization", "content-type"}, set()
-    for item in document()["paths"].values():
-        parameters = item.get("parameters", [])
-        for method, operation in item.items():
-            if method not in ("get", "put", "post", "patch", "delete"):
-                continue
-            methods.add(method)
-            parameters = parameters + operation.get("parameters", [])
-            for response in operation["responses"].values():
-                readable |= set(response.get("headers", {}))
-        headers |= {parameter["name"].lower() for parameter in parameters if parameter.get("in") == "header"}
-    for response in document()["components"]["responses"].values():
+    for method, path, operation in operations(api):
+        methods.add(method.lower())
+        headers |= request_headers(api, path, operation)
+        for response in operation["responses"].values():
+            readable |= set(resolved(api, response).get("headers", {}))
+    for response in api["components"]["responses"].values():
         readable |= set(response.get("headers", {}))
     # Every page may read these, or they concern no page.
     readable = {name.lower() for name in readable} - {"cache-control", "vary", "upgrade", "connection", "sec-websocket-version"}
     response = preflight(allowing, "/api/schedules/x", "PATCH", "x")
     assert names(response, "access-control-allow-methods") == methods
-    assert names(response, "access-control-allow-headers") >= headers
+    assert names(response, "access-control-allow-headers") == headers | {"x"}
     response = allowing.rest("11").request("GET", "/api/calls", headers={"Origin": ORIGIN})
     assert names(response, "access-control-expose-headers") >= readable
+
+
+def test_the_document_declares_an_idempotency_key_where_the_server_reads_one(world):
+    api, reading, declared = document(), set(), set()
+    for number, (method, path, operation) in enumerate(operations(api)):
+        if method != "POST":
+            continue
+        user = f"user-{number}"  # One of these requests revokes its user's tokens.
+        body = operation.get("requestBody", {"content": {}})["content"].get("application/json", {})
+        examples = [body["example"]] if "example" in body else [each["value"] for each in body.get("examples", {}).values()]
+        address = path.replace("{userId}", user).replace("{callId}", "c-1").replace("{scheduleId}", "s-1")
+        response = world.rest(user).request(
+            method, address, json=examples[0] if examples else None, headers={"Idempotency-Key": "x" * 65}
+        )
+        if response.status_code == 400 and response.json().get("field") == "Idempotency-Key":
+            reading.add(operation["operationId"])
+        if "idempotency-key" in request_headers(api, path, operation):
+            declared.add(operation["operationId"])
+    assert reading == declared and {"postSignal", "makeSchedule", "ringSchedule"} <= declared
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])

@@ -63,6 +63,19 @@ packages_of "$(debian_release)"
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 
+# update_package_lists [sudo] -- fetches the package lists. A fresh machine often updates itself: wait for that instead of
+# failing. apt-get waits for the lock of dpkg by its option, but not for the lock of the lists.
+update_package_lists() {
+    local until=$((SECONDS + 300)) said
+    until said=$("$@" env LC_ALL=C apt-get -qq -o DPkg::Lock::Timeout=300 update 2>&1); do
+        if [[ $said != *'Could not get lock'* ]] || [ "$SECONDS" -ge "$until" ]; then
+            printf '%s\n' "$said" >&2
+            return 1
+        fi
+        sleep 1
+    done
+}
+
 install_missing() {
     local package missing=() as_root=()
     if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
@@ -78,8 +91,7 @@ install_missing() {
         as_root=(sudo)
     fi
     say "apt-get install ${missing[*]}"
-    # A fresh machine often updates itself: wait for that instead of failing.
-    "${as_root[@]}" apt-get -qq -o DPkg::Lock::Timeout=300 update
+    update_package_lists "${as_root[@]}"
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "${missing[@]}" \
         >/dev/null
 }

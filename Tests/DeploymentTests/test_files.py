@@ -287,3 +287,33 @@ def test_no_proxy_ends_a_websocket_that_the_server_keeps():
     for side in ("read", "send"):
         assert int(annotations[f"nginx.ingress.kubernetes.io/proxy-{side}-timeout"]) >= 600
         assert int(re.search(rf"proxy_{side}_timeout (\d+)s;", nginx).group(1)) >= 600
+
+
+@pytest.mark.parametrize("fault", ["lock", "other"])
+def test_scripts_wait_for_a_machine_that_is_updating_itself(tmp_path, fault):
+    said = {
+        "lock": "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)",
+        "other": "E: The repository is not signed.",
+    }[fault]
+    attempts = tmp_path / "attempts"
+    fake = tmp_path / "apt-get"
+    fake.write_text(f"""#!/bin/sh
+echo "$*" >>{attempts}
+[ "$(wc -l <{attempts})" -ge 3 ] && exit
+echo "{said}" >&2
+exit 100
+""")
+    fake.chmod(0o755)
+    result = subprocess.run(
+        ["bash", "-eu", "-c", f". {DEPLOY}/packages.bash; update_package_lists"],
+        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    made = attempts.read_text().splitlines()
+    if fault == "lock":
+        assert (result.returncode, len(made), result.stderr) == (0, 3, "")
+    else:
+        assert result.returncode == 1 and len(made) == 1 and said in result.stderr
+    assert all("DPkg::Lock::Timeout=300 update" in line for line in made)

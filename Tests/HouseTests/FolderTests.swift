@@ -40,14 +40,37 @@ struct FolderTests {
         .enabled(if: Repository.run("shellcheck", ["--version"]).status == 0, "apt-get install shellcheck")
     )
     func shellcheck() {
-        let scripts = Repository.files.filter { path in
+        let scripts = Self.scripts
+        #expect(scripts.count >= 4)
+        let result = Repository.run("shellcheck", ["--external-sources", "--format=gcc"] + scripts)
+        expectNone(result.status == 0 ? [] : result.output.split(separator: "\n").map(String.init), "shellcheck")
+    }
+
+    /// The paths of all shell scripts.
+    private static var scripts: [String] {
+        Repository.files.filter { path in
             let text = Repository.text(of: path)
             return text.hasPrefix("#!/usr/bin/env bash") || text.hasPrefix("#!/bin/")
                 || text.hasPrefix("# shellcheck shell")
         }
-        #expect(scripts.count >= 4)
-        let result = Repository.run("shellcheck", ["--external-sources", "--format=gcc"] + scripts)
-        expectNone(result.status == 0 ? [] : result.output.split(separator: "\n").map(String.init), "shellcheck")
+    }
+
+    @Test("Every script waits for a machine that is updating itself")
+    func busyPackages() {
+        let command = /\bapt(-get)?\b[^;&|]*\b(update|install|upgrade|remove)\b/
+        var commands = 0
+        for path in Self.scripts {
+            for line in Repository.text(of: path).split(separator: "\n") where !line.hasPrefix("RUN ") {
+                // A text in quotes is a message, and a comment is none of it.
+                let bare = line.replacing(/"[^"]*"/, with: "").prefix { $0 != "#" }
+                guard bare.contains(command) else { continue }
+                commands += 1
+                #expect(bare.contains("DPkg::Lock::Timeout="), "\(path): \(line)")
+                // The option concerns no lock of the package lists.
+                #expect(!bare.contains(/\bupdate\b/) || path == "Deploy/packages.bash", "\(path): update_package_lists")
+            }
+        }
+        #expect(commands >= 2)
     }
 
     @Test("Every committed file that begins with #! is executable")

@@ -141,12 +141,23 @@ package final class StoreReports: Sendable {
     }
 
     private let found = Monitor(Found())
+    private let holdsResults = Monitor(false)
 
     /// Creates an empty collection.
     package init() {}
 
     /// Adds a report; from any thread.
-    package func add(_ report: StoreReport) { found.withLock { Self.add(report, to: &$0) } }
+    package func add(_ report: StoreReport) {
+        found.withLock { Self.add(report, to: &$0) }
+        guard case .queryResult = report else { return }
+        holdsResults.wait(until: .now + Self.patience) { $0 ? nil : () }
+    }
+
+    /// Stops the store's thread that runs queries, once it has added the next result, until ``releaseResults()``.
+    package func holdResults() { holdsResults.withLock { $0 = true } }
+
+    /// Lets the thread that runs queries go on.
+    package func releaseResults() { holdsResults.withLock { $0 = false } }
 
     private static func add(_ report: StoreReport, to found: inout Found) {
         switch report {
@@ -177,10 +188,13 @@ package final class StoreReports: Sendable {
     /// All reports so far.
     package var now: Found { found.withLock { $0 } }
 
+    /// The longest wait of a test.
+    private static let patience = Duration.seconds(20)
+
     /// Waits until a condition holds, for at most 20 seconds.
     @discardableResult
     package func wait(_ what: String, until isSo: (Found) -> Bool) throws -> Found {
-        if let found = found.wait(until: .now + .seconds(20), for: { isSo($0) ? $0 : nil }) { return found }
+        if let found = found.wait(until: .now + Self.patience, for: { isSo($0) ? $0 : nil }) { return found }
         let last = now.reported.suffix(5).joined(separator: ", ")
         throw StoreContract.Violation(description: "waited in vain for: \(what); last reports: \(last)")
     }

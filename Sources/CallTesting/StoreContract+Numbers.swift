@@ -183,7 +183,7 @@ extension StoreContract {
 }
 
 /// Writes and reads lists as the switchboard does.
-private final class NumberLists {
+final class NumberLists {
     private let bench: StoreBench
     private(set) var state = NumberState()
 

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The SQLite store")
 struct SQLiteStoreContractTests {
-    @Test("The SQLite store meets the contract of a call store", arguments: StoreContract.cases)
+    @Test("The SQLite store meets the contract of a call store", arguments: StoreContract.cases + StoreContract.lanes)
     func inFolder(_ promise: StoreContract.Case) throws { try promise.run(at: try TemporaryDataFolder()) }
 
     @Test("The reader of a data folder meets the contract of a reader", arguments: ReaderContract.cases)

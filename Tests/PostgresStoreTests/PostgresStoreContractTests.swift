@@ -7,7 +7,10 @@ import Testing
 
 @Suite("The PostgreSQL store")
 struct PostgresStoreContractTests {
-    @Test("The PostgreSQL store meets the contract of every store", arguments: StoreContract.cases)
+    @Test(
+        "The PostgreSQL store meets the contract of every store",
+        arguments: StoreContract.cases + StoreContract.lanes
+    )
     func calls(_ promise: StoreContract.Case) throws { try promise.run(at: try TemporarySchema()) }
 
     @Test("The reader of a database meets the contract of a reader", arguments: ReaderContract.cases)

@@ -311,6 +311,21 @@ struct WrongClockTests {
         #expect(rig.missed == [60_000])
     }
 
+    @Test("With blocks alone in the store, a start with a wrong clock deletes no history for an hour")
+    func blocksAlone() throws {
+        for ahead in [3 * Self.day, -3 * Self.day] {
+            let rig = WrongClockRig()
+            #expect(try rig.world.reply(try principal("10"), .block(try user("11"))).status == 200)
+            rig.run(to: 1)
+            rig.restart(at: 1_000, ahead: ahead)
+            rig.run(to: 1_000 + 3_500)
+            #expect(rig.world.notes == [.oddClock(.seconds(1_000 + ahead))])
+            #expect(rig.deletions == 0)
+            rig.run(to: 1_000 + 3_700)
+            #expect(rig.deletions > 0)
+        }
+    }
+
     @Test("The last date is 2199-12-31, by the clocks of its zone")
     func lastDate() throws {
         for (zone, date, time, status) in [

@@ -50,6 +50,10 @@ final class WrongClockRig {
     var rings: [Int64] { outcomes.filter { !$0.isMissed }.map(\.at) }
     /// The occurrences that were missed, by the history.
     var missed: [Int64] { outcomes.filter(\.isMissed).map(\.occurrence) }
+    /// How often history was deleted since the last start.
+    var deletions: Int {
+        world.changes.count { change in if case .historyForgotten = change { true } else { false } }
+    }
 
     /// Lets time pass, up to a second since the start.
     func run(to second: Int64) {

@@ -23,7 +23,7 @@ extension Explanation {
             case .blockList: "its user has blocked \(caller) in the system's settings"
             case .full: "it shows no further call at a time"
             case .system: "it gave no reason that the app knows"
-            case .otherUser: "another user is signed in there"
+            case .otherUser: "the called user is not signed in there"
             }
         let later = events.first {
             $0.position > event.position && $0.device == device && ($0.signal == .ringing || $0.signal == .answer)
@@ -40,7 +40,7 @@ extension Explanation {
     /// The line for a device whose app got the push for a user who is not signed in there.
     private func ofOtherUser(_ event: Event, _ device: String) -> String {
         "\(name(of: device)) did not ring: at \(offset(event.at)) its app said that \(callee) is not signed in "
-            + "there; another user is. The device is still registered for \(callee): remove it at logout "
+            + "there. The device is still registered for \(callee): remove it at logout "
             + "(DELETE /api/me/devices/\(device)), or register each account of the app with one `installation`."
     }
 }

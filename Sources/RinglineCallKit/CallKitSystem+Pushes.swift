@@ -51,19 +51,24 @@ extension CallKitSystem: @MainActor PKPushRegistryDelegate {
     func take(_ dictionary: [AnyHashable: Any], _ completion: @escaping () -> Void) {
         let turn = PushTurn(completion)
         currentPush = turn
-        account(forPush: dictionary)?.events?(.input(.pushed(PushValue.values(of: dictionary))))
-        if turn.reports == 0 { reportUnwanted(dictionary) }
+        let push = PushValue.values(of: dictionary)
+        account(forPush: dictionary)?.events?(.input(.pushed(push)))
+        if turn.reports == 0 { reportUnwanted(push) }
         currentPush = nil
         turn.close()
     }
 
-    /// Reports a push that came while nobody is logged in, and ends the call at once.
-    private func reportUnwanted(_ dictionary: [AnyHashable: Any]) {
+    /// Reports a push that came while nobody is logged in, ends the call at once, and tells the server.
+    ///
+    /// The report names nobody, because the calls of a user who has logged out are not for whoever holds the device.
+    private func reportUnwanted(_ push: [String: PushValue]) {
         let call = CallUUID(UUID())
-        let name = dictionary["fromDisplayName"] as? String ?? dictionary["callerName"] as? String
-        let handle = dictionary["handle"] as? String ?? "unknown"
-        reportIncoming(call, CallClient.DisplayedPeer(handle: handle, name: name, hasVideo: false))
+        reportIncoming(call, CallClient.DisplayedPeer(handle: "unknown", name: nil, hasVideo: false))
         reportEnded(call, .failed)
+        guard let server = configuration.server, let request = SignalingRequest(declining: push, at: server) else {
+            return
+        }
+        requests.send(request) { _ in }
     }
 
     /// Rings as for a push from the server, for developers who have no key for APNs yet.

@@ -54,6 +54,14 @@ public final class CallKitSystem: NSObject, CallSystem {
         /// The user of such a call looks at the screen. A headset is used first in any case.
         public var videoOptions: AVAudioSession.CategoryOptions = [.defaultToSpeaker]
 
+        /// The server's address, as in `Ringline.Configuration`; `nil` = the server is not told of a push that comes while
+        /// nobody is logged in.
+        ///
+        /// `ringline explain` then says why the device did not ring.
+        public var server: URL?
+        /// Sends these requests; `nil` = `URLSession` does.
+        public var requests: (any RequestSender)?
+
         /// Creates a configuration for calls with and without video, two at a time, which the list of recent calls includes.
         public init() {
             provider = CXProviderConfiguration()
@@ -81,6 +89,8 @@ public final class CallKitSystem: NSObject, CallSystem {
     let configuration: Configuration
     let controller: CXCallController
     let registry: PKPushRegistry
+    /// Sends what no account can send.
+    private(set) lazy var requests: any RequestSender = configuration.requests ?? URLSessionTransport()
     /// The account of an app that uses the adapter itself.
     private lazy var own = CallKitAccount(nil, label: nil, of: self)
     /// The accounts that are signed in, in the order of their login.

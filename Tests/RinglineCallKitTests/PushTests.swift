@@ -153,15 +153,46 @@ struct PushTests {
         #expect(hanako.device.media.did.allSatisfy { $0 == "servers" })
     }
 
-    @Test("A push while nobody is logged in is reported, and its call ended at once")
-    func nobody() async {
+    @Test(
+        "A push while nobody is logged in is reported without a name, ended at once, and told to the server",
+        arguments: [false, true]
+    )
+    func nobody(_ hasLoggedOut: Bool) async throws {
         await call()
-        let delivery = hanako.deliver(push)
-        #expect(delivery.reports.hasIncoming && delivery.isComplete && delivery.reports.ends == [.failed])
-        hanako.launch()
-        hanako.device.kit?.logOut()
-        let later = hanako.deliver(push)
-        #expect(later.reports.hasIncoming && later.isComplete && later.reports.ends == [.failed])
+        let requests = caller
+        let phone = StubbedDevice("hanako-2", on: server) { ($0.server, $0.requests) = (FakeServer.address, requests) }
+        if hasLoggedOut {
+            phone.launch()
+            phone.device.kit?.logOut()
+        }
+        let before = requests.requests.count
+        let delivery = phone.deliver(push)
+        #expect(delivery.isComplete && delivery.reports.ends == [.failed] && phone.system.shown.isEmpty)
+        guard case .incoming(_, "unknown", nil)? = delivery.reports.first else {
+            return #expect(Bool(false), "\(delivery.reports)")
+        }
+        let told = try #require(requests.requests.dropFirst(before).first)
+        #expect(told.method == "POST" && told.url == "\(FakeServer.address.absoluteString)/api/calls/signal")
+        #expect(told.authorization == "Ring capability")
+        let body = String(decoding: told.body, as: UTF8.self)
+        let call = try #require(push["callId"] as? String)
+        for part in [
+            #""action":"ringing""#, #""callId":"\#(call)""#, #""epoch":1"#, #""shown":false"#, #""why":"otherUser""#,
+        ] { #expect(body.contains(part), "\(body)") }
+    }
+
+    @Test("A push while nobody is logged in is told to no server if it names no call, or no server is known")
+    func nobodyToTell() async {
+        await call()
+        let requests = caller
+        let phone = StubbedDevice("hanako-2", on: server) { ($0.server, $0.requests) = (FakeServer.address, requests) }
+        let before = requests.requests.count
+        for name in ["callId", "act"] {
+            let delivery = phone.deliver(push.filter { $0.key as? String != name })
+            #expect(delivery.isComplete && delivery.reports.ends == [.failed])
+        }
+        #expect(hanako.deliver(push).reports.ends == [.failed])
+        #expect(requests.requests.count == before)
     }
 
     @Test(

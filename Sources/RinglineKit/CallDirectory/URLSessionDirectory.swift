@@ -61,9 +61,7 @@ public struct URLSessionDirectory: DirectorySource {
 
     /// Returns the address of a page; a cursor needs no escaping.
     private static func url(_ server: URL, _ list: DirectoryList, _ cursor: DirectoryCursor?, _ limit: Int) -> URL? {
-        var base = server.absoluteString
-        if base.hasSuffix("/") { base.removeLast() }
         let since = cursor.map { "&since=\($0.text)" } ?? ""
-        return URL(string: "\(base)/api/me/directory?list=\(list.rawValue)\(since)&limit=\(limit)")
+        return URL(string: "\(server.baseOfPaths)/api/me/directory?list=\(list.rawValue)\(since)&limit=\(limit)")
     }
 }

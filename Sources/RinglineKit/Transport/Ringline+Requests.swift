@@ -136,10 +136,7 @@ extension Ringline {
     // MARK: Addresses
 
     /// The server's address without a slash at its end.
-    var base: String {
-        let text = configuration.server.absoluteString
-        return text.hasSuffix("/") ? String(text.dropLast()) : text
-    }
+    var base: String { configuration.server.baseOfPaths }
 
     /// An id may contain a plus sign, which would mean a blank in a query.
     static func escaped(_ id: String) -> String {

@@ -37,7 +37,7 @@ final class Call {
     /// Whether the callee set do-not-disturb while the call rang.
     var wasSilencedByDoNotDisturb = false
     /// The devices that get no notice of a missed call: their user has blocked the caller in the system's settings, or
-    /// another user is signed in there.
+    /// the called user is not signed in there.
     ///
     /// They are not stored: after a restart such a device may be notified of a missed call.
     var unnoticedDevices: Set<DeviceID> = []

@@ -235,6 +235,28 @@ struct PushTests {
         #expect(hanako.system.shown.isEmpty && hanako.device.kit?.calls.isEmpty == true)
     }
 
+    @Test(
+        "A simulated call of a schedule has its data, and is answered at once, without media",
+        arguments: [true, false]
+    )
+    func simulatedSchedule(_ isJSON: Bool) throws {
+        hanako.launch()
+        let data = isJSON ? #"{"voice":["a",1]}"# : "{"
+        hanako.adapter.simulateIncomingCall(from: "wake", name: "Mina", to: "10", scheduled: true, data: data)
+        let call = try #require(hanako.device.kit?.calls.first)
+        #expect(call.isScheduled && call.data == (isJSON ? data : nil) && hanako.system.shown.count == 1)
+        #expect(try hanako.answer().isFulfilled == true)
+        #expect(hanako.device.media.did.allSatisfy { $0 == "servers" })
+    }
+
+    @Test("A simulated call that no schedule makes has no data")
+    func simulatedWithoutSchedule() throws {
+        hanako.launch()
+        hanako.adapter.simulateIncomingCall(from: "11", to: "10", data: #"{"voice":"a"}"#)
+        let call = try #require(hanako.device.kit?.calls.first)
+        #expect(!call.isScheduled && call.data == nil)
+    }
+
     @Test("The VoIP token reaches the server, also one that PushKit had before the kit was made")
     func token() async throws {
         hanako.adapter.pushRegistry(

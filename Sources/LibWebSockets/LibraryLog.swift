@@ -6,16 +6,13 @@ internal import Threads
 ///
 /// The library has one log for the whole process; the server that was created last receives its lines.
 enum LibraryLog {
-    /// The largest number of lines a second; further lines are counted, and their number is logged once.
-    static let linesPerSecond = 20
+    /// The largest number of lines that are held back; of these, the first are kept.
+    private static let mostHeld = 20
 
     typealias Sink = @Sendable (LibraryLogLevel, String) -> Void
 
     private struct State {
         var sink: Sink?
-        var second: Int64 = 0
-        var lines = 0
-        var dropped = 0
         var lastError = ""
         /// The lines that are held back until it is known whether they matter; nil while lines are not held.
         var held: [(LibraryLogLevel, String)]?
@@ -61,26 +58,12 @@ enum LibraryLog {
     static func take(_ level: Int32, _ line: UnsafePointer<CChar>) {
         let text = escaped(line)
         let grave = level == Int32(LLL_ERR)
-        let now = SystemClock.boot() / 1_000
-        let (sink, dropped) = state.withLock { state in
+        let sink = state.withLock { state -> Sink? in
             if grave { state.lastError = text }
-            if let count = state.held?.count {
-                if count < linesPerSecond { state.held?.append((grave ? .error : .warning, text)) }
-                return (nil as Sink?, 0)
-            }
-            var dropped = 0
-            if state.second != now {
-                (state.second, state.lines) = (now, 0)
-                (dropped, state.dropped) = (state.dropped, 0)
-            }
-            state.lines += 1
-            guard state.lines <= linesPerSecond else {
-                state.dropped += 1
-                return (nil as Sink?, 0)
-            }
-            return (state.sink, dropped)
+            guard let count = state.held?.count else { return state.sink }
+            if count < mostHeld { state.held?.append((grave ? .error : .warning, text)) }
+            return nil
         }
-        if dropped > 0 { sink?(.warning, "\(dropped) lines of libwebsockets were left out") }
         sink?(grave ? .error : .warning, text)
     }
 

@@ -99,7 +99,7 @@ public struct ServerConfiguration: Sendable {
     /// By default no proxy is trusted.
     public var trustedProxies: [AddressRange] = []
 
-    /// Receives the library's log lines, limited in rate and with control characters escaped; called on any thread.
+    /// Receives the library's log lines with control characters escaped, in any number; called on any thread.
     public var log: (@Sendable (LibraryLogLevel, String) -> Void)?
 
     /// Creates a configuration with all defaults.

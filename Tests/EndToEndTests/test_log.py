@@ -3,14 +3,17 @@
 import fcntl
 import os
 import signal
+import socket
+import ssl
 import threading
 import time
 
 import pytest
 from ringline_server import Server
 from test_admin import get
+from test_command_line import certificate  # noqa: F401 - a fixture
 from test_monitoring import sample
-from waiting import eventually
+from waiting import away_from_the_end_of_a_minute, eventually
 
 # With this callId the log of a call takes about 400 bytes, in two lines.
 NAME = "c" * 110
@@ -117,3 +120,37 @@ def test_the_lines_before_a_crash_are_written(tmp_path, make_world):
         assert len([line for line in server.errors().splitlines() if "call ended" in line]) == 25
     finally:
         server.kill()
+
+
+def probe(port: int, number: int):
+    """Connects to a port with TLS as those do who look for services, each time in another way."""
+    careful, careless = ssl.create_default_context(), ssl.create_default_context()
+    careless.check_hostname, careless.verify_mode = False, ssl.CERT_NONE
+    garbage = [b"", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"SSH-2.0-x\r\n", b"\x16\x03\x01\x00\x05hello", b"\0" * 2_000]
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+        try:
+            match number % 7:
+                case 5:  # It refuses the certificate.
+                    careful.wrap_socket(plain, server_hostname="localhost")
+                case 6:
+                    careless.wrap_socket(plain).sendall(b"\0" * 2_000)
+                case kind:
+                    plain.sendall(garbage[kind])
+                    plain.shutdown(socket.SHUT_WR)
+                    plain.recv(4_096)
+        except OSError:
+            pass
+
+
+def test_probes_of_a_port_with_tls_leave_few_lines_and_a_sum(make_server, certificate):  # noqa: F811
+    server = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem")
+    away_from_the_end_of_a_minute()
+    before = len(server.usual_log().splitlines())
+    for number in range(210):
+        probe(server.port, number)
+    assert get(server, "/healthz").status_code == 200
+    lines = server.usual_log().splitlines()[before:]
+    # Ten lines of each kind, a sum of each in 5 s.
+    assert len(lines) <= 40, lines
+    server.terminate()
+    assert server.exit_code(10) == 0

@@ -63,23 +63,9 @@ struct RedactionTests {
 
     @Test("A line below the threshold builds no field; a line above it has every field that is not `nil`")
     func thresholds() {
-        final class Book: @unchecked Sendable { var lines: [String] = [] }
-        struct Handler: LogHandler {
-            let book: Book
-            var metadata: Logger.Metadata = [:]
-            var logLevel = Logger.Level.trace
-            subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-                get { metadata[key] }
-                set { metadata[key] = newValue }
-            }
-            func log(event: LogEvent) {
-                let fields = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-                book.lines.append("\(event.level) \(event.message) \(fields.joined(separator: " "))")
-            }
-        }
         let book = Book()
         let threshold = LogThreshold(.debug)
-        let log = ServerLog(Logger(label: "test") { _ in Handler(book: book) }, threshold: threshold)
+        let log = ServerLog(Logger(label: "test") { _ in book }, threshold: threshold)
         var built = 0
         func field() -> LogField {
             built += 1
@@ -95,9 +81,39 @@ struct RedactionTests {
         #expect(book.lines.dropFirst() == ["trace written, too ", "warning the secret of --x is short "])
     }
 
+    @Test("Of the lines that strangers cause, few are written, and a sum says how many were left out")
+    func limited() {
+        let book = Book()
+        let log = ServerLog(Logger(label: "test") { _ in book })
+        for number in 0..<1_000 as Range<UInt64> { log.limited(level: .error, "probed", of: nil, [.seq(number)]) }
+        let written = book.lines.count
+        // A minute of the limit may end meanwhile.
+        #expect((10...20).contains(written) && log.suppressed == UInt64(1_000 - written))
+        log.limited(level: .warning, "probed", of: nil)
+        log.writeSums(isLast: true)
+        #expect(book.lines.dropFirst(written) == ["warning probed ", "error probed log.suppressed=\(1_000 - written)"])
+    }
+
     @Test("Every key is one lower-case word, or two with a point between them, and no key occurs twice")
     func keys() {
         for key in LogKey.allCases { #expect(key.rawValue.contains(/^[a-z]+(\.[a-z]+)?$/), "\(key.rawValue)") }
         #expect(Set(LogKey.allCases.map(\.rawValue)).count == LogKey.allCases.count)
+    }
+}
+
+/// Keeps the lines of a log that one thread writes.
+private final class Book: LogHandler, @unchecked Sendable {
+    var lines: [String] = []
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let fields = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        lines.append("\(event.level) \(event.message) \(fields.joined(separator: " "))")
     }
 }

@@ -277,14 +277,7 @@ struct ServerApplication {
         configuration.server.keepAliveSeconds = settings.keepAliveSeconds
         // A long poll waits for 30 s at most.
         configuration.server.responseTimeoutSeconds = 45
-        configuration.server.log = { level, text in
-            log.limited(
-                level: level == .error ? .error : .warning,
-                "libwebsockets",
-                of: nil,
-                [.library(UntrustedText(text))]
-            )
-        }
+        configuration.server.log = log.library
         configuration.admin = settings.admin.map { ($0.host, $0.port) }
         configuration.mayWaitForStore = settings.store != nil
         configuration.adminHosts = settings.adminHosts

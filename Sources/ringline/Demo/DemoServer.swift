@@ -78,9 +78,7 @@ struct DemoServer {
         configuration.server.webSocketPaths += Gateway.socketIOPaths
         configuration.server.subprotocols = ["ringline.v1"]
         configuration.server.responseTimeoutSeconds = 45
-        configuration.server.log = { level, text in
-            log.log(level: level == .error ? .error : .warning, "libwebsockets", [.library(UntrustedText(text))])
-        }
+        configuration.server.log = log.library
         configuration.policy = settings.policy
         // Whoever tries things out rings often.
         configuration.policy.ringsPerPair = 0

@@ -3,12 +3,14 @@
 import os
 import shutil
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
 from postgres_server import sqlite_only
 from test_command_line import one_clear_line, run
 from test_operators import wait_for
+from waiting import eventually
 
 pytestmark = [
     sqlite_only("a database has no files in the folder"),
@@ -106,6 +108,51 @@ def test_a_hard_link_to_a_file_of_roots_makes_no_command_act_as_root(stopped, se
         result = run(*command)
         assert "precious" not in result.stdout + result.stderr, command
         assert secret.read_text() == PRECIOUS and secret.stat().st_uid == 0, command
+
+
+def linked(kind: str, path: Path, secret: Path) -> None:
+    if kind == "hard":
+        os.link(secret, path)
+    else:
+        put(kind, path, secret if kind == "link" else secret.with_name("made"))
+
+
+def untouched(secret: Path) -> tuple:
+    status = secret.stat()
+    assert secret.read_text() == PRECIOUS and not secret.with_name("made").exists()
+    return status.st_uid, status.st_mode, status.st_size, status.st_mtime_ns
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "hard"])
+@pytest.mark.parametrize("command, name", [("revoke", "revoke-{}-10"), ("restore", "ran-{}-restore")])
+def test_a_command_writes_through_no_link_in_place_of_its_message_to_the_server(stopped, secret, command, name, kind):
+    folder, copy = stopped
+    before = untouched(secret)
+    arguments = {"revoke": ["--user", "10"], "restore": [copy]}[command]
+    # The name has the milliseconds of the command: the account puts a link in place of each of ten seconds.
+    began = time.time_ns() // 1_000_000
+    names = {name.format(began + each) for each in range(10_000)}
+    for each in names:
+        linked(kind, folder / each, secret)
+    result = run(command, *arguments, "--data", folder)
+    assert result.returncode == 0, result.stderr
+    messages = {path.name for path in folder.iterdir() if path.name.startswith(name.split("-")[0] + "-")}
+    assert messages == names, "the message of the command is one of the links"
+    assert untouched(secret) == before
+    if command == "revoke":
+        assert "will be logged out" in result.stdout, "its message is there"
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "hard"])
+def test_a_server_takes_a_link_for_a_message_and_opens_nothing_behind_it(stopped, secret, make_server, kind):
+    folder, _ = stopped
+    before = untouched(secret)
+    names = ["revoke-1000-10", "ran-1000-token,10"]
+    linked(kind, folder / names[0], secret)
+    server = make_server(data=folder)
+    linked(kind, folder / names[1], secret)
+    eventually(lambda: not any(os.path.lexists(folder / name) for name in names))
+    assert server.alive() and untouched(secret) == before
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe"])

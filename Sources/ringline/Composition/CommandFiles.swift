@@ -46,7 +46,7 @@ struct CommandFile: Equatable {
         }
     }
 
-    func isThere(in folder: String) -> Bool { access("\(folder)/\(name)", F_OK) == 0 }
+    func isThere(in folder: String) -> Bool { CommandFolder.status(of: name, in: folder) != nil }
 }
 
 /// Passes the commands in a data folder to the server, each once, and removes their files; also collects command
@@ -82,9 +82,12 @@ final class CommandFolder: Sendable {
     /// The number of commands that wait for a server.
     var waitingCommands: Int { names().count { CommandFile(name: $0) != nil } }
 
-    private func owner(of name: String) -> uid_t {
+    private func owner(of name: String) -> uid_t { Self.status(of: name, in: folder)?.st_uid ?? uid_t.max }
+
+    /// The status of a file, or of a link in its place; `nil` = there is none.
+    fileprivate static func status(of name: String, in folder: String) -> stat? {
         var status = stat()
-        return lstat("\(folder)/\(name)", &status) == 0 ? status.st_uid : uid_t.max
+        return lstat("\(folder)/\(name)", &status) == 0 ? status : nil
     }
 
     private func names() -> [String] {

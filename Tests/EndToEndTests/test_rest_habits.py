@@ -3,6 +3,7 @@
 The app's token has `uid` (an integer) and `u`, but no device id and no `jti`.
 """
 
+import json
 import re
 import time
 
@@ -12,6 +13,7 @@ import samples
 from rest import Rest, code
 from test_monitoring import sample
 from test_push import pushed, register
+from test_socketio import Raw
 
 FRACTION = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
 TARO, HANAKO = 11, 10
@@ -459,10 +461,15 @@ def test_names_that_the_server_does_not_know_are_ignored_counted_and_logged_once
     rest = world.rest("10")
     assert rest.put("/api/me/devices", {"platform": "android", "fcm_token": "f", "fcmToken": "g"}).status_code == 200
     assert rest.signal("ringing", "c-2", top={"callid": "x"}).status_code == 200
+    app = Raw(world, user=12)
+    app.hear(), app.say("40"), app.hear()
+    for number in range(2):
+        app.say(f'42{number}["offer",' + json.dumps({"to": 13, "sdp": samples.OFFER, "displayname": "x", "vidoe": True}) + "]")
+        assert json.loads(app.hear()[3:])[0]["callId"] == "12-13"
     counts = {place: sample(world.server, "ringline_unknown_members_total", place=place) for place in PLACES}
-    assert counts == {"ws": 3, "socketio": 0, "signal": 1, "registration": 1}
+    assert counts == {"ws": 3, "socketio": 4, "signal": 1, "registration": 1}
     lines = [line for line in world.server.usual_log().splitlines() if "a client sent an unknown member" in line]
-    assert len(lines) == 3 and sum("displayname" in line for line in lines) == 1
+    assert len(lines) == 5 and sum("displayname" in line for line in lines) == 2
 
 
 PLACES = ["ws", "socketio", "signal", "registration"]

@@ -204,12 +204,26 @@ extension Server {
         return write(bytes, headroom: Frame.headroom, to: wsi)
     }
 
-    /// Reads and discards what the peer still sends.
+    /// Refuses a request whose body has not come within its time limit.
+    func refuseLateBody(_ slot: Int) {
+        guard let wsi = table[slot].wsi else { return }
+        let message = "the body did not come within \(configuration.bodyTimeoutSeconds) s"
+        guard refuse(wsi, slot, .problem(408, code: "request_timeout", message: message)) else { return abort(slot) }
+        linger(wsi, slot, isLate: true)
+    }
+
+    /// Reads and discards what the peer still sends, until it closes or its time is over.
     ///
     /// A close with unread bytes would make the kernel send a reset, and the peer would lose the response.
-    func linger(_ wsi: OpaquePointer, _ slot: Int) {
+    ///
+    /// `isLate`: Whether the peer has used up the time limit for a body.
+    func linger(_ wsi: OpaquePointer, _ slot: Int, isLate: Bool = false) {
         table[slot].phase = .lingering
-        bodyDeadlines.add(table.exchange(of: slot), at: loopMilliseconds)
+        if isLate {
+            closeDeadlines.add(table.id(of: slot), at: loopMilliseconds)
+        } else {
+            bodyDeadlines.add(table.exchange(of: slot), at: loopMilliseconds)
+        }
         startDeadlines()
         // The peer sees the end of the connection after the response.
         if lws_partial_buffered(wsi) == 0 { shutdown(lws_get_socket_fd(wsi), Int32(SHUT_WR)) }

@@ -52,7 +52,7 @@ extension Server {
         while let exchange = bodyDeadlines.popDue(at: now) {
             guard let slot = table.slot(of: exchange) else { continue }
             let phase = table[slot].phase
-            if phase == .body || phase == .lingering { abort(slot) }
+            if phase == .body { refuseLateBody(slot) } else if phase == .lingering { abort(slot) }
         }
         while let id = responseDeadlines.popDue(at: now) {
             guard let slot = table.slot(of: id), let wsi = table[slot].wsi else { continue }
@@ -64,7 +64,8 @@ extension Server {
             }
         }
         while let id = closeDeadlines.popDue(at: now) {
-            guard let slot = table.slot(of: id), table[slot].phase == .closing else { continue }
+            guard let slot = table.slot(of: id), table[slot].phase == .closing || table[slot].phase == .lingering
+            else { continue }
             abort(slot)
         }
         dropLateUnauthenticated(at: now)

@@ -73,7 +73,7 @@ public struct ServerConfiguration: Sendable {
     ///
     /// Default 10.
     public var handshakeTimeoutSeconds = 10
-    /// The time limit for receiving a whole request body, in seconds.
+    /// The time limit for receiving a whole request body, in seconds; a request whose body comes later is refused.
     ///
     /// Default 15.
     public var bodyTimeoutSeconds = 15
@@ -86,7 +86,8 @@ public struct ServerConfiguration: Sendable {
     /// A proxy must close its idle connections earlier than the server does. Otherwise it may send a request on a
     /// connection that the server has just closed, and answers it with 502. Many proxies wait for 60 s. Default 75.
     public var keepAliveSeconds = 75
-    /// The time limit for a peer to receive and return a close frame, in seconds; then the connection is cut off.
+    /// The time limit for a peer to receive and return a close frame, or to close its connection after a refusal because
+    /// its body came too late, in seconds; then the connection is cut off.
     ///
     /// Default 5.
     public var closeTimeoutSeconds = 5

@@ -227,7 +227,7 @@
     for (let attempt = 0; ; attempt += 1) {
       const response = await post(new URL("api/calls/signal", url), act, body);
       // A server that was restarted may not know the call yet.
-      const isFinal = ![0, 404, 429].includes(response.status) && response.status < 500;
+      const isFinal = ![0, 404, 408, 429].includes(response.status) && response.status < 500;
       if (isFinal || attempt === PAUSES.length) return response;
       await pause(PAUSES[attempt]);
     }

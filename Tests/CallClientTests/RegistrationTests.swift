@@ -240,6 +240,7 @@ struct RegistrationTests {
         #expect(RequestFailure(status: 204, body: []) == nil)
         #expect(RequestFailure(status: 404, body: []) == .refused(code: "not_found"))
         #expect(RequestFailure(status: 0, body: []) == .unreachable)
+        #expect(RequestFailure(status: 408, body: Array(#"{"code":"request_timeout"}"#.utf8)) == .unreachable)
     }
 
     @Test("Whatever happens, the server has the wanted tokens in the end, and nothing after a logout")

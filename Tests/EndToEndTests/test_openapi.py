@@ -102,7 +102,7 @@ def test_every_component_of_the_document_is_used(name):
     text = json.dumps(api)
     # Any path may give these responses before its request is read. OpenAPI has no place for them, so the document
     # describes them in prose.
-    anywhere = {"MethodNotAllowed", "VersionNotSupported", "Problem431", "Problem500"}
+    anywhere = {"MethodNotAllowed", "VersionNotSupported", "Problem408", "Problem431", "Problem500"}
     for kind in ("schemas", "responses", "parameters", "headers"):
         for part in api["components"].get(kind, {}):
             assert f'"#/components/{kind}/{part}"' in text or part in anywhere, f"{kind}/{part}"

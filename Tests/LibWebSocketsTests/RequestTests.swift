@@ -139,22 +139,35 @@ extension EveryTest {
             }
         }
 
-        @Test("A request whose body comes too slowly is cut off at its time limit")
-        func dribbling() throws {
-            try TestServer.run({ $0.bodyTimeoutSeconds = 1 }) { test in
-                let peer = Peer(port: test.port)
-                peer.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
-                #expect(wait { test.onLoop { $0.connectionCount } == 1 })
-                let began = ContinuousClock.now
-                var count: Int? = 1
-                while count != 0, ContinuousClock.now < began + .seconds(4) {
-                    peer.send("b")
-                    count = test.onLoop { $0.connectionCount }
-                    #expect(count != nil)
-                    _ = wait(seconds: 0.1) { false }
+        @Test(
+            "A body that stops or trickles is refused with 408 at its time limit, and other connections go on meanwhile",
+            arguments: ["Content-Length: 10000", "Transfer-Encoding: chunked"],
+            [false, true]
+        )
+        func late(_ line: String, trickles: Bool) throws {
+            try TestServer.run({ ($0.bodyTimeoutSeconds, $0.closeTimeoutSeconds) = (1, 1) }) { test in
+                let late = Peer(port: test.port)
+                late.send("POST /late HTTP/1.1\r\nHost: x\r\n\(line)\r\n\r\n2710\r\nb")
+                let other = Peer(port: test.port)
+                var areOthersServed = true
+                let isRefused = wait {
+                    if trickles { late.send("b") }
+                    other.send("POST /other HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nb")
+                    areOthersServed = areOthersServed && other.readResponse()?.status == 200
+                    return !areOthersServed || late.hasBytes
                 }
-                #expect(count == 0 && ContinuousClock.now > began + .milliseconds(700))
-                #expect(test.events.isEmpty)
+                #expect(isRefused && areOthersServed)
+                let response = late.readResponse()
+                #expect(response?.status == 408 && response?.header("connection") == "close")
+                #expect(response?.body.contains(#""code":"request_timeout""#) == true)
+                #expect(late.isEnded())
+                // It is cut off although it never closes, and may go on sending.
+                let isCutOff = wait {
+                    if trickles { late.send("b") }
+                    return test.onLoop { $0.connectionCount } == 1
+                }
+                #expect(isCutOff)
+                #expect(Set(test.events) == ["POST /other 1"])
             }
         }
 

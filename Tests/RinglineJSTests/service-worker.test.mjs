@@ -139,16 +139,18 @@ test("a call that is over by the server's response stops ringing", async () => {
 
 test("a server that does not respond is asked again with the same id", async (context) => {
   stopClock(context);
-  const its = await browser();
-  const responses = [[0], [503, null], [404, { code: "not_found" }], [200, { state: "ringing" }]];
-  its.respond = () => responses.shift();
-  await its.push(incoming());
-  await pass(context, 500);
-  await pass(context, 1_500);
-  await pass(context, 4_000);
-  assert.equal(its.requests.length, 4);
-  assert.equal(new Set(its.requests.map(({ id }) => id)).size, 1);
-  assert.equal(its.only.body, "Incoming call");
+  for (const first of [[0], [408, { code: "request_timeout" }]]) {
+    const its = await browser();
+    const responses = [first, [503, null], [404, { code: "not_found" }], [200, { state: "ringing" }]];
+    its.respond = () => responses.shift();
+    await its.push(incoming());
+    await pass(context, 500);
+    await pass(context, 1_500);
+    await pass(context, 4_000);
+    assert.equal(its.requests.length, 4);
+    assert.equal(new Set(its.requests.map(({ id }) => id)).size, 1);
+    assert.equal(its.only.body, "Incoming call");
+  }
 });
 
 test("a device whose notifications are off tells the server so", async () => {

@@ -185,6 +185,8 @@ extension RequestFailure {
     fileprivate static func read(status: Int, body: [UInt8]) -> Result<JSONObject, RequestFailure> {
         let object = try? JSONObject(body)  // an error page of a proxy is no JSON object: then the status alone decides
         if (200..<300).contains(status) { return object.map { .success($0) } ?? .failure(.unreachable) }
+        // The body came too slowly, so the request had no effect.
+        if status == 408 { return .failure(.unreachable) }
         if let code = object?.text("code") { return .failure(.refused(code: code)) }
         let code = WireCode.allCases.first { $0.status == status }
         return .failure(code.map { .refused(code: $0.rawValue) } ?? .unreachable)

@@ -7,7 +7,7 @@ final class RefusedRequests: Sendable {
         Dictionary(
             uniqueKeysWithValues: [
                 "bad_request", "bad_handshake", "headers_too_large", "http_version", "length_required", "not_found",
-                "too_large",
+                "request_timeout", "too_large",
             ].map { ($0, 0) }
         )
     )

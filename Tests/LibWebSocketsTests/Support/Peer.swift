@@ -100,6 +100,12 @@ final class Peer {
         return true
     }
 
+    /// Whether bytes, or the end of the connection, have arrived.
+    var hasBytes: Bool {
+        var descriptors = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return !buffer.isEmpty || poll(&descriptors, 1, 0) == 1
+    }
+
     /// Returns the bytes that arrive next; nil at the end of the connection and after the timeout.
     func readSome() -> [UInt8]? {
         if buffer.isEmpty, !fill() { return nil }

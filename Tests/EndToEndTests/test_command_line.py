@@ -438,7 +438,7 @@ def test_quoted_text_cannot_control_the_terminal(command, tmp_path):
 
 def test_output_that_cannot_be_written_is_a_failure(tmp_path):
     with open("/dev/full", "w") as full:
-        command = [str(binary()), "token", "--user", "11", "--data", str(tmp_path / "d")]
+        command = [str(binary()), "token", "--create", "--user", "11", "--data", str(tmp_path / "d")]
         result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=clean_environment())
     assert result.returncode == 1 and "cannot be written" in result.stderr
 
@@ -466,10 +466,21 @@ def test_a_token_lets_its_user_in(world):
 
 
 def test_a_token_made_before_the_first_start_is_accepted_too(make_server, make_world, tmp_path):
-    token = run("token", "--data", tmp_path / "data-0", "--user", "11").stdout.strip()
+    one_clear_line(run("token", "--data", tmp_path / "data-0", "--user", "11"), "has no development key", "--create")
+    assert not (tmp_path / "data-0").exists()
+    token = run("token", "--create", "--data", tmp_path / "data-0", "--user", "11").stdout.strip()
     assert token
     world = make_world(make_server(data=tmp_path / "data-0"))
     assert world.connect(token=token).user == "11"
+
+
+def test_no_token_is_signed_with_a_key_that_no_server_knows(make_server, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"a secret of thirty-two bytes....")
+    server = make_server("--jwt-secret-file", secret)
+    one_clear_line(run("token", "--data", server.data, "--user", "11"), str(server.data), "--jwt-secret-file")
+    assert not (server.data / "development-jwt-secret").exists()
+    assert run("token", "--jwt-secret-file", secret, "--user", "11").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def commands(folder, copy, tmp_path):
     yield "explain", "11-10", "--data", folder
     yield "calls", "--data", folder
     yield "devices", "--user", "10", "--data", folder
-    yield "token", "--user", "10", "--data", folder
+    yield "token", "--create", "--user", "10", "--data", folder
     yield "revoke", "--user", "10", "--data", folder
     yield "move", "--from", folder, "--store", "postgres://nobody@127.0.0.1:1/none"
     yield "doctor", "--offline", "--data", folder, "--vapid-subject", "mailto:a@example.com"
@@ -182,7 +182,8 @@ def test_a_link_to_a_folder_is_followed_only_if_the_account_cannot_have_made_it(
     one_clear_line(run("restore", copy, "--data", link / "deeper"), "not followed")
     one_clear_line(run("backup", link / "copy", "--data", folder), "not followed")
     one_clear_line(run("explain", "11-10", "--data", link), "not followed")
-    one_clear_line(run("token", "--user", "10", "--data", link), "not followed")
+    for create in ([], ["--create"]):
+        one_clear_line(run("token", *create, "--user", "10", "--data", link), "not followed")
     assert list(victim.iterdir()) == []
     roots = tmp_path / "roots"
     roots.symlink_to(folder)
@@ -204,7 +205,7 @@ def test_root_acts_as_the_account_in_its_folder(stopped):
     folder, _ = stopped
     (folder / "development-jwt-secret").unlink()
     assert run("backup", folder / "copy", "--data", folder).returncode == 0
-    assert run("token", "--user", "10", "--data", folder).returncode == 0
+    assert run("token", "--create", "--user", "10", "--data", folder).returncode == 0
     assert run("restore", folder / "copy", "--data", folder).returncode == 0
     assert {(folder / name).stat().st_uid for name in ("copy", "development-jwt-secret")} == {ACCOUNT}
     # A server that runs as root in the folder of another user keeps the folder.

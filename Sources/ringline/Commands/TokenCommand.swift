@@ -1,6 +1,7 @@
 import ArgumentParser
 import CallCore
 import CallPorts
+import Glibc
 import Identity
 import SQLiteStore
 import Threads
@@ -17,8 +18,10 @@ struct TokenCommand: ParsableCommand {
             """
     )
 
-    @Option(help: "The server's data folder; a missing key is created.") var data = DataFolderSetup.standard
-    @Option(help: "Sign with this HS256 secret instead.") var jwtSecretFile: String?
+    @Option(help: ArgumentHelp("The server's data folder.", valueName: "folder")) var data = DataFolderSetup.standard
+    @Flag(help: "Make the development key if the folder has none; a server makes it at its first start.")
+    var create = false
+    @Option(help: ArgumentHelp("Sign with this HS256 secret instead.", valueName: "file")) var jwtSecretFile: String?
     @Option(help: "The user id, claim sub.") var user: String
     @Option(help: "The user's display name.") var name: String?
     @Option(help: "The device id, claim device.") var device: String?
@@ -37,7 +40,7 @@ struct TokenCommand: ParsableCommand {
             guard let seconds = Self.seconds(ttl) else {
                 throw UsageError("--ttl must be like 90s, 30m, 12h or 7d, and at most 3650d")
             }
-            let secret = try Self.secret(jwtSecretFile, folder: data)
+            let secret = try secret()
             if jwtSecretFile == nil { CommandTrace("token", id).write(in: data) }
             print(
                 TokenIssuer(secret: secret).issue(
@@ -55,12 +58,14 @@ struct TokenCommand: ParsableCommand {
         }
     }
 
-    private static func secret(_ path: String?, folder: String) throws(UsageError) -> [UInt8] {
+    private func secret() throws(UsageError) -> [UInt8] {
         do {
-            if let path { return try SecretFile.read(path) }
-            let folder = try OperatorFolder(making: folder)
+            if let jwtSecretFile { return try SecretFile.read(jwtSecretFile) }
+            // A folder that is missing is most likely misspelt, and a token signed with a key in it would be of no use.
+            guard create || access(data, F_OK) == 0 || errno != ENOENT else { throw missingKey }
+            let folder = try create ? OperatorFolder(making: data) : OperatorFolder(data)
             return try folder.act { () throws(StoreFailure) in
-                try folder.hasFile(DevelopmentKey.fileName)
+                guard try folder.hasFile(DevelopmentKey.fileName) || create else { throw missingKey }
                 do throws(SecretFileError) { return try DevelopmentKey.loadOrCreate(inFolder: folder.path) } catch {
                     throw StoreFailure(error.description)
                 }
@@ -70,6 +75,13 @@ struct TokenCommand: ParsableCommand {
         } catch {
             throw UsageError("\(error)")
         }
+    }
+
+    private var missingKey: StoreFailure {
+        StoreFailure(
+            "\(data) has no development key: 'ringline serve' makes it at its first start, --create makes it now; a server "
+                + "with another key (--jwt-secret-file, --jwks-url …) takes only tokens signed with that key"
+        )
     }
 
     /// The longest `--ttl` that this command accepts: ten years, in seconds.

@@ -6,6 +6,7 @@ Each test has its own server and data.
 import base64
 import json
 import pathlib
+import subprocess
 import sys
 
 import httpx
@@ -93,6 +94,19 @@ def make_server(tmp_path):
 @pytest.fixture(scope="session")
 def clock_library(tmp_path_factory) -> pathlib.Path:
     return wall_clock.build(tmp_path_factory.mktemp("clock"))
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """A folder with a certificate c.pem, its key k.pem, the pair other-c.pem and other.pem, and noise.pem."""
+    folder = tmp_path_factory.mktemp("tls")
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    for key, name in (("k.pem", "c.pem"), ("other.pem", "other-c.pem")):
+        subprocess.run(
+            ["openssl", "req", "-x509", *curve, "-keyout", key, "-out", name], cwd=folder, check=True, capture_output=True
+        )
+    (folder / "noise.pem").write_text("this is no certificate")
+    return folder
 
 
 @pytest.fixture

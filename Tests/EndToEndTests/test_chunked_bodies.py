@@ -8,7 +8,6 @@ import httpx
 import pytest
 import samples
 from test_admin import families
-from test_command_line import certificate  # noqa: F401 - a fixture
 from test_raw_http import alive, talk
 from tokens import mint
 
@@ -42,7 +41,7 @@ def test_a_body_in_chunks_is_read(world):
     assert rest.get("/api/calls/signal/c-1").json()["state"] == "ringing"
 
 
-def test_a_body_in_chunks_is_read_over_tls(make_server, certificate):  # noqa: F811
+def test_a_body_in_chunks_is_read_over_tls(make_server, certificate):
     server = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem")
     headers = {"Authorization": f"Bearer {mint(server.secret, '11')}"}
     body = iter([OFFER[:100], OFFER[100:]])

@@ -14,7 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from postgres_server import ON_POSTGRES
-from test_command_line import certificate, one_clear_line, run, serve  # noqa: F401 - a fixture
+from test_command_line import one_clear_line, run, serve
 from test_push import register
 from test_turn import coturn, secret_file, turn_server  # noqa: F401 - fixtures
 
@@ -48,7 +48,7 @@ def doctor(tmp_path, *options, code=None, **more) -> dict[str, tuple[str, str]]:
     return findings
 
 
-def test_a_valid_configuration_has_no_error_and_doctor_changes_nothing(tmp_path, certificate, jwt):  # noqa: F811
+def test_a_valid_configuration_has_no_error_and_doctor_changes_nothing(tmp_path, certificate, jwt):
     found = doctor(tmp_path, "--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem", *jwt, code=0)
     assert found["settings"][0] == "ok"
     assert found["JWT keys"] == ("ok", "loaded")
@@ -149,7 +149,7 @@ def test_an_invalid_key_file_is_an_error_that_names_it(tmp_path):
         ("c.pem", "other.pem", "is not the key of"),
     ],
 )
-def test_an_invalid_pair_of_certificate_and_key_is_an_error(tmp_path, certificate, cert, key, word):  # noqa: F811
+def test_an_invalid_pair_of_certificate_and_key_is_an_error(tmp_path, certificate, cert, key, word):
     options = ["--tls-cert", certificate / cert, "--tls-key", certificate / key]
     grade, text = doctor(tmp_path, *options, code=1)["TLS certificate"]
     assert grade == "error" and word in text
@@ -157,7 +157,7 @@ def test_an_invalid_pair_of_certificate_and_key_is_an_error(tmp_path, certificat
 
 @pytest.mark.parametrize("line_end", ["", " ", "\\n"])
 @pytest.mark.parametrize("name", ["c.pem", "k.pem"])
-def test_a_certificate_or_key_without_line_ends_is_an_error_as_for_the_server(tmp_path, certificate, name, line_end):  # noqa: F811
+def test_a_certificate_or_key_without_line_ends_is_an_error_as_for_the_server(tmp_path, certificate, name, line_end):
     file = tmp_path / name
     file.write_text((certificate / name).read_text().replace("\n", line_end))
     files = {"c.pem": certificate / "c.pem", "k.pem": certificate / "k.pem", name: file}
@@ -366,7 +366,7 @@ def test_an_unreachable_turn_server_is_an_error(secret_file, tmp_path):  # noqa:
 
 
 @pytest.fixture(scope="module")
-def secure_coturn(tmp_path_factory, certificate):  # noqa: F811
+def secure_coturn(tmp_path_factory, certificate):
     """A TURN server that uses TLS with a self-signed certificate: (its port, the certificate)."""
     with turn_server(tmp_path_factory.mktemp("coturn-tls"), certificate) as port:
         yield port, certificate / "c.pem"

@@ -4,7 +4,6 @@ import json
 
 import httpx
 import pytest
-from test_command_line import certificate  # noqa: F401 - a fixture
 from test_raw_bytes import request
 from test_raw_http import talk
 from tokens import mint
@@ -29,7 +28,7 @@ def test_a_nul_in_an_address_is_refused_and_the_field_is_named(world, field, pat
     assert json.loads(body)["field"] == field
 
 
-def test_a_nul_in_an_address_is_refused_over_tls_too(make_server, certificate):  # noqa: F811
+def test_a_nul_in_an_address_is_refused_over_tls_too(make_server, certificate):
     server = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem")
     headers = {"Authorization": f"Bearer {mint(server.secret, '11')}"}
     response = httpx.get(server.url + "/api/calls/signal?callId=%00", headers=headers, verify=False, trust_env=False)

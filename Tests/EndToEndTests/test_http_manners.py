@@ -264,6 +264,43 @@ def test_a_health_check_has_no_other_methods_and_no_limit_and_leaves_no_line(wor
     assert "/readyz" not in world.server.usual_log() and "/healthz" not in world.server.usual_log()
 
 
+def test_a_person_who_opens_the_servers_address_reads_what_it_is(world):
+    log = world.server.usual_log()
+    for host in (f"127.0.0.1:{world.server.port}", "calls.example.com", "evil.example"):
+        response = httpx.get(world.server.url, headers={"Host": host}, trust_env=False)
+        assert (response.status_code, response.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+        assert response.headers["cache-control"] == "no-store"
+        for words in ("Ringline 0.", "/ws", "/api/calls/signal", "ringline demo", "ringline try", "Documentation"):
+            assert words in response.text
+        assert len(response.text.splitlines()) <= 13 and max(map(len, response.text.splitlines())) <= 80
+    head = httpx.head(world.server.url, trust_env=False)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == response.headers["content-length"]
+    for method in ("POST", "PUT", "DELETE"):
+        refused = httpx.request(method, world.server.url, trust_env=False)
+        assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
+    assert world.server.usual_log() == log
+
+
+def test_no_response_names_the_software_in_a_header(world):
+    answered = [httpx.request("GET", world.server.url + path, trust_env=False) for path in ("/", "/readyz", "/x", "/ws")]
+    answered += [httpx.get(world.server.admin_url + path, trust_env=False) for path in ("/healthz", "/metrics", "/x")]
+    assert all("server" not in response.headers for response in answered)
+    key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+    upgrade = f"Host: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{key}\r\n"
+    for request in (
+        f"GET /ws?token={world.token()} HTTP/1.1\r\n{upgrade}",
+        f"GET /ws HTTP/1.1\r\n{upgrade}",
+        "GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+        "FETCH / HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET / HTTP/3.0\r\nHost: x\r\n\r\n",
+        "nonsense\r\n\r\n",
+    ):
+        head = talk(world.server.port, request.encode()).partition(b"\r\n\r\n")[0]
+        assert b"\r\nserver:" not in head.lower(), (request, head)
+
+
 def test_an_idle_connection_is_kept_for_the_time_of_the_setting(make_server, make_world):
     """A load balancer that sends a request on a connection that the server is closing answers with 502."""
     world = make_world(make_server("--keep-alive", "1"))

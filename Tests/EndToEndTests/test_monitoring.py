@@ -19,7 +19,6 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from raw_socket import RawSocket
 from ringline_server import ROOT, Server
-from test_command_line import certificate  # noqa: F401 - a fixture
 from waiting import eventually
 
 DASHBOARD = json.loads((ROOT / "Deploy/grafana.json").read_text())
@@ -94,7 +93,7 @@ def test_every_alert_is_tested_firing_and_silent_and_is_explained():
         assert {"summary", "description"} == set(rule["annotations"])
 
 
-def test_dashboard_and_rules_query_only_served_metrics(page, make_server, certificate):  # noqa: F811
+def test_dashboard_and_rules_query_only_served_metrics(page, make_server, certificate):
     # Some metrics are served only with TLS, or with the keys of an issuer.
     more = ["--jwks-url", "https://127.0.0.1:1/"]
     secure = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem", *more).metrics_text()

@@ -31,6 +31,7 @@ extension RequestRouter {
         }
         if head.method == "OPTIONS" { return .response(preflight(head)) }
         if let page, let response = page(head) { return .response(response) }
+        if page == nil, head.path == FrontPage.path { return .response(frontPageResponse(to: head)) }
         if Gateway.socketIOPaths.contains(head.path) {
             do throws(EngineRefusal) {
                 let handshake = try handshake(head, transport: "polling")

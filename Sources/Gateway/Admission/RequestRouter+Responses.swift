@@ -79,6 +79,14 @@ extension RequestRouter {
         return commonHeaders(for: isAllowed ? head.origin : nil, isSocketIO: isSocketIO)
     }
 
+    /// Returns the response to a person who opens the server's address.
+    func frontPageResponse(to head: RequestHead) -> HTTPResponse {
+        guard head.method == "GET" || head.method == "HEAD" else {
+            return response(to: .methodNotAllowed(["GET", "HEAD"]), for: head.origin)
+        }
+        return frontPage.response(commonHeaders(for: head.origin))
+    }
+
     func preflight(_ head: RequestHead) -> HTTPResponse {
         let isSocketIO = Gateway.socketIOPaths.contains(head.path)
         return HTTPResponse(

@@ -30,6 +30,7 @@ struct RequestRouter: Sendable {
     private let audit: @Sendable (AuditEvent) -> Void
     /// Returns the response to a request for a page; see ``GatewayConfiguration/page``.
     let page: (@Sendable (RequestHead) -> HTTPResponse?)?
+    let frontPage: FrontPage
     /// How long a callee is rung if an offer over HTTP contains no ring time.
     let ringTimeout: Moment.Duration
 
@@ -42,6 +43,7 @@ struct RequestRouter: Sendable {
         ringTimeout = configuration.policy.ringTimeout
         audit = configuration.audit
         page = configuration.page
+        frontPage = FrontPage(version: configuration.version)
     }
 
     /// The result of those checks of an upgrade for which no Socket.IO session is needed.

@@ -136,6 +136,9 @@ public struct Explanation: Sendable {
     /// The whole explanation: the call, its ladder, the verdict.
     public var text: String { "\(title)\n\n\(ladder.text)\n\(verdict)\n" }
 
+    /// The parts of ``text``, for a reader that shows them while the call goes on.
+    public var parts: (title: String, ladder: String, verdict: String) { (title, ladder.text, verdict) }
+
     /// The call, its users, its time and its outcome.
     var title: String {
         "Call \(record.id.text), epoch \(record.epoch): \(who), \(Timestamp.text(record.startedAt)): \(briefOutcome)"

@@ -7,6 +7,7 @@ run. Every other run checks that the page still has the verdicts that the binary
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import time
 
@@ -14,6 +15,7 @@ import samples
 from postgres_server import ON_CLUSTER, ON_POSTGRES
 from raw_socket import RawSocket
 from ringline_server import ROOT, binary, clean_environment
+from test_command_line import one_clear_line, run
 from test_push import pushed, register, token
 from waiting import eventually
 
@@ -226,6 +228,51 @@ def test_an_unknown_call_is_reported_in_one_line_and_fails(world):
     command = [str(binary()), "explain", "nowhere", *world.server.store_options]
     run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
     assert run.returncode != 0 and len(run.stderr.strip().splitlines()) == 1 and "nowhere" in run.stderr
+
+
+def test_the_newest_call_is_explained_without_its_call_id(world):
+    for caller, call_id in (("11", "c-1"), ("12", "c-2")):
+        connection = world.connect(caller, f"phone-{caller}")
+        connection.ring("10", call_id)
+        connection.ask(type="end", callId=call_id)
+    wait_for(world, "c-2", "ended: cancelled")
+
+    def title(*arguments) -> str:
+        return run("explain", *arguments, *world.server.store_options).stdout.partition(",")[0]
+
+    assert title("--last") == "Call c-2" and title("--user", "10") == "Call c-2"
+    assert title("--user", "11") == "Call c-1" and title("--user", "10", "--user", "11") == "Call c-1"
+    one_clear_line(run("explain", "--user", "13", *world.server.store_options), "No call of 13 in ")
+    one_clear_line(run("explain", *world.server.store_options), "name a callId, --user or --last")
+    one_clear_line(run("explain", "c-1", "--last", *world.server.store_options), "--last and a callId")
+    one_clear_line(run("explain", "--last", "--epoch", "1", *world.server.store_options), "--epoch belongs to a callId")
+
+
+def test_a_call_is_shown_while_it_goes_on(world):
+    command = [str(binary()), "explain", "--user", "10", "--follow", *world.server.store_options]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": clean_environment()}
+    with subprocess.Popen(command, **pipes) as following:
+        assert "waiting for the next call of 10" in following.stderr.readline()
+        taro, hanako = world.connect("11", "iphone-t"), world.connect("10", "iphone-h")
+        taro.ring("10", "c-1")
+        shown = [following.stdout.readline() for _ in range(4)]
+        assert shown[0].startswith("Call c-1") and "── offer ─" in shown[3]
+        hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+        while "◀─ answer ─" not in shown[-1]:
+            shown.append(following.stdout.readline())
+        taro.ask(type="end", callId="c-1")
+        rest = following.communicate(timeout=15)[0]
+    text = "".join(shown) + rest
+    assert following.returncode == 0 and text.count("Call c-1") == 1 and text.count("◀─ answer ─") == 1
+    assert text.index("ended: hangup") < text.index("Verdict: 10 answered on iphone-h")
+
+
+def test_a_follower_without_a_call_ends_with_ctrl_c(world):
+    command = [str(binary()), "explain", "--follow", *world.server.store_options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=clean_environment()) as following:
+        assert "waiting for the next call; stop with Ctrl-C" in following.stderr.readline()
+        following.send_signal(signal.SIGINT)
+        assert following.wait(10) == 0
 
 
 def test_a_device_that_was_pushed_and_did_not_come_while_the_tablet_rang(push_world):

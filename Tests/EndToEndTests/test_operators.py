@@ -36,7 +36,7 @@ def wait_for(world, *arguments, holds, seconds=8):
     return result
 
 
-COMMANDS = "config doctor calls devices push-test revoke backup restore move serve explain health token".split()
+COMMANDS = "init config doctor calls devices push-test revoke backup restore move serve explain health token".split()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -91,6 +91,27 @@ def test_ended_calls_of_a_user_with_a_live_call_are_found_behind_it(world):
     wait_for(world, "calls", holds="c-live")
     result = run("calls", "--ended", "--user", "10", "--limit", 1, *world.server.store_options)
     assert [row[0] for row in rows(result)] == ["c-2"]
+
+
+def test_the_list_is_shown_again_when_it_changes(world):
+    command = [str(binary()), "calls", "--watch", *world.server.store_options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=clean_environment()) as watching:
+        assert watching.stdout.readline() == "No live calls.\n"
+        world.connect("11", "iphone-t").ring("10", "c-1")
+        while "c-1" not in (line := watching.stdout.readline()):
+            assert line
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(10) == 0
+
+
+def test_a_registered_device_is_shown_with_what_it_is(push_world):
+    world, _ = push_world
+    register(world, deviceId="iphone-h")
+    world.connect("10", "iphone-h")
+    world.connect("11", "browser-t").ring("10", "c-1")
+    found = wait_for(world, "calls", holds="c-1")
+    assert "browser-t (caller)" in found.stdout and "iPhone iphone-h (" in found.stdout
+    assert rows(wait_for(world, "devices", "--user", "10", holds="iphone-h"))[0][0] == "iPhone iphone-h"
 
 
 def test_without_calls_a_line_says_that_there_are_none(server):

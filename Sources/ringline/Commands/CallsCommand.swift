@@ -10,6 +10,7 @@ struct CallsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "calls",
         abstract: "List the live calls with their users, states and devices, or the ended calls with their outcomes.",
+        usage: "ringline calls [--ended] [--user <user>] [--watch] [<options>]",
         discussion: """
             Reads the data folder or the database, as of the last commit, whether its server runs or not. For a server \
             that was killed it lists the calls that the next start resumes. With --ended it lists the calls that are over \
@@ -18,7 +19,7 @@ struct CallsCommand: ParsableCommand {
             Examples:
               ringline calls --data /var/lib/ringline
               ringline calls --store postgres://ringline@db.internal/ringline
-              ringline calls --user 10
+              ringline calls --user 10 --watch
               ringline calls --ended --user 10 --limit 20
             """
     )
@@ -26,17 +27,28 @@ struct CallsCommand: ParsableCommand {
     @OptionGroup var records: RecordsOptions
     @Flag(help: "List the calls that have ended, each with its outcome.") var ended = false
     @Option(help: "List only the calls of this user.") var user: String?
-    @Option(help: "The most calls to list, newest first.") var limit = 1_000
+    @Option(help: ArgumentHelp("The most calls to list, newest first.", valueName: "count")) var limit = 1_000
+    @Flag(help: "Show the list again when it changes, until Ctrl-C.") var watch = false
 
     func run() throws {
-        do throws(UsageError) { print(try list(), terminator: "") } catch { throw error.shown() }
+        do throws(UsageError) {
+            let user = try user.map { name throws(UsageError) in try UserID(userOption: name) }
+            guard (1...1_000_000).contains(limit) else {
+                throw UsageError("--limit must be a number from 1 to 1000000")
+            }
+            let place = try records.place()
+            let reader = try place.open().reader
+            let first = try list(user, from: reader)
+            place.leave(CommandTrace("calls", user))
+            guard watch else { return print(first, terminator: "") }
+            let repetition = Repetition()
+            var text = ChangingText()
+            text.show(first)
+            while repetition.wait(milliseconds: 1_000) { text.show(try list(user, from: reader)) }
+        } catch { throw error.shown() }
     }
 
-    private func list() throws(UsageError) -> String {
-        let user = try user.map { name throws(UsageError) in try UserID(userOption: name) }
-        guard (1...1_000_000).contains(limit) else { throw UsageError("--limit must be a number from 1 to 1000000") }
-        let place = try records.place()
-        let reader = try place.open().reader
+    private func list(_ user: UserID?, from reader: any StoreReader) throws(UsageError) -> String {
         let now = Moment(milliseconds: SystemClock.wall())
         let text: String
         do throws(StoreFailure) {
@@ -47,11 +59,10 @@ struct CallsCommand: ParsableCommand {
                 let calls = try reader.liveCalls(limit: user == nil ? limit : .max).filter { call in
                     user.map { call.caller == $0 || call.callee == $0 } ?? true
                 }
-                text = calls.isEmpty ? "No live calls.\n" : Self.table(calls.prefix(limit), at: now)
+                text = calls.isEmpty ? "No live calls.\n" : try Self.table(calls.prefix(limit), in: reader, at: now)
             }
             UsageError.show(reader.takeDamages())
         } catch { throw UsageError(error.message) }
-        place.leave(CommandTrace("calls", user))
         return text
     }
 
@@ -78,14 +89,14 @@ struct CallsCommand: ParsableCommand {
         at now: Moment
     ) throws(StoreFailure) -> String {
         var rows: [[String]] = []
+        var names = DeviceNames(reader)
         for call in calls {
             let end = call.endedAt ?? now
-            // The verdict's first sentence needs no devices.
             let explanation = Explanation(
                 record: call,
                 events: try reader.timeline(of: call.number),
                 log: try reader.log(of: call.number),
-                devices: [],
+                devices: try names.devices(of: call.callee),
                 at: now
             )
             rows.append([
@@ -97,19 +108,27 @@ struct CallsCommand: ParsableCommand {
         return TextTable(["CALL", "EPOCH", "FROM", "TO", "MEDIA", "STARTED", "RANG", "TALKED", "OUTCOME"], rows).text
     }
 
-    static func table(_ calls: some Sequence<CallRecord>, at now: Moment) -> String {
-        let rows = calls.map { call in
+    private static func table(
+        _ calls: some Sequence<CallRecord>,
+        in reader: any StoreReader,
+        at now: Moment
+    ) throws(StoreFailure) -> String {
+        var rows: [[String]] = []
+        var names = DeviceNames(reader)
+        for call in calls {
             let (state, since) = state(of: call)
-            // The caller's leg has the phase `answered` from the start. The table shows `caller` instead, because
-            // `answered` would be taken for the callee's answer.
-            let devices = call.legs.map {
-                "\($0.device.id.text) (\($0.side == .caller && $0.phase == .answered ? "caller" : $0.phase.rawValue))"
+            var devices: [String] = []
+            for leg in call.legs {
+                let name = try names.name(of: leg.device.id, of: leg.side == .caller ? call.caller : call.callee)
+                // The caller's leg has the phase `answered` from the start. The table shows `caller` instead, because
+                // `answered` would be taken for the callee's answer.
+                let isCaller = leg.side == .caller && leg.phase == .answered
+                devices.append("\(name) (\(isCaller ? "caller" : leg.phase.rawValue))")
             }
-            return [
+            rows.append([
                 call.id.text, "\(call.epoch)", call.caller.text, call.callee.text, call.hasVideo ? "video" : "audio",
-                state,
-                span(from: since, to: now), devices.joined(separator: ", "),
-            ]
+                state, span(from: since, to: now), devices.joined(separator: ", "),
+            ])
         }
         return TextTable(["CALL", "EPOCH", "FROM", "TO", "MEDIA", "STATE", "FOR", "DEVICES"], rows).text
     }

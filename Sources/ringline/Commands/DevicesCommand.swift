@@ -1,6 +1,7 @@
 import ArgumentParser
 import CallCore
 import CallPorts
+import CallTrace
 import PlainText
 import Threads
 
@@ -9,6 +10,7 @@ struct DevicesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices",
         abstract: "List a user's registered devices and the results of their last pushes.",
+        usage: "ringline devices --user <user> [<options>]",
         discussion: """
             Reads the data folder or the database, as of the last commit, whether its server runs or not. It shows only \
             the beginning of each token. Exits with 1 if the user has no device.
@@ -54,17 +56,17 @@ struct DevicesCommand: ParsableCommand {
     static func text(_ devices: [DeviceRecord], at now: Moment) -> String {
         let rows = devices.map { device in
             [
-                device.id.text, device.platform, device.bundleID.isEmpty ? "-" : device.bundleID, tokens(of: device),
+                device.name, device.bundleID.isEmpty ? "-" : device.bundleID, tokens(of: device),
                 (device.workingEnvironment ?? device.environment)?.rawValue ?? "unknown",
                 CallsCommand.span(from: device.seenAt, to: now) + " ago", push(of: device, at: now),
             ]
         }
-        var text = TextTable(["DEVICE", "PLATFORM", "APP", "TOKENS", "APNS", "SEEN", "LAST PUSH"], rows).text
+        var text = TextTable(["DEVICE", "APP", "TOKENS", "APNS", "SEEN", "LAST PUSH"], rows).text
         for device in devices {
-            if let hint = device.lastPush?.hint { text += "\(device.id.text): \(hint)".printable + "\n" }
+            if let hint = device.lastPush?.hint { text += "\(device.name): \(hint)".printable + "\n" }
             if device.unansweredPushes > 0 {
                 text +=
-                    "\(device.id.text): \(device.unansweredPushes) pushes in a row without a sign of life from the device\n"
+                    "\(device.name): \(device.unansweredPushes) pushes in a row without a sign of life from the device\n"
             }
         }
         return text

@@ -81,16 +81,13 @@ final class CallsReader: Sendable {
             }
         let origin = try records.origin()
         let now = Moment(milliseconds: SystemClock.wall())
-        // Many calls of a list have the same callee.
-        var devices: [UserID: [DeviceRecord]] = [:]
+        var names = DeviceNames(reader)
         let explanations = try calls.map { call in
-            let known = try devices[call.callee] ?? reader.devices(of: call.callee)
-            devices[call.callee] = known
-            return Explanation(
+            Explanation(
                 record: call,
                 events: try reader.timeline(of: call.number),
                 log: try reader.log(of: call.number),
-                devices: known,
+                devices: try names.devices(of: call.callee),
                 recordsFrom: origin.source,
                 at: now
             )

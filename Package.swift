@@ -336,7 +336,7 @@ let package = Package(
             name: "ringline",
             dependencies: [
                 "Gateway", "Identity", "SQLiteStore", "PostgresStore", "Postgres", "MemoryStore", "ApplePush",
-                "FirebasePush", "WebPush", "PushDelivery", "Switchboard", "CallTrace",
+                "FirebasePush", "WebPush", "PushDelivery", "Switchboard", "CallTrace", "CallClient",
                 "CallPorts", "TimeZoneFiles",
                 "CallCore", "CallWire",
                 "LibWebSockets", "Threads", "OutboundHTTP", "Diagnostics",

@@ -4,14 +4,20 @@ internal import Glibc
 internal import Threads
 
 /// The parts of a `ws://` or `wss://` address.
-struct ClientTarget: Equatable {
-    var isTLS: Bool
-    var host: String
-    var port: Int
+package struct ClientTarget: Equatable, Sendable {
+    package var isTLS: Bool
+    package var host: String
+    package var port: Int
     /// The path with the query; begins with `/`.
-    var path: String
+    package var path: String
 
-    init?(_ url: String) {
+    /// The host and the port, as in a URL and in the header `Host`.
+    package var authority: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+
+    /// The address as a URL.
+    package var url: String { "\(isTLS ? "wss" : "ws")://\(authority)\(path)" }
+
+    package init?(_ url: String) {
         let rest: Substring
         if url.hasPrefix("ws://") {
             (isTLS, rest) = (false, url.dropFirst(5))
@@ -87,8 +93,7 @@ final class ClientLibrary {
         info.address = UnsafePointer(string(target.host))
         info.port = Int32(target.port)
         info.path = UnsafePointer(string(target.path))
-        let name = target.host.contains(":") ? "[\(target.host)]" : target.host
-        info.host = UnsafePointer(string("\(name):\(target.port)"))
+        info.host = UnsafePointer(string(target.authority))
         info.ietf_version_or_minus_one = -1
         info.local_protocol_name = UnsafePointer(string("client"))
         info.alpn = UnsafePointer(string("http/1.1"))

@@ -67,11 +67,6 @@ public final class WebSocketClient: @unchecked Sendable {
         self.onEvent = onEvent
     }
 
-    /// Returns the host and port of a `wss://` address; `nil` for any other address.
-    public static func secureAddress(of url: String) -> (host: String, port: Int)? {
-        ClientTarget(url).flatMap { $0.isTLS ? ($0.host, $0.port) : nil }
-    }
-
     /// Connects, serves until the connection has ended, and returns.
     ///
     /// Until this method returns, the calling thread is the client's thread.

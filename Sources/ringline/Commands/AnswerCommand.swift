@@ -7,11 +7,18 @@ struct AnswerCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "answer",
         abstract: "Wait for calls in the terminal and answer them; no media flows.",
-        discussion: "Example: ringline answer --url wss://calls.example.com/ws --token TOKEN --device desk --once"
+        usage: "ringline answer [<options>]",
+        discussion: """
+            Exits with 0 when it is stopped or, with --once, after the first call; with 1 if the server refused it, or \
+            there was no connection for --reconnect.
+
+            Example:
+              ringline answer --url wss://calls.example.com/ws --token TOKEN --once
+            """
     )
 
     @OptionGroup var terminal: TerminalOptions
-    @Option(help: "How many milliseconds to ring before answering.") var after = 300
+    @Option(help: ArgumentHelp("How long to ring before answering.", valueName: "milliseconds")) var after = 300
     @Flag(help: "Decline calls instead of answering them.") var decline = false
     @Flag(help: "Stop after the first call.") var once = false
 

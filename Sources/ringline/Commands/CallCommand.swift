@@ -9,15 +9,22 @@ struct CallCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "call",
         abstract: "Call a user from the terminal, to try a server; no media flows.",
-        discussion: "Example: ringline call --url wss://calls.example.com/ws --token TOKEN --to 10 --video"
+        usage: "ringline call --to <user> [<options>]",
+        discussion: """
+            Exits with 0 after a call that was answered, and with 1 otherwise: nobody answered, the server refused the \
+            call, or there was no connection for --reconnect.
+
+            Example:
+              ringline call --url wss://calls.example.com/ws --token TOKEN --to 10
+            """
     )
 
     @OptionGroup var terminal: TerminalOptions
-    @Option(help: "The user to call.") var to: String
-    @Option(help: "The callId; default: the server makes one.") var callId: String?
+    @Option(help: ArgumentHelp("The user to call.", valueName: "user")) var to: String
+    @Option(help: ArgumentHelp("The callId; default: the server makes one.", valueName: "id")) var callId: String?
     @Option(help: "Your name, as shown to the callee.") var name: String?
     @Flag(help: "Offer video too.") var video = false
-    @Option(help: "How many seconds to stay in the call before hanging up.") var talk = 5
+    @Option(help: ArgumentHelp("How long to stay in the call before hanging up.", valueName: "seconds")) var talk = 5
 
     func run() throws {
         let code: Int32
@@ -44,6 +51,7 @@ private final class CallingRole: Terminal.Role, Sendable {
 
     /// State from the server's messages; Ctrl-C and the timer read it on other threads.
     private struct Known {
+        var offerID: String?
         var callID: String?
         var wasAnswered = false
     }
@@ -53,9 +61,7 @@ private final class CallingRole: Terminal.Role, Sendable {
     init(_ command: CallCommand) { self.command = command }
 
     func welcomed(_ terminal: Terminal) {
-        terminal.send("offer", "to \(command.to)") { json in
-            json.name("id")
-            json.plain("offer")
+        let id = terminal.send("offer", "to \(command.to)") { json in
             json.name("to")
             json.plain(command.to)
             if let callID = command.callId {
@@ -69,11 +75,12 @@ private final class CallingRole: Terminal.Role, Sendable {
             json.name("sdp")
             json.value(SampleMedia.offer(hasVideo: command.video))
         }
+        known.withLock { $0.offerID = id }
     }
 
     func received(_ type: String, _ message: JSONObject, _ terminal: Terminal) {
         switch type {
-        case "ack" where message.word("id") == "offer":
+        case "ack" where message.word("id") == known.withLock({ $0.offerID }):
             let name = message.word("callId")
             known.withLock { $0.callID = name }
             terminal.say("← ack: call \(callID ?? "?") is stored, \(command.to) is being rung")

@@ -57,30 +57,9 @@ struct HealthCheck {
             throw UsageError("cannot connect to http://\(address.text): \(error)")
         }
         let request = "GET \(path) HTTP/1.1\r\nHost: \(address.text)\r\nConnection: close\r\n\r\n"
-        guard socket.send(Array(request.utf8)) else { throw noResponse }
-        var response: [UInt8] = []
-        // A server that sends only a byte now and then is not healthy either, so the whole response has a time limit.
-        while response.count < 65_536, socket.limit(until: end) {
-            let bytes = socket.receive()
-            if bytes.isEmpty { break }
-            response += bytes
-            if let whole = Self.parse(response) { return whole }
+        guard let response = HTTPExchange.response(to: request, on: socket, until: end), response.isComplete else {
+            throw UsageError("no response from http://\(address.text)")
         }
-        throw noResponse
-    }
-
-    private var noResponse: UsageError { UsageError("no response from http://\(address.text)") }
-
-    /// Returns status and body; `nil` while the response is incomplete.
-    private static func parse(_ response: [UInt8]) -> (status: Int, body: String)? {
-        let text = String(decoding: response, as: UTF8.self)
-        guard let gap = text.firstRange(of: "\r\n\r\n"), let status = Int(text.dropFirst(9).prefix(3)) else {
-            return nil
-        }
-        let length = text[..<gap.lowerBound].lowercased().split(separator: "\r\n")
-            .first { $0.hasPrefix("content-length:") }.flatMap { Int($0.dropFirst(15).filter { $0 != " " }) }
-        let body = String(text[gap.upperBound...])
-        guard let length, body.utf8.count >= length else { return nil }
-        return (status, body)
+        return (response.status, response.body)
     }
 }

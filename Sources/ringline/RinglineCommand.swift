@@ -9,26 +9,33 @@ struct RinglineCommand: ParsableCommand {
         abstract:
             "Call signaling for VoIP and WebRTC apps: relays offers, answers and candidates, and wakes sleeping devices.",
         discussion: """
-            Start a server:        ringline serve --data ./data
-            Make a token:          ringline token --data ./data --user 11 --name Taro
-            Try a call:            ringline answer --url ws://127.0.0.1:8080/ws --token TOKEN_OF_10
-                                   ringline call --url ws://127.0.0.1:8080/ws --token TOKEN_OF_11 --to 10
-            Check a configuration: ringline doctor --config /etc/ringline.conf
-            While it runs:         ringline calls; ringline devices --user 10; ringline explain CALLID
+            Start a server: ringline serve --data ./data
+            Make a token:   ringline token --data ./data --user 11 --name Taro
+            Try a call:     ringline answer --url ws://127.0.0.1:8080/ws --token TOKEN_OF_10
+                            ringline call --token TOKEN_OF_11 --to 10
+            Before a start: ringline doctor --config ringline.conf
+            While it runs:  ringline calls; ringline explain --last
 
-            Every option of serve can also be given as environment variable (RINGLINE_LISTEN for --listen) or in a
-            file named by --config (listen = 127.0.0.1:8080). An option overrides the environment, and the environment overrides the file.
+            Every option of serve can also be given as environment variable (RINGLINE_LISTEN for --listen) or in a \
+            file named by --config (listen = 127.0.0.1:8080). An option overrides the environment, and the environment \
+            overrides the file.
+
+            Exit codes: 0 = done, 1 = failed, with the reason on stderr, 64 = the command line is wrong.
             """,
-        version: Version.text,
+        version: Version.line,
         subcommands: Self.commands
     )
 
     /// Runs a command; an invalid option is reported in one line on stderr.
     static func main() {
         do {
+            try UnknownCommand.check(Array(CommandLine.arguments.dropFirst()), commands)
             var command = try parseAsRoot()
             try command.run()
             try checkOutput()
+        } catch let unknown as UnknownCommand {
+            UsageError(unknown.description).show()
+            exit(withError: ExitCode.validationFailure)
         } catch {
             guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
             // If the user passed a PEM key where its file's path belongs, the error message would quote the key.
@@ -50,22 +57,44 @@ struct RinglineCommand: ParsableCommand {
     private static var logsJSON: Bool { ServeOptions.logsJSON(Array(CommandLine.arguments.dropFirst())) }
 
     static let commands: [any ParsableCommand.Type] = [
-        ServeCommand.self, DemoCommand.self, ConfigCommand.self, DoctorCommand.self, TokenCommand.self,
+        ServeCommand.self, DemoCommand.self, ConfigCommand.self, DoctorCommand.self,
+        TokenCommand.self,
         HealthCommand.self, CallsCommand.self, DevicesCommand.self, PushTestCommand.self, ExplainCommand.self,
         RevokeCommand.self, BackupCommand.self, RestoreCommand.self, MoveCommand.self, CallCommand.self,
         AnswerCommand.self, VersionCommand.self,
     ]
 }
 
-/// The release of this source.
-enum Version {
-    /// The release as a semantic version.
-    static let text = "0.2.0"
+/// The first word of a command line, which names no command.
+struct UnknownCommand: Error {
+    let word: String
+    /// The command that it probably means.
+    let meant: String?
+
+    /// Refuses a command line whose first word, or the word after `help`, names no command.
+    ///
+    /// The argument parser would complain about the word that it cannot place, which may be another one.
+    static func check(_ arguments: [String], _ commands: [any ParsableCommand.Type]) throws(UnknownCommand) {
+        guard let word = arguments.first == "help" ? arguments.dropFirst().first : arguments.first,
+            !word.hasPrefix("-")
+        else { return }
+        let known = commands.compactMap { $0.configuration.commandName } + ["help"]
+        guard !known.contains(word) else { return }
+        throw UnknownCommand(word: word, meant: MisspeltName(word).nearest(of: known))
+    }
+
+    var description: String {
+        let hint = meant.map { "Did you mean '\($0)'?" } ?? "'ringline --help' lists the commands."
+        return "Unknown command '\(word)'. \(hint)"
+    }
 }
 
 /// Prints the version.
 struct VersionCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "version", abstract: "Print the version.")
+    static let configuration = CommandConfiguration(
+        commandName: "version",
+        abstract: "Print the version, and the commit that it was built from."
+    )
 
-    func run() { print("ringline \(Version.text)") }
+    func run() { print(Version.line) }
 }

@@ -40,8 +40,8 @@ struct UnknownVariablesTests {
 
     @Test("The distance of two names is the number of letters to change, add or remove")
     func distance() {
-        #expect(SettingsSource.distance("kitten", "sitting") == 3)
-        #expect(SettingsSource.distance("", "abc") == 3)
-        #expect(SettingsSource.distance("abc", "abc") == 0)
+        #expect(MisspeltName.distance("kitten", "sitting") == 3)
+        #expect(MisspeltName.distance("", "abc") == 3)
+        #expect(MisspeltName.distance("abc", "abc") == 0)
     }
 }

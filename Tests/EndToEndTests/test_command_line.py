@@ -176,19 +176,6 @@ def test_a_missing_key_or_certificate_is_reported_in_one_line_that_names_it(tmp_
     one_clear_line(serve(tmp_path, option, path, *others), str(path))
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """A folder with a certificate c.pem, its key k.pem, the pair other-c.pem and other.pem, and noise.pem."""
-    folder = tmp_path_factory.mktemp("tls")
-    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    for key, name in (("k.pem", "c.pem"), ("other.pem", "other-c.pem")):
-        subprocess.run(
-            ["openssl", "req", "-x509", *curve, "-keyout", key, "-out", name], cwd=folder, check=True, capture_output=True
-        )
-    (folder / "noise.pem").write_text("this is no certificate")
-    return folder
-
-
 @pytest.mark.parametrize(
     "cert, key, words",
     [
@@ -206,7 +193,7 @@ def test_an_unusable_certificate_is_reported_in_one_line_that_names_it(tmp_path,
 
 def test_the_server_uses_a_valid_certificate(make_server, certificate):
     server = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem")
-    assert httpx.get(server.url, verify=False, trust_env=False).status_code == 404
+    assert httpx.get(server.url, verify=False, trust_env=False).status_code == 200
 
 
 @pytest.mark.parametrize("option", ["--jwt-secret-file", "--jwt-public-key-file", "--jwks-file"])
@@ -285,21 +272,33 @@ def test_a_second_server_on_the_same_data_is_refused(server, tmp_path):
     assert server.alive()
 
 
+def test_every_help_fits_a_terminal_of_80_columns():
+    pages = {"": run("--help", environment={"COLUMNS": "80"}).stdout}
+    commands = re.findall(r"^  ([a-z-]+) ", pages[""].partition("SUBCOMMANDS:")[2], re.M)
+    assert {"serve", "token", "health", "call", "answer", "explain"} <= set(commands)
+    for command in commands:
+        result = run(command, "--help", environment={"COLUMNS": "80"})
+        assert result.returncode == 0 and f"USAGE: ringline {command}" in result.stdout
+        pages[command] = result.stdout
+    assert [(name, line) for name, page in pages.items() for line in page.splitlines() if len(line) > 80] == []
+
+
 @pytest.mark.parametrize(
-    "arguments",
+    "arguments, words",
     [
-        ["--help"],
-        ["serve", "--help"],
-        ["token", "--help"],
-        ["health", "--help"],
-        ["call", "--help"],
-        ["answer", "--help"],
+        (["serv"], "Unknown command 'serv'. Did you mean 'serve'?"),
+        (["tokne", "--user", "11"], "Unknown command 'tokne'. Did you mean 'token'?"),
+        (["help", "explian"], "Unknown command 'explian'. Did you mean 'explain'?"),
+        (["banana"], "Unknown command 'banana'. 'ringline --help' lists the commands."),
+        (["serve", "--lisen", "127.0.0.1:0"], "Unknown option '--lisen'. Did you mean '--listen'?"),
+        (["calls", "--usr", "10"], "Unknown option '--usr'. Did you mean '--user'?"),
     ],
+    ids=str,
 )
-def test_help_prints_the_usage(arguments):
-    result = run(*arguments)
-    assert result.returncode == 0
-    assert "USAGE" in result.stdout.upper()
+def test_a_misspelt_word_is_reported_with_the_one_that_is_meant(arguments, words, tmp_path):
+    result = run(*arguments, cwd=tmp_path)
+    assert result.returncode == 64
+    one_clear_line(result, words)
 
 
 def test_the_help_of_serve_names_the_main_options():
@@ -329,9 +328,11 @@ def test_the_help_of_serve_names_the_main_options():
         assert option in text, option
 
 
-def test_the_version_is_printed():
-    result = run("version")
-    assert result.returncode == 0 and result.stdout.strip()
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_the_version_is_printed_with_the_commit(word):
+    result = run(word)
+    commit = r"commit (unknown: built without one|[0-9a-f]{12}(, with changes)?)"
+    assert result.returncode == 0 and re.fullmatch(rf"ringline \d+\.\d+\.\d+ \({commit}\)\n", result.stdout)
 
 
 def test_the_environment_configures_and_options_override_it(make_server, make_world):
@@ -626,7 +627,7 @@ def test_an_untrusted_certificate_is_reported(make_server, certificate):
     elsewhere = url.replace("localhost", "127.0.0.1")
     one_clear_line(answer("--url", elsewhere, "--ca-file", certificate / "c.pem"), "IP address mismatch")
     for trusts in (["--ca-file", certificate / "c.pem"], ["--insecure"]):
-        one_clear_line(answer("--url", url, *trusts), "unauthorized")
+        one_clear_line(answer("--url", url, *trusts), "the server refuses the token")
 
 
 @pytest.mark.parametrize("device", ["", "a b", "a&b", "x" * 129, "\x1b"])

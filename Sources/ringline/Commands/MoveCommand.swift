@@ -13,6 +13,7 @@ struct MoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "move",
         abstract: "Bring the calls and devices of a stopped server from its data folder into a PostgreSQL database.",
+        usage: "ringline move --from <folder> --store <URL> [<options>]",
         discussion: """
             Brings in devices, blocks, do-not-disturb, revocations, and calls with their logs and timelines: all of it or \
             nothing. Calls that go on are resumed by the next start. Refuses a folder whose server runs, and a database \

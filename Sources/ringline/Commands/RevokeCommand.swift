@@ -12,6 +12,7 @@ struct RevokeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
         abstract: "Log a user out everywhere: refuse all tokens issued so far.",
+        usage: "ringline revoke --user <user> [<options>]",
         discussion: """
             Closes the user's connections (4401). From then on the server refuses the user's tokens with an iat up to this \
             second, all tokens without an iat, and the capabilities of earlier pushes. The user's devices are forgotten until \

@@ -11,6 +11,7 @@ struct TokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
         abstract: "Print a token signed with the data folder's development key.",
+        usage: "ringline token --user <user> [<options>]",
         discussion: """
             For development: in production your own backend issues tokens.
 

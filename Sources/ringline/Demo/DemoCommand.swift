@@ -6,6 +6,7 @@ struct DemoCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
         abstract: "Show two phones that call each other, in a browser on this machine.",
+        usage: "ringline demo [<options>]",
         discussion: """
             Everything is kept in memory, and the keys are those of this run. The page's files are made by \
             Sources/RinglineJS/build; Deploy/demo builds everything and starts this command.

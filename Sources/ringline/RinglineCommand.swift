@@ -9,6 +9,7 @@ struct RinglineCommand: ParsableCommand {
         abstract:
             "Call signaling for VoIP and WebRTC apps: relays offers, answers and candidates, and wakes sleeping devices.",
         discussion: """
+            See a call:     ringline try
             Start a server: ringline serve --data ./data
             Make a token:   ringline token --data ./data --user 11 --name Taro
             Try a call:     ringline answer --url ws://127.0.0.1:8080/ws --token TOKEN_OF_10
@@ -57,7 +58,7 @@ struct RinglineCommand: ParsableCommand {
     private static var logsJSON: Bool { ServeOptions.logsJSON(Array(CommandLine.arguments.dropFirst())) }
 
     static let commands: [any ParsableCommand.Type] = [
-        ServeCommand.self, DemoCommand.self, ConfigCommand.self, DoctorCommand.self,
+        TryCommand.self, ServeCommand.self, DemoCommand.self, ConfigCommand.self, DoctorCommand.self,
         TokenCommand.self,
         HealthCommand.self, CallsCommand.self, DevicesCommand.self, PushTestCommand.self, ExplainCommand.self,
         RevokeCommand.self, BackupCommand.self, RestoreCommand.self, MoveCommand.self, CallCommand.self,

@@ -14,7 +14,7 @@ struct RinglineCommand: ParsableCommand {
             Make a token:   ringline token --data ./data --user 11 --name Taro
             Try a call:     ringline answer --url ws://127.0.0.1:8080/ws --token TOKEN_OF_10
                             ringline call --token TOKEN_OF_11 --to 10
-            Before a start: ringline doctor --config ringline.conf
+            Before a start: ringline init; ringline doctor --config ringline.conf
             While it runs:  ringline calls; ringline explain --last
 
             Every option of serve can also be given as environment variable (RINGLINE_LISTEN for --listen) or in a \
@@ -58,7 +58,7 @@ struct RinglineCommand: ParsableCommand {
     private static var logsJSON: Bool { ServeOptions.logsJSON(Array(CommandLine.arguments.dropFirst())) }
 
     static let commands: [any ParsableCommand.Type] = [
-        TryCommand.self, ServeCommand.self, DemoCommand.self, ConfigCommand.self, DoctorCommand.self,
+        TryCommand.self, ServeCommand.self, DemoCommand.self, InitCommand.self, ConfigCommand.self, DoctorCommand.self,
         TokenCommand.self,
         HealthCommand.self, CallsCommand.self, DevicesCommand.self, PushTestCommand.self, ExplainCommand.self,
         RevokeCommand.self, BackupCommand.self, RestoreCommand.self, MoveCommand.self, CallCommand.self,

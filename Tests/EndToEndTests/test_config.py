@@ -2,7 +2,7 @@
 
 import re
 
-from ringline_server import ROOT
+from ringline_server import ROOT, binary
 from test_command_line import one_clear_line, run
 
 
@@ -55,3 +55,69 @@ def test_the_table_is_the_one_on_the_page_settings():
     result = run("config", "--table")
     assert result.returncode == 0
     assert "\n" + result.stdout + "\n" in (ROOT / "Sources/ringline/ringline.docc/Settings.md").read_text()
+
+
+# ringline init
+
+
+def made(folder, *options):
+    # Another server may have the admin listener's usual port.
+    environment = {"RINGLINE_ADMIN_LISTEN": "none"}
+    result = run("init", folder, *options, "--listen", "127.0.0.1:0", environment=environment)
+    return result, folder / "ringline.conf", folder / "secrets/jwt-secret"
+
+
+def test_init_writes_a_configuration_with_every_setting_and_a_secret(tmp_path):
+    result, file, secret = made(tmp_path / "new")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "ok       settings: all are valid" in result.stdout and f"ringline serve --config {file}" in result.stdout
+    assert secret.stat().st_mode & 0o077 == 0 and len(secret.read_text().strip()) >= 32
+    lines = file.read_text().splitlines()
+    assert max(len(line) for line in lines if " " in line and line[0] == "#" and " = " not in line) <= 90
+    names = [re.match(r"(?:# )?([a-z-]+) = ", line).group(1) for line in lines if re.match(r"(?:# )?[a-z-]+ = ", line)]
+    assert names == re.findall(r"^([a-z-]+) ", run("config").stdout, re.M)
+    given = [line.partition(" = ")[0] for line in lines if line and not line.startswith("#")]
+    assert given == ["listen", "data", "jwt-secret-file"]
+    config = run("config", "--config", file)
+    assert config.returncode == 0 and f"{tmp_path}/new/data" in config.stdout
+
+
+def test_a_server_starts_with_what_init_has_written(make_server, make_world, tmp_path):
+    _, file, secret = made(tmp_path / "new")
+    world = make_world(make_server("--config", file))
+    token = run("token", "--jwt-secret-file", secret, "--user", "11").stdout.strip()
+    assert world.connect(token=token).user == "11"
+
+
+def test_init_overwrites_nothing_and_keeps_a_secret(tmp_path):
+    _, file, secret = made(tmp_path)
+    before, kept = file.read_text(), secret.read_text()
+    result, _, _ = made(tmp_path, "--unit")
+    one_clear_line(result, str(file), "not overwritten")
+    assert file.read_text() == before and not (tmp_path / "ringline.service").exists()
+    file.unlink()
+    assert made(tmp_path)[0].returncode == 0 and secret.read_text() == kept
+
+
+def test_the_unit_of_init_is_that_of_the_repository(tmp_path):
+    result, file, secret = made(tmp_path, "--unit")
+    unit = (tmp_path / "ringline.service").read_text()
+    assert result.returncode == 0 and f"enable --now {tmp_path}/ringline.service" in result.stdout
+    own = [
+        f"ExecStart={binary()} serve --config {file}",
+        f"LoadCredential=jwt-secret:{secret}",
+        "Environment=RINGLINE_JWT_SECRET_FILE=%d/jwt-secret",
+    ]
+    kept = (ROOT / "Deploy/ringline.service").read_text().partition("[Unit]")[2]
+    for line in own[1:]:
+        assert unit.count(line + "\n") == 1
+        unit = unit.replace(line + "\n", "")
+    assert unit.partition("[Unit]")[2].replace(own[0], "ExecStart=/usr/bin/ringline serve --config /etc/ringline/ringline.conf") == kept
+
+
+def test_the_compose_file_of_init_mounts_what_init_has_written(tmp_path):
+    result, file, secret = made(tmp_path, "--compose")
+    text = (tmp_path / "compose.yaml").read_text()
+    assert result.returncode == 0 and "file: secrets/jwt-secret" in text and "./ringline.conf:/etc/ringline.conf:ro" in text
+    assert secret.stat().st_mode & 0o777 == 0o444 and secret.parent.stat().st_mode & 0o777 == 0o700
+    one_clear_line(run("init", tmp_path / "x", "--unit", "--compose"), "cannot be given together")

@@ -34,28 +34,30 @@ struct DoctorCommand: ParsableCommand {
 
     func run() throws {
         var errors = 0
-        let say: (Finding) -> Void = { finding in
+        if bundle.allSatisfy(DeviceRegistration.isBundleID) {
+            do throws(UsageError) {
+                errors = Self.examine(try ServeSettings(try options.source()), bundle, usesNetwork: !offline)
+            } catch {
+                let fix = "see 'ringline serve --help'; 'ringline config' shows where each setting comes from"
+                print(Finding.error("settings", error.description, fix: fix).line)
+                errors = 1
+            }
+        } else {
+            let text = "--bundle must be 1 to 155 characters of A–Z a–z 0–9 . -"
+            print(Finding.error("settings", text, fix: "see 'ringline doctor --help'").line)
+            errors = 1
+        }
+        if errors > 0 { throw ExitCode(1) }
+    }
+
+    /// Prints the findings about settings, and returns the number of errors among them.
+    static func examine(_ settings: ServeSettings, _ bundles: [String] = [], usesNetwork: Bool = true) -> Int {
+        var errors = 0
+        let doctor = Doctor(settings: settings, bundles: bundles, usesNetwork: usesNetwork, now: SystemClock.wall())
+        doctor.examine { finding in
             print(finding.line)
             if finding.grade == .error { errors += 1 }
         }
-        guard bundle.allSatisfy(DeviceRegistration.isBundleID) else {
-            let text = "--bundle must be 1 to 155 characters of A–Z a–z 0–9 . -"
-            say(.error("settings", text, fix: "see 'ringline doctor --help'"))
-            throw ExitCode(1)
-        }
-        do throws(UsageError) {
-            let settings = try ServeSettings(try options.source())
-            let now = SystemClock.wall()
-            Doctor(settings: settings, bundles: bundle, usesNetwork: !offline, now: now).examine(say)
-        } catch {
-            say(
-                .error(
-                    "settings",
-                    error.description,
-                    fix: "see 'ringline serve --help'; 'ringline config' shows where each setting comes from"
-                )
-            )
-        }
-        if errors > 0 { throw ExitCode(1) }
+        return errors
     }
 }

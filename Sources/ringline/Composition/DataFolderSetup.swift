@@ -27,10 +27,12 @@ enum DataFolderSetup {
     }
 
     /// Makes sure that the folder exists; a new one is accessible to its owner only.
-    static func prepare(_ path: String) throws(UsageError) {
+    ///
+    /// `option`: What errors begin with.
+    static func prepare(_ path: String, option: String = "--data") throws(UsageError) {
         var isFolder = false
         if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) {
-            guard isFolder else { throw UsageError("--data: \(path) is not a folder") }
+            guard isFolder else { throw UsageError("\(option): \(path) is not a folder") }
             return
         }
         do {
@@ -40,7 +42,7 @@ enum DataFolderSetup {
                 attributes: [.posixPermissions: 0o700]
             )
         } catch {
-            throw UsageError("--data: \(path) cannot be created; is the folder above it writable?")
+            throw UsageError("\(option): \(path) cannot be created; is the folder above it writable?")
         }
     }
 }

@@ -1,0 +1,151 @@
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import Identity
+import Threads
+
+/// Writes the files that a server needs, and checks them.
+struct InitCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "init",
+        abstract:
+            "Write a configuration file with all settings, a secret, and a unit or a compose file; then check them.",
+        usage: "ringline init [<folder>] [--unit | --compose] [<options>]",
+        discussion: """
+            Makes ringline.conf and secrets/jwt-secret in the folder. Your backend signs tokens with that secret (HS256), \
+            and 'ringline token --jwt-secret-file' does for trials. A secret that exists is kept; if another file exists, \
+            nothing is written. Then 'ringline doctor' checks the configuration, whose exit code this command has.
+
+            Examples:
+              ringline init
+              ringline init /etc/ringline --unit --listen 0.0.0.0:8080
+              ringline init ./calls --compose
+            """
+    )
+
+    @Argument(help: "Where to write the files; made if it is missing.") var folder = "."
+    @Option(help: ArgumentHelp("The value of the setting listen.", valueName: "host:port"))
+    var listen = "127.0.0.1:8080"
+    @Option(
+        help: ArgumentHelp(
+            "The value of the setting data; default: data in the folder, or of the unit.",
+            valueName: "folder"
+        )
+    )
+    var data: String?
+    @Flag(help: "Write ringline.service for systemd too.") var unit = false
+    @Flag(help: "Write compose.yaml for a container too.") var compose = false
+
+    func run() throws {
+        var errors = 0
+        do throws(UsageError) {
+            let files = try files()
+            try files.write()
+            for line in files.report { print(line) }
+            print()
+            let file = try ConfigurationFile.read(files.configuration)
+            let settings = try ServeSettings(
+                SettingsSource(environment: ProcessInfo.processInfo.environment, file: file)
+            )
+            errors = DoctorCommand.examine(settings)
+            print("\nNext:\n")
+            for line in files.next { print("  \(line)") }
+        } catch { throw error.shown() }
+        if errors > 0 { throw ExitCode(1) }
+    }
+
+    private func files() throws(UsageError) -> InitialFiles {
+        guard !unit || !compose else { throw UsageError("--unit and --compose cannot be given together") }
+        let address = try SettingsSource(flags: ["listen": [listen]]).address("listen")
+        try DataFolderSetup.prepare(folder, option: "init")
+        guard let path = realpath(folder, nil) else { throw UsageError("the folder \(folder) cannot be opened") }
+        defer { free(path) }
+        return InitialFiles(
+            folder: String(cString: path),
+            listen: address,
+            data: data,
+            kind: unit ? .unit : compose ? .compose : .plain
+        )
+    }
+}
+
+/// The files that `ringline init` writes into a folder.
+struct InitialFiles {
+    /// How the server is to be run.
+    enum Kind {
+        /// By hand, or by something else.
+        case plain
+        case unit
+        case compose
+    }
+
+    let folder: String
+    let listen: ListenAddress
+    /// The data folder that the user has named.
+    let data: String?
+    let kind: Kind
+
+    /// The path of the configuration file.
+    var configuration: String { "\(folder)/ringline.conf" }
+    private var secrets: String { "\(folder)/secrets" }
+    private var secret: String { "\(secrets)/jwt-secret" }
+    private var binary: String {
+        // The link is missing only where /proc is.
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "/usr/bin/ringline"
+    }
+
+    /// The files besides the secret, with their texts.
+    private var texts: [(path: String, text: String)] {
+        let ownData = kind == .unit ? "/var/lib/ringline" : "\(folder)/data"
+        let values = ["listen": listen.text, "data": data ?? ownData, "jwt-secret-file": secret]
+        let file = (configuration, Setting.file(values))
+        switch kind {
+        case .plain: return [file]
+        case .unit:
+            let unit = ServiceUnit.text(binary: binary, configuration: configuration, secret: secret)
+            return [file, ("\(folder)/ringline.service", unit)]
+        case .compose: return [file, ("\(folder)/compose.yaml", ComposeFile.text(port: listen.port))]
+        }
+    }
+
+    /// Writes all files, or none if one of them exists.
+    func write() throws(UsageError) {
+        let existing = texts.map(\.path).filter { access($0, F_OK) == 0 || errno != ENOENT }
+        guard existing.isEmpty else {
+            throw UsageError("\(existing.joined(separator: ", ")) exists, and is not overwritten; nothing was written")
+        }
+        try DataFolderSetup.prepare(secrets, option: "init")
+        do throws(SecretFileError) { _ = try SecretFile.loadOrCreate(secret) } catch {
+            throw UsageError("\(error)")
+        }
+        // The container's user is another one. Only the owner of the folder can enter it.
+        if kind == .compose { chmod(secret, 0o444) }
+        for (path, text) in texts { try Self.create(path, text) }
+    }
+
+    /// Creates a file that everybody may read; fails if the name exists.
+    private static func create(_ path: String, _ text: String) throws(UsageError) {
+        let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
+        guard file >= 0 else { throw UsageError("cannot create \(path): \(String(cString: strerror(errno)))") }
+        defer { close(file) }
+        let bytes = Array(text.utf8)
+        guard Glibc.write(file, bytes, bytes.count) == bytes.count else {
+            throw UsageError("cannot write \(path): \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// A line for each file.
+    var report: [String] {
+        texts.map { "wrote  \($0.path)" } + ["secret \(secret)"]
+    }
+
+    /// The commands with which the user goes on.
+    var next: [String] {
+        let token = "ringline token --jwt-secret-file \(secret) --user 11 --name Taro"
+        switch kind {
+        case .plain: return ["ringline serve --config \(configuration)", token]
+        case .unit: return ["systemctl enable --now \(folder)/ringline.service", token]
+        case .compose: return ["docker compose -f \(folder)/compose.yaml up -d", token]
+        }
+    }
+}

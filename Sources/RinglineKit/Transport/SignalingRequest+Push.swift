@@ -17,6 +17,7 @@ extension SignalingRequest {
             "data": ["shown": false, "why": Silence.otherUser.rawValue] as [String: Any],
         ]
         if let epoch = push.epoch { body["epoch"] = Int(epoch) }
+        // The object is made of texts, a number and a Boolean, which JSON can hold.
         guard let json = try? JSONSerialization.data(withJSONObject: body) else { return nil }
         self.init(
             method: "POST",

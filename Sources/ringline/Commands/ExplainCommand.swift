@@ -167,19 +167,21 @@ struct CallFollower {
     /// Runs until the call has ended, or until the user presses Ctrl-C.
     func run() throws(UsageError) {
         let repetition = Repetition()
-        guard let call = try next(repetition) else { return }
+        guard var call = try next(repetition) else { return }
         let ladder = GrowingLadder()
-        while true {
-            let explanation = try source.explanation(of: try source.reread(call) ?? call)
-            ladder.show(explanation)
-            let now = Moment(milliseconds: SystemClock.wall())
-            let isOver = explanation.record.endedAt.map { now >= $0 + Self.afterwards } ?? false
-            guard !isOver, repetition.wait(milliseconds: Self.pauseMilliseconds) else {
-                print("\n\(explanation.parts.verdict)\n\(try source.rest(of: call))", terminator: "")
-                source.showDamages()
-                return
-            }
-        }
+        repeat {
+            if let newer = try source.reread(call) { call = newer }
+            ladder.show(try source.explanation(of: call))
+        } while !isOver(call) && repetition.wait(milliseconds: Self.pauseMilliseconds)
+        let verdict = try source.explanation(of: call).parts.verdict
+        let rest = try source.rest(of: call)
+        print("\n\(verdict)\n\(rest)", terminator: "")
+        source.showDamages()
+    }
+
+    private func isOver(_ call: CallRecord) -> Bool {
+        guard let end = call.endedAt else { return false }
+        return Moment(milliseconds: SystemClock.wall()) >= end + Self.afterwards
     }
 
     /// Returns the call to follow; `nil` = the user has pressed Ctrl-C while there was none.

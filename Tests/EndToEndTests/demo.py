@@ -1,11 +1,14 @@
 """`ringline demo` and its page in Chromium, for the tests and for the pictures of the documentation.
 
-    python Tests/EndToEndTests/demo.py    makes the pictures of the page Demo in ringline.docc again
+    pip install pillow
+    python Tests/EndToEndTests/demo.py           makes the pictures of the page Demo in ringline.docc again
+    python Tests/EndToEndTests/demo.py FOLDER    makes pictures of all states, to be looked at
 """
 
 import contextlib
+import io
+import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +20,7 @@ from ringline_server import ROOT, binary, clean_environment
 
 PICTURES = ROOT / "Sources/ringline/ringline.docc"
 # A picture of the documentation is small.
-MOST_BYTES = 60_000
+MOST_BYTES = 100_000
 
 
 class Demo:
@@ -173,39 +176,91 @@ def refused_push(phones: Phones):
 
 
 def picture(phones: Phones, name: str):
-    path = PICTURES / f"{name}.png"
+    """Makes a picture of the documentation."""
     phones.page.wait_for_timeout(1_000)
-    phones.page.screenshot(path=path)
-    # Fewer colours make a smaller file.
-    subprocess.run(["pngquant", "--force", "--output", str(path), "--speed", "1", "64", str(path)], check=True)
+    shoot(phones, PICTURES / f"{name}.png")
+
+
+def shoot(phones: Phones, path: pathlib.Path):
+    """Writes what the page shows; fewer colours make a smaller file."""
+    # Only who makes pictures needs the package: pip install pillow
+    from PIL import Image
+
+    with Image.open(io.BytesIO(phones.page.screenshot())) as shot:
+        shot.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
     size = path.stat().st_size
-    print(f"{path.relative_to(ROOT)}: {size} bytes")
+    print(f"{path.name}: {size} bytes")
     if size > MOST_BYTES:
         sys.exit(f"{path}: more than {MOST_BYTES} bytes")
 
 
+def course(phones: Phones, shown):
+    """Lets a call take its course, and another one wake a killed app; calls `shown` with a word for each state."""
+    shown("idle")
+    phones.press("left", "Call")
+    phones.says("right", "Taro calls")
+    phones.page.wait_for_timeout(500)
+    shown("ringing")
+    phones.press("right", "Answer")
+    phones.says("left", "Talking")
+    phones.hears("left", 990)
+    shown("talking")
+    phones.page.wait_for_timeout(1_500)
+    phones.press("left", "Hold")
+    phones.says("right", "Taro holds")
+    phones.page.wait_for_timeout(500)
+    shown("hold")
+    phones.press("left", "End")
+    phones.verdict()
+    shown("ended")
+    phones.press("right", "Kill app")
+    phones.press("left", "Call")
+    phones.page.wait_for_selector("#right .screen[data-look=waking]")
+    phones.page.wait_for_timeout(300)
+    shown("killed-and-waking")
+    phones.says("right", "Taro calls")
+    phones.shows("ringing")
+    shown("killed-and-woken")
+
+
+def all_states(folder: pathlib.Path):
+    """Writes pictures of all states of the page, on a narrow and on a wide screen, into a folder."""
+    with chromium.running() as browser:
+        for size in ({"width": 390, "height": 844}, {"width": 1440, "height": 900}, {"width": 1920, "height": 1080}):
+            demo = Demo()
+            phones = Phones(browser, demo.url, viewport=size)
+            course(phones, lambda word, phones=phones, size=size: shoot(phones, folder / f"{word}-{size['width']}.png"))
+            phones.close()
+            demo.stop()
+
+
 def main():
-    if shutil.which("pngquant") is None:
-        sys.exit("pngquant: apt-get install pngquant")
+    if len(sys.argv) > 1:
+        return all_states(pathlib.Path(sys.argv[1]))
     with chromium.running() as browser:
 
         def scene(name: str, play, **options):
             demo = Demo()
-            phones = Phones(browser, demo.url, **{"viewport": {"width": 1120, "height": 640}, **options})
+            phones = Phones(browser, demo.url, **{"viewport": {"width": 1120, "height": 700}, **options})
             play(phones)
             picture(phones, name)
             phones.close()
             demo.stop()
 
-        scene("demo-talking", Phones.talk)
-        scene("demo-killed-app", killed_app)
+        def ringing(phones):
+            phones.press("left", "Call")
+            phones.says("right", "Taro calls")
+            phones.shows("ringing")
+
+        def held(phones):
+            phones.talk()
+            phones.page.wait_for_timeout(2_000)
+            phones.press("left", "Hold")
+            phones.says("right", "Taro holds")
 
         def unanswered(phones):
             refused_push(phones)
             phones.verdict()
-
-        scene("demo-refused-push", unanswered)
-        scene("demo-suspended-app", suspended_app)
 
         def answered_elsewhere(phones):
             second_device(phones)
@@ -213,9 +268,15 @@ def main():
             phones.says("right", "Ended: answered elsewhere")
             phones.hears("left", 1240)
 
+        scene("demo-ringing", ringing)
+        scene("demo-talking", Phones.talk)
+        scene("demo-killed-app", killed_app)
+        scene("demo-refused-push", unanswered)
+        scene("demo-suspended-app", suspended_app)
+        scene("demo-hold", held)
         scene("demo-second-device", answered_elsewhere, viewport={"width": 1120, "height": 1000})
-        small = {"viewport": {"width": 390, "height": 780}}
-        scene("demo-narrow", Phones.talk, **small)
+        scene("demo-narrow", Phones.talk, viewport={"width": 390, "height": 844})
+    return None
 
 
 if __name__ == "__main__":

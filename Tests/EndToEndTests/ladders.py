@@ -51,15 +51,22 @@ def _row(line: str) -> list:
     return [time, label, *ends, "▶" in drawn or "◀" in drawn]
 
 
-def same(drawn: list[list], lines: list[list]) -> bool:
-    """Whether a page has drawn the rows of the terminal, which cuts words that do not fit."""
+def same(drawn: tuple, shown: tuple) -> bool:
+    """Whether a page has drawn the lanes and the rows of the terminal, which cuts words that do not fit."""
+
+    def are_same(words: str, cut: str) -> bool:
+        return words.startswith(cut[:-1]) if cut.endswith("…") else words == cut
 
     def is_same(row: list, line: list) -> bool:
-        label = line[1]
-        words = row[1].startswith(label[:-1]) if label.endswith("…") else row[1] == label
-        return words and row[:1] + row[2:] == line[:1] + line[2:]
+        return are_same(row[1], line[1]) and row[:1] + row[2:] == line[:1] + line[2:]
 
-    return len(drawn) == len(lines) and all(map(is_same, drawn, lines))
+    (lanes, rows), (names, lines) = drawn, shown
+    return (
+        len(lanes) == len(names)
+        and all(map(are_same, lanes, names))
+        and len(rows) == len(lines)
+        and all(map(is_same, rows, lines))
+    )
 
 
 def twelve_calls(world: World) -> list[str]:

@@ -7,6 +7,7 @@ Hanako's app is killed, Taro calls, a push wakes the app, it rings, Hanako answe
 """
 
 import io
+import itertools
 import pathlib
 import sys
 import time
@@ -21,13 +22,14 @@ COLOURS = 96
 # The time between two frames, as far as the machine can make them, and the shortest that browsers show as it is.
 PAUSE = 0.12
 SHORTEST_MILLISECONDS = 30
+# A frame that a busy machine has made late does not stay for longer.
+LONGEST_MILLISECONDS = 600
 # The last frame stays for those who read the verdict.
 LAST_MILLISECONDS = 3_500
 
 # The page without what the picture does not need, and with a line that says what happens.
 PREPARE = """() => {
-  document.querySelector(".options").remove()
-  for (const part of document.querySelectorAll(".faults, .help, .person > button, #calls-title, .steps")) part.hidden = true
+  for (const part of document.querySelectorAll(".options, .faults, .help, .person > button, #calls-title, .steps")) part.hidden = true
   const line = document.querySelector(".bar p")
   line.style.cssText = "font-size: 1.15rem; color: var(--ink)"
   line.textContent = "Two phones, and what the server does for them."
@@ -40,6 +42,7 @@ class Film:
     def __init__(self, phones: Phones):
         self.phones = phones
         self.frames: list[tuple[float, bytes]] = []
+        self.seconds = 0.0
 
     def say(self, text: str):
         self.phones.page.evaluate("(text) => { document.querySelector('.bar p').textContent = text }", text)
@@ -60,11 +63,12 @@ class Film:
             sheet.paste(shot, (0, place * SIZE["height"]))
         palette = sheet.quantize(COLOURS, method=Image.Quantize.MEDIANCUT)
         times = [at for at, _ in self.frames]
-        lengths = [max(SHORTEST_MILLISECONDS, round((b - a) * 100) * 10) for a, b in zip(times, times[1:], strict=False)]
+        pauses = [round((later - sooner) * 100) * 10 for sooner, later in itertools.pairwise(times)]
+        lengths = [min(LONGEST_MILLISECONDS, max(SHORTEST_MILLISECONDS, pause)) for pause in pauses]
         images = [shot.quantize(palette=palette, dither=Image.Dither.NONE) for shot in shots]
-        images[0].save(
-            path, save_all=True, append_images=images[1:], duration=[*lengths, LAST_MILLISECONDS], loop=0, optimize=False
-        )
+        lengths.append(LAST_MILLISECONDS)
+        self.seconds = sum(lengths) / 1_000
+        images[0].save(path, save_all=True, append_images=images[1:], duration=lengths, loop=0, optimize=False)
 
 
 def play(film: Film):
@@ -98,8 +102,7 @@ def main():
         phones.close()
         demo.stop()
     film.save(path)
-    seconds = film.frames[-1][0] - film.frames[0][0] + LAST_MILLISECONDS / 1_000
-    print(f"{path}: {len(film.frames)} frames, {seconds:.1f} s, {path.stat().st_size} bytes")
+    print(f"{path.name}: {len(film.frames)} frames, {film.seconds:.1f} s, {path.stat().st_size} bytes")
     if path.stat().st_size > MOST_BYTES:
         sys.exit(f"{path}: more than {MOST_BYTES} bytes")
 

@@ -76,6 +76,7 @@ struct DocumentTests {
             "RINGLINE_STRICT", "RINGLINE_BINARY", "RINGLINE_SIMULATE", "RINGLINE_PYTHON", "RINGLINE_CONFIG",
             "RINGLINE_KILLS", "RINGLINE_FAULTS", "RINGLINE_TEST_STORE",
             "RINGLINE_FRAMES", "RINGLINE_RAW_CONNECTIONS", "RINGLINE_DISK_FAULTS", "RINGLINE_LAUNCHER",
+            "RINGLINE_DEMO_PUBLISHED_ON",
         ]
         let named = Self.text.matches(of: /\bRINGLINE_[A-Z0-9_]*[A-Z0-9]\b/.wordBoundaryKind(.simple)).map {
             String($0.0)

@@ -51,7 +51,11 @@ export class Ladders {
 
   /** Returns the columns of the lanes: those of the left phone's user come first, whoever calls. */
   #order(lanes) {
-    const place = ({ user }) => (user === undefined ? 1 : user === this.#people[0].id ? 0 : 2);
+    const place = ({ user, kind }) => {
+      if (user === undefined) return 1;
+      const index = this.#people.findIndex(({ id }) => id === user);
+      return 2 * (index === -1 ? Number(kind === "callee") : index);
+    };
     const sorted = lanes.map((lane, index) => ({ index, place: place(lane) })).sort((a, b) => a.place - b.place);
     return lanes.map((_, index) => sorted.findIndex((each) => each.index === index));
   }

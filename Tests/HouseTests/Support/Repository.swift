@@ -41,7 +41,7 @@ enum Repository {
     ///
     /// A picture has none: its bytes may look like words.
     static func text(of path: String) -> String {
-        guard !path.hasSuffix(".png"),
+        guard ![".png", ".gif"].contains(where: path.hasSuffix),
             let data = FileManager.default.contents(atPath: root.appending(path: path).path)
         else { return "" }
         return String(decoding: data, as: UTF8.self)

@@ -16,7 +16,7 @@ import chromium
 from demo import PICTURES, Demo, Phones
 from PIL import Image
 
-SIZE = {"width": 960, "height": 600}
+SIZE = {"width": 1040, "height": 680}
 MOST_BYTES = 1_000_000
 COLOURS = 96
 # The time between two frames, as far as the machine can make them, and the shortest that browsers show as it is.

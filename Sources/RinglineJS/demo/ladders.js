@@ -107,5 +107,13 @@ class WatchedCall {
     began.dateTime = new Date(call.startedAt).toISOString();
     this.#title.replaceChildren(call.call, " · ", began, " · ", element("b", "", call.outcome));
     this.#ladder.show(call);
+    this.#follow();
+  }
+
+  /** Keeps the newest row of a growing ladder in sight. */
+  #follow() {
+    const box = this.element.closest(".calls");
+    const hidden = this.element.getBoundingClientRect().bottom - box.getBoundingClientRect().bottom;
+    if (hidden > 0) box.scrollTop += hidden;
   }
 }

@@ -40,14 +40,13 @@ def _row(line: str) -> list:
     label = " ".join(DRAWN.sub(" ", cells).split())
     if cells.startswith("┆"):
         return [time, label, None, None, True]
-    arrow = re.search(r"[─◀▶×].*[─◀▶]|[─◀].*×(?!\d)", cells)
+    arrow = re.search(r"[─◀▶×].*[─◀▶×]", cells)
     if arrow is None:
         place = min(index for index, letter in enumerate(cells) if letter not in "│ ")
         return [time, label, (place - 2) // LANE, None, True]
     left, right = arrow.start() // LANE, -(-arrow.end() // LANE)
     drawn = arrow.group()
-    isToTheRight = drawn[-1] in "▶×"
-    ends = [left, right] if isToTheRight else [right, left]
+    ends = [left, right] if drawn[-1] in "▶×" else [right, left]
     return [time, label, *ends, "▶" in drawn or "◀" in drawn]
 
 

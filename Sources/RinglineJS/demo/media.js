@@ -45,10 +45,10 @@ function drawnCamera({ colour, name }) {
     picture.stroke();
     picture.fillStyle = "white";
     picture.textAlign = "center";
-    picture.font = "600 36px system-ui, sans-serif";
+    picture.font = "600 26px system-ui, sans-serif";
     picture.fillText(name, width / 2, height * 0.42);
-    picture.font = "20px system-ui, sans-serif";
-    picture.fillText(new Date().toLocaleTimeString(), width / 2, height * 0.58);
+    picture.font = "15px system-ui, sans-serif";
+    picture.fillText(new Date().toLocaleTimeString("en-GB"), width / 2, height * 0.58);
   };
   const timer = setInterval(draw, 66);
   draw();

@@ -2,6 +2,7 @@ import ArgumentParser
 import CallTrace
 import Gateway
 import LibWebSockets
+import ServerLog
 import Threads
 
 /// Plays a call between two phones in the terminal, with a server in memory.
@@ -19,7 +20,7 @@ struct TryCommand: ParsableCommand {
 
     private static let beginning = """
         Taro (user 11) calls Hanako (user 10). The app on her iPhone was killed, so that
-        no connection leads to it. Times are in milliseconds after the offer.
+        no connection leads to it. Times count from the offer.
 
         """
 
@@ -42,17 +43,16 @@ struct TryCommand: ParsableCommand {
             configuration.policy = settings.policy
             configuration.version = Version.text
             let pushes = DemoPushes()
-            let server = try MemoryServer(settings, configuration) { report in
-                DemoPushSender(to: pushes, report: report)
-            }
+            let server = try MemoryServer(settings, names: CallNames(), configuration.clock, .silent)
+            let gateway = try server.open(configuration, pushes: pushes)
             let thread: WorkThread
-            do throws(WorkThread.Refused) { thread = try WorkThread(named: "server") { server.run() } } catch {
+            do throws(WorkThread.Refused) { thread = try WorkThread(named: "server") { gateway.run() } } catch {
                 throw UsageError("the system cannot start a thread: \(error.reason)")
             }
             print(Self.beginning)
             let ladder = GrowingLadder()
-            let call = try TrialCall(server: server, pushes: pushes) { ladder.show($0) }.play()
-            server.stop()
+            let call = try TrialCall(server: server, port: gateway.port, pushes: pushes) { ladder.show($0) }.play()
+            gateway.drain()
             thread.join()
             ladder.show(call)
             print("\n\(TextColumn(width: 80, indent: 9).fit(call.parts.verdict))\n\n\(Self.end)")

@@ -4,7 +4,7 @@ import CallTrace
 import MemoryStore
 import Threads
 
-/// The calls of the demo, explained with the names on its page.
+/// The calls of a server in memory, explained with the names that its user sees.
 ///
 /// Safe on any thread. It reads the server's memory beside the server, and sees what was committed.
 final class DemoCalls: Sendable {
@@ -37,21 +37,25 @@ final class DemoCalls: Sendable {
     }
 
     /// Returns the newest call that fits, with its ladder and its verdict, as JSON; `nil` = there is none.
-    func explain(_ choice: CallSelector) -> [UInt8]? {
+    func explain(_ choice: CallSelector) -> [UInt8]? { explanation(of: choice).map { TimelineView.body($0) } }
+
+    /// Returns the newest call that fits, explained as of now; `nil` = there is none.
+    ///
+    /// `devices`: the callee's registered devices.
+    func explanation(of choice: CallSelector, devices: [DeviceRecord] = []) -> Explanation? {
         guard case .timeline(let record?, let events) = read(.timeline(choice)) else { return nil }
         var log: [EntryRecord] = []
         if case .log(let stored?) = read(.log(record.number)) { log = stored.entries }
         let woken = woken.withLock { all in all.filter { $0.call == record.id }.map(\.device) }
-        let explanation = Explanation(
+        return Explanation(
             record: record,
             events: events,
             log: log,
-            devices: [],
+            devices: devices,
             names: names,
             woken: woken.filter { $0.at >= record.startedAt },
             at: Moment(milliseconds: SystemClock.wall())
         )
-        return TimelineView.body(explanation)
     }
 
     private func read(_ query: StoreQuery) -> StoreResult? {

@@ -1,11 +1,8 @@
 import CallCore
 import CallPorts
-import Crypto
 import Gateway
 import Glibc
-import Identity
 import LibWebSockets
-import MemoryStore
 import ServerLog
 import Switchboard
 import Threads
@@ -29,39 +26,21 @@ struct DemoServer {
         let watch = SignalWatch()
         let log = Log.make(LogThreshold(settings.logLevel), asJSON: false, to: Log.writer(asJSON: false))
         defer { LogWriter.waitUntilWritten(limitMilliseconds: 1_000) }
-        let secret = SecureRandom.bytes(32)
-        let capabilityKeys = try CapabilityKeys(settings, at: clock.now())
-        let authenticator = JWTAuthenticator(
-            tokens: try TokenKeys(secret: secret),
-            capabilityKeys: capabilityKeys,
-            audit: try AuditLog(nil),
-            log: log
-        )
+        let server = try MemoryServer(settings, names: DemoPages.names, clock, log)
         let coturn = try settings.turn.map { turn throws(UsageError) in
             try CoturnCredentials(turn, clock) { log.warning(about: OperatorText($0)) }
         }
         let pushes = DemoPushes()
-        let issuer = TokenIssuer(secret: secret)
         let silence = DemoSilence()
-        let memory = Memory()
         let pages = DemoPages(
             files,
-            tokens: issuer,
+            tokens: server.issuer,
             pushes: pushes,
             silence: silence,
-            calls: DemoCalls(memory, names: DemoPages.names),
+            calls: server.calls,
             hasTURN: settings.turn != nil
         )
-        let configuration = configuration(pages, silence, log)
-        let gateway = Gateway(configuration: configuration, authenticator: authenticator, log: log)
-        do {
-            try gateway.open(
-                store: MemoryCallStore(memory) { [weak gateway] report in gateway?.take(report) },
-                push: DemoPushSender(to: pushes) { [weak gateway] id, result in gateway?.take(id, result) },
-                capabilities: RingCapabilities(keys: capabilityKeys),
-                turnCredentials: coturn
-            )
-        } catch { throw UsageError("\(error)") }
+        let gateway = try server.open(configuration(pages, silence, log), pushes: pushes, turnCredentials: coturn)
         print(host.announcement(port: gateway.port))
         fflush(nil)
         let tick: SignalWatch.Action = { [clock, weak gateway] in

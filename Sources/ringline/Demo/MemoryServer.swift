@@ -1,4 +1,3 @@
-import CallCore
 import CallPorts
 import CallTrace
 import Crypto
@@ -8,68 +7,52 @@ import MemoryStore
 import ServerLog
 import Threads
 
-/// A server that keeps everything in the memory of this process, with keys of this run.
-///
-/// Its calls can be explained while it runs, from any one thread.
-final class MemoryServer: Sendable {
+/// A server that keeps everything in the memory of this process, with keys of this run: that of `ringline demo` and of
+/// `ringline try`.
+struct MemoryServer {
     let issuer: TokenIssuer
+    /// The calls, explained while the server runs.
+    let calls: DemoCalls
     private let memory = Memory()
-    private let gateway: Gateway
-    private let reader: MemoryCallStore
-    private let result: Monitor<StoreResult?>
+    private let capabilityKeys: CapabilityKeys
+    private let authenticator: JWTAuthenticator
+    private let log: ServerLog
 
-    /// Creates a server, which listens from now on, and serves on the thread that calls ``run()``.
+    /// Makes the keys and an empty memory.
     init(
         _ settings: ServeSettings,
-        _ configuration: GatewayConfiguration,
-        push: (@escaping @Sendable (PushID, PushResult) -> Void) -> any PushSender
+        names: CallNames,
+        _ clock: ServerClock,
+        _ log: ServerLog
     ) throws(UsageError) {
         let secret = SecureRandom.bytes(32)
         issuer = TokenIssuer(secret: secret)
-        let capabilityKeys = try CapabilityKeys(settings, at: configuration.clock.now())
-        let authenticator = JWTAuthenticator(
+        calls = DemoCalls(memory, names: names)
+        capabilityKeys = try CapabilityKeys(settings, at: clock.now())
+        authenticator = JWTAuthenticator(
             tokens: try TokenKeys(secret: secret),
             capabilityKeys: capabilityKeys,
             audit: try AuditLog(nil),
-            log: .silent
+            log: log
         )
-        let gateway = Gateway(configuration: configuration, authenticator: authenticator, log: .silent)
-        self.gateway = gateway
-        let result = Monitor<StoreResult?>(nil)
-        self.result = result
-        // The memory reports a result before `submit` returns.
-        reader = MemoryCallStore(memory) { report in
-            if case .queryResult(_, let found) = report { result.withLock { $0 = found } }
-        }
+        self.log = log
+    }
+
+    /// Listens; the server serves on the thread that calls `run` of the returned value.
+    func open(
+        _ configuration: GatewayConfiguration,
+        pushes: DemoPushes,
+        turnCredentials: (any TURNCredentialIssuer)? = nil
+    ) throws(UsageError) -> Gateway {
+        let gateway = Gateway(configuration: configuration, authenticator: authenticator, log: log)
         do {
             try gateway.open(
                 store: MemoryCallStore(memory) { [weak gateway] report in gateway?.take(report) },
-                push: push { [weak gateway] id, result in gateway?.take(id, result) },
-                capabilities: RingCapabilities(keys: capabilityKeys)
+                push: DemoPushSender(to: pushes) { [weak gateway] id, result in gateway?.take(id, result) },
+                capabilities: RingCapabilities(keys: capabilityKeys),
+                turnCredentials: turnCredentials
             )
         } catch { throw UsageError("\(error)") }
-    }
-
-    /// The port on which it listens.
-    var port: Int { gateway.port }
-
-    /// Serves until ``stop()``.
-    func run() { gateway.run() }
-
-    /// Ends in good order; from any thread.
-    func stop() { gateway.drain() }
-
-    /// Returns the newest call that fits, explained as of now; `nil` = there is none.
-    func explanation(of choice: CallSelector, devices: [DeviceRecord]) -> Explanation? {
-        guard case .timeline(let record?, let events) = read(.timeline(choice)) else { return nil }
-        var log: [EntryRecord] = []
-        if case .log(let stored?) = read(.log(record.number)) { log = stored.entries }
-        let now = Moment(milliseconds: SystemClock.wall())
-        return Explanation(record: record, events: events, log: log, devices: devices, at: now)
-    }
-
-    private func read(_ query: StoreQuery) -> StoreResult? {
-        reader.submit(query, as: StoreQueryID(rawValue: 1))
-        return result.withLock { $0 }
+        return gateway
     }
 }

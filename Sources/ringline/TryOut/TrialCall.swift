@@ -11,6 +11,7 @@ import Threads
 /// The call of `ringline try`: the callee's app was killed, a push wakes it, and it answers.
 struct TrialCall {
     let server: MemoryServer
+    let port: Int
     let pushes: DemoPushes
     /// Receives the call each time that something may have happened in it.
     let show: (Explanation) -> Void
@@ -23,7 +24,7 @@ struct TrialCall {
 
     private var target: ClientTarget {
         get throws(UsageError) {
-            guard let target = ClientTarget("ws://127.0.0.1:\(server.port)/ws") else { throw UsageError("no port") }
+            guard let target = ClientTarget("ws://127.0.0.1:\(port)/ws") else { throw UsageError("no port") }
             return target
         }
     }
@@ -127,10 +128,10 @@ struct TrialCall {
         let end = ContinuousClock.now + .seconds(5)
         let socket: ClientSocket
         do throws(ClientSocket.Unreachable) {
-            socket = try .connected(host: "127.0.0.1", port: server.port, until: end)
+            socket = try .connected(host: "127.0.0.1", port: port, until: end)
         } catch { throw UsageError("\(error)") }
         let lines = [
-            "\(method) \(path) HTTP/1.1", "Host: 127.0.0.1:\(server.port)", "Authorization: \(authorization)",
+            "\(method) \(path) HTTP/1.1", "Host: 127.0.0.1:\(port)", "Authorization: \(authorization)",
             "Content-Length: \(body.utf8.count)", "", body,
         ]
         let response = HTTPExchange.response(to: lines.joined(separator: "\r\n"), on: socket, until: end)
@@ -154,7 +155,7 @@ struct TrialCall {
             bundleID: "com.example.chat",
             createdAt: Moment(milliseconds: 0)
         )
-        return server.explanation(of: CallSelector(id), devices: [iPhone])
+        return server.calls.explanation(of: CallSelector(id), devices: [iPhone])
     }
 
     private func pause(_ milliseconds: Int) throws(UsageError) {

@@ -83,7 +83,7 @@ extension Doctor {
             subject,
             "column \(first.column) of table \(first.table), row \(first.row), holds an invalid value\(more)",
             fix:
-                "check the database's disk; 'Invalid values in the database' on the page Diagnose says what a start does"
+                "check the database's disk; 'Invalid values in the database' on the page Troubleshooting says what a start does"
         )
     }
 }

@@ -14,6 +14,12 @@ final class LibraryContext {
     /// Marks the server's protocols, so that a server's connections can be distinguished from those of a client.
     static let protocolMark: UInt32 = 0x5269_6E67
 
+    /// Whether the library ends a connection on which bytes come while a response is pending, as it does from version 4.2
+    /// on.
+    static var endsConnectionsThatPipeline: Bool {
+        (LWS_LIBRARY_VERSION_MAJOR, LWS_LIBRARY_VERSION_MINOR) >= (4, 2)
+    }
+
     private(set) var context: OpaquePointer?
     private(set) var plainHost: OpaquePointer?
     private(set) var secureHost: OpaquePointer?

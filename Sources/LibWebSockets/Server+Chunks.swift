@@ -40,10 +40,7 @@ extension Server {
         }
         guard let chunks = exchange.chunks, chunks.body.isComplete else { return 0 }
         exchange.body = chunks.body.content
-        table[slot].phase = .complete
-        // After this callback the library sets a time limit for the rest of the body, which would also limit the time
-        // for the response. So the request is delivered later in this turn.
-        completed.append(table.exchange(of: slot))
+        complete(slot)
         return 0
     }
 
@@ -79,7 +76,7 @@ extension Server {
         return 0
     }
 
-    /// Delivers the requests whose body in chunks is complete.
+    /// Delivers the requests whose body was completed in this turn.
     func deliverCompleted() {
         guard !completed.isEmpty else { return }
         let exchanges = completed

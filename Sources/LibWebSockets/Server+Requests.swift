@@ -113,9 +113,25 @@ extension Server {
     func bodyReceived(_ wsi: OpaquePointer, _ slot: Int, _ bytes: UnsafeRawBufferPointer) -> Int32 {
         guard table[slot].phase == .body, let exchange = table[slot].exchange else { return 0 }
         if exchange.chunks != nil { return chunksReceived(wsi, slot, exchange, bytes) }
-        guard bytes.count <= exchange.expectedBytes - exchange.body.count else { return -1 }
-        exchange.body.append(contentsOf: bytes)
+        let missing = exchange.expectedBytes - exchange.body.count
+        exchange.body.append(contentsOf: bytes.prefix(missing))
+        // libwebsockets 4.3 hands over what comes behind a body in the same packet as more of that body, and never says
+        // that the body is complete. So the connection ends after the response, and no byte behind the body is read as
+        // a request.
+        if bytes.count > missing {
+            exchange.closes = true
+            complete(slot)
+        }
         return 0
+    }
+
+    /// Records that the body of a request is complete.
+    ///
+    /// After this callback the library sets a time limit for the rest of the body, which would also limit the time for
+    /// the response. So the request is delivered later in this turn.
+    func complete(_ slot: Int) {
+        table[slot].phase = .complete
+        completed.append(table.exchange(of: slot))
     }
 
     func bodyCompleted(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {
@@ -147,6 +163,11 @@ extension Server {
         if exchange.expectedBytes == 0, exchange.chunks == nil { lws_http_headers_detach(wsi) }
         peerWatch.add(lws_get_socket_fd(wsi), id)
         table[slot].isWatched = true
+        // From version 4.2 on, the library ends a connection on which bytes come while a response is pending.
+        if LibraryContext.endsConnectionsThatPipeline {
+            exchange.isHeldBack = true
+            holdBack(wsi, id)
+        }
         return 0
     }
 

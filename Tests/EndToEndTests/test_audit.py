@@ -244,7 +244,7 @@ def test_start_and_end_are_logged(audited):
     assert audited.server.exit_code() == 0
     lines = audited.lines()
     assert [line["event"] for line in lines] == ["started", "stopping", "stopped"]
-    assert lines[0]["version"] == run("--version").stdout.strip()
+    assert lines[0]["version"] == run("--version").stdout.split()[1]
 
 
 # The file

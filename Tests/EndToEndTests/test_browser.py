@@ -300,7 +300,7 @@ class Newcomer:
             example = (ROOT / "Sources/RinglineJS/Examples/phone.html").read_text()
             assert f"```html\n{example}```\n" in self.text, "the documentation shows the page as it is"
         if web_push:
-            (addition,) = self.blocks("js")
+            addition = self.blocks("js")[0]
             page = page.replace("</script>", f"{addition}</script>")
         (folder / self.page).write_text(page)
         serving = shlex.split(commands[1 if npm else 2].replace(".build/javascript", str(folder)))

@@ -184,7 +184,7 @@ def test_try_plays_a_call_in_the_terminal_and_fits_80_columns(tmp_path):
     assert result.returncode == 0 and result.stderr == ""
     lines = result.stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    for words in ("── offer ─", "── push ─", "◀─ 200 ─", "◀─ GET ─", "◀─ ringing ─", "◀─ answer ─", "ended: hangup"):
+    for words in ("── offer ─", "── push ─", "◀─ 200 ─", "◀─ fetch ─", "◀─ ringing ─", "◀─ answer ─", "ended: hangup"):
         assert result.stdout.count(words) >= 1, words
     assert sum("── push ─" in line for line in lines) == 1, "each line is printed once"
     verdict = " ".join(result.stdout.partition("Verdict: ")[2].split())

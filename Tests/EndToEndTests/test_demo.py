@@ -356,6 +356,8 @@ def test_on_hold_the_picture_is_dimmed_and_not_black(phones):
     phones.page.wait_for_timeout(700)
     assert phones.page.evaluate(brightest) > 100
     assert "brightness" in phones.page.locator("#left .still").evaluate("(still) => getComputedStyle(still).filter")
+    # Chromium warns of a page that reads a picture again and again, as this test does.
+    phones.errors[:] = [error for error in phones.errors if "willReadFrequently" not in error]
 
 
 def test_a_killed_app_wakes_on_a_dark_screen_with_the_push(phones):
@@ -506,7 +508,9 @@ PATHS = [
 
 @pytest.mark.parametrize("path", PATHS)
 def test_serve_has_no_pages(world, path):
-    assert httpx.get(world.server.url + path, trust_env=False).status_code == 404
+    response = httpx.get(world.server.url + path, trust_env=False)
+    # What stands at / there is for a person who opens the address.
+    assert response.status_code == 404 or path == "/" and response.headers["content-type"].startswith("text/plain")
 
 
 def test_the_files_have_their_types_and_a_policy(make_demo):

@@ -10,6 +10,7 @@ from rest import code
 from test_admin import families
 from test_openapi import document, operations, resolved
 from test_raw_http import talk
+from waiting import eventually
 
 ORIGIN = "https://app.example"
 
@@ -265,6 +266,7 @@ def test_a_health_check_has_no_other_methods_and_no_limit_and_leaves_no_line(wor
 
 
 def test_a_person_who_opens_the_servers_address_reads_what_it_is(world):
+    eventually(lambda: " started " in world.server.usual_log())
     log = world.server.usual_log()
     for host in (f"127.0.0.1:{world.server.port}", "calls.example.com", "evil.example"):
         response = httpx.get(world.server.url, headers={"Host": host}, trust_env=False)

@@ -11,7 +11,6 @@ import time
 import pytest
 from ringline_server import Server
 from test_admin import get
-from test_command_line import certificate  # noqa: F401 - a fixture
 from test_monitoring import sample
 from waiting import away_from_the_end_of_a_minute, eventually
 

@@ -159,7 +159,7 @@ def test_the_admin_document_has_every_page_of_the_admin_listener():
     text = (ROOT / "Sources/Gateway/Gateway+Admin.swift").read_text()
     described = {path for _, path, _ in operations(document("openapi-admin.yaml"))}
     requests = re.findall(r'= "(/api/\w+)"', (ROOT / "Sources/Gateway/OperatorPage.swift").read_text())
-    assert len(requests) == 3 and described == set(re.findall(r'case "(/\w+)"', text)) | set(requests)
+    assert len(requests) == 4 and described == set(re.findall(r'case "(/\w+)"', text)) | set(requests)
 
 
 def codes_in_sources() -> dict[str, int]:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import sqlite3
-import time
 from pathlib import Path
 
 import pytest
@@ -121,26 +120,6 @@ def untouched(secret: Path) -> tuple:
     status = secret.stat()
     assert secret.read_text() == PRECIOUS and not secret.with_name("made").exists()
     return status.st_uid, status.st_mode, status.st_size, status.st_mtime_ns
-
-
-@pytest.mark.parametrize("kind", ["link", "dangling", "hard"])
-@pytest.mark.parametrize("command, name", [("revoke", "revoke-{}-10"), ("restore", "ran-{}-restore")])
-def test_a_command_writes_through_no_link_in_place_of_its_message_to_the_server(stopped, secret, command, name, kind):
-    folder, copy = stopped
-    before = untouched(secret)
-    arguments = {"revoke": ["--user", "10"], "restore": [copy]}[command]
-    # The name has the milliseconds of the command: the account puts a link in place of each of ten seconds.
-    began = time.time_ns() // 1_000_000
-    names = {name.format(began + each) for each in range(10_000)}
-    for each in names:
-        linked(kind, folder / each, secret)
-    result = run(command, *arguments, "--data", folder)
-    assert result.returncode == 0, result.stderr
-    messages = {path.name for path in folder.iterdir() if path.name.startswith(name.split("-")[0] + "-")}
-    assert messages == names, "the message of the command is one of the links"
-    assert untouched(secret) == before
-    if command == "revoke":
-        assert "will be logged out" in result.stdout, "its message is there"
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "hard"])

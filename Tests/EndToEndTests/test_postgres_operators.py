@@ -56,7 +56,7 @@ def test_calls_devices_and_explain_read_the_database_of_a_running_server(make_se
     shown = shown_when("answered", "calls", "--store", store)
     assert [row[:4] for row in rows(shown)] == [["c-1", "1", "11", "10"]]
     assert rows(run("calls", "--store", store, "--user", "12")) == []
-    assert rows(run("devices", "--store", store, "--user", "10"))[0][0] == "iphone-h"
+    assert rows(run("devices", "--store", store, "--user", "10"))[0][0] == "iPhone iphone-h"
     told = run("explain", "c-1", "--store", store)
     assert "Verdict: 10 answered on phone-10" in told.stdout and "the call goes on" in told.stdout, told.stderr
     assert told.stdout.splitlines()[-1].startswith(
@@ -270,7 +270,7 @@ def test_a_moved_call_goes_on_and_its_numbers_are_never_given_again(make_server,
     ack = caller.ask(type="ice", callId="c-1", candidate=samples.candidate(1))
     assert ack["seq"] > max(known) + 512, "numbers that a killed server may have given are skipped"
     callee.expect(type="ice", callId="c-1")
-    assert rows(run("devices", "--store", store, "--user", "10"))[0][0] == "iphone-h"
+    assert rows(run("devices", "--store", store, "--user", "10"))[0][0] == "iPhone iphone-h"
     assert "hangup" in run("explain", "c-2", "--store", store).stdout
 
 

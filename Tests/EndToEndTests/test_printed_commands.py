@@ -16,14 +16,14 @@ TEN_MINUTES = "Sources/RinglineKit/RinglineKit.docc/TenMinutes.md"
 
 
 def commands(page: str) -> list[str]:
-    """Returns the lines of all blocks of a page that are in no language."""
+    """Returns the commands in all blocks of a page that are in no language."""
     parts = re.split(r"^```(.*)\n", (ROOT / page).read_text(), flags=re.MULTILINE)
     # Text, language, block, the end of the block, text, …
     return [
         line
         for language, block in zip(parts[1::4], parts[2::4], strict=True)
         if not language
-        for line in block.splitlines()
+        for line in re.sub(r"\\\n *", "", block).splitlines()
     ]
 
 

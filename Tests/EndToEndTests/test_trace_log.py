@@ -12,14 +12,15 @@ import samples
 from conftest import push_options
 from connection import Connection
 from raw_socket import TEXT, RawSocket
+from ringline_server import ROOT
 from test_auth import forged, later, upgrade_status
-from test_monitoring import GUIDE
 from test_push import pushed, register
 from test_push import token as push_token
 from tokens import mint
 from waiting import eventually
 
-KEYS = set(re.findall(r"`([a-z]+(?:\.[a-z]+)?)`", GUIDE.partition("\n## Logs\n")[2]))
+PAGE = (ROOT / "Sources/ringline/ringline.docc/LogLines.md").read_text()
+KEYS = set(re.findall(r"`([a-z]+(?:\.[a-z]+)?)`", PAGE))
 
 
 def log(server) -> list[dict]:

@@ -46,7 +46,8 @@ final class GrowingLadder {
 
     /// Shows the call as it is now.
     func show(_ call: Explanation) {
-        let (title, ladder, _) = call.parts
+        let ladder = call.parts.ladder
+        let title = TextColumn(width: 80, indent: 2).fit(call.parts.title)
         if ChangingText.isOnTerminal { return onTerminal.show("\(title)\n\n\(ladder)") }
         let lines = ladder.split(separator: "\n").map(String.init)
         guard let first = lines.first else { return }

@@ -45,8 +45,8 @@ struct DemoPages: Sendable {
 
     /// The modules of the JavaScript kit, which the page loads.
     private static let modules = [
-        "ringline", "call", "connection", "core", "descriptions", "engine", "options", "server", "service-worker",
-        "web-push",
+        "ringline", "call", "connection", "core", "descriptions", "engine", "history", "options", "server",
+        "service-worker", "web-push",
     ]
 
     /// The page's files.

@@ -1,8 +1,6 @@
 // The names are Apple's, which documents them.
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-public import Foundation
-
 // The part of Apple's Security that the example for iPhones uses, for compiling it where there is no Apple SDK. Declarations
 // as in https://developer.apple.com/documentation/security/keychain-items; nothing is kept. The types of Core Foundation
 // are Swift's here.

@@ -4,7 +4,7 @@ import CallWire
 import JSON
 import PlainText
 
-/// What an operator should see first, as JSON: what is wrong now, the live calls, and the newest ones that have ended.
+/// The start of the operators' page, as JSON: the faults of the server, its live calls, and the newest ended calls.
 public enum Overview {
     /// Returns the overview as an object; the calls are newest first.
     ///

@@ -32,7 +32,7 @@ struct DemoHost {
         self.listen = listen ?? ListenAddress(host: "0.0.0.0", port: 8_090)
     }
 
-    /// What the command prints once the server listens on this port.
+    /// Returns the text for the user: the server listens on this port.
     func announcement(port: Int) -> String {
         let listening = ListenAddress(host: listen.host, port: port)
         let shown = published ?? listening

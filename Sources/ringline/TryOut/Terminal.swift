@@ -70,7 +70,7 @@ final class Terminal: Sendable {
     private let token: String
     private let options: TerminalOptions
     private let address: ServerAddress
-    /// What the ids of this run begin with, so that the server takes no signal for one of an earlier run.
+    /// The beginning of the ids of this run: the server must not take a signal for one of an earlier run.
     private let runID = Hex.encode(SecureRandom.bytes(4))
     private let state: Monitor<State>
 

@@ -121,18 +121,21 @@ def test_the_lines_before_a_crash_are_written(tmp_path, make_world):
         server.kill()
 
 
+# They trust nobody. `ssl.create_default_context` would read the system's certificates, which takes long.
+CAREFUL, CARELESS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+CARELESS.check_hostname, CARELESS.verify_mode = False, ssl.CERT_NONE
+
+
 def probe(port: int, number: int):
     """Connects to a port with TLS as those do who look for services, each time in another way."""
-    careful, careless = ssl.create_default_context(), ssl.create_default_context()
-    careless.check_hostname, careless.verify_mode = False, ssl.CERT_NONE
     garbage = [b"", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"SSH-2.0-x\r\n", b"\x16\x03\x01\x00\x05hello", b"\0" * 2_000]
     with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
         try:
             match number % 7:
                 case 5:  # It refuses the certificate.
-                    careful.wrap_socket(plain, server_hostname="localhost")
+                    CAREFUL.wrap_socket(plain, server_hostname="localhost")
                 case 6:
-                    careless.wrap_socket(plain).sendall(b"\0" * 2_000)
+                    CARELESS.wrap_socket(plain).sendall(b"\0" * 2_000)
                 case kind:
                     plain.sendall(garbage[kind])
                     plain.shutdown(socket.SHUT_WR)

@@ -38,9 +38,10 @@ extension Server {
         } catch {
             return refuseChunks(wsi, slot, exchange, error)
         }
+        readBodies.append(table.exchange(of: slot))
         guard let chunks = exchange.chunks, chunks.body.isComplete else { return 0 }
         exchange.body = chunks.body.content
-        complete(slot)
+        table[slot].phase = .complete
         return 0
     }
 
@@ -74,19 +75,6 @@ extension Server {
         guard refuse(wsi, slot, response) else { return -1 }
         linger(wsi, slot)
         return 0
-    }
-
-    /// Delivers the requests whose body was completed in this turn.
-    func deliverCompleted() {
-        guard !completed.isEmpty else { return }
-        let exchanges = completed
-        completed = []
-        for exchange in exchanges {
-            guard let slot = table.slot(of: exchange), table[slot].phase == .complete, let wsi = table[slot].wsi else {
-                continue
-            }
-            if deliver(wsi, slot) != 0 { abort(slot) }
-        }
     }
 }
 

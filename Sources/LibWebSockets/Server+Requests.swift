@@ -93,6 +93,7 @@ extension Server {
         table[slot].phase = .body
         bodyDeadlines.add(table.exchange(of: slot), at: loopMilliseconds)
         startDeadlines()
+        readBodies.append(table.exchange(of: slot))
         if expectsContinue(headers), !write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), headroom: 0, to: wsi) {
             return -1
         }
@@ -120,18 +121,28 @@ extension Server {
         // a request.
         if bytes.count > missing {
             exchange.closes = true
-            complete(slot)
+            table[slot].phase = .complete
         }
+        readBodies.append(table.exchange(of: slot))
         return 0
     }
 
-    /// Records that the body of a request is complete.
+    /// Delivers the requests whose body was completed in this turn, and lifts the library's time limit from the others.
     ///
-    /// After this callback the library sets a time limit for the rest of the body, which would also limit the time for
-    /// the response. So the request is delivered later in this turn.
-    func complete(_ slot: Int) {
-        table[slot].phase = .complete
-        completed.append(table.exchange(of: slot))
+    /// The library sets that limit for the rest of a body after the callback. It would also limit the time for the
+    /// response, and it ends the connection of a client that pauses without a word; `bodyDeadlines` refuse it instead.
+    func continueBodies() {
+        guard !readBodies.isEmpty else { return }
+        let exchanges = readBodies
+        readBodies = []
+        for exchange in exchanges {
+            guard let slot = table.slot(of: exchange), let wsi = table[slot].wsi else { continue }
+            switch table[slot].phase {
+            case .complete: if deliver(wsi, slot) != 0 { abort(slot) }
+            case .body: lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
+            default: break
+            }
+        }
     }
 
     func bodyCompleted(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {

@@ -16,7 +16,7 @@ extension Server {
     }
 
     func finishTurn() {
-        deliverCompleted()
+        continueBodies()
         // `loopTurned` may cause more calls of the delegate. These calls count for the next turn, which comes before
         // the loop waits.
         if hasWorkedThisTurn {

@@ -39,8 +39,8 @@ public final class Server: @unchecked Sendable {
     var maxConnections = 0
     /// The connections whose requests are filtered, by descriptor.
     var filters: [Int32: FilteredConnection] = [:]
-    /// The requests whose body in chunks is complete, to be delivered at the end of this turn.
-    var completed: [ExchangeID] = []
+    /// The requests whose body was awaited or came in this turn, in part or whole; see ``continueBodies()``.
+    var readBodies: [ExchangeID] = []
     /// The limit on sockets that all event loops share; nil if there is only one loop.
     let allowance: ConnectionAllowance?
     /// The connections that are not authenticated yet.

@@ -141,7 +141,12 @@ extension EveryTest {
             [false, true]
         )
         func late(_ line: String, trickles: Bool) throws {
-            try TestServer.run({ ($0.bodyTimeoutSeconds, $0.closeTimeoutSeconds) = (1, 1) }) { test in
+            // The library would end the connection of a client that pauses by its own limit, that of handshakes.
+            func limits(_ configuration: inout ServerConfiguration) {
+                configuration.handshakeTimeoutSeconds = 1
+                (configuration.bodyTimeoutSeconds, configuration.closeTimeoutSeconds) = (3, 1)
+            }
+            try TestServer.run(limits) { test in
                 let late = Peer(port: test.port)
                 late.send("POST /late HTTP/1.1\r\nHost: x\r\n\(line)\r\n\r\n2710\r\nb")
                 let other = Peer(port: test.port)

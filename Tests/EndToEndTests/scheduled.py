@@ -13,7 +13,7 @@ from waiting import eventually
 from wall_clock import WallClock
 
 # The time that a test has for its preparations, from the start of the server to the full minute. Nodes start slowly.
-LEAD = 15 if ON_CLUSTER else 7
+LEAD = 15 if ON_CLUSTER else 10
 WEEK = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 MIDDAY = {"at": "12:00", "timeZone": "UTC", "days": WEEK}
 

@@ -82,6 +82,14 @@ def test_both_packages_for_javascript_have_the_servers_version():
     assert npm["exports"].items() >= {name: folder["exports"][name] for name in (".", "./service-worker.js")}.items()
 
 
+def test_packing_for_npm_empties_no_folder_of_others(tmp_path):
+    (tmp_path / "package.json").write_text('{"name": "mine"}')
+    command = [ROOT / "Sources/RinglineJS/pack", tmp_path]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert result.returncode == 1 and result.stderr == f"pack: {tmp_path} has other files: name a new folder\n"
+    assert (tmp_path / "package.json").exists()
+
+
 def test_the_sources_that_the_image_copies_are_a_package_without_the_tests(tmp_path):
     copied = re.findall(r"^COPY (Package\.swift|Sources) \S+$", DOCKERFILE, re.M)
     # The stage that builds the package for JavaScript copies the sources too.

@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINK = re.compile(
     r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\[\]]*\])*)\]\(<?(?P<target>[^()\s>]+)>?(?:\s+\"[^\"]*\")?\)"
 )
-OTHER = re.compile(r"(?:\b(?:href|src)=\"|^\[[^\]]+\]:[ \t]+)(?P<target>[^\"\s]+)", re.M)
+OTHER = re.compile(r"(?:\b(?:href|src)=[\"']|^\[[^\]]+\]:[ \t]+)(?P<target>[^\"'\s]+)", re.M)
 CODE = re.compile(r"^ *(```|~~~).*?^ *\1[ \t]*$|(?<!`)(`+)(?!`).+?(?<!`)\2(?!`)", re.M | re.S)
 HEADING = re.compile(r"^#{1,6} +(.*?)[ #]*$", re.M)
 NAMED = re.compile(r"(?<![\w./-])(?:Sources|Tests|Deploy|\.github)/[\w./-]+\.md\b")
@@ -99,7 +99,10 @@ class Repository:
     def links(self) -> Iterator[Link]:
         for page in self.pages:
             text = without_code(self.text(page))
-            for match in sorted([*LINK.finditer(text), *OTHER.finditer(text)], key=lambda match: match.start()):
+            links = list(LINK.finditer(text))
+            # The text of a link may be a picture.
+            pictures = [inner for link in links for inner in LINK.finditer(text, link.start("text"), link.end("text"))]
+            for match in sorted([*links, *pictures, *OTHER.finditer(text)], key=lambda match: match.start()):
                 if is_local(match["target"]):
                     yield Link(page, text.count("\n", 0, match.start()) + 1, match["target"])
 

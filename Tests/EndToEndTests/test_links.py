@@ -45,6 +45,12 @@ def test_every_relative_link_of_this_repository_leads_to_a_file_and_a_heading():
     assert len(list(repository.links())) > 150, "the links are found"
 
 
+@pytest.mark.parametrize("form", ["[![a picture]({})](page.md)", "<img src='{}'>", '<a href="{}">x</a>'])
+def test_a_picture_in_a_link_and_a_tag_are_links_too(checked, form):
+    assert checked(README="# Top", page=form.format("README.md")) == []
+    assert checked(page=form.format("missing.png")) == ["page.md:1: missing.png: there is no such file"]
+
+
 @pytest.mark.parametrize(
     "target",
     [

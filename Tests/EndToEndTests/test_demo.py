@@ -485,6 +485,17 @@ def test_in_a_container_the_page_is_for_the_published_address():
             process.terminate()
 
 
+def test_a_container_is_published_at_an_address_as_docker_takes_no_name():
+    command = [str(binary()), "demo", "--listen", "127.0.0.1:0", "--pages", str(browsers.PACKAGE)]
+    command += ["--published-on", "localhost:8090"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=clean_environment()) as process:
+        try:
+            assert process.stdout.readline() == "demo on http://127.0.0.1:8090/\n"
+            assert " -p 127.0.0.1:8090:" in process.stdout.readline()
+        finally:
+            process.terminate()
+
+
 @pytest.mark.parametrize("name", ["127.0.0.1.example.com", "localhost.example.com", "127.0.0.+1", "127.1"])
 def test_a_name_is_no_host(name):
     assert "--listen: must begin with an IP address" in refusal("--listen", f"{name}:0", "--pages", browsers.PACKAGE)

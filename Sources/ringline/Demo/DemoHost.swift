@@ -28,7 +28,8 @@ struct DemoHost {
                 "--published-on: must be an address of the machine itself, as in 127.0.0.1:8090, not '\(published)'"
             )
         }
-        self.published = address
+        // Docker's -p takes no names.
+        self.published = address.host == "localhost" ? ListenAddress(host: "127.0.0.1", port: address.port) : address
         self.listen = listen ?? ListenAddress(host: "0.0.0.0", port: 8_090)
     }
 

@@ -39,6 +39,8 @@ package struct ClientTarget: Equatable, Sendable {
             authority = authority[..<colon]
         }
         host = String(isBracketed ? authority.dropFirst().dropLast() : authority)
+        // A user and a password would be taken for a part of the name.
+        guard !isBracketed || authority.hasSuffix("]"), !authority.contains("@") else { return nil }
         guard !host.isEmpty, !url.utf8.contains(where: { $0 <= 32 || $0 == 127 }) else { return nil }
     }
 }

@@ -112,6 +112,10 @@ FAULTS = [
     (f"https://{'x' * 64}/ws", None, "cannot resolve xxx"),
     ("ftp://127.0.0.1/ws", None, "--url must be like ws://"),
     ("ws://127.0.0.1:99999/ws", None, "--url must be like ws://"),
+    ("ws://taro@127.0.0.1:{plain}/ws", None, "--url must be like ws://"),
+    ("ws://[::1", None, "--url must be like ws://"),
+    ("ws://127.0.0.1:{plain}/ws", "nonsense\n", "--token must be the token alone"),
+    ("ws://127.0.0.1:{plain}/ws", "Bearer nonsense", "--token must be the token alone"),
 ]
 
 

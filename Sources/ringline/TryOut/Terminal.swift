@@ -79,6 +79,9 @@ final class Terminal: Sendable {
         guard let token = options.token ?? ProcessInfo.processInfo.environment["RINGLINE_TOKEN"], !token.isEmpty else {
             throw UsageError("--token is needed; 'ringline token --user 11' prints one")
         }
+        guard token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw UsageError("--token must be the token alone, without blanks, line ends and the word Bearer")
+        }
         self.token = token
         self.options = options
         try options.caFile.map { path throws(UsageError) in try Keys.requireFile(path, for: "ca-file") }

@@ -1,7 +1,10 @@
 """`ringline config`: the effective configuration, the source of each value, and the table of all settings."""
 
+import os
 import re
+import shlex
 
+import pytest
 from ringline_server import ROOT, binary
 from test_command_line import one_clear_line, run
 
@@ -99,6 +102,53 @@ def test_init_overwrites_nothing_and_keeps_a_secret(tmp_path):
     assert made(tmp_path)[0].returncode == 0 and secret.read_text() == kept
 
 
+def test_init_takes_a_link_that_leads_nowhere_for_a_file(tmp_path):
+    (tmp_path / "ringline.conf").symlink_to(tmp_path / "missing")
+    one_clear_line(made(tmp_path)[0], "ringline.conf exists, and is not overwritten")
+    assert [path.name for path in tmp_path.iterdir()] == ["ringline.conf"]
+
+
+@pytest.mark.parametrize(
+    "folder, options, words",
+    [
+        ("new\nline", [], "a line end or a control character"),
+        ("new", ["--data", "a\nlog-level = trace"], "a line end or a control character"),
+        ("new", ["--data", ""], "data: must name a folder"),
+        ("new", ["--unit", "--data", "elsewhere"], "--data cannot be given with --unit"),
+        ("new", ["--compose", "--data", "elsewhere"], "--data cannot be given with --unit"),
+    ],
+)
+def test_init_leaves_no_file_with_a_value_that_is_refused(tmp_path, folder, options, words):
+    result, file, secret = made(tmp_path / folder, *options)
+    one_clear_line(result, words)
+    assert not file.exists() and not secret.exists()
+
+
+def test_the_files_of_init_can_be_read_by_the_user_of_a_service(tmp_path):
+    earlier = os.umask(0o077)
+    try:
+        result, file, secret = made(tmp_path / "made", "--unit")
+    finally:
+        os.umask(earlier)
+    modes = [path.stat().st_mode & 0o777 for path in (file.parent, file, secret.parent, secret)]
+    assert [oct(mode) for mode in modes] == ["0o755", "0o644", "0o700", "0o600"]
+    # A unit has its own /tmp, and the tests' folder is there or in a folder of one user.
+    assert f"the unit cannot reach {file}: " in result.stdout
+
+
+def test_init_quotes_the_names_of_its_files(tmp_path):
+    folder = tmp_path / 'my "calls" of 100% $HOME\\it\'s'
+    result, file, secret = made(folder, "--unit")
+    assert result.returncode == 0, result.stderr
+    commands = [shlex.split(line) for line in result.stdout.partition("\nNext:\n")[2].splitlines() if line]
+    assert commands[0][-1] == str(folder / "ringline.service") and str(secret) in commands[1]
+    unit = (folder / "ringline.service").read_text()
+    doubled = str(file).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    assert f' --config "{doubled}"\n' in unit
+    # A credential's path is the rest of its line, without quotes.
+    assert f"\nLoadCredential=jwt-secret:{str(secret).replace('%', '%%')}\n" in unit
+
+
 def test_the_unit_of_init_is_that_of_the_repository(tmp_path):
     result, file, secret = made(tmp_path, "--unit")
     unit = (tmp_path / "ringline.service").read_text()
@@ -121,3 +171,9 @@ def test_the_compose_file_of_init_mounts_what_init_has_written(tmp_path):
     assert result.returncode == 0 and "file: secrets/jwt-secret" in text and "./ringline.conf:/etc/ringline.conf:ro" in text
     assert secret.stat().st_mode & 0o777 == 0o444 and secret.parent.stat().st_mode & 0o777 == 0o700
     one_clear_line(run("init", tmp_path / "x", "--unit", "--compose"), "cannot be given together")
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:9000", "[::1]:9000"])
+def test_the_compose_file_of_init_publishes_the_port_where_the_server_is_to_listen(tmp_path, listen):
+    assert run("init", tmp_path, "--compose", "--listen", listen).returncode == 0
+    assert f'- "{listen}:8080"' in (tmp_path / "compose.yaml").read_text()

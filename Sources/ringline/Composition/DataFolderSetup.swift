@@ -26,10 +26,14 @@ enum DataFolderSetup {
         return standard
     }
 
-    /// Makes sure that the folder exists; a new one is accessible to its owner only.
+    /// Makes sure that the folder exists; a new one is usually accessible to its owner only.
     ///
     /// `option`: What errors begin with.
-    static func prepare(_ path: String, option: String = "--data") throws(UsageError) {
+    static func prepare(
+        _ path: String,
+        option: String = "--data",
+        permissions: UInt16 = 0o700
+    ) throws(UsageError) {
         var isFolder = false
         if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) {
             guard isFolder else { throw UsageError("\(option): \(path) is not a folder") }
@@ -39,7 +43,7 @@ enum DataFolderSetup {
             try FileManager.default.createDirectory(
                 atPath: path,
                 withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o700]
+                attributes: [.posixPermissions: permissions]
             )
         } catch {
             throw UsageError("\(option): \(path) cannot be created; is the folder above it writable?")

@@ -1,6 +1,7 @@
 /// The compose file of a server in a container, beside the configuration and the secret.
 enum ComposeFile {
-    static func text(port: Int) -> String {
+    /// Returns the text of the file; the machine publishes the container's port at this address.
+    static func text(publishing address: ListenAddress) -> String {
         """
         # Made by 'ringline init'. The image: docker build -f Deploy/Dockerfile -t ringline .  in a clone.
         # The image's variables name the data folder and listen on all of the container's addresses; they override
@@ -11,7 +12,7 @@ enum ComposeFile {
             command: ["serve", "--config", "/etc/ringline.conf"]
             restart: unless-stopped
             ports:
-              - "127.0.0.1:\(port):8080"
+              - "\(address.text):8080"
             volumes:
               - data:/data
               - ./ringline.conf:/etc/ringline.conf:ro

@@ -28,7 +28,7 @@ struct InitCommand: ParsableCommand {
     var listen = "127.0.0.1:8080"
     @Option(
         help: ArgumentHelp(
-            "The value of the setting data; default: data in the folder, or of the unit.",
+            "The value of the setting data; default: data in the folder. A unit and a container have a place of their own.",
             valueName: "folder"
         )
     )
@@ -40,13 +40,11 @@ struct InitCommand: ParsableCommand {
         var errors = 0
         do throws(UsageError) {
             let files = try files()
+            // Values that are refused must not be left in a file.
+            let settings = try files.settings
             try files.write()
             for line in files.report { print(line) }
             print()
-            let file = try ConfigurationFile.read(files.configuration)
-            let settings = try ServeSettings(
-                SettingsSource(environment: ProcessInfo.processInfo.environment, file: file)
-            )
             errors = DoctorCommand.examine(settings)
             print("\nNext:\n")
             for line in files.next { print("  \(line)") }
@@ -56,16 +54,33 @@ struct InitCommand: ParsableCommand {
 
     private func files() throws(UsageError) -> InitialFiles {
         guard !unit || !compose else { throw UsageError("--unit and --compose cannot be given together") }
+        guard data == nil || !(unit || compose) else {
+            throw UsageError(
+                "--data cannot be given with --unit or --compose: a unit's data is in /var/lib/ringline, a container's in "
+                    + "a volume"
+            )
+        }
         let address = try SettingsSource(flags: ["listen": [listen]]).address("listen")
-        try DataFolderSetup.prepare(folder, option: "init")
+        try Self.requireOneLine(folder, data ?? "")
+        // The unit's user is another one.
+        try DataFolderSetup.prepare(folder, option: "init", permissions: unit ? 0o755 : 0o700)
         guard let path = realpath(folder, nil) else { throw UsageError("the folder \(folder) cannot be opened") }
         defer { free(path) }
+        let folder = String(cString: path)
+        try Self.requireOneLine(folder)
         return InitialFiles(
-            folder: String(cString: path),
+            folder: folder,
             listen: address,
             data: data,
             kind: unit ? .unit : compose ? .compose : .plain
         )
+    }
+
+    /// Refuses paths that no line of a configuration file can hold.
+    private static func requireOneLine(_ paths: String...) throws(UsageError) {
+        for path in paths where path.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
+            throw UsageError("init: \(path) has a line end or a control character")
+        }
     }
 }
 
@@ -104,13 +119,25 @@ struct InitialFiles {
         case .unit:
             let unit = ServiceUnit.text(binary: binary, configuration: configuration, secret: secret)
             return [file, ("\(folder)/ringline.service", unit)]
-        case .compose: return [file, ("\(folder)/compose.yaml", ComposeFile.text(port: listen.port))]
+        case .compose: return [file, ("\(folder)/compose.yaml", ComposeFile.text(publishing: listen))]
+        }
+    }
+
+    /// The settings of the configuration file, before it is written.
+    var settings: ServeSettings {
+        get throws(UsageError) {
+            let file = try ConfigurationFile.parse(texts[0].text, path: configuration)
+            return try ServeSettings(SettingsSource(environment: ProcessInfo.processInfo.environment, file: file))
         }
     }
 
     /// Writes all files, or none if one of them exists.
     func write() throws(UsageError) {
-        let existing = texts.map(\.path).filter { access($0, F_OK) == 0 || errno != ENOENT }
+        let existing = texts.map(\.path).filter { path in
+            // A link that leads nowhere exists too.
+            var status = stat()
+            return lstat(path, &status) == 0 || errno != ENOENT
+        }
         guard existing.isEmpty else {
             throw UsageError("\(existing.joined(separator: ", ")) exists, and is not overwritten; nothing was written")
         }
@@ -123,29 +150,48 @@ struct InitialFiles {
         for (path, text) in texts { try Self.create(path, text) }
     }
 
-    /// Creates a file that everybody may read; fails if the name exists.
+    /// Creates a file that everybody may read, whatever the umask is; fails if the name exists.
+    ///
+    /// The server may run as another user.
     private static func create(_ path: String, _ text: String) throws(UsageError) {
         let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard file >= 0 else { throw UsageError("cannot create \(path): \(String(cString: strerror(errno)))") }
         defer { close(file) }
         let bytes = Array(text.utf8)
+        fchmod(file, 0o644)
         guard Glibc.write(file, bytes, bytes.count) == bytes.count else {
             throw UsageError("cannot write \(path): \(String(cString: strerror(errno)))")
         }
     }
 
-    /// A line for each file.
+    /// A line for each file, and for each one that the unit cannot reach.
     var report: [String] {
-        texts.map { "wrote  \($0.path)" } + ["secret \(secret)"]
+        let hidden = kind == .unit ? [binary, configuration].filter(ServiceUnit.hides) : []
+        return texts.map { "wrote  \($0.path)" } + ["secret \(secret)"]
+            + hidden.map {
+                "warning  the unit cannot reach \($0): it has a user of its own, no homes and its own /tmp. "
+                    + "Fix: use /etc/ringline, and a binary in /usr/bin"
+            }
     }
 
     /// The commands with which the user goes on.
     var next: [String] {
-        let token = "ringline token --jwt-secret-file \(secret) --user 11 --name Taro"
+        let token = "ringline token --jwt-secret-file \(secret.shellWord) --user 11 --name Taro"
         switch kind {
-        case .plain: return ["ringline serve --config \(configuration)", token]
-        case .unit: return ["systemctl enable --now \(folder)/ringline.service", token]
-        case .compose: return ["docker compose -f \(folder)/compose.yaml up -d", token]
+        case .plain: return ["ringline serve --config \(configuration.shellWord)", token]
+        case .unit: return ["systemctl enable --now \("\(folder)/ringline.service".shellWord)", token]
+        case .compose: return ["docker compose -f \("\(folder)/compose.yaml".shellWord) up -d", token]
         }
+    }
+}
+
+extension String {
+    /// The text as one word of a shell's command line.
+    fileprivate var shellWord: String {
+        let isPlain = unicodeScalars.allSatisfy { scalar in
+            scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789/._-+,:@%".unicodeScalars.contains(scalar))
+        }
+        let parts = split(separator: "'", omittingEmptySubsequences: false)
+        return isPlain ? self : "'\(parts.joined(separator: "'\\''"))'"
     }
 }

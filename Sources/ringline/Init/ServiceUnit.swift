@@ -1,3 +1,5 @@
+import Glibc
+
 /// The systemd unit of a server: `Deploy/ringline.service`, with the files of one installation.
 enum ServiceUnit {
     /// The unit without its first comment; a test compares it with `Deploy/ringline.service`.
@@ -83,8 +85,8 @@ enum ServiceUnit {
     static func text(binary: String, configuration: String, secret: String) -> String {
         let command = "ExecStart=/usr/bin/ringline serve --config /etc/ringline/ringline.conf\n"
         let own = """
-            ExecStart=\(binary) serve --config \(configuration)
-            LoadCredential=jwt-secret:\(secret)
+            ExecStart=\(word(binary, isProgram: true)) serve --config \(word(configuration))
+            LoadCredential=jwt-secret:\(escaped(secret, ["%": "%%"]))
             Environment=RINGLINE_JWT_SECRET_FILE=%d/jwt-secret
 
             """
@@ -92,5 +94,30 @@ enum ServiceUnit {
             "# Made by 'ringline init'. Other secrets, such as the key of APNs: add LoadCredential= lines as below.\n"
         guard let place = text.firstRange(of: command) else { return head + text }
         return head + text[..<place.lowerBound] + own + text[place.upperBound...]
+    }
+
+    /// Returns a path as a word of `ExecStart`, where blanks, quotes, `\`, `%` and `$` have meanings of their own.
+    private static func word(_ path: String, isProgram: Bool = false) -> String {
+        // systemd replaces variables in the arguments only.
+        let dollar = isProgram ? "$" : "$$"
+        let shown = escaped(path, ["\\": "\\\\", "\"": "\\\"", "%": "%%", "$": dollar])
+        return shown == path && !path.contains(where: { " ';".contains($0) }) ? path : "\"\(shown)\""
+    }
+
+    private static func escaped(_ text: String, _ forms: [Character: String]) -> String {
+        text.map { forms[$0] ?? String($0) }.joined()
+    }
+
+    /// Whether the unit cannot reach a file: it sees neither homes nor the machine's temporary files, and its user, which
+    /// is another one, cannot enter each folder.
+    static func hides(_ path: String) -> Bool {
+        if ["/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/"].contains(where: path.hasPrefix) { return true }
+        var folder = path[...]
+        while let slash = folder.lastIndex(of: "/"), slash > folder.startIndex {
+            folder = folder[..<slash]
+            var status = stat()
+            if stat(String(folder), &status) == 0, status.st_mode & 0o001 == 0 { return true }
+        }
+        return false
     }
 }

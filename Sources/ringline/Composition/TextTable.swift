@@ -16,7 +16,7 @@ struct TextTable {
         for row in rows {
             for (column, cell) in row.enumerated() {
                 if column == widths.count { widths.append(0) }
-                widths[column] = max(widths[column], cell.printable.count)
+                widths[column] = max(widths[column], cell.printable.terminalWidth)
             }
         }
         var text = ""
@@ -25,7 +25,8 @@ struct TextTable {
             for (column, cell) in row.enumerated() {
                 let cell = cell.printable
                 line += cell
-                if column < row.count - 1 { line += String(repeating: " ", count: widths[column] - cell.count + 2) }
+                guard column < row.count - 1 else { continue }
+                line += String(repeating: " ", count: widths[column] - cell.terminalWidth + 2)
             }
             while line.last == " " { line.removeLast() }
             text += line + "\n"

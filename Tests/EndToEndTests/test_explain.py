@@ -18,6 +18,7 @@ from ringline_server import ROOT, binary, clean_environment
 from test_command_line import one_clear_line, run
 from test_push import pushed, register, token
 from waiting import eventually
+from wall_clock import WallClock
 
 PAGE = ROOT / "Sources/ringline/ringline.docc/Explaining.md"
 
@@ -273,6 +274,32 @@ def test_a_follower_without_a_call_ends_with_ctrl_c(world):
         assert "waiting for the next call; stop with Ctrl-C" in following.stderr.readline()
         following.send_signal(signal.SIGINT)
         assert following.wait(10) == 0
+
+
+def test_an_older_call_that_goes_on_is_followed_before_the_next_one(world):
+    taro, other = world.connect("11", "iphone-t"), world.connect("12", "phone-12")
+    taro.ring("10", "c-1")
+    other.ring("10", "c-2")
+    other.ask(type="end", callId="c-2")
+    command = [str(binary()), "explain", "--user", "10", "--follow", *world.server.store_options]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": clean_environment()}
+    with subprocess.Popen(command, **pipes) as following:
+        try:
+            assert following.stdout.readline().startswith("Call c-1")
+            taro.ask(type="end", callId="c-1")
+            assert "ended: cancelled" in following.communicate(timeout=15)[0]
+        finally:
+            following.kill()
+
+
+def test_the_end_of_a_call_is_seen_though_the_servers_clock_is_ahead(make_server, make_world, clock_library, tmp_path):
+    clock = WallClock(clock_library, tmp_path / "clock", ahead=600)
+    world = make_world(make_server(environment=clock.environment))
+    taro = world.connect("11", "iphone-t")
+    taro.ring("10", "c-1")
+    taro.ask(type="end", callId="c-1")
+    wait_for(world, "c-1", "ended: cancelled")
+    assert "Verdict:" in run("explain", "c-1", "--follow", *world.server.store_options).stdout
 
 
 def test_a_device_that_was_pushed_and_did_not_come_while_the_tablet_rang(push_world):

@@ -120,6 +120,15 @@ struct CallSource {
         } catch { throw UsageError(error.message) }
     }
 
+    /// Returns the newest call of the users, or of all, that goes on; `nil` = there is none.
+    func findLive() throws(UsageError) -> CallRecord? {
+        do throws(StoreFailure) {
+            return try reader.liveCalls(limit: choice.users.isEmpty ? 1 : .max).first { call in
+                choice.users.allSatisfy { call.caller == $0 || call.callee == $0 }
+            }
+        } catch { throw UsageError(error.message) }
+    }
+
     /// Returns a call as it is now; `nil` = it is no longer stored.
     func reread(_ call: CallRecord) throws(UsageError) -> CallRecord? {
         do throws(StoreFailure) {
@@ -169,34 +178,40 @@ struct CallFollower {
         let repetition = Repetition()
         guard var call = try next(repetition) else { return }
         let ladder = GrowingLadder()
+        var end: ContinuousClock.Instant?
         repeat {
             if let newer = try source.reread(call) { call = newer }
             ladder.show(try source.explanation(of: call))
-        } while !isOver(call) && repetition.wait(milliseconds: Self.pauseMilliseconds)
+            if call.endedAt != nil { end = end ?? .now }
+        } while !isOver(call, seen: end) && repetition.wait(milliseconds: Self.pauseMilliseconds)
         let verdict = try source.explanation(of: call).parts.verdict
         let rest = try source.rest(of: call)
         print("\n\(verdict)\n\(rest)", terminator: "")
         source.showDamages()
     }
 
-    private func isOver(_ call: CallRecord) -> Bool {
-        guard let end = call.endedAt else { return false }
+    /// Whether a call has ended, and the responses to its pushes have had their time.
+    ///
+    /// The server's clock may be ahead of this command's, by hours. So the time since the end was seen counts too.
+    private func isOver(_ call: CallRecord, seen: ContinuousClock.Instant?) -> Bool {
+        guard let end = call.endedAt, let seen else { return false }
         return Moment(milliseconds: SystemClock.wall()) >= end + Self.afterwards
+            || ContinuousClock.now >= seen + .milliseconds(Self.afterwards.milliseconds)
     }
 
     /// Returns the call to follow; `nil` = the user has pressed Ctrl-C while there was none.
     ///
-    /// The newest call may be over. Without a callId, the next one is meant then.
+    /// The newest call may be over. Without a callId, an older one that goes on is meant then, or else the next one.
     private func next(_ repetition: Repetition) throws(UsageError) -> CallRecord? {
         let before = try source.find()
         if source.choice.id != nil {
             guard let before else { throw UsageError("No \(source.choice.shown).") }
             return before
         }
-        if let before, before.endedAt == nil { return before }
+        if let live = try source.findLive() { return live }
         UsageError("waiting for the next \(source.choice.shown); stop with Ctrl-C").show()
         while repetition.wait(milliseconds: Self.pauseMilliseconds) {
-            if let call = try source.find(), call.number != before?.number { return call }
+            if let call = try source.find(), before.map({ call.number > $0.number }) ?? true { return call }
         }
         return nil
     }

@@ -4,11 +4,16 @@ With RINGLINE_EXPLAIN_DOC=FILE the outputs are written to that file; the page in
 run. Every other run checks that the page still has the verdicts that the binary prints.
 """
 
+import fcntl
 import os
 import pathlib
+import pty
 import re
 import signal
+import struct
 import subprocess
+import termios
+import threading
 import time
 
 import samples
@@ -300,6 +305,53 @@ def test_the_end_of_a_call_is_seen_though_the_servers_clock_is_ahead(make_server
     taro.ask(type="end", callId="c-1")
     wait_for(world, "c-1", "ended: cancelled")
     assert "Verdict:" in run("explain", "c-1", "--follow", *world.server.store_options).stdout
+
+
+# On a terminal
+
+
+def on_terminal(world, rows: int, wanted: str, *arguments, term: str = "xterm") -> str:
+    """Runs a command on a terminal of 80 columns until it has written this text twice; returns all that it wrote."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
+    command = [str(binary()), *arguments, *world.server.store_options]
+    written = bytearray()
+
+    def read():
+        while True:
+            try:
+                more = os.read(ours, 65_536)
+            except OSError:
+                return
+            if not more:
+                return
+            written.extend(more)
+
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=clean_environment(TERM=term)
+    ) as process:
+        os.close(theirs)
+        reader = threading.Thread(target=read)
+        reader.start()
+        eventually(lambda: written.decode(errors="ignore").count(wanted) >= 2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        reader.join(10)
+    os.close(ours)
+    return written.decode()
+
+
+def test_a_list_that_is_longer_than_the_screen_is_cut_and_drawn_in_its_place(world):
+    taro = world.connect("11", "iphone-t")
+    for number in range(9):
+        taro.ring(f"{number}", f"c-{number}")
+    written = on_terminal(world, 6, "c-8 ", "calls", "--watch")
+    pictures = re.split(r"\x1b\[\d+F\x1b\[J", written)
+    assert len(pictures) > 1, "the durations change"
+    for picture in pictures:
+        assert picture.count("\n") <= 5, picture
+    assert "c-8 " in pictures[0] and "… 6 more" in pictures[0] and "c-1 " not in written
+    assert "\x1b" not in on_terminal(world, 6, "c-8 ", "calls", "--watch", term="dumb")
 
 
 def test_a_device_that_was_pushed_and_did_not_come_while_the_tablet_rang(push_world):

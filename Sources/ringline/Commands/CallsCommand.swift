@@ -42,7 +42,7 @@ struct CallsCommand: ParsableCommand {
             place.leave(CommandTrace("calls", user))
             guard watch else { return print(first, terminator: "") }
             let repetition = Repetition()
-            var text = ChangingText()
+            var text = ChangingText(keepsBeginning: true)
             text.show(first)
             while repetition.wait(milliseconds: 1_000) { text.show(try list(user, from: reader)) }
         } catch { throw error.shown() }

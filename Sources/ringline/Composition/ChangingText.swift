@@ -1,30 +1,56 @@
 import CallTrace
 import Glibc
+import PlainText
 
 /// Text on stdout that changes: on a terminal it is drawn again in its place, elsewhere it is printed again.
+///
+/// What has left the screen cannot be drawn again.
 struct ChangingText {
-    /// Whether stdout is a terminal.
-    static let isOnTerminal = isatty(1) == 1
-    /// The width of the terminal, at which it breaks long lines.
-    private static let columns: Int = {
-        var size = winsize()
-        return ioctl(1, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
-    }()
+    /// Whether stdout is a terminal that can draw lines again.
+    static let isOnTerminal = isatty(1) == 1 && getenv("TERM").map { String(cString: $0) } != "dumb"
 
-    /// The lines that are on the screen.
+    /// The size of the terminal, which its user may change at any time.
+    private struct Screen {
+        var rows = 24
+        var columns = 80
+
+        init() {
+            var size = winsize()
+            guard ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0, size.ws_col > 0 else { return }
+            (rows, columns) = (Int(size.ws_row), Int(size.ws_col))
+        }
+
+        /// Returns the number of rows that a line has; the terminal breaks long ones.
+        func rows(of line: Substring) -> Int { max(1, (line.terminalWidth + columns - 1) / columns) }
+    }
+
+    /// Whether a text that is longer than the screen is cut at its end, so that its beginning stays in sight.
+    private let keepsBeginning: Bool
+    /// The lines that were printed last.
     private var shown: [Substring] = []
+
+    init(keepsBeginning: Bool = false) { self.keepsBeginning = keepsBeginning }
 
     /// Shows a text, of which most is often unchanged.
     mutating func show(_ text: String) {
-        let lines = Array(text.split(separator: "\n", omittingEmptySubsequences: false).dropLast())
+        let screen = Screen()
+        var lines = Array(text.split(separator: "\n", omittingEmptySubsequences: false).dropLast())
+        if keepsBeginning, Self.isOnTerminal { cut(&lines, screen) }
         let same = zip(shown, lines).prefix { $0 == $1 }.count
         guard same < max(shown.count, lines.count) else { return }
         var kept = same
         if same < shown.count {
             if Self.isOnTerminal {
-                // Up to the first line that has changed, and clear from there.
-                let rows = shown[same...].reduce(0) { $0 + max(1, ($1.count + Self.columns - 1) / Self.columns) }
-                print("\u{1b}[\(rows)F\u{1b}[J", terminator: "")
+                // Up to the first line that has changed and is still on the screen, and clear from there.
+                var rows = 0
+                kept = shown.count
+                while kept > same, rows + screen.rows(of: shown[kept - 1]) < screen.rows {
+                    kept -= 1
+                    rows += screen.rows(of: shown[kept])
+                }
+                if rows > 0 { print("\u{1b}[\(rows)F\u{1b}[J", terminator: "") }
+                // A text that has become shorter has other lines in this place.
+                if kept > same { kept = min(kept, max(0, lines.count - (shown.count - kept))) }
             } else {
                 print()
                 kept = 0
@@ -33,6 +59,19 @@ struct ChangingText {
         for line in lines.dropFirst(kept) { print(line) }
         fflush(nil)
         shown = lines
+    }
+
+    /// Cuts lines that the screen has no room for, and says how many.
+    private func cut(_ lines: inout [Substring], _ screen: Screen) {
+        var (rows, count) = (0, 0)
+        // The cursor is below the last line.
+        while count < lines.count, rows + screen.rows(of: lines[count]) < screen.rows {
+            rows += screen.rows(of: lines[count])
+            count += 1
+        }
+        guard count < lines.count else { return }
+        let fitting = max(0, count - 1)
+        lines = lines.prefix(fitting) + ["… \(lines.count - fitting) more"]
     }
 }
 

@@ -360,12 +360,29 @@ def test_on_hold_the_picture_is_dimmed_and_not_black(phones):
     phones.errors[:] = [error for error in phones.errors if "willReadFrequently" not in error]
 
 
-def test_a_killed_app_wakes_on_a_dark_screen_with_the_push(phones):
+@pytest.mark.parametrize("width, height", [(390, 844), (1440, 900)])
+def test_a_killed_app_wakes_on_a_dark_screen_with_the_push(make_phones, width, height):
+    phones = make_phones(viewport={"width": width, "height": height})
+    phones.page.evaluate(
+        """() => {
+            const [screen, keys] = ['.screen', '.keys'].map((part) => document.querySelector(`#right ${part}`))
+            window.wasAnswerable = false
+            new MutationObserver(() => {
+                window.wasAnswerable ||= screen.dataset.look === 'waking' && [...keys.children].some((key) => !key.hidden)
+            }).observe(document.getElementById('right'), { attributes: true, subtree: true })
+        }"""
+    )
     phones.press("right", "Kill app")
     phones.press("left", "Call")
     phones.page.wait_for_selector("#right .screen[data-look=waking]")
     assert phones.page.locator("#right .banner").inner_text() == "Woken by a push"
     phones.says("right", "Taro calls")
+    assert not phones.page.evaluate("() => window.wasAnswerable"), "a dark screen cannot be answered"
+    places = """() => ['.banner', '.face'].map((part) => document.querySelector(`#right ${part}`).getBoundingClientRect())
+        .map(({ top, bottom }) => [top, bottom])"""
+    banner, face = phones.page.evaluate(places)
+    assert banner[1] <= face[0], "the caller's face is covered"
+    is_whole(phones, "right", ".state")
 
 
 def test_a_reload_leaves_no_device_behind(phones):
@@ -387,6 +404,15 @@ def test_nobody_rings_too_often(phones):
         phones.says("right", "Ended: cancelled")
 
 
+def is_whole(phones, side: str, part: str):
+    """Checks that nothing of this part of a phone's screen is cut off."""
+    glass = phones.page.locator(f"#{side} .screen").evaluate(
+        "(screen) => screen.getBoundingClientRect().top + screen.clientTop + screen.clientHeight"
+    )
+    box = phones.page.locator(f"#{side} {part}").bounding_box()
+    assert box["y"] + box["height"] <= glass, (part, box, glass)
+
+
 @pytest.mark.parametrize("width, height", [(390, 844), (1440, 900), (1920, 1080)])
 def test_phones_and_ladder_share_one_screen(make_phones, width, height):
     phones = make_phones(viewport={"width": width, "height": height})
@@ -399,6 +425,11 @@ def test_phones_and_ladder_share_one_screen(make_phones, width, height):
     for side in ("left", "right"):
         screen = phones.page.locator(f"#{side} .screen").bounding_box()
         assert screen["y"] + screen["height"] < height, screen
+        is_whole(phones, side, ".detail")
+    phones.press("left", "Hold")
+    for side, words in (("left", "On hold"), ("right", "Taro holds")):
+        phones.says(side, words)
+        is_whole(phones, side, ".detail")
     size = phones.page.evaluate("() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
     assert size[0] <= width and size[1] <= height, size
 

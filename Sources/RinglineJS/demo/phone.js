@@ -303,8 +303,8 @@ export class Phone {
     this.#part(".net").dataset.state = ringline === null || isSuspended ? "dead" : ringline.connectionState;
     const visible = {
       call: ringline !== null && !isInCall,
-      answer: isInCall && call.state === "ringing",
-      end: isInCall,
+      answer: isInCall && call.state === "ringing" && !this.#isWaking,
+      end: isInCall && !this.#isWaking,
       hold: isInCall && call.state === "connected",
       mute: isInCall && call.state === "connected",
     };

@@ -330,7 +330,7 @@ def test_the_first_sight_is_the_newest_calls_and_what_is_wrong(world, page):
     page.search("user", "", service(world))
     rows = page.rows(2)
     assert [(row[3], row[-1]) for row in rows] == [("answered", "c-2"), ("unanswered", "c-1")]
-    page.says("1 live calls, and the newest 1 that have ended.")
+    page.says("Live calls: 1. The newest ended calls: 1.")
     (fault,) = page.page.locator("#faults li").all_inner_texts()
     assert "no APNs key is configured" in fault and "--apns-key-file" in fault
     assert page.page.locator(".hint").is_visible()

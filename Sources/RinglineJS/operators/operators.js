@@ -64,7 +64,7 @@ async function look() {
   part("calls").append(...[...live, ...ended].map(row));
   part("found").hidden = part("calls").childElementCount === 0;
   part("more").hidden = true;
-  say(`${live.length} live calls, and the newest ${ended.length} that have ended. Search for a user or a callId to see others.`);
+  say(`Live calls: ${live.length}. The newest ended calls: ${ended.length}. Search for a user or a callId to see others.`);
 }
 
 /** Lists the calls of a user, or under a callId; `before` is the number of the oldest call that is shown. */

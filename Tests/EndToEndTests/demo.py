@@ -1,8 +1,7 @@
 """`ringline demo` and its page in Chromium, for the tests and for the pictures of the documentation.
 
     pip install pillow
-    python Tests/EndToEndTests/demo.py           makes the pictures of the page Demo in ringline.docc again
-    python Tests/EndToEndTests/demo.py FOLDER    makes pictures of all states, to be looked at
+    python Tests/EndToEndTests/demo.py    makes the pictures of the page Demo in ringline.docc again
 """
 
 import contextlib
@@ -194,49 +193,7 @@ def shoot(phones: Phones, path: pathlib.Path):
         sys.exit(f"{path}: more than {MOST_BYTES} bytes")
 
 
-def course(phones: Phones, shown):
-    """Lets a call take its course, and another one wake a killed app; calls `shown` with a word for each state."""
-    shown("idle")
-    phones.press("left", "Call")
-    phones.says("right", "Taro calls")
-    phones.page.wait_for_timeout(500)
-    shown("ringing")
-    phones.press("right", "Answer")
-    phones.says("left", "Talking")
-    phones.hears("left", 990)
-    shown("talking")
-    phones.page.wait_for_timeout(1_500)
-    phones.press("left", "Hold")
-    phones.says("right", "Taro holds")
-    phones.page.wait_for_timeout(500)
-    shown("hold")
-    phones.press("left", "End")
-    phones.verdict()
-    shown("ended")
-    phones.press("right", "Kill app")
-    phones.press("left", "Call")
-    phones.page.wait_for_selector("#right .screen[data-look=waking]")
-    phones.page.wait_for_timeout(300)
-    shown("killed-and-waking")
-    phones.says("right", "Taro calls")
-    phones.shows("ringing")
-    shown("killed-and-woken")
-
-
-def all_states(folder: pathlib.Path):
-    """Writes pictures of all states of the page, on a narrow and on a wide screen, into a folder."""
-    with chromium.running() as browser:
-        for size in ({"width": 390, "height": 844}, {"width": 1440, "height": 900}, {"width": 1920, "height": 1080}):
-            demo = Demo()
-            phones = Phones(browser, demo.url, viewport=size)
-            course(phones, lambda word, phones=phones, size=size: shoot(phones, folder / f"{word}-{size['width']}.png"))
-            phones.close()
-            demo.stop()
-
-
 def main():
-    if len(sys.argv) > 1:
-        return all_states(pathlib.Path(sys.argv[1]))
     with chromium.running() as browser:
 
         def scene(name: str, play, **options):
@@ -276,7 +233,6 @@ def main():
         scene("demo-hold", held)
         scene("demo-second-device", answered_elsewhere, viewport={"width": 1120, "height": 1000})
         scene("demo-narrow", Phones.talk, viewport={"width": 390, "height": 844})
-    return None
 
 
 if __name__ == "__main__":

@@ -1,23 +1,24 @@
-"""The operators' page in Chromium, for the tests and for the picture of the documentation.
+"""The operators' page in Chromium, for the tests and for the pictures of the documentation.
 
-    python Tests/EndToEndTests/operators_page.py    makes the picture of the page Run in ringline.docc again
+    python Tests/EndToEndTests/operators_page.py    makes the pictures of the page Run in ringline.docc again
 """
 
 import contextlib
 import pathlib
-import sys
 import tempfile
 
 import browsers
 import chromium
 import samples
-from conftest import World, push_options
+from conftest import World, import_from, push_options
 from demo import picture
 from playwright.sync_api import Browser, Page
-from ringline_server import ROOT, Server
+from ringline_server import Server
 from waiting import eventually
 
 OPTIONS = ["--operator-pages", browsers.PACKAGE]
+# What Apple says of a key that was withdrawn.
+REFUSED = {"status": 403, "reason": "InvalidProviderToken", "always": True}
 
 
 class OperatorsPage:
@@ -102,28 +103,45 @@ def calls_of_a_day(world: World):
     has_ended(world, "evening")
 
 
-def main():
-    sys.path.insert(0, str(ROOT / "Tests/FakeAPNs"))
+@contextlib.contextmanager
+def bad_evening(browser: Browser, **options):
+    """Yields the page of a server whose key Apple has withdrawn, and which has none for the phone of 12."""
+    import_from("FakeAPNs")
     from fake_apns import FakeAPNs
 
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        FakeAPNs(directory=pathlib.Path(folder) / "apns") as apns,
-        chromium.running() as browser,
-    ):
+    with tempfile.TemporaryDirectory() as folder, FakeAPNs(directory=pathlib.Path(folder) / "apns") as apns:
         server = Server(pathlib.Path(folder) / "data", *OPTIONS, *push_options(apns), "--ring-timeout", "1").start()
         world = World(server)
         calls_of_a_day(world)
-        page = OperatorsPage(browser, server.admin_url, viewport={"width": 1120, "height": 960})
-        page.search("user", "10", service(world))
-        page.rows(3)
+        apns.script("*", [REFUSED])
+        world.rest("12", name="Jiro").signal("offer", "night", sdp=samples.OFFER, to="10")
+        has_ended(world, "night")
+        android = {"deviceId": "pixel-j", "platform": "android", "fcm_token": "cd" * 32}
+        assert world.rest("12").put("/api/me/devices", android).status_code == 200
+        saburo = world.connect("13", "phone-13", claims={"name": "Saburo"})
+        shiro = world.connect("14", "phone-14")
+        saburo.ring(shiro, "midnight")
+        shiro.ask(type="answer", callId="midnight", sdp=samples.ANSWER)
+        page = OperatorsPage(browser, server.admin_url, **options)
+        page.search("user", "", service(world))
+        page.rows(5)
+        yield page
+        page.close()
+        world.close()
+        server.close()
+
+
+def main():
+    size = {"width": 1120, "height": 960}
+    with chromium.running() as browser, bad_evening(browser, viewport=size) as page:
+        page.page.evaluate("() => scrollTo(0, 0)")
+        picture(page, "operators-overview")
+        page.search("user", "10")
+        page.rows(4)
         page.page.get_by_role("button", name="noon").click()
         page.ladder()
         page.page.evaluate("() => scrollTo(0, 0)")
         picture(page, "operators-page")
-        page.close()
-        world.close()
-        server.close()
 
 
 if __name__ == "__main__":

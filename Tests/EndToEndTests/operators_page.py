@@ -132,14 +132,13 @@ def bad_evening(browser: Browser, **options):
 
 
 def main():
-    size = {"width": 1120, "height": 960}
-    with chromium.running() as browser, bad_evening(browser, viewport=size) as page:
-        page.page.evaluate("() => scrollTo(0, 0)")
+    with chromium.running() as browser, bad_evening(browser, viewport={"width": 1120, "height": 960}) as page:
         picture(page, "operators-overview")
         page.search("user", "10")
         page.rows(4)
         page.page.get_by_role("button", name="noon").click()
         page.ladder()
+        page.page.set_viewport_size({"width": 1120, "height": 1110})
         page.page.evaluate("() => scrollTo(0, 0)")
         picture(page, "operators-page")
 

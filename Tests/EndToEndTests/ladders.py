@@ -68,15 +68,15 @@ def same(drawn: tuple, shown: tuple) -> bool:
     )
 
 
-def twelve_calls(world: World) -> list[str]:
-    """Lets twelve calls take different courses, each between two users of its own; returns their callIds."""
+def twelve_calls(world: World) -> dict[str, str]:
+    """Lets twelve calls take different courses, each between two users of its own; returns their callIds and courses."""
     courses = [
         no_device, answered, declined, cancelled, blocked, silent, busy, two_devices, many_candidates, only_logged, fetched,
         dead_connection,
     ]  # fmt: skip
     for number, course in enumerate(courses):
         course(world, f"c-{number}", f"caller-{number}", f"callee-{number}")
-    return [f"c-{number}" for number in range(len(courses))]
+    return {f"c-{number}": course.__name__.replace("_", " ") for number, course in enumerate(courses)}
 
 
 def _pair(world: World, call_id: str, caller: str, callee: str):

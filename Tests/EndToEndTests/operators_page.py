@@ -9,6 +9,7 @@ import tempfile
 
 import browsers
 import chromium
+import httpx
 import samples
 from conftest import World, import_from, push_options
 from demo import picture
@@ -71,6 +72,11 @@ class OperatorsPage:
 
 def service(world: World) -> str:
     return world.token("operator", scope="server")
+
+
+def ask(world, path: str, *, method="GET", token=None, **headers) -> httpx.Response:
+    bearer = {} if token == "none" else {"Authorization": f"Bearer {token or service(world)}"}
+    return httpx.request(method, world.server.admin_url + path, headers=bearer | headers, trust_env=False, timeout=5)
 
 
 def has_ended(world: World, call_id: str):

@@ -5,11 +5,11 @@ import json
 import browsers
 import chromium
 import httpx
+import ladder_table
 import ladders
 import pytest
 import samples
-from demo import Demo, Phones
-from operators_page import OPTIONS, OperatorsPage, calls_of_a_day, has_ended, register, service
+from operators_page import OPTIONS, OperatorsPage, ask, calls_of_a_day, has_ended, register, service
 from postgres_server import one_process
 from ringline_server import ROOT
 from test_command_line import one_clear_line, run, serve
@@ -47,11 +47,6 @@ def make_page(browser, world):
 @pytest.fixture
 def page(make_page):
     return make_page()
-
-
-def ask(world, path: str, *, method="GET", token=None, **headers) -> httpx.Response:
-    bearer = {} if token == "none" else {"Authorization": f"Bearer {token or service(world)}"}
-    return httpx.request(method, world.server.admin_url + path, headers=bearer | headers, trust_env=False, timeout=5)
 
 
 def unanswered(world, call_id="c-1", **fields):
@@ -338,38 +333,11 @@ def test_the_first_sight_is_the_newest_calls_and_what_is_wrong(world, page):
 
 
 def test_terminal_operators_page_and_demo_draw_the_same_twelve_calls(browser, make_server, make_world):
-    world = make_world(make_server(*OPTIONS, "--ring-timeout", "2", "--probe-timeout", "0.3"))
-    calls = ladders.twelve_calls(world)
-    for call_id in calls:
-        has_ended(world, call_id)
-    with browsers.opening(lambda: OperatorsPage(browser, world.server.admin_url)) as make:
-        page = make()
-        page.search("user", "", service(world))
-        page.rows(len(calls))
-        demo = Demo()
-        phones = Phones(browser, demo.url)
-        told = {}
-        # The demo's own users have had none of these calls, so its page is told of them by a stand-in of its server.
-        phones.page.route("**/demo/call?*", lambda route: route.fulfill(json=told))
-        for call_id in calls:
-            explained = run("explain", call_id, *world.server.store_options).stdout
-            printed = ladders.printed(explained)
-            page.page.get_by_role("button", name=call_id, exact=True).click()
-            page.page.get_by_role("heading", name=f"Call {call_id}, epoch 1").wait_for()
-            drawn = page.page.locator("#call .ladder").evaluate(ladders.SCRIPT)
-            assert ladders.same(drawn, printed), (drawn, printed)
-            told |= ask(world, f"/api/timeline?callId={call_id}").json() | {"count": 1}
-            phones.page.evaluate("(callId) => demo.ladders.add({ callId, epoch: 1 })", call_id)
-            phones.page.wait_for_function(
-                "(text) => document.querySelector('.call summary')?.textContent.startsWith(text)", arg=told["call"]
-            )
-            drawn = phones.page.locator(".call:first-child .ladder").evaluate(ladders.SCRIPT)
-            assert ladders.same(drawn, printed), (drawn, printed)
-            verdict = " ".join(explained.split("Verdict: ")[1].split())
-            assert " ".join(page.verdict) == verdict == " ".join(" ".join(told["verdict"]).split())
-        assert not phones.errors
-        phones.close()
-        demo.stop()
+    world = make_world(make_server(*ladder_table.OPTIONS))
+    for call in ladder_table.drawings(browser, world):
+        assert ladders.same(call.operators, call.terminal), (call.operators, call.terminal)
+        assert ladders.same(call.demo, call.terminal), (call.demo, call.terminal)
+        assert call.verdicts["terminal"] == call.verdicts["operators' page"] == call.verdicts["demo"]
 
 
 # The admin listener

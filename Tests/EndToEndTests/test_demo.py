@@ -632,12 +632,11 @@ def test_the_tokens_are_of_a_key_of_this_run(make_demo):
 
 def test_the_list_of_files_is_that_of_the_folder():
     """A module that the page imports and the server does not know would be missing in a browser only."""
-    kit = {path.name for path in (ROOT / "Sources/RinglineJS").glob("*.js")}
-    page = {
-        f"{folder}/{path.name}"
-        for folder in ("demo", "page")
-        for path in (ROOT / "Sources/RinglineJS" / folder).iterdir()
-    }
+    folder = ROOT / "Sources/RinglineJS"
     source = (ROOT / "Sources/ringline/Demo/DemoPages.swift").read_text()
-    for name in kit | page:
-        assert f'"{name.removeprefix("demo/").removesuffix(".js")}"' in source or name in source, name
+    listed = re.search(r"modules = \[(.*?)\]", source, re.DOTALL)[1]
+    assert sorted(re.findall(r'"(.+?)"', listed)) == sorted(path.stem for path in folder.glob("*.js"))
+    scripts = re.search(r"\+ \[(.*?)\]\.map", source)[1]
+    assert sorted(re.findall(r'"(.+?)"', scripts)) == sorted(path.stem for path in (folder / "demo").glob("*.js"))
+    for path in [*folder.glob("page/*"), *folder.glob("demo/*.html"), *folder.glob("demo/*.css")]:
+        assert f'"/{path.relative_to(folder)}"' in source, path

@@ -1,6 +1,8 @@
 """The operators' page on the admin listener: off by default, read-only, and only for services."""
 
 import json
+import re
+import threading
 
 import browsers
 import chromium
@@ -9,7 +11,9 @@ import ladder_table
 import ladders
 import pytest
 import samples
-from operators_page import OPTIONS, OperatorsPage, ask, calls_of_a_day, has_ended, register, service
+from cluster import TAKE_OVER_SECONDS
+from conftest import push_options
+from operators_page import OPTIONS, REFUSED, OperatorsPage, ask, calls_of_a_day, has_ended, register, service
 from postgres_server import one_process
 from ringline_server import ROOT
 from test_command_line import one_clear_line, run, serve
@@ -525,6 +529,54 @@ def test_each_of_several_nodes_shows_all_calls(make_cluster, make_world):
         (call,) = ask(world, "/api/calls?user=10").json()
         assert (call["callId"], call["state"]) == ("c-1", "ringing") and "The call is ringing." in call["verdict"]
         assert ask(world, "/api/calls?user=10", token="none").status_code == 401
+
+
+# What is wrong now
+
+
+def faults(world) -> list[str]:
+    response = ask(world, "/api/overview")
+    assert response.status_code == 200, response.text
+    return response.json()["faults"]
+
+
+def test_pushes_that_fail_are_wrong_until_one_is_accepted(apns, make_server, make_world):
+    world = make_world(make_server(*OPTIONS, *push_options(apns), "--ring-timeout", "1"))
+    register(world, "10", "iphone-h")
+    assert faults(world) == []
+    apns.script("*", [REFUSED])
+    unanswered(world, "c-1")
+    (fault,) = faults(world)
+    assert re.match(r"1 of the newest 1 pushes through APNs failed, the last at \S+Z: 403 InvalidProviderToken: ", fault)
+    assert "the key id, the team id and the .p8 file do not belong together" in fault
+    # A device that has ended its registration is nothing that an operator must mend.
+    apns.script("*", [{"status": 410, "reason": "Unregistered", "timestamp": 9_000_000_000_000}], replace=True)
+    unanswered(world, "c-2")
+    assert faults(world) == [fault]
+    register(world, "10", "iphone-h", "cd" * 32)
+    unanswered(world, "c-3")
+    assert faults(world) == []
+
+
+def test_a_node_says_that_there_is_no_owner(make_cluster, make_world):
+    """While another transaction holds the owner's row, no node can take over the calls of the one that was killed."""
+    cluster = make_cluster(*OPTIONS, nodes=2)
+    owner, (other,) = cluster.owner(), cluster.edges()
+    world, postgres = make_world(other), cluster.postgres
+    assert faults(world) == []
+    lock = "BEGIN; SELECT FROM ringline.owner WHERE slot = 0 FOR UPDATE; SELECT pg_sleep(9); COMMIT"
+    holder = threading.Thread(target=lambda: postgres.sql(lock, database=cluster.database))
+    holder.start()
+    held = "SELECT count(*) FROM pg_locks WHERE mode = 'RowShareLock' AND granted AND relation = 'ringline.owner'::regclass"
+    eventually(lambda: postgres.sql(held, database=cluster.database) != "0", 10)
+    owner.kill()
+    eventually(lambda: faults(world), TAKE_OVER_SECONDS)
+    (fault,) = faults(world)
+    assert re.match(r"No server owns the database: the last one, on \S+, was killed or cut off; its lease ended at ", fault)
+    assert fault.endswith(" No call rings until a server does.")
+    holder.join()
+    eventually(lambda: faults(world) == [], TAKE_OVER_SECONDS)
+    assert cluster.owner() is other
 
 
 # The settings

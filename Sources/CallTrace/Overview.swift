@@ -26,7 +26,9 @@ public enum Overview {
     private static func failingPushes(_ calls: [Explanation]) -> [String] {
         let results = calls.flatMap { call in call.events.filter(\.isPushResult) }.sorted { $0.at > $1.at }
         return [PushKind.voip, .firebase, .web].compactMap { kind in
-            let own = results.filter { Explanation.service($0) == kind.service && !$0.concernsOneDevice }
+            let own = results.filter {
+                Explanation.service($0) == kind.service && !$0.concernsOneDevice && !$0.wasOnlyLogged(kind)
+            }
             guard let newest = own.first, let fault = newest.pushFault else { return nil }
             let failed = own.count { $0.pushFault != nil }
             return "\(failed) of the newest \(own.count) pushes through \(kind.service) failed, the last at "
@@ -40,6 +42,12 @@ extension Explanation.Event {
     fileprivate var concernsOneDevice: Bool {
         guard case .pushResult(_, let status, _, _, _) = event else { return false }
         return status == 404 || status == 410
+    }
+
+    /// Whether no service was configured for the push: that is a fault of the server, and no push has failed.
+    fileprivate func wasOnlyLogged(_ kind: PushKind) -> Bool {
+        guard case .pushResult(_, nil, let reason, _, _) = event else { return false }
+        return reason == PushHint.onlyLogged(kind)
     }
 
     /// Why a push failed, with advice; `nil` = it was accepted.

@@ -558,6 +558,13 @@ def test_pushes_that_fail_are_wrong_until_one_is_accepted(apns, make_server, mak
     assert faults(world) == []
 
 
+def test_pushes_without_a_key_are_one_fault(world):
+    register(world, "10", "iphone-h")
+    unanswered(world)
+    (fault,) = faults(world)
+    assert fault.startswith("Devices have registered for APNs, and no APNs key is configured"), fault
+
+
 def test_a_node_says_that_there_is_no_owner(make_cluster, make_world):
     """While another transaction holds the owner's row, no node can take over the calls of the one that was killed."""
     cluster = make_cluster(*OPTIONS, nodes=2)

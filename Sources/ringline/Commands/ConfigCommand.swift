@@ -12,7 +12,7 @@ struct ConfigCommand: ParsableCommand {
             Exits with 1 if 'ringline serve' would refuse the configuration; it says why on stderr.
 
             Examples:
-              ringline config --config /etc/ringline.conf
+              ringline config --config /etc/ringline/ringline.conf
               docker exec ringline ringline config
               ringline config --table            the table of all settings, in Markdown
             """

@@ -17,7 +17,7 @@ struct DoctorCommand: ParsableCommand {
             Exits with 1 if there is an error; warnings alone are 0.
 
             Examples:
-              ringline doctor --config /etc/ringline.conf
+              ringline doctor --config /etc/ringline/ringline.conf
               docker exec ringline ringline doctor
               ringline doctor --apns-key-file AuthKey.p8 --apns-key-id ABCDE12345 --apns-team-id TEAM123456 \
             --bundle com.example.chat

@@ -22,7 +22,7 @@ struct PushTestCommand: ParsableCommand {
             Exits with 0 if a push service took a push for at least one device.
 
             Examples:
-              ringline push-test --user 10 --config /etc/ringline.conf
+              ringline push-test --user 10 --config /etc/ringline/ringline.conf
               docker exec ringline ringline push-test --user 10 --device iphone-a
             """
     )

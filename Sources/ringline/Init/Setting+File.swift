@@ -6,10 +6,10 @@ extension Setting {
         let head = """
             # Ringline's settings: 'ringline serve --config FILE' reads this file.
             #
-            # A line without # gives a setting. The others show what a setting is without being
-            # given, or the form of its value. A variable such as RINGLINE_LISTEN overrides this
-            # file, and an option such as --listen overrides both. 'ringline config --config FILE'
-            # prints what is in use, 'ringline doctor --config FILE' checks it.
+            # A line such as '# lease = 3' shows a default, or the form of a value: to change it,
+            # remove the #. A variable such as RINGLINE_LISTEN overrides this file, and an option
+            # such as --listen overrides both. 'ringline config --config FILE' prints what is in
+            # use, 'ringline doctor --config FILE' checks it.
 
             """
         let entries = all.map { setting in

@@ -27,7 +27,7 @@ struct TryCommand: ParsableCommand {
     private static let end = """
         What to try next:
 
-          ringline demo        two phones in your browser: kill, suspend, mute, answer
+          ringline demo        two phones in your browser; in a clone, Deploy/demo
           ringline serve       a server; Deploy/run in a clone also prints two tokens
           ringline explain     the same drawing and verdict for each call of a server
           README.md            what Ringline does, and how to put it into your app

@@ -46,8 +46,8 @@ struct DemoHost {
         }
         lines.append("Open it in a browser. Ctrl-C ends the demo, and forgets its calls.")
         lines.append(
-            "From another machine: ssh -L \(shown.port):\(shown.text) USER@HOST with this machine's name, and then "
-                + "http://127.0.0.1:\(shown.port)/ there."
+            "For a browser on another machine, run there: ssh -L \(shown.port):\(shown.text) USER@THIS_MACHINE, and open "
+                + "http://127.0.0.1:\(shown.port)/."
         )
         return lines.joined(separator: "\n")
     }

@@ -12,12 +12,12 @@ struct RinglineCommand: ParsableCommand {
             See a call:     ringline try
             Start a server: ringline serve --data ./data
             Make a token:   ringline token --data ./data --user 11 --name Taro
-            Try a call:     ringline answer --url ws://127.0.0.1:8080/ws --token TOKEN_OF_10
+            Try a call:     ringline answer --token TOKEN_OF_10
                             ringline call --token TOKEN_OF_11 --to 10
             Before a start: ringline init; ringline doctor --config ringline.conf
             While it runs:  ringline calls; ringline explain --last
 
-            Every option of serve can also be given as environment variable (RINGLINE_LISTEN for --listen) or in a \
+            Every option of serve can also be given as an environment variable (RINGLINE_LISTEN for --listen) or in a \
             file named by --config (listen = 127.0.0.1:8080). An option overrides the environment, and the environment \
             overrides the file.
 

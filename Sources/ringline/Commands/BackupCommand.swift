@@ -12,11 +12,11 @@ struct BackupCommand: ParsableCommand {
             The copy shows one moment. It appears under its name only when it is complete, checked and on the disk; \
             an existing file is not overwritten. It can be read by 'ringline explain', 'calls' and 'devices' with \
             --data FILE. To restore it, stop the server and run 'ringline restore'. The other files of a data folder, \
-            server-key and development-jwt-secret, can be copied at any time.
+            server-key, vapid-key.pem and development-jwt-secret, can be copied at any time.
 
             Examples:
               ringline backup /backup/ringline-$(date +%F).sqlite --data /var/lib/ringline
-              ringline explain 39f2ba8b-ca8e-44ce-9c66-c320fe41aaad --data /backup/ringline-2026-11-21.sqlite
+              ringline explain --last --data /backup/ringline-2026-11-21.sqlite
             """
     )
 

@@ -19,8 +19,8 @@ struct DoctorCommand: ParsableCommand {
             Examples:
               ringline doctor --config /etc/ringline/ringline.conf
               docker exec ringline ringline doctor
-              ringline doctor --apns-key-file AuthKey.p8 --apns-key-id ABCDE12345 --apns-team-id TEAM123456 \
-            --bundle com.example.chat
+              ringline doctor --bundle com.example.chat --apns-key-file AuthKey.p8 \\
+                  --apns-key-id ABCDE12345 --apns-team-id TEAM123456
             """
     )
 

@@ -11,7 +11,7 @@ struct ExplainCommand: ParsableCommand {
         abstract: "Explain why a call rang or did not: a diagram of its events, and a verdict.",
         usage: """
             ringline explain <call-id> [--user <user> ...] [<options>]
-                   ringline explain --last | --user <user> [--follow] [<options>]
+            ringline explain --last | --user <user> [--follow] [<options>]
             """,
         discussion: """
             Reads the data folder or the database, whether its server runs or not. Shows no SDP and no addresses. With a \

@@ -11,7 +11,13 @@ struct HealthCommand: ParsableCommand {
         discussion: "Example: ringline health --ready --admin http://127.0.0.1:9090"
     )
 
-    @Option(help: "The admin listener, http://HOST:PORT.") var admin: String?
+    @Option(
+        help: ArgumentHelp(
+            "The admin listener (default: the variable RINGLINE_ADMIN_LISTEN, else http://127.0.0.1:9090).",
+            valueName: "http://host:port"
+        )
+    )
+    var admin: String?
     @Flag(help: "Ask whether it is ready to serve, not only whether it is alive.") var ready = false
 
     func run() throws {

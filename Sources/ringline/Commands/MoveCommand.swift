@@ -20,7 +20,9 @@ struct MoveCommand: ParsableCommand {
             that is not empty. The folder is not changed: it still has the server's keys, and the old database, which is \
             not used any more when the server is started with --store.
 
-            Example: ringline move --from /var/lib/ringline --store postgres://ringline@db.internal/ringline
+            Example:
+              ringline move --from /var/lib/ringline \\
+                  --store postgres://ringline@db.internal/ringline
             """
     )
 

@@ -16,7 +16,8 @@ struct RestoreCommand: ParsableCommand {
             as replaced-TIME.sqlite, which can be read with --data, or deleted. If run as root, the files get the owner \
             of the folder.
 
-            Example: ringline restore /backup/ringline-2026-11-21.sqlite --data /var/lib/ringline
+            Example:
+              ringline restore /backup/ringline-2026-11-21.sqlite --data /var/lib/ringline
             """
     )
 

@@ -166,7 +166,9 @@ struct ServeCommand: ParsableCommand {
             Signals: SIGTERM and SIGINT shut it down cleanly. SIGHUP reloads the certificate and its key, which also \
             happens when the files change, reloads the other keys, and reopens the audit log. SIGUSR1 logs more (info, then debug, then trace), SIGUSR2 less.
 
-            Example: ringline serve --listen 0.0.0.0:8443 --data /var/lib/ringline --tls-cert cert.pem --tls-key key.pem
+            Example:
+              ringline serve --listen 0.0.0.0:8443 --data /var/lib/ringline \\
+                  --tls-cert cert.pem --tls-key key.pem
             """
     )
 

@@ -13,7 +13,7 @@ import ladders
 import pytest
 from demo import Demo, Phones, killed_app, refused_push, second_device, suspended_app
 from postgres_server import one_process
-from ringline_server import ROOT, binary, clean_environment
+from ringline_server import ROOT, binary, clean_environment, free_port
 from test_turn import coturn, secret_file  # noqa: F401 - fixtures
 
 pytestmark = one_process("the demo keeps its calls in memory")
@@ -501,13 +501,18 @@ def test_a_container_is_published_for_the_machine_itself_only(address):
 def test_in_a_container_the_page_is_for_the_published_address():
     """As the image starts it: the variable is set, and the server listens on all addresses of the container."""
     command = [str(binary()), "demo", "--listen", "0.0.0.0:0", "--pages", str(browsers.PACKAGE)]
-    environment = clean_environment() | {"RINGLINE_DEMO_PUBLISHED_ON": "127.0.0.1:8090"}
+    environment = clean_environment() | {
+        "RINGLINE_DEMO_PUBLISHED_ON": "127.0.0.1:8090",
+        "RINGLINE_ADMIN_LISTEN": f"127.0.0.1:{free_port()}",
+    }
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             told = "".join(process.stdout.readline() for _ in range(4))
             assert told.startswith("demo on http://127.0.0.1:8090/\n"), told
             port = int(re.search(r"It listens on 0\.0\.0\.0:(\d+), and trusts that only 127\.0\.0\.1:8090", told)[1])
             assert f"-p 127.0.0.1:8090:{port}" in told and "ssh -L 8090:127.0.0.1:8090 " in told, told
+            # The image's HEALTHCHECK.
+            assert subprocess.run([str(binary()), "health"], env=environment, stdout=subprocess.DEVNULL).returncode == 0
             for host, status in (("127.0.0.1:8090", 200), ("172.17.0.2:8090", 404), ("evil.example:8090", 404)):
                 for path in ("/", "/demo/token"):
                     url = f"http://127.0.0.1:{port}{path}"

@@ -51,13 +51,16 @@ struct DemoCommand: ParsableCommand {
 
     func run() throws {
         do throws(UsageError) {
-            var flags = ["admin-listen": ["none"], "data": [":memory:"], "log-level": [logLevel]]
+            let environment = ProcessInfo.processInfo.environment
+            let published = publishedOn ?? environment[Self.publishedVariable]
+            // The image names an admin listener, which its health check asks. Elsewhere the name is that of a real server.
+            let admin = published == nil ? nil : environment["RINGLINE_ADMIN_LISTEN"]
+            var flags = ["admin-listen": [admin ?? "none"], "data": [":memory:"], "log-level": [logLevel]]
             flags["listen"] = listen.map { [$0] }
             flags["stun-url"] = stunUrl
             flags["turn-url"] = turnUrl
             flags["turn-secret-file"] = turnSecretFile.map { [$0] }
             let settings = try ServeSettings(SettingsSource(flags: flags))
-            let published = publishedOn ?? ProcessInfo.processInfo.environment[Self.publishedVariable]
             let host = try DemoHost(listen: listen == nil ? nil : settings.listen, published: published)
             try DemoServer(settings, host, files: PageFiles(DemoPages.page, in: pages)).run()
         } catch { throw error.shown() }

@@ -58,6 +58,8 @@ struct DemoServer {
         configuration.server.subprotocols = ["ringline.v1"]
         configuration.server.responseTimeoutSeconds = 45
         configuration.server.log = log.library
+        configuration.admin = settings.admin.map { ($0.host, $0.port) }
+        configuration.adminHosts = settings.adminHosts
         configuration.policy = settings.policy
         // Whoever tries things out rings often.
         configuration.policy.ringsPerPair = 0

@@ -58,7 +58,7 @@ struct TextTableTests {
     @Test("Columns are as wide as their widest cell, and lines do not end in blanks")
     func columns() {
         let table = TextTable(["A", "LONGER", "C"], [["wide cell", "b", ""], ["山", "", "c"]])
-        #expect(table.text == "A          LONGER  C\nwide cell  b\n山                  c\n")
+        #expect(table.text == "A          LONGER  C\nwide cell  b\n山                 c\n")
     }
 
     @Test("Control characters are replaced")

@@ -15,6 +15,7 @@ from demo import Demo, Phones, killed_app, refused_push, second_device, suspende
 from postgres_server import one_process
 from ringline_server import ROOT, binary, clean_environment, free_port
 from test_turn import coturn, secret_file  # noqa: F401 - fixtures
+from waiting import eventually
 
 pytestmark = one_process("the demo keeps its calls in memory")
 
@@ -51,10 +52,14 @@ def phones(make_phones):
     return make_phones()
 
 
-def in_order(rows: list[str], *wanted: str):
-    """Checks that these rows are among the rows, in this order."""
-    rest = iter(rows)
-    assert all(any(row == each for row in rest) for each in wanted), rows
+def in_order(phones, *wanted: str):
+    """Waits until these rows are among those of the newest call, in this order: the page asks for them now and then."""
+
+    def shown():
+        rest = iter(phones.rows)
+        return all(any(row == each for row in rest) for each in wanted)
+
+    eventually(shown, why=lambda: f"{phones.rows}")
 
 
 # The page
@@ -64,7 +69,7 @@ def test_a_call_shows_on_both_phones_and_its_ladder_grows_until_the_verdict(phon
     phones.press("left", "Call")
     phones.says("right", "Taro calls")
     phones.says("left", "Ringing…")
-    in_order(phones.rows, "offer", "offer", "ringing")
+    in_order(phones, "offer", "offer", "ringing")
     phones.press("right", "Answer")
     for side, hertz in (("left", 990), ("right", 440)):
         phones.says(side, "Talking")
@@ -76,7 +81,7 @@ def test_a_call_shows_on_both_phones_and_its_ladder_grows_until_the_verdict(phon
     verdict = phones.verdict()
     assert "Hanako answered on the phone at" in verdict and "Taro hung up" in verdict, verdict
     assert re.fullmatch(r"Taro calls Hanako, video · \d\d:\d\d:\d\d · answered, [\d.]+ s", phones.title), phones.title
-    in_order(phones.rows, "offer", "answer", "connected", "end", "ended: hangup")
+    in_order(phones, "offer", "answer", "connected", "end", "ended: hangup")
 
 
 def test_a_killed_app_is_woken_by_a_push_and_answers(phones):
@@ -85,15 +90,15 @@ def test_a_killed_app_is_woken_by_a_push_and_answers(phones):
     for side in ("left", "right"):
         phones.says(side, "Talking")
     # The page sees the push that wakes the app, perhaps before the server has noted its result.
-    in_order(phones.rows, "offer", "push", "200")
-    in_order(phones.rows, "push", "wakes the app", "ringing", "answer")
+    in_order(phones, "offer", "push", "200")
+    in_order(phones, "push", "wakes the app", "ringing", "answer")
 
 
 def test_a_suspended_app_does_not_answer_the_probe_and_is_woken_by_a_push(phones):
     suspended_app(phones)
     phones.shows("ringing")
-    in_order(phones.rows, "offer", "offer", "ping", "no answer", "push", "200")
-    in_order(phones.rows, "push", "wakes the app", "ringing")
+    in_order(phones, "offer", "offer", "ping", "no answer", "push", "200")
+    in_order(phones, "push", "wakes the app", "ringing")
     assert 2 <= phones.second_of("no answer") <= phones.second_of("push") < 4
     phones.is_on("right", "connected")
     phones.press("right", "Answer")
@@ -137,14 +142,14 @@ def test_both_devices_of_a_user_ring_and_the_first_that_answers_has_the_call(pho
     )
     assert phones.lanes[:3] == ["Taro's phone", "server", "push service"]
     assert sorted(phones.lanes[3:]) == ["Hanako's phone", "Hanako's tablet"]
-    in_order(phones.rows, "offer", "offer", "offer", "ringing", "ringing")
+    in_order(phones, "offer", "offer", "offer", "ringing", "ringing")
     phones.press("right-second", "Answer")
     phones.says("right", "Ended: answered elsewhere")
     phones.says("left", "Talking")
     phones.hears("left", 1240)
     phones.hears("right-second", 440)
     phones.shows("connected")
-    in_order(phones.rows, "answer", "connected")
+    in_order(phones, "answer", "connected")
     phones.press("left", "End")
     phones.says("right-second", "Ended: hangup")
 

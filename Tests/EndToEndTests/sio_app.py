@@ -158,9 +158,10 @@ class App:
 
     def fence(self):
         """Reads everything that the server sent before this call, and makes sure that its pings are answered."""
-        # Another thread of the client sends the pongs. When the second event is sent, that thread has answered
-        # every ping that came before the ack of the first event.
-        for _ in range(2):
+        # Another thread of the client sends the pongs. When an event is sent, that thread has answered every ping that came
+        # before the ack of the event before it. So the server has the pong to its present ping by the second event. Only
+        # then does it send a ping for what came after, perhaps behind the ack; the fourth event follows the pong to that.
+        for _ in range(4):
             self.ask("is-online", {"userId": self.user})
         self.inbox = [said for said in self.inbox if said.get("event") != "user-online"]
 

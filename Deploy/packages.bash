@@ -17,12 +17,15 @@ packages_of() {
             cxx=libstdc++-12-dev curl=libcurl4 lws=libwebsockets17 ssl=libssl3 uv=libuv1
             haproxy=(liblua5.3-0 libopentracing-c-wrapper0)
             docker=(docker.io)
+            promtool_package=prometheus
             ;;
         *)
             # Debian 13 renamed the libraries whose interface has a time in it, because a time has 64 bits there.
             cxx=libstdc++-14-dev curl=libcurl4t64 lws=libwebsockets19t64 ssl=libssl3t64 uv=libuv1t64
             haproxy=(liblua5.4-0 libopentracing-c-wrapper0t64 libjemalloc2)
             docker=(docker.io docker-cli)
+            # The package that holds promtool; the tests unpack it.
+            promtool_package=promtool
             ;;
     esac
 

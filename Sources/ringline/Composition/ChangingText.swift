@@ -4,7 +4,7 @@ import PlainText
 
 /// Text on stdout that changes: on a terminal it is drawn again in its place, elsewhere it is printed again.
 ///
-/// What has left the screen cannot be drawn again.
+/// A terminal cannot change lines that have scrolled off its screen.
 struct ChangingText {
     /// Whether stdout is a terminal that can draw lines again.
     static let isOnTerminal = isatty(1) == 1 && getenv("TERM").map { String(cString: $0) } != "dumb"

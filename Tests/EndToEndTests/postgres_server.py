@@ -1,5 +1,6 @@
 """PostgreSQL for the tests: one throw-away server for each process of pytest, with a database for each data folder."""
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -85,6 +86,19 @@ class PostgresServer:
         result = subprocess.run([psql(), *options], capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
         return result.stdout.rstrip("\n")
+
+    @contextlib.contextmanager
+    def holding(self, lock: str, database: str):
+        """Takes a lock by a statement, and holds it until the block ends."""
+        command = [psql(), "-XqAt", "-v", "ON_ERROR_STOP=1", "-d", self.url(database)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as session:
+            session.stdin.write(f"BEGIN; {lock}; SELECT 'held';\n")
+            session.stdin.flush()
+            assert "held\n" in iter(session.stdout.readline, ""), lock
+            try:
+                yield
+            finally:
+                session.communicate("COMMIT;\n")
 
     def url(self, name: str) -> str:
         return f"{self.address}/{name}"

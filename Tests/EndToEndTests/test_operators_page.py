@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 
 import browsers
 import chromium
@@ -571,17 +570,12 @@ def test_a_node_says_that_there_is_no_owner(make_cluster, make_world):
     owner, (other,) = cluster.owner(), cluster.edges()
     world, postgres = make_world(other), cluster.postgres
     assert faults(world) == []
-    lock = "BEGIN; SELECT FROM ringline.owner WHERE slot = 0 FOR UPDATE; SELECT pg_sleep(9); COMMIT"
-    holder = threading.Thread(target=lambda: postgres.sql(lock, database=cluster.database))
-    holder.start()
-    held = "SELECT count(*) FROM pg_locks WHERE mode = 'RowShareLock' AND granted AND relation = 'ringline.owner'::regclass"
-    eventually(lambda: postgres.sql(held, database=cluster.database) != "0", 10)
-    owner.kill()
-    eventually(lambda: faults(world), TAKE_OVER_SECONDS)
-    (fault,) = faults(world)
+    with postgres.holding("SELECT FROM ringline.owner WHERE slot = 0 FOR UPDATE", cluster.database):
+        owner.kill()
+        eventually(lambda: faults(world), TAKE_OVER_SECONDS)
+        (fault,) = faults(world)
     assert re.match(r"No server owns the database: the last one, on \S+, was killed or cut off; its lease ended at ", fault)
     assert fault.endswith(" No call rings until a server does.")
-    holder.join()
     eventually(lambda: faults(world) == [], TAKE_OVER_SECONDS)
     assert cluster.owner() is other
 

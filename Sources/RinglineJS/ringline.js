@@ -450,7 +450,7 @@ export class Ringline extends EventTarget {
       // Another page has the same device id. Two pages that reconnect would replace each other for ever.
       this.#isReplaced = true;
       this.#reconnect({ in: "unwanted" });
-      return this.#fail(new Error("device: another connection has the same device id"));
+      return this.#fail(new Error("device: another page or tab is connected as this device; this one connects again when it calls or answers"));
     }
     if (code === UNAUTHENTICATED) {
       this.#server.tokenRefused();

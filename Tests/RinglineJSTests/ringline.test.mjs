@@ -460,7 +460,7 @@ test("a device whose id is used twice does not fight for the connection", async 
   globalThis.document.dispatchEvent(new Event("visibilitychange"));
   await settled();
   assert.equal(sockets.length, 1);
-  assert.match(errors[0].message, /^device: another connection/);
+  assert.match(errors[0].message, /^device: another page or tab/);
   // The user makes a call here, so this page takes the connection.
   call.end();
   ringline.call("12");

@@ -3,9 +3,11 @@
 import os
 import re
 import shlex
+import subprocess
+from contextlib import ExitStack
 
 import pytest
-from ringline_server import ROOT, binary
+from ringline_server import ROOT, binary, clean_environment, free_port
 from test_command_line import one_clear_line, run
 
 
@@ -92,6 +94,24 @@ def test_a_server_starts_with_what_init_has_written(make_server, make_world, tmp
     assert world.connect(token=token).user == "11"
 
 
+def test_the_commands_that_init_prints_make_a_call(tmp_path):
+    address = f"127.0.0.1:{free_port()}"
+    result = run("init", tmp_path, "--listen", address, environment={"RINGLINE_ADMIN_LISTEN": "none"})
+    start, answer, call = result.stdout.partition("in a terminal of its own:")[2].strip().splitlines()
+    environment = clean_environment(
+        RINGLINE_ADMIN_LISTEN="none", PATH=f"{binary().parent}:{os.environ['PATH']}"
+    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": environment}
+    with ExitStack() as running:
+        for command, words in ((start, f"listening on http://{address}"), (answer, "waiting for calls")):
+            process = running.enter_context(subprocess.Popen(["bash", "-c", f"exec {command.strip()}"], **pipes))
+            running.callback(process.terminate)
+            while words not in (line := process.stdout.readline()):
+                assert line, command
+        called = subprocess.run(["bash", "-c", f"{call} --talk 0"], timeout=30, **pipes)
+        assert called.returncode == 0 and "connected" in called.stdout
+
+
 def test_init_overwrites_nothing_and_keeps_a_secret(tmp_path):
     _, file, secret = made(tmp_path)
     before, kept = file.read_text(), secret.read_text()
@@ -140,8 +160,14 @@ def test_init_quotes_the_names_of_its_files(tmp_path):
     folder = tmp_path / 'my "calls" of 100% $HOME\\it\'s'
     result, file, secret = made(folder, "--unit")
     assert result.returncode == 0, result.stderr
-    commands = [shlex.split(line) for line in result.stdout.partition("\nNext:\n")[2].splitlines() if line]
-    assert commands[0][-1] == str(folder / "ringline.service") and str(secret) in commands[1]
+    start, *calls = result.stdout.partition("in a terminal of its own:\n")[2].strip().splitlines()
+    assert shlex.split(start)[-1] == str(folder / "ringline.service")
+    for command in calls:
+        # The shell takes the words apart; they are not run.
+        words = subprocess.run(
+            ["bash", "-euc", f"ringline() {{ printf '[%s]\\n' \"$@\"; }}; {command}"], capture_output=True, text=True
+        )
+        assert words.returncode == 0 and f"[--jwt-secret-file]\n[{secret}]\n" in words.stdout, words
     unit = (folder / "ringline.service").read_text()
     doubled = str(file).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     assert f' --config "{doubled}"\n' in unit

@@ -46,7 +46,7 @@ struct InitCommand: ParsableCommand {
             for line in files.report { print(line) }
             print()
             errors = DoctorCommand.examine(settings)
-            print("\nNext:\n")
+            print("\nNext, each in a terminal of its own:\n")
             for line in files.next { print("  \(line)") }
         } catch { throw error.shown() }
         if errors > 0 { throw ExitCode(1) }
@@ -176,12 +176,22 @@ struct InitialFiles {
 
     /// The commands with which the user goes on.
     var next: [String] {
-        let token = "ringline token --jwt-secret-file \(secret.shellWord) --user 11 --name Taro"
         switch kind {
-        case .plain: return ["ringline serve --config \(configuration.shellWord)", token]
-        case .unit: return ["systemctl enable --now \("\(folder)/ringline.service".shellWord)", token]
-        case .compose: return ["docker compose -f \("\(folder)/compose.yaml".shellWord) up -d", token]
+        case .plain: ["ringline serve --config \(configuration.shellWord)"] + firstCall
+        case .unit: ["systemctl enable --now \("\(folder)/ringline.service".shellWord)"] + firstCall
+        case .compose: ["docker compose -f \("\(folder)/compose.yaml".shellWord) up -d"] + firstCall
         }
+    }
+
+    /// The commands of a first call, each for a terminal of its own.
+    private var firstCall: [String] {
+        func token(_ user: String, _ name: String) -> String {
+            "--token \"$(ringline token --jwt-secret-file \(secret.shellWord) --user \(user) --name \(name))\""
+        }
+        let host = ["0.0.0.0": "127.0.0.1", "::": "::1"][listen.host] ?? listen.host
+        let address = "\(host.contains(":") ? "[\(host)]" : host):\(listen.port)"
+        let url = address == "127.0.0.1:8080" ? "" : " --url ws://\(address)/ws"
+        return ["ringline answer\(url) \(token("10", "Hanako"))", "ringline call --to 10\(url) \(token("11", "Taro"))"]
     }
 }
 

@@ -171,8 +171,9 @@ public struct Explanation: Sendable {
     /// Returns a moment as an offset from the offer: `+0.21 s`.
     func offset(_ moment: Moment) -> String { "+" + Self.seconds(moment - record.startedAt) }
 
-    /// Returns a duration in seconds with two decimals.
+    /// Returns a duration in seconds with two decimals or, from a minute on, in words.
     static func seconds(_ duration: Moment.Duration) -> String {
+        guard duration.milliseconds < 60_000 else { return Ladder.inWords(duration) }
         let hundredths = (duration.milliseconds + 5) / 10
         let rest = String(hundredths % 100)
         return "\(hundredths / 100).\(rest.count < 2 ? "0" : "")\(rest) s"

@@ -33,26 +33,44 @@ struct RinglineCommand: ParsableCommand {
             try UnknownCommand.check(Array(CommandLine.arguments.dropFirst()), commands)
             var command = try parseAsRoot()
             try command.run()
-            try checkOutput()
+            try flushOutput()
         } catch let unknown as UnknownCommand {
             UsageError(unknown.description).show()
             exit(withError: ExitCode.validationFailure)
+        } catch let failure as UsageError {
+            exit(withError: failure.shown(asJSON: logsJSON))
         } catch {
             guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
             // If the user passed a PEM key where its file's path belongs, the error message would quote the key.
-            let text = message(for: error)
+            let text = misspeltOption(error) ?? message(for: error)
             UsageError(text.firstRange(of: "-----BEGIN").map { "\(text[..<$0.lowerBound])******" } ?? text)
                 .show(asJSON: logsJSON)
             exit(withError: ExitCode.validationFailure)
         }
     }
 
-    /// Fails if stdout could not be written, because a token or a table is then lost.
+    /// Writes what has been printed; fails if that is impossible, because a token or a table is then lost.
     ///
     /// A closed stdout, and a reader that has stopped reading (`EPIPE`), count as deliberate and are no failure.
-    private static func checkOutput() throws {
+    static func flushOutput() throws(UsageError) {
         guard fflush(nil) != 0, errno != EBADF, errno != EPIPE else { return }
-        throw UsageError("the output cannot be written: \(String(cString: strerror(errno)))").shown(asJSON: logsJSON)
+        throw UsageError("the output cannot be written: \(String(cString: strerror(errno)))")
+    }
+
+    /// Returns a sentence about an option that the command does not have, if the error is that another one is missing.
+    ///
+    /// The parser sees first that `--user` is missing, and would not mention `--usr`.
+    private static func misspeltOption(_ error: any Error) -> String? {
+        let arguments = CommandLine.arguments.dropFirst()
+        guard message(for: error).hasPrefix("Missing expected argument"),
+            let command = commands.first(where: { $0.configuration.commandName == arguments.first })
+        else { return nil }
+        let known = helpMessage(for: command, columns: 10_000).split(whereSeparator: { ", \n".contains($0) })
+            .filter { $0.hasPrefix("--") }.map(String.init)
+        let names = arguments.prefix { $0 != "--" }.compactMap { $0.split(separator: "=").first.map(String.init) }
+        guard let wrong = names.first(where: { $0.hasPrefix("--") && !known.contains($0) }) else { return nil }
+        let hint = MisspeltName(wrong, prefix: "--").nearest(of: known).map { ". Did you mean '\($0)'?" } ?? ""
+        return "Unknown option '\(wrong)'\(hint)"
     }
 
     private static var logsJSON: Bool { ServeOptions.logsJSON(Array(CommandLine.arguments.dropFirst())) }

@@ -292,6 +292,15 @@ def test_every_help_fits_a_terminal_of_80_columns():
         (["banana"], "Unknown command 'banana'. 'ringline --help' lists the commands."),
         (["serve", "--lisen", "127.0.0.1:0"], "Unknown option '--lisen'. Did you mean '--listen'?"),
         (["calls", "--usr", "10"], "Unknown option '--usr'. Did you mean '--user'?"),
+        # These lack an option that they need as well.
+        (["token", "--usr", "10"], "Unknown option '--usr'. Did you mean '--user'?"),
+        (["token", "--usr=10", "--ttl", "1h"], "Unknown option '--usr'. Did you mean '--user'?"),
+        (["revoke", "--usr", "10"], "Unknown option '--usr'. Did you mean '--user'?"),
+        (["push-test", "--usr", "10"], "Unknown option '--usr'. Did you mean '--user'?"),
+        (["call", "--tok", "x"], "Unknown option '--tok'. Did you mean '--token'?"),
+        (["move", "--form", "x"], "Unknown option '--form'. Did you mean '--from'?"),
+        (["token", "--banana"], "Unknown option '--banana'"),
+        (["token", "--ttl", "1h"], "Missing expected argument '--user <user>'"),
     ],
     ids=str,
 )
@@ -437,10 +446,17 @@ def test_quoted_text_cannot_control_the_terminal(command, tmp_path):
     one_clear_line(result, r"a\u{1b}[31mb")
 
 
-def test_output_that_cannot_be_written_is_a_failure(tmp_path):
+@pytest.mark.parametrize(
+    "command", [["token", "--user", "11"], ["calls"], ["calls", "--watch"], ["explain", "c-1", "--follow"]], ids=" ".join
+)
+def test_output_that_cannot_be_written_is_a_failure(world, command):
+    world.connect("11", "iphone-t").ring("10", "c-1")
     with open("/dev/full", "w") as full:
-        command = [str(binary()), "token", "--create", "--user", "11", "--data", str(tmp_path / "d")]
-        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=clean_environment())
+        place = ["--data", str(world.server.data)] if command[0] == "token" else world.server.store_options
+        command = [str(binary()), *command, *place]
+        result = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=20, env=clean_environment()
+        )
     assert result.returncode == 1 and "cannot be written" in result.stderr
 
 

@@ -10,14 +10,16 @@ import pathlib
 import pty
 import re
 import signal
+import sqlite3
 import struct
 import subprocess
 import termios
 import threading
 import time
+from contextlib import closing
 
 import samples
-from postgres_server import ON_CLUSTER, ON_POSTGRES
+from postgres_server import ON_CLUSTER, ON_POSTGRES, sqlite_only
 from raw_socket import RawSocket
 from ringline_server import ROOT, binary, clean_environment
 from test_command_line import one_clear_line, run
@@ -252,6 +254,38 @@ def test_the_newest_call_is_explained_without_its_call_id(world):
     one_clear_line(run("explain", *world.server.store_options), "name a callId, --user or --last")
     one_clear_line(run("explain", "c-1", "--last", *world.server.store_options), "--last and a callId")
     one_clear_line(run("explain", "--last", "--epoch", "1", *world.server.store_options), "--epoch belongs to a callId")
+
+
+@sqlite_only("writes into its file")
+def test_the_newest_call_of_two_users_is_found_behind_many_others(world):
+    for caller in ("12", "11"):
+        connection = world.connect(caller, f"phone-{caller}")
+        connection.ring("10", f"c-{caller}")
+        connection.ask(type="end", callId=f"c-{caller}")
+    world.server.terminate()
+    assert world.server.exit_code() == 0
+    with closing(sqlite3.connect(world.server.data / "ringline.sqlite")) as database, database:
+        rows = database.execute("SELECT * FROM call WHERE caller = '11'")
+        assert [column[0] for column in rows.description][:2] == ["number", "id"]
+        ((last, _, *rest),) = rows.fetchall()
+        newer = [(last + number, f"c-11-{number}", *rest) for number in range(1, 2_500)]
+        database.executemany(f"INSERT INTO call VALUES ({', '.join('?' * (2 + len(rest)))})", newer)
+    options = world.server.store_options
+    assert run("explain", "--user", "10", "--user", "12", *options).stdout.startswith("Call c-12,")
+    assert run("explain", "--user", "10", *options).stdout.startswith("Call c-11-2499,")
+
+
+@sqlite_only("writes into its file")
+def test_a_long_time_is_told_in_words(world):
+    taro = world.connect("11", "iphone-t")
+    taro.ring("10", "c-1")
+    taro.ask(type="end", callId="c-1")
+    world.server.terminate()
+    assert world.server.exit_code() == 0
+    with closing(sqlite3.connect(world.server.data / "ringline.sqlite")) as database, database:
+        database.execute("UPDATE call SET started_at = started_at - 90000000")
+    text = run("explain", "c-1", *world.server.store_options).stdout
+    assert "The caller gave up 25 h 0 min after the offer" in text
 
 
 def test_a_call_is_shown_while_it_goes_on(world):

@@ -44,7 +44,11 @@ struct CallsCommand: ParsableCommand {
             let repetition = Repetition()
             var text = ChangingText(keepsBeginning: true)
             text.show(first)
-            while repetition.wait(milliseconds: 1_000) { text.show(try list(user, from: reader)) }
+            try RinglineCommand.flushOutput()
+            while repetition.wait(milliseconds: 1_000) {
+                text.show(try list(user, from: reader))
+                try RinglineCommand.flushOutput()
+            }
         } catch { throw error.shown() }
     }
 
@@ -72,15 +76,7 @@ struct CallsCommand: ParsableCommand {
         in reader: any StoreReader
     ) throws(StoreFailure) -> [CallRecord] {
         guard let user else { return try reader.endedCalls(limit: limit) }
-        var found: [CallRecord] = []
-        var last: CallNumber?
-        while found.count < limit {
-            let page = try reader.history(of: user, limit: limit, before: last)
-            guard let oldest = page.last else { break }
-            found += page.filter { $0.endedAt != nil }
-            last = oldest.number
-        }
-        return Array(found.prefix(limit))
+        return try reader.history(of: user, limit: limit) { $0.endedAt != nil }
     }
 
     private static func table(

@@ -114,9 +114,9 @@ struct CallSource {
                 let newest = try reader.liveCalls(limit: 1) + reader.endedCalls(limit: 1)
                 return newest.max { $0.number.rawValue < $1.number.rawValue }
             }
-            return try reader.history(of: user, limit: CallsUnderSameID.limit, before: nil).first { call in
+            return try reader.history(of: user, limit: 1) { call in
                 choice.users.allSatisfy { call.caller == $0 || call.callee == $0 }
-            }
+            }.first
         } catch { throw UsageError(error.message) }
     }
 
@@ -182,6 +182,7 @@ struct CallFollower {
         repeat {
             if let newer = try source.reread(call) { call = newer }
             ladder.show(try source.explanation(of: call))
+            try RinglineCommand.flushOutput()
             if call.endedAt != nil { end = end ?? .now }
         } while !isOver(call, seen: end) && repetition.wait(milliseconds: Self.pauseMilliseconds)
         let verdict = try source.explanation(of: call).parts.verdict

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CallTrace
 import Gateway
+import Glibc
 import LibWebSockets
 import ServerLog
 import Threads
@@ -51,7 +52,11 @@ struct TryCommand: ParsableCommand {
             }
             print(Self.beginning)
             let ladder = GrowingLadder()
-            let call = try TrialCall(server: server, port: gateway.port, pushes: pushes) { ladder.show($0) }.play()
+            let call = try TrialCall(server: server, port: gateway.port, pushes: pushes) {
+                ladder.show($0)
+                fflush(nil)
+            }
+            .play()
             gateway.drain()
             thread.join()
             ladder.show(call)

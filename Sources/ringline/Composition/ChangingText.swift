@@ -4,7 +4,7 @@ import PlainText
 
 /// Text on stdout that changes: on a terminal it is drawn again in its place, elsewhere it is printed again.
 ///
-/// A terminal cannot change lines that have scrolled off its screen.
+/// The command flushes stdout. A terminal cannot change lines that have scrolled off its screen.
 struct ChangingText {
     /// Whether stdout is a terminal that can draw lines again.
     static let isOnTerminal = isatty(1) == 1 && getenv("TERM").map { String(cString: $0) } != "dumb"
@@ -57,7 +57,6 @@ struct ChangingText {
             }
         }
         for line in lines.dropFirst(kept) { print(line) }
-        fflush(nil)
         shown = lines
     }
 
@@ -99,7 +98,6 @@ final class GrowingLadder {
         }
         for row in lines.dropFirst(rows + 1) { print(row) }
         rows = max(rows, lines.count - 1)
-        fflush(nil)
     }
 }
 

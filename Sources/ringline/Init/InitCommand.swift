@@ -189,7 +189,7 @@ struct InitialFiles {
             "--token \"$(ringline token --jwt-secret-file \(secret.shellWord) --user \(user) --name \(name))\""
         }
         let host = ["0.0.0.0": "127.0.0.1", "::": "::1"][listen.host] ?? listen.host
-        let address = "\(host.contains(":") ? "[\(host)]" : host):\(listen.port)"
+        let address = ListenAddress(host: host, port: listen.port).text
         let url = address == "127.0.0.1:8080" ? "" : " --url ws://\(address)/ws"
         return ["ringline answer\(url) \(token("10", "Hanako"))", "ringline call --to 10\(url) \(token("11", "Taro"))"]
     }

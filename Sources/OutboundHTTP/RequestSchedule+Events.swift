@@ -21,7 +21,8 @@ extension RequestSchedule {
         hosts[host]?.waiting += 1
         if hosts[host]?.hasConnection == true {
             change(host)
-        } else if hosts[host]?.canUsePlace(configuration, at: now) == true {
+        } else if !changed.contains(host), hosts[host]?.canUsePlace(configuration, at: now) == true {
+            // The requests of a changed host get their turns together, the oldest first: this one would be ahead.
             waitForPlace(id)
         }
     }

@@ -104,7 +104,7 @@ struct RequestSchedule {
     var entries: [HTTPRequestID: Entry] = [:]
     var places: Places
     /// The hosts whose next steps are not determined yet.
-    private var changed: Set<String> = []
+    private(set) var changed: Set<String> = []
     /// The moments at which a host's next steps must be determined again, such as the end of a rest.
     private var timers = Heap<Timer>()
 

@@ -160,6 +160,16 @@ struct RequestScheduleTests {
         #expect(rig.schedule.addresses(for: later) == ["192.0.2.1"])
     }
 
+    @Test("The request that waited for a name goes before one that comes as the name is found")
+    func lookedUpFirst() {
+        let rig = Rig()
+        let first = rig.add("a", named: true)
+        #expect(rig.lookedUp() == ["a"])
+        _ = rig.lookedUp("a", ["192.0.2.1"])
+        rig.add("a", named: true)
+        #expect(rig.started().first == first)
+    }
+
     @Test("A host to which no connection can be made rests for longer and longer, at most eight seconds")
     func rests() {
         let rig = Rig()

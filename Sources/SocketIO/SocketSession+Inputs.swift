@@ -100,6 +100,8 @@ extension SocketSession {
         ///
         /// Used if the client confirms the ping by its next poll.
         let packetsBefore: UInt64
+        /// Whether the switchboard asked for the ping, and no poll was responded to since: the client cannot know of it.
+        var awaitsResponse: Bool
         /// Whether all of those packets have been sent.
         var isSent = false
     }

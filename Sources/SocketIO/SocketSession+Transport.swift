@@ -79,9 +79,11 @@ extension SocketSession {
         outputs.append(.respond(request, EnginePayload.encoded(packets, version)))
         queue.removeFirst(packets.count)
         queuedBytes -= packets.reduce(0) { $0 + $1.count }
-        for index in pings.indices
-        where pings[index].confirmation == .nextPoll && pings[index].packetsBefore <= sentPackets {
-            pings[index].isSent = true
+        for index in pings.indices {
+            pings[index].awaitsResponse = false
+            if pings[index].confirmation == .nextPoll, pings[index].packetsBefore <= sentPackets {
+                pings[index].isSent = true
+            }
         }
     }
 
@@ -110,8 +112,15 @@ extension SocketSession {
     private mutating func pollArrived() {
         let arrived = pings.filter { $0.confirmation == .nextPoll && $0.isSent }
         pings.removeAll { $0.confirmation == .nextPoll && $0.isSent }
-        outputs.append(.signOfLife)
+        showLife()
         for ping in arrived { confirm(ping) }
+    }
+
+    /// Reports a request as a sign of life, unless it was on its way when the switchboard probed the client: such a
+    /// request says nothing of a client that was suspended since.
+    private mutating func showLife() {
+        if pings.contains(where: \.awaitsResponse) { return }
+        outputs.append(.signOfLife)
     }
 
     mutating func posted(_ body: [UInt8], by request: UInt64, at now: Moment) {
@@ -128,7 +137,7 @@ extension SocketSession {
             return
         }
         outputs.append(.accept(request))
-        outputs.append(.signOfLife)
+        showLife()
         for packet in packets where phase != .over { take(packet, at: now) }
     }
 
@@ -240,7 +249,8 @@ extension SocketSession {
                 confirmation: confirmation,
                 sentAt: now,
                 seen: unconfirmed,
-                packetsBefore: queuedPackets
+                packetsBefore: queuedPackets,
+                awaitsResponse: requestNumber != nil && transport != .socket
             )
         )
         unconfirmed = [:]

@@ -162,6 +162,25 @@ struct HeartbeatTests {
         #expect(bench.taken().isOver)
     }
 
+    @Test(
+        "Requests that were on their way when a client was probed are no signs of its life",
+        arguments: [EngineVersion.v3, .v4]
+    )
+    func lateRequests(_ version: EngineVersion) throws {
+        for isPost in [true, false] {
+            var bench = try SocketSessionBench.joined(version, isSocket: false)
+            bench.give(.ping(7))
+            bench.give(.turnEnded)
+            // A client of version 3 pings by itself.
+            if isPost { bench.post(version == .v3 ? "1:2" : "6") } else { bench.poll() }
+            let late = bench.taken()
+            #expect(!late.contains(.signOfLife) && !late.contains(.ponged(7)), "\(late)")
+            if isPost { bench.poll() }
+            bench.poll()
+            #expect(bench.taken().contains(.signOfLife), "it has had a response since the probe")
+        }
+    }
+
     @Test("In version 3 a probe is a ping of the WebSocket, or the release of a waiting poll")
     func probes() throws {
         var socket = try SocketSessionBench.joined(.v3)

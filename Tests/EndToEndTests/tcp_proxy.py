@@ -33,8 +33,7 @@ class Proxy:
     def refuse(self):
         """Refuses new connections, as the system of a process that has ended does; open connections stay."""
         if self._server is not None:
-            loop().call_soon_threadsafe(self._server.close)
-            run(self._server.wait_closed())
+            run(self._stop_listening(self._server))
             self._server = None
 
     def hole(self):
@@ -58,6 +57,10 @@ class Proxy:
         self.refuse()
         self.cut()
         self.heal()
+
+    async def _stop_listening(self, server: asyncio.Server):
+        # Not `wait_closed`: since Python 3.12 it also waits until the open connections have ended.
+        server.close()
 
     def _reset(self):
         for task, writers in self._open.items():

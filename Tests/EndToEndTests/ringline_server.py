@@ -1,6 +1,7 @@
 """The real server, started on port 0 with a new data folder (and database) and stopped by its process id."""
 
 import contextlib
+import functools
 import itertools
 import json
 import os
@@ -50,6 +51,15 @@ def free_port() -> int:
 def binary() -> pathlib.Path:
     """Returns the path of the program under test: `RINGLINE_BINARY`, else the release build."""
     return pathlib.Path(os.environ.get("RINGLINE_BINARY") or ROOT / ".build/release/ringline").resolve()
+
+
+@functools.cache
+def connection_ends_behind_bodies() -> bool:
+    """Returns whether libwebsockets is newer than Debian 12's: then a connection ends behind a request with a body, if the
+    next request came in the same packet.
+    """
+    linked = subprocess.run(["ldd", str(binary())], capture_output=True, text=True)
+    return "libwebsockets.so.17" not in linked.stdout
 
 
 def clean_environment(**more: str) -> dict[str, str]:

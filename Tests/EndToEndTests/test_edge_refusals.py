@@ -1,13 +1,11 @@
 """What the HTTP edge refuses before it looks at the path: a page can read it, HEAD has no body, pipelining goes on."""
 
-import functools
 import random
 import socket
-import subprocess
 import time
 
 import pytest
-import ringline_server
+from ringline_server import connection_ends_behind_bodies
 from test_admin import families
 from test_raw_http import talk
 from tokens import mint
@@ -233,15 +231,6 @@ def request(
 
 def last(world) -> tuple[str, bytes]:
     return request(world, lines="Connection: close\r\n")
-
-
-@functools.cache
-def connection_ends_behind_bodies() -> bool:
-    """Returns whether libwebsockets is newer than Debian 12's: then a connection ends behind a request with a body, if the
-    next request came in the same packet.
-    """
-    linked = subprocess.run(["ldd", str(ringline_server.binary())], capture_output=True, text=True)
-    return "libwebsockets.so.17" not in linked.stdout
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 20])

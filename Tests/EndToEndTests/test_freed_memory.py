@@ -8,6 +8,7 @@ import shutil
 import socket
 
 import pytest
+from ringline_server import connection_ends_behind_bodies
 from test_raw_bytes import request
 
 pytestmark = pytest.mark.release_build
@@ -37,6 +38,9 @@ def test_an_unknown_upgrade_after_another_request_is_refused_and_reads_no_freed_
                 assert connection.recv(65536).startswith(b"HTTP/1.1 4")
             connection.sendall(UNKNOWN)
             heard = everything(connection)
+            if b"{}" in first and not piecewise and connection_ends_behind_bodies():
+                assert heard.count(b"HTTP/1.1 ") == 1
+                continue
             assert b"HTTP/1.1 400 " in heard and b'"bad_handshake"' in heard, heard
     server.terminate()
     assert server.exit_code(60) == 0, server.errors()[-3000:]

@@ -49,7 +49,7 @@ packages_of() {
 
     # What the tests need in addition. The last five test the package for JavaScript; Chromium shows its notifications over
     # the D-Bus of dbus-daemon.
-    TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind postgresql nodejs node-typescript chromium
+    TEST_PACKAGES=(curl python3 python3-venv shellcheck coturn valgrind postgresql nodejs node-typescript chromium
         firefox-esr dbus-daemon)
 
     # What Deploy/test needs, such as systemd and the libraries that nginx and HAProxy are linked with. Then what builds

@@ -9,10 +9,10 @@ import tempfile
 import time
 
 import pytest
+from certificates import write_expired
 from conftest import push_options
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from postgres_server import ON_POSTGRES
 from test_command_line import one_clear_line, run, serve
 from test_push import register
@@ -169,16 +169,10 @@ def test_a_certificate_or_key_without_line_ends_is_an_error_as_for_the_server(tm
 
 
 def test_an_expired_certificate_is_an_error(tmp_path):
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
-    now, day = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=1)
-    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    made = made.serial_number(1).not_valid_before(now - 3 * day).not_valid_after(now - day).sign(key, hashes.SHA256())
-    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-    (tmp_path / "c.pem").write_bytes(made.public_bytes(pem))
-    (tmp_path / "k.pem").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    expired = write_expired(tmp_path)
     options = ["--tls-cert", tmp_path / "c.pem", "--tls-key", tmp_path / "k.pem"]
     grade, text = doctor(tmp_path, *options, code=1)["TLS certificate"]
-    assert grade == "error" and f"expired on {(now - day).date()}" in text
+    assert grade == "error" and f"expired on {expired.date()}" in text
 
 
 def test_a_data_folder_that_is_a_file_or_holds_noise_is_an_error(tmp_path):

@@ -11,6 +11,7 @@ import time
 
 import pytest
 import samples
+from certificates import write_expired
 from test_monitoring import sample
 from waiting import eventually
 
@@ -271,10 +272,7 @@ def test_an_expired_certificate_is_reported_and_its_expiry_is_a_metric(make_serv
     name = "ringline_certificate_expiry_timestamp_seconds"
     assert sample(server, name) == pytest.approx(time.time() + 2 * 86_400, abs=600)
     assert "has expired" not in server.errors()
-    request = ["openssl", "req", "-new", "-key", "k.pem", "-subj", "/CN=old", "-out", "csr.pem"]
-    sign = ["openssl", "x509", "-req", "-in", "csr.pem", "-signkey", "k.pem", "-days", "-1", "-out", "c.pem"]
-    for command in (request, sign):
-        subprocess.run(command, cwd=place, check=True, capture_output=True)
+    write_expired(place)
     os.kill(server.pid, signal.SIGHUP)
     eventually(lambda: "the certificate has expired" in server.errors())
     assert sample(server, name) < time.time()

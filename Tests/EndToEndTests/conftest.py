@@ -1,22 +1,23 @@
 """Fixtures: servers, tokens, WebSocket and REST clients, and fakes of APNs, of Firebase and of browsers' push services.
 
-Each test has its own server and data.
+Each test has its own server and data; those with `servers` share a server, and have users of their own.
 """
 
-import base64
-import json
+import contextlib
 import pathlib
 import subprocess
 import sys
 
 import httpx
 import postgres_server
+import push_services
 import pytest
 import recording
 import wall_clock
 from cluster import instead_of_a_server, make_cluster  # noqa: F401 - a fixture
 from connection import Connection
 from postgres_server import ON_CLUSTER, database, store  # noqa: F401 - fixtures
+from pushed_call import PushedCall
 from rest import Rest
 from ringline_server import Server, binary
 from scheduled import Minute
@@ -34,7 +35,7 @@ def pytest_configure(config):
 
 # The files that wait longest. pytest-xdist gives files to its workers in the order of the tests: these come first, so
 # that no worker is left alone with one of them.
-LONGEST = ["test_socketio", "test_schedules_restarts", "test_chutalk", "test_chutalk_pushes", "test_firebase"]
+LONGEST = ["test_socketio", "test_schedules_restarts", "test_chutalk", "test_chutalk_pushes", "test_push_faults"]
 
 
 def pytest_collection_modifyitems(items):
@@ -67,16 +68,13 @@ def pytest_runtest_setup(item):
     recording.begins(item.module.__name__)
 
 
-@pytest.fixture
-def make_server(tmp_path):
-    """Returns a function that starts servers: `make_server("--ring-timeout", 1, data=…, environment={…})`.
-
-    Fails if one of them has crashed by the end of the test.
-    """
+@contextlib.contextmanager
+def servers_in(place: pathlib.Path):
+    """Gives a function that starts servers with data folders in this place; fails if one of them has crashed."""
     servers, folders = [], set()
 
     def make(*options, data=None, environment=None, start=True) -> Server:
-        folder = tmp_path / f"data-{len(servers)}"
+        folder = place / f"data-{len(servers)}"
         folders.add(data or folder)
         if ON_CLUSTER:
             server = instead_of_a_server(folder, *options, data=data, environment=environment)
@@ -89,6 +87,16 @@ def make_server(tmp_path):
     crashed = [crash for server in servers if (crash := server.close())]
     postgres_server.drop(folders)
     assert not crashed, crashed
+
+
+@pytest.fixture
+def make_server(tmp_path):
+    """Returns a function that starts servers: `make_server("--ring-timeout", 1, data=…, environment={…})`.
+
+    Fails if one of them has crashed by the end of the test.
+    """
+    with servers_in(tmp_path) as make:
+        yield make
 
 
 @pytest.fixture(scope="session")
@@ -162,8 +170,9 @@ class World:
                 pass  # The test has dropped this connection.
 
 
-@pytest.fixture
-def make_world():
+@contextlib.contextmanager
+def open_worlds():
+    """Gives a function that makes worlds, and closes their clients."""
     worlds = []
 
     def make(server: Server) -> World:
@@ -173,6 +182,12 @@ def make_world():
     yield make
     for world in worlds:
         world.close()
+
+
+@pytest.fixture
+def make_world():
+    with open_worlds() as make:
+        yield make
 
 
 @pytest.fixture
@@ -190,36 +205,13 @@ def import_from(folder: str):
 @pytest.fixture
 def apns(tmp_path):
     """A fake of Apple's push service with both environments; see Tests/FakeAPNs."""
-    import_from("FakeAPNs")
-    from fake_apns import FakeAPNs
-
-    with FakeAPNs(directory=tmp_path / "apns") as fake:
-        yield fake
-        if recording.FOLDER is None or fake.process.poll() is not None:
-            return
-        for push in fake.pushes():
-            names = ",".join(name for name, _ in push["headerList"])
-            recording.heard(f"push {push['headers'].get('apns-push-type')} {names}", base64.b64decode(push["body"]))
+    with push_services.running("apns", tmp_path / "apns") as service:
+        yield service.fake
 
 
 def push_options(fake, environment="sandbox") -> list[str]:
     """Returns the options of `ringline serve` that make it push to the fake."""
-    return [
-        "--apns-key-file",
-        fake.key,
-        "--apns-key-id",
-        fake.key_id,
-        "--apns-team-id",
-        fake.team_id,
-        "--apns-environment",
-        environment,
-        "--apns-ca-file",
-        fake.ca,
-        "--apns-endpoint-sandbox",
-        fake.endpoints["sandbox"],
-        "--apns-endpoint-production",
-        fake.endpoints["production"],
-    ]
+    return push_services.APNs(fake).options(environment)
 
 
 @pytest.fixture
@@ -235,106 +227,97 @@ def short_rings(apns, make_server, make_world):
 
 
 @pytest.fixture
-def firebase(tmp_path):
-    """A fake of Google's Firebase service; see Tests/FakeFirebase.
-
-    Fails if it has refused a request for its form, unless the test has emptied `refusals`.
-    """
-    import_from("FakeFirebase")
-    from fake_firebase import FakeFirebase
-
-    with FakeFirebase(directory=tmp_path / "firebase") as fake:
-        yield fake
-        for each in fake.attempts():
-            record_message(each["message"], each["headers"])
-    assert fake.refusals == []
-
-
-def record_message(message: dict, headers: dict):
-    """Adds a message to Firebase to the recording; its data apart, because members of this name are not recorded."""
-    rest = {name: value for name, value in message.items() if name != "data"}
-    recording.heard(f"firebase {','.join(headers)}", json.dumps(rest))
-    recording.heard("firebase data", json.dumps(message.get("data", {})))
-
-
-def firebase_options(fake) -> list[str]:
-    """Returns the options of `ringline serve` that make it push to the fake of Firebase."""
-    return [
-        "--fcm-service-account-file",
-        fake.service_account,
-        "--fcm-endpoint",
-        fake.endpoint,
-        "--fcm-ca-file",
-        fake.ca,
-    ]
-
-
-@pytest.fixture
-def firebase_world(firebase, make_server, make_world):
-    """A world with a server that pushes to the fake of Firebase: (world, fake)."""
-    return make_world(make_server(*firebase_options(firebase))), firebase
-
-
-@pytest.fixture
-def short_firebase_rings(firebase, make_server, make_world):
-    """A world with pushes to the fake of Firebase in which calls ring for one second: (world, fake)."""
-    options = [*firebase_options(firebase), "--ring-timeout", "1", "--probe-timeout", "0.3"]
-    return make_world(make_server(*options)), firebase
-
-
-@pytest.fixture
 def web_push(tmp_path):
-    """A fake of a browser's push service; see Tests/FakeWebPush.
-
-    Fails if a redirect was followed, or if a request was refused for its form and the test has not emptied `refusals`.
-    """
-    import_from("FakeWebPush")
-    from fake_web_push import FakeWebPush
-
-    with FakeWebPush(directory=tmp_path / "web-push") as fake:
-        yield fake
-        for each in fake.attempts():
-            if each["payload"] is not None:
-                recording.heard(f"web push {','.join(each['headers'])}", each["text"])
-    assert fake.refusals == [] and fake.followed == []
+    """A fake of a browser's push service; see Tests/FakeWebPush."""
+    with push_services.running("web-push", tmp_path / "web-push") as service:
+        yield service.fake
 
 
 def web_push_options(fake) -> list[str]:
     """Returns the options of `ringline serve` that make it push to the fake of a browser's push service."""
-    return [
-        "--vapid-subject",
-        "mailto:ops@example.com",
-        "--vapid-key-file",
-        str(fake.directory / "vapid.pem"),
-        *(word for host in fake.hosts for word in ("--web-push-host", host)),
-        "--web-push-ca-file",
-        fake.ca,
-    ]
+    return push_services.WebPush(fake).options()
+
+
+# Calls whose callees are woken by a push. The tests of a file share one fake for each service, and one server for each
+# set of options; each test has users of its own.
+
+
+class Servers:
+    """One push service and the servers of a test file that push to it, one for each set of options."""
+
+    def __init__(self, service: push_services.PushService, make_server, make_world):
+        self.service, self.make_server, self.make_world = service, make_server, make_world
+        self.worlds: dict[tuple[str, ...], World] = {}
+
+    def world(self, *options: str) -> World:
+        """Returns the world with these options besides those of the push service."""
+        if options not in self.worlds:
+            world = self.make_world(self.make_server(*self.service.options(), *options))
+            self.service.prepare(world)
+            self.worlds[options] = world
+        return self.worlds[options]
+
+    def call(self, *options: str) -> PushedCall:
+        return PushedCall(self.world(*options), self.service)
+
+
+@pytest.fixture(scope="module")
+def push_servers(tmp_path_factory):
+    """Returns a function that gives the servers of a push service by its name."""
+    found: dict[str, Servers] = {}
+    with contextlib.ExitStack() as open_ones:
+
+        def of(name: str) -> Servers:
+            if name not in found:
+                folder = tmp_path_factory.mktemp(name)
+                service = open_ones.enter_context(push_services.running(name, folder / "fake"))
+                make_server = open_ones.enter_context(servers_in(folder))
+                found[name] = Servers(service, make_server, open_ones.enter_context(open_worlds()))
+            return found[name]
+
+        yield of
+
+
+def pytest_generate_tests(metafunc):
+    """Runs each test with `servers` for every push service, or for `SERVICE` of its file."""
+    marks = metafunc.definition.iter_markers("parametrize")
+    if "servers" in metafunc.fixturenames and not any(mark.args[0] == "servers" for mark in marks):
+        only = getattr(metafunc.module, "SERVICE", None)
+        metafunc.parametrize("servers", [only] if only else push_services.SERVICES, indirect=True)
 
 
 @pytest.fixture
-def make_web_push_world(web_push, make_server, make_world):
-    """Returns a function that makes a world with a server, with further options, that pushes to the fake."""
+def servers(request, push_servers) -> Servers:
+    """The servers of a push service. Fails if a push of the test was refused for its form."""
+    servers = push_servers(request.param)
+    yield servers
+    assert servers.service.faults() == []
 
-    def make(*options) -> World:
-        world = make_world(make_server(*web_push_options(web_push), *options))
-        # Browsers subscribe with the server's public key.
-        web_push.application_server_key = world.rest().get("/api/web-push").json()["applicationServerKey"]
-        return world
+
+@pytest.fixture
+def call(servers) -> PushedCall:
+    return servers.call("--probe-timeout", "1")
+
+
+@pytest.fixture
+def short_call(servers) -> PushedCall:
+    """A call that rings for one second."""
+    return servers.call("--ring-timeout", "1", "--probe-timeout", "0.3")
+
+
+@pytest.fixture
+def make_call(servers, make_server, make_world):
+    """Returns a function that makes a call on a server of its own, with these options besides those of the push service.
+
+    `instead`: the options instead of those of the push service. `service`: another push service than that of the test.
+    """
+
+    def make(*options: str, instead: list[str] | None = None, service=servers.service) -> PushedCall:
+        world = make_world(make_server(*(service.options() if instead is None else instead), *options))
+        service.prepare(world)
+        return PushedCall(world, service)
 
     return make
-
-
-@pytest.fixture
-def web_push_world(web_push, make_web_push_world):
-    """A world with a server that pushes to the fake of a browser's push service: (world, fake)."""
-    return make_web_push_world(), web_push
-
-
-@pytest.fixture
-def short_web_push_rings(web_push, make_web_push_world):
-    """A world with pushes to browsers in which calls ring for one second: (world, fake)."""
-    return make_web_push_world("--ring-timeout", "1", "--probe-timeout", "0.3"), web_push
 
 
 @pytest.fixture

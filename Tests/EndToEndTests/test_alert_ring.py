@@ -4,7 +4,7 @@ import time
 
 import pytest
 import samples
-from test_push import pushed, token
+from push_services import pushed, token
 from waiting import eventually
 
 

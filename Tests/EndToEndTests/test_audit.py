@@ -10,10 +10,10 @@ import httpx
 import pytest
 from conftest import push_options
 from postgres_server import sqlite_only
+from push_services import pushed, register, token
 from test_auth import upgrade_status
 from test_command_line import one_clear_line, run, serve
 from test_monitoring import sample
-from test_push import pushed, register, token
 from tokens import mint
 from waiting import away_from_the_end_of_a_minute, eventually
 

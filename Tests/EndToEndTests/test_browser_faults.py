@@ -11,9 +11,9 @@ import chromium
 import pytest
 from conftest import push_options
 from postgres_server import one_process
+from push_services import pushed, register
 from test_browser import browser, make_phone_of, pages  # noqa: F401 - fixtures
 from test_explain import wait_for
-from test_push import pushed, register
 from test_turn import secret_file, turn_server  # noqa: F401 - a fixture
 from waiting import eventually
 

@@ -6,9 +6,9 @@ Each maker has rules of its own for what a later description may change; `test_b
 import firefox as firefoxes
 import pytest
 from postgres_server import one_process
+from push_services import pushed, register
 from test_browser import browser, make_phone_of, pages, web_server  # noqa: F401 - fixtures
 from test_browser_faults import push_server  # noqa: F401 - a fixture
-from test_push import pushed, register
 
 # Two browsers of which one has just started are slow on a busy machine.
 pytestmark = [one_process("the pages know the address of one server"), pytest.mark.timeout(300)]

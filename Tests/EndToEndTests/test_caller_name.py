@@ -4,7 +4,7 @@ import json
 
 import pytest
 import samples
-from test_push import pushed, register
+from push_services import pushed, register
 
 
 def test_by_default_the_offer_sets_the_callers_name(world):

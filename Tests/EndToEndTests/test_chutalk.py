@@ -6,8 +6,8 @@ WebSocket.
 
 import pytest
 import samples
+from push_services import pushed, register
 from sio_app import POLLING, WAYS, App
-from test_push import pushed, register
 
 WAY = pytest.mark.parametrize("way", WAYS)
 

@@ -8,8 +8,8 @@ import time
 import pytest
 import samples
 from conftest import push_options
+from push_services import pushed, register, token
 from sio_app import WAYS, App
-from test_push import pushed, register, token
 from waiting import eventually
 
 WAY = pytest.mark.parametrize("way", WAYS)

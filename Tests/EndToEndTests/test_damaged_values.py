@@ -13,8 +13,8 @@ import pytest
 import samples
 from conftest import World
 from postgres_server import sqlite_only
+from push_services import register
 from test_command_line import run
-from test_push import register
 
 pytestmark = sqlite_only("see PostgresDamageTests")
 

@@ -14,8 +14,8 @@ from conftest import push_options
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from postgres_server import ON_POSTGRES
+from push_services import register
 from test_command_line import one_clear_line, run, serve
-from test_push import register
 from test_turn import coturn, secret_file, turn_server  # noqa: F401 - fixtures
 
 KEY = "a secret of thirty-two bytes...."

@@ -20,10 +20,10 @@ from contextlib import closing
 
 import samples
 from postgres_server import ON_CLUSTER, ON_POSTGRES, sqlite_only
+from push_services import pushed, register, token
 from raw_socket import RawSocket
 from ringline_server import ROOT, binary, clean_environment
 from test_command_line import one_clear_line, run
-from test_push import pushed, register, token
 from waiting import eventually
 from wall_clock import WallClock
 

@@ -5,8 +5,8 @@ import uuid
 
 import pytest
 import samples
+from push_services import pushed, register
 from rest import code
-from test_push import pushed, register
 
 # User ids of Auth0, Google, SAML, Cognito, phone numbers, e-mail addresses, Matrix, Firebase and others.
 USERS = [

@@ -1,7 +1,7 @@
 """Several users who are signed in on one installation share its push token (protocol, section 5.5)."""
 
 import pytest
-from test_push import pushed, token
+from push_services import pushed, token
 from waiting import eventually
 
 INSTALLATION = "install-0123456789abcdef"

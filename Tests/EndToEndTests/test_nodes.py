@@ -10,11 +10,11 @@ import socket
 import pytest
 import samples
 from conftest import push_options
+from push_services import pushed, register
 from sio_app import App
 from test_long_poll import Polling
 from test_mixed_calls import WAYS, set_up_and_hang_up
 from test_monitoring import sample
-from test_push import pushed, register
 from test_socketio import get, joined, post
 from waiting import eventually
 

@@ -11,9 +11,9 @@ import subprocess
 import pytest
 from conftest import push_options
 from postgres_server import sqlite_only
+from push_services import pushed, register, token
 from ringline_server import binary, clean_environment
 from test_command_line import one_clear_line, run
-from test_push import pushed, register, token
 from waiting import eventually
 
 

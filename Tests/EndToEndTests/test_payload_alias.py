@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import push_options
-from test_push import pushed, register, token
+from push_services import pushed, register, token
 
 # The keys of three apps, and how each reads its payload.
 APPS = {

@@ -10,9 +10,9 @@ import pytest
 import samples
 from conftest import push_options
 from postgres_server import PostgresServer, database_name, sqlite_only
+from push_services import pushed, register
 from test_command_line import one_clear_line, run
 from test_operators import rows
-from test_push import pushed, register
 from waiting import eventually
 
 

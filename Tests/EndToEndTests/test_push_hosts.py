@@ -4,13 +4,12 @@ import pathlib
 
 import pytest
 import slow_names
-from conftest import firebase_options, web_push_options
 from prometheus_client.parser import text_string_to_metric_families
-from test_firebase import events, register_fcm
-from test_firebase import rung as rung_by_firebase
-from test_web_push import register_web, rung
+from push_services import running
+from pushed_call import PushedCall
 from waiting import eventually
 
+SERVICE = "web-push"
 # The requests to browsers' push services that resolve a name or connect at a time.
 BROWSERS_SHARE = 22
 
@@ -39,67 +38,74 @@ def subscriptions(fake, host: str, count: int) -> list:
     return found
 
 
-def ring_browsers(world, fake, user: str, browsers: list):
-    """Registers the browsers for a user, and rings the user."""
+def ring_browsers(call: PushedCall, browsers: list) -> PushedCall:
+    """Registers the browsers for the callee of another call, and rings; returns the call."""
+    other = call.another()
     for number, browser in enumerate(browsers):
-        register_web(world, fake, user, number, browser=browser)
-    caller = world.connect(f"caller-{user}")
-    caller.ring(user, f"c-{user}")
-    return caller
+        other.register(device=browser, deviceId=f"d-{number}")
+    other.ring()
+    return other
 
 
-def test_a_push_service_that_accepts_and_says_nothing_delays_no_other_one(web_push_world):
-    world, fake = web_push_world
+@pytest.fixture
+def call_beside_names_that_hang(servers, make_server, make_world, tmp_path):
+    """A call on a server that pushes to a fake, and that allows endpoints at names that hang."""
+    options = [*servers.service.options(), "--web-push-host", "*.hangs.test"]
+
+    def make(*more) -> PushedCall:
+        world = make_world(make_server(*options, *more, environment=slow_names.environment(tmp_path)))
+        servers.service.prepare(world)
+        return PushedCall(world, servers.service)
+
+    return make
+
+
+def test_a_push_service_that_accepts_and_says_nothing_delays_no_other_one(make_call):
+    call = make_call()
+    fake = call.fake
     silent = subscriptions(fake, f"127.0.0.1:{fake.port}", 40)
     for browser in silent:
         fake.script(browser, [{"hang": True, "always": True}])
     healthy = subscriptions(fake, f"localhost:{fake.port}", 10)
     for number in range(4):
-        ring_browsers(world, fake, f"silent-{number}", silent[number * 10 : number * 10 + 10])
-    eventually(lambda: len(fake.attempts()) >= 4)
-    ring_browsers(world, fake, "healthy", healthy)
+        ring_browsers(call, silent[number * 10 : number * 10 + 10])
+    eventually(lambda: sum(bool(fake.attempts(browser)) for browser in silent) >= 4)
+    healthy_call = ring_browsers(call, healthy)
     for browser in healthy:
-        rung(fake, browser, seconds=4)
+        healthy_call.rung(browser, seconds=4)
     # The others cannot run, and are not handed over.
-    eventually(lambda: outbound(world.server, "waiting") > 0 and outbound(world.server, "sent") == 4)
+    eventually(lambda: outbound(call.world.server, "waiting") > 0 and outbound(call.world.server, "sent") == 4)
 
 
 @pytest.mark.timeout(120)
-def test_names_that_hang_cost_few_threads_and_delay_no_other_push(web_push, make_server, make_world, tmp_path):
-    fake = web_push
-    options = [*web_push_options(fake), "--web-push-host", "*.hangs.test"]
-    world = make_world(make_server(*options, environment=slow_names.environment(tmp_path)))
-    fake.application_server_key = world.rest().get("/api/web-push").json()["applicationServerKey"]
-    before = threads(world.server)
+def test_names_that_hang_cost_few_threads_and_delay_no_other_push(call_beside_names_that_hang):
+    call = call_beside_names_that_hang()
+    fake, server = call.fake, call.world.server
+    before = threads(server)
     for number in range(8):
-        ring_browsers(world, fake, f"m{number}", subscriptions(fake, f"{number}-{{}}.hangs.test", 8))
-    eventually(lambda: outbound(world.server, "resolving") >= 8)
-    assert outbound(world.server, "resolving") + outbound(world.server, "connecting") <= BROWSERS_SHARE
-    assert threads(world.server) <= before + BROWSERS_SHARE
+        ring_browsers(call, subscriptions(fake, f"{number}-{{}}.hangs.test", 8))
+    eventually(lambda: outbound(server, "resolving") >= 8)
+    assert outbound(server, "resolving") + outbound(server, "connecting") <= BROWSERS_SHARE
+    assert threads(server) <= before + BROWSERS_SHARE
     healthy = subscriptions(fake, f"127.0.0.1:{fake.port}", 2) + subscriptions(fake, f"localhost:{fake.port}", 2)
-    ring_browsers(world, fake, "10", healthy)
+    healthy_call = ring_browsers(call, healthy)
     for browser in healthy:
-        rung(fake, browser, seconds=5)
-    assert threads(world.server) <= before + BROWSERS_SHARE
+        healthy_call.rung(browser, seconds=5)
+    assert threads(server) <= before + BROWSERS_SHARE
 
 
-def test_names_that_hang_delay_neither_firebase_nor_its_tokens(
-    web_push, firebase, make_server, make_world, tmp_path
-):
-    options = [*web_push_options(web_push), "--web-push-host", "*.hangs.test", *firebase_options(firebase)]
-    world = make_world(make_server(*options, environment=slow_names.environment(tmp_path)))
-    web_push.application_server_key = world.rest().get("/api/web-push").json()["applicationServerKey"]
-    for number in range(8):
-        ring_browsers(world, web_push, f"m{number}", subscriptions(web_push, f"{number}-{{}}.hangs.test", 4))
-    device = register_fcm(world)
-    world.connect("11").ring("10", "c-1")
-    rung_by_firebase(firebase, device, seconds=4)
+def test_names_that_hang_delay_neither_firebase_nor_its_tokens(call_beside_names_that_hang, tmp_path):
+    with running("firebase", tmp_path / "firebase") as firebase:
+        call = call_beside_names_that_hang(*firebase.options())
+        for number in range(8):
+            ring_browsers(call, subscriptions(call.fake, f"{number}-{{}}.hangs.test", 4))
+        by_firebase = PushedCall(call.world, firebase)
+        by_firebase.register()
+        by_firebase.ring()
+        by_firebase.rung(seconds=4)
 
 
-def test_a_name_without_an_address_is_said_in_the_timeline(web_push, make_server, make_world):
-    fake = web_push
-    world = make_world(make_server(*web_push_options(fake), "--web-push-host", "*.invalid"))
-    fake.application_server_key = world.rest().get("/api/web-push").json()["applicationServerKey"]
-    register_web(world, fake, browser=subscriptions(fake, "push-{}.invalid", 1)[0])
-    world.connect("11").ring("10", "c-1")
-    assert "resolve" in eventually(lambda: events(world, "push.result"))[0]["reason"]
+def test_a_name_without_an_address_is_said_in_the_timeline(make_call):
+    call = make_call("--web-push-host", "*.invalid")
+    (browser,) = subscriptions(call.fake, "push-{}.invalid", 1)
+    assert "resolve" in ring_browsers(call, [browser]).results()[0]["reason"]

@@ -11,9 +11,9 @@ import pytest
 from conftest import push_options
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from push_services import pushed, register
 from rest import code
 from test_auth import EC_KEY, KEYS, pem, upgrade_status
-from test_push import pushed, register
 from test_turn import credential, signed
 from tokens import mint
 from waiting import eventually

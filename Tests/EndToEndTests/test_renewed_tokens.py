@@ -7,10 +7,10 @@ import time
 
 import pytest
 import samples
+from push_services import pushed, token
 from sio_app import WAYS, App
 from test_chutalk import talk
 from test_chutalk_pushes import put
-from test_push import pushed, token
 
 WAY = pytest.mark.parametrize("way", WAYS)
 

@@ -10,9 +10,9 @@ import time
 import jwt
 import pytest
 import samples
+from push_services import pushed, register
 from rest import Rest, code
 from test_monitoring import sample
-from test_push import pushed, register
 from test_socketio import Raw
 
 FRACTION = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")

@@ -6,11 +6,11 @@ import time
 
 import pytest
 from connection import Connection
+from push_services import pushed, register
 from rest import code
 from test_auth import upgrade_status
 from test_command_line import one_clear_line, run
 from test_monitoring import sample
-from test_push import pushed, register
 from waiting import eventually
 
 

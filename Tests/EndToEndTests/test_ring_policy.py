@@ -5,9 +5,9 @@ import time
 
 import pytest
 import samples
+from push_services import pushed, register, token
 from raw_socket import RawSocket
 from rest import Rest
-from test_push import pushed, register, token
 from waiting import eventually
 
 ALERT = "cd" * 32

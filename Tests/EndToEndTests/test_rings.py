@@ -4,9 +4,9 @@ import subprocess
 
 import samples
 from conftest import push_options
+from push_services import pushed, register
 from rest import code
 from ringline_server import binary
-from test_push import pushed, register
 
 
 def test_thirty_rings_of_one_pair_are_limited_and_so_are_their_pushes(apns, make_server, make_world):

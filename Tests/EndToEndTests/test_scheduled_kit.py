@@ -3,9 +3,9 @@
 import json
 
 from conftest import push_options
+from push_services import pushed
 from scheduled import Minute
 from test_devices import devices
-from test_push import pushed
 from test_swift_kit import kit  # noqa: F401 - a fixture
 from waiting import eventually
 

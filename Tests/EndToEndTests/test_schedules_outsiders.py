@@ -4,10 +4,10 @@ import uuid
 
 import pytest
 import samples
+from push_services import pushed, register
 from raw_socket import RawSocket
 from rest import code
 from scheduled import LEAD, MIDDAY, become, call_rows, ended, history, make, make_for, reasons, rung, schedules
-from test_push import pushed, register
 from test_schedules_rings import AGAIN, decline
 from waiting import eventually
 

@@ -4,11 +4,11 @@ import time
 
 import pytest
 from conftest import push_options
+from push_services import pushed, register, token
 from scheduled import LEAD, MIDDAY, become, call_rows, ended, history, make, rung, schedules
 from test_explain import explain, wait_for
 from test_monitoring import sample
 from test_openapi import check_timeline
-from test_push import pushed, register, token
 from test_schedules_rings import AGAIN, decline
 from waiting import eventually
 

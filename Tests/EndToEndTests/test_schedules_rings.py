@@ -4,6 +4,7 @@ import uuid
 
 import pytest
 import samples
+from push_services import pushed, register, token
 from rest import code
 from scheduled import (
     LEAD,
@@ -18,7 +19,6 @@ from scheduled import (
 )
 from test_explain import explain, wait_for
 from test_monitoring import sample
-from test_push import pushed, register, token
 from waiting import eventually
 
 DATA = {"voice": "a", "texts": ["おはよう"]}

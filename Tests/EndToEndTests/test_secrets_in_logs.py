@@ -5,8 +5,8 @@ import sys
 
 import pytest
 import samples
+from push_services import token as push_token
 from secrets_in_logs import findings
-from test_push import token as push_token
 from tokens import mint
 
 TIME = "2026-11-23T08:00:00.000Z"

@@ -6,10 +6,10 @@ import time
 import httpx
 import pytest
 import samples
+from push_services import token
 from raw_socket import BINARY, PING, PONG, TEXT, RawSocket
 from sio_app import POLLING, WAYS, App
 from test_chutalk_pushes import ALERT, put
-from test_push import token
 from waiting import eventually
 
 WAY = pytest.mark.parametrize("way", WAYS | POLLING)

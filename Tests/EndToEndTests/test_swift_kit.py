@@ -13,9 +13,9 @@ import time
 
 import pytest
 import samples
+from push_services import pushed, register
 from ringline_server import ROOT, binary, clean_environment
 from test_devices import devices
-from test_push import pushed, register
 from test_turn import secret_file  # noqa: F401 - a fixture
 from waiting import eventually
 

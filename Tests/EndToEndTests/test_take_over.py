@@ -7,9 +7,9 @@ import samples
 from cluster import TAKE_OVER_SECONDS
 from conftest import push_options
 from connection import Connection
+from push_services import pushed, register
 from raw_socket import TEXT, RawSocket
 from test_command_line import run
-from test_push import pushed, register
 from waiting import eventually
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 

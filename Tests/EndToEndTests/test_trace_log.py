@@ -11,11 +11,11 @@ import pytest
 import samples
 from conftest import push_options
 from connection import Connection
+from push_services import pushed, register
+from push_services import token as push_token
 from raw_socket import TEXT, RawSocket
 from ringline_server import ROOT
 from test_auth import forged, later, upgrade_status
-from test_push import pushed, register
-from test_push import token as push_token
 from tokens import mint
 from waiting import eventually
 

@@ -3,7 +3,7 @@
 import pytest
 import samples
 from connection import Refused
-from test_push import pushed, register
+from push_services import pushed, register
 
 
 @pytest.fixture

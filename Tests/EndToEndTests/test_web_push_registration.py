@@ -10,15 +10,15 @@ from conftest import import_from, web_push_options
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from postgres_server import ON_POSTGRES
+from push_services import running
 from rest import code
 from test_command_line import one_clear_line, serve
 from test_doctor import doctor
-from test_firebase import devices, events
-from test_web_push import endpoints, register_web, rung
-from waiting import eventually
 
 import_from("FakeWebPush")
 from fake_web_push import base64url, point  # noqa: E402
+
+SERVICE = "web-push"
 
 # --- Registration ------------------------------------------------------------------------------------------------
 
@@ -102,14 +102,14 @@ def bad_endpoints(port: int) -> dict[str, object]:
     }
 
 
-def registered(world, user="10", **changed) -> httpx.Response:
+def registered(world, user: str, **changed) -> httpx.Response:
     """Tries to register a subscription with these members instead of good ones; None leaves a member out."""
     key = ec.generate_private_key(ec.SECP256R1()).public_key()
     keys = {"p256dh": base64url(point(key)), "auth": base64url(os.urandom(16))}
     members = {"endpoint": "https://fcm.googleapis.com/fcm/send/a:b"} | keys | changed
     kept = {name: value for name, value in members.items() if value is not None}
     keys = {name: kept.pop(name) for name in ("p256dh", "auth") if name in kept}
-    body = {"platform": "web", "deviceId": "w1", "webPush": kept | {"expirationTime": None, "keys": keys}}
+    body = {"platform": "web", "deviceId": "d-1", "webPush": kept | {"expirationTime": None, "keys": keys}}
     return world.rest(user).put("/api/me/devices", body)
 
 
@@ -120,13 +120,12 @@ def faults_in(response: httpx.Response, field: str) -> str | None:
     return f"{response.status_code} {response.text[:200]}"
 
 
-def test_an_endpoint_elsewhere_than_at_an_allowed_service_is_refused_by_its_name(web_push_world):
-    world, fake = web_push_world
+def test_an_endpoint_elsewhere_than_at_an_allowed_service_is_refused_by_its_name(call):
     wrong = {}
-    for name, endpoint in bad_endpoints(fake.port).items():
-        if fault := faults_in(registered(world, endpoint=endpoint), "webPush.endpoint"):
+    for name, endpoint in bad_endpoints(call.fake.port).items():
+        if fault := faults_in(registered(call.world, call.callee, endpoint=endpoint), "webPush.endpoint"):
             wrong[name] = fault
-    assert wrong == {} and devices(world) == []
+    assert wrong == {} and call.devices() == []
 
 
 GOOD_ENDPOINTS = [
@@ -139,12 +138,20 @@ GOOD_ENDPOINTS = [
 ]
 
 
-def test_the_endpoints_of_the_browsers_makers_are_accepted(web_push_world):
-    world, _ = web_push_world
+def test_the_endpoints_of_the_browsers_makers_are_accepted(call):
     for endpoint in GOOD_ENDPOINTS:
-        response = registered(world, endpoint=endpoint)
+        response = registered(call.world, call.callee, endpoint=endpoint)
         assert response.status_code == 200, response.text
-        assert response.json()["webPush"]["endpoint"] == endpoint and endpoints(world) == [endpoint]
+        assert response.json()["webPush"]["endpoint"] == endpoint and call.addresses() == [endpoint]
+
+
+def test_a_registration_shows_the_keys_of_the_subscription_and_its_absence(call):
+    subscription = {name: value for name, value in call.fake.subscribe().to_json().items() if name != "expirationTime"}
+    rest = call.world.rest(call.callee)
+    for number, (body, shown) in enumerate([({"webPush": subscription}, subscription), ({"fcm_token": "f-1"}, None)]):
+        response = rest.put("/api/me/devices", {"platform": "web", "deviceId": f"d-{number}"} | body)
+        assert response.json()["webPush"] == shown
+    assert [device["webPush"] for device in call.devices()] in ([subscription, None], [None, subscription])
 
 
 def bad_keys() -> dict[str, dict[str, object]]:
@@ -175,65 +182,66 @@ def bad_keys() -> dict[str, dict[str, object]]:
     }
 
 
-def test_a_bad_key_of_a_subscription_is_refused_by_its_name(web_push_world):
-    world, _ = web_push_world
+def test_a_bad_key_of_a_subscription_is_refused_by_its_name(call):
     wrong = {}
     for field, values in bad_keys().items():
         for name, value in values.items():
-            if fault := faults_in(registered(world, **{field: value}), f"webPush.keys.{field}"):
+            if fault := faults_in(registered(call.world, call.callee, **{field: value}), f"webPush.keys.{field}"):
                 wrong[f"{field}, {name}"] = fault
-    assert wrong == {} and devices(world) == []
+    assert wrong == {} and call.devices() == []
 
 
-def test_a_subscription_that_is_none_is_refused_by_name(web_push_world):
-    world, _ = web_push_world
-    rest, wrong = world.rest("10"), {}
+def test_a_subscription_that_is_none_is_refused_by_name(call):
+    rest, wrong = call.world.rest(call.callee), {}
     endpoint = {"endpoint": "https://fcm.googleapis.com/a"}
     values = {"webPush": [5, "https://fcm.googleapis.com/a", [], True], "webPush.endpoint": [{"keys": {}}]}
     values["webPush.keys"] = [endpoint | keys for keys in ({}, {"keys": None}, {"keys": 5}, {"keys": []})]
     for field, subscriptions in values.items():
         for subscription in subscriptions:
-            response = rest.put("/api/me/devices", {"platform": "web", "deviceId": "w1", "webPush": subscription})
+            response = rest.put("/api/me/devices", {"platform": "web", "deviceId": "d-1", "webPush": subscription})
             if fault := faults_in(response, field):
                 wrong[str(subscription)] = fault
-    assert wrong == {} and devices(world) == []
+    assert wrong == {} and call.devices() == []
 
 
 @pytest.mark.parametrize("beginning", ["https://LocalHost", "HTTPS://localhost"], ids=["of the host", "of the scheme"])
-def test_upper_case_means_the_same(web_push_world, beginning):
-    world, fake = web_push_world
-    browser = fake.subscribe()
-    rest = f":{fake.port}/wpush/v2/{browser.id}"
+def test_upper_case_means_the_same(call, beginning):
+    browser = call.fake.subscribe()
+    rest = f":{call.fake.port}/wpush/v2/{browser.id}"
     browser.endpoint = beginning + rest
-    register_web(world, fake, "10", 1, browser=browser)
-    world.connect("11").ring("10", "c-1")
-    assert rung(fake, browser)["claims"]["aud"] == f"https://localhost:{fake.port}"
+    call.register(device=browser)
+    call.ring()
+    assert call.rung().record["claims"]["aud"] == f"https://localhost:{call.fake.port}"
     browser.endpoint = "https://localhost" + rest
-    register_web(world, fake, "20", 2, browser=browser)
-    assert endpoints(world, "10") == [], "the subscription has moved to the user who registered it last"
+    call.another().register(device=browser)
+    assert call.addresses() == [], "the subscription has moved to the user who registered it last"
 
 
-def test_the_usual_port_means_the_same_or_is_refused(web_push_world):
-    world, _ = web_push_world
-    with_port = registered(world, "10", endpoint="https://fcm.googleapis.com:443/fcm/send/a").status_code
-    assert registered(world, "20", endpoint="https://fcm.googleapis.com/fcm/send/a").status_code == 200
-    assert with_port in (200, 400) and endpoints(world, "10") == []
+def test_the_usual_port_means_the_same_or_is_refused(call):
+    world, other = call.world, call.another()
+    with_port = registered(world, call.callee, endpoint="https://fcm.googleapis.com:443/fcm/send/a").status_code
+    assert registered(world, other.callee, endpoint="https://fcm.googleapis.com/fcm/send/a").status_code == 200
+    assert with_port in (200, 400) and call.addresses() == []
 
 
-def test_a_subscription_with_an_expiration_time_is_accepted(web_push_world):
-    world, fake = web_push_world
+def test_a_subscription_with_an_expiration_time_is_accepted(call):
     for moment in (1_900_000_000_000, 1_900_000_000_000.5, None, 0):
-        subscription = fake.subscribe().to_json() | {"expirationTime": moment}
-        response = world.rest("10").put("/api/me/devices", {"platform": "web", "webPush": subscription})
+        subscription = call.fake.subscribe().to_json() | {"expirationTime": moment}
+        response = call.world.rest(call.callee).put("/api/me/devices", {"platform": "web", "webPush": subscription})
         assert response.status_code == 200, response.text
 
 
-def test_a_refused_registration_leaves_the_earlier_subscription(web_push_world):
-    world, fake = web_push_world
-    browser = register_web(world, fake)
-    assert code(registered(world, endpoint="https://evil.example/a")) == (400, "invalid_field")
-    world.connect("11").ring("10", "c-1")
-    rung(fake, browser)
+def test_a_refused_registration_leaves_the_earlier_subscription_and_nothing_in_the_log(make_call):
+    call = make_call("--log-level", "trace")
+    call.register()
+    refused = registered(
+        call.world, call.callee, endpoint="https://evil.example/Zm9yIG5vYm9keQ", auth="Zm9yIG5vYm9keSBlbHNl"
+    )
+    assert code(refused) == (400, "invalid_field")
+    call.ring()
+    call.rung()
+    log = call.world.server.errors()
+    assert call.id in log and [secret for secret in ("Zm9yIG5vYm9keQ", "Zm9yIG5vYm9keSBlbHNl") if secret in log] == []
 
 
 @pytest.fixture
@@ -257,21 +265,20 @@ def https_port():
         each.close()
 
 
-def test_a_name_that_leads_to_this_machine_gets_no_connection(https_port, web_push, make_server, make_world):
-    names = ["--web-push-host", "*.localhost", "--web-push-host", "localhost"]
-    world = make_world(make_server(*web_push_options(web_push), *names))
-    taro, accepted = world.connect("11"), []
-    for number, host in enumerate(("x.localhost", "localhost")):
+def test_a_name_that_leads_to_this_machine_gets_no_connection(https_port, make_call):
+    call, rung = make_call("--web-push-host", "*.localhost", "--web-push-host", "localhost"), []
+    for host in ("x.localhost", "localhost"):
+        each = call.another()
         # A server that refuses such a name at once is right as well.
-        if registered(world, f"u{number}", endpoint=f"https://{host}/a").status_code == 200:
-            accepted.append(number)
-            taro.ring(f"u{number}", f"c-{number}")
-    for number in accepted:
-        (result, *_) = eventually(lambda: events(world, "push.result", f"u{number}", f"c-{number}"))  # noqa: B023
+        if registered(call.world, each.callee, endpoint=f"https://{host}/a").status_code == 200:
+            each.ring()
+            rung.append(each)
+    for each in rung:
+        (result, *_) = each.results()
         assert result.get("status") is None and result["reason"]
-    for each in https_port:
+    for listener in https_port:
         with pytest.raises(BlockingIOError):
-            each.accept()
+            listener.accept()
 
 
 @pytest.mark.parametrize(
@@ -345,16 +352,16 @@ def pem(key) -> bytes:
     return key.private_bytes(serialization.Encoding.PEM, kind, serialization.NoEncryption())
 
 
-def test_an_operators_own_key_is_used(web_push, make_server, make_world):
-    path = web_push.directory / "vapid.pem"
-    path.write_bytes(pem(ec.generate_private_key(ec.SECP256R1())))
-    path.chmod(0o600)
-    world = make_world(make_server(*web_push_options(web_push)))
-    key = public_key_of(path)
-    assert shown_keys(world) == [key, key]
-    browser = register_web(world, web_push, browser=web_push.subscribe(key))
-    world.connect("11").ring("10", "c-1")
-    assert rung(web_push, browser)["key"] == key
+def test_an_operators_own_key_is_used(tmp_path, make_call):
+    with running("web-push", tmp_path / "own") as service:
+        path = service.fake.directory / "vapid.pem"
+        path.write_bytes(pem(ec.generate_private_key(ec.SECP256R1())))
+        path.chmod(0o600)
+        call, key = make_call(service=service), public_key_of(path)
+        assert shown_keys(call.world) == [key, key]
+        call.register(device=service.fake.subscribe(key))
+        call.ring()
+        assert call.rung().record["key"] == key
 
 
 def damaged_keys() -> dict[str, bytes]:
@@ -404,15 +411,14 @@ def test_doctor_reads_the_key_and_makes_none(tmp_path, web_push):
     assert grade == "error" and str(path) in text
 
 
-def test_without_a_subject_there_is_no_key_and_a_subscription_is_only_stored(world, web_push):
+def test_without_a_subject_there_is_no_key_and_a_subscription_is_only_stored(make_call):
+    call = make_call(instead=[])
+    world = call.world
     assert code(world.rest("10").get("/api/web-push")) == (404, "not_found")
     assert world.connect("10").welcome.get("applicationServerKey") is None
     assert not (world.server.data / "vapid-key.pem").exists()
-    response = registered(world)
+    response = registered(world, call.callee)
     assert response.status_code == 200 and response.json()["webPush"]["endpoint"].startswith("https://fcm.")
     assert "cannot push" in response.json()["message"]
-    world.connect("11").ring("10", "c-1")
-    (result,) = eventually(lambda: events(world, "push.result"))
-    assert result["reason"].endswith("pushes are only logged") and endpoints(world)
-    (line,) = [line for line in world.server.usual_log().splitlines() if "a push was not sent" in line]
-    assert "call.id=c-1" in line and "push.kind=web" in line
+    call.ring()
+    assert call.results()[0]["reason"].endswith("pushes are only logged") and call.addresses()

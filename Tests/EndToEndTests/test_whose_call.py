@@ -4,10 +4,10 @@ import subprocess
 
 import pytest
 import samples
+from push_services import pushed, register
 from rest import code
 from ringline_server import binary, clean_environment
 from test_explain import wait_for
-from test_push import pushed, register
 
 
 def ring_of_a_third_party(world, call_id="c-1", to="10"):

@@ -4,12 +4,13 @@ import Threads
 
 @testable import ApplePush
 
-/// A fake of Apple's push service: Tests/FakeAPNs/fake_apns.py as a child process, with real HTTP/2 over real TLS on
+/// A fake of Apple's push service: Tests/FakePushServices/fake_apns.py as a child process, with real HTTP/2 over real TLS on
 /// loopback.
 ///
 /// The interpreter is `RINGLINE_PYTHON`, or else `python3`. If it is missing, or lacks a package, the initializer
 /// throws an error that says so. The child ends when this object is released, or with the test process.
 final class FakeAPNs: Sendable {
+    // Those of the script.
     static let teamID = "TEAM123456"
     static let keyID = "KEY1234567"
 
@@ -52,16 +53,12 @@ final class FakeAPNs: Sendable {
 
     init(_ arguments: [String] = []) throws {
         let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "FakeAPNs/fake_apns.py").path()
+            .appending(path: "FakePushServices/fake_apns.py").path()
         let python = ProcessInfo.processInfo.environment["RINGLINE_PYTHON"] ?? "python3"
         let directory = FileManager.default.temporaryDirectory.appending(path: "fake-apns-\(UUID().uuidString)").path()
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments =
-            [
-                python, script, "--team-id", Self.teamID, "--key-id", Self.keyID, "--directory", directory,
-                "--generate-key", directory, "--until-stdin-closes",
-            ] + arguments
+        process.arguments = [python, script, "--directory", directory] + arguments
         let (input, output) = (Pipe(), Pipe())
         process.standardInput = input
         process.standardOutput = output

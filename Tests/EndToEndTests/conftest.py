@@ -6,7 +6,6 @@ Each test has its own server and data; those with `servers` share a server, and 
 import contextlib
 import pathlib
 import subprocess
-import sys
 
 import httpx
 import postgres_server
@@ -195,16 +194,9 @@ def world(server, make_world) -> World:
     return make_world(server)
 
 
-def import_from(folder: str):
-    """Makes the modules of a folder of Tests importable."""
-    path = str(pathlib.Path(__file__).resolve().parents[1] / folder)
-    if path not in sys.path:
-        sys.path.insert(0, path)
-
-
 @pytest.fixture
 def apns(tmp_path):
-    """A fake of Apple's push service with both environments; see Tests/FakeAPNs."""
+    """A fake of Apple's push service with both environments; see Tests/FakePushServices."""
     with push_services.running("apns", tmp_path / "apns") as service:
         yield service.fake
 
@@ -228,7 +220,7 @@ def short_rings(apns, make_server, make_world):
 
 @pytest.fixture
 def web_push(tmp_path):
-    """A fake of a browser's push service; see Tests/FakeWebPush."""
+    """A fake of a browser's push service; see Tests/FakePushServices."""
     with push_services.running("web-push", tmp_path / "web-push") as service:
         yield service.fake
 

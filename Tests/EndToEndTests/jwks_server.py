@@ -11,8 +11,8 @@ import time
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "FakeAPNs"))
-from fake_apns import make_certificates  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "FakePushServices"))
+from fake_service import make_certificates  # noqa: E402
 
 
 class Issuer:

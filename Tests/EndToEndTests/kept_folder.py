@@ -200,7 +200,7 @@ class Story:
 
 def write(folder: pathlib.Path):
     """Plays the story, kills the server, and writes its database and the reopened server's results to the folder."""
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "FakeAPNs"))
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "FakePushServices"))
     from fake_apns import FakeAPNs
 
     with tempfile.TemporaryDirectory() as place, FakeAPNs(directory=pathlib.Path(place) / "apns") as fake:

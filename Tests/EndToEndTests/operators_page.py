@@ -11,7 +11,7 @@ import browsers
 import chromium
 import httpx
 import samples
-from conftest import World, import_from, push_options
+from conftest import World, push_options
 from demo import picture
 from playwright.sync_api import Browser, Page
 from ringline_server import Server
@@ -112,7 +112,6 @@ def calls_of_a_day(world: World):
 @contextlib.contextmanager
 def bad_evening(browser: Browser, **options):
     """Yields the page of a server whose key Apple has withdrawn, and which has none for the phone of 12."""
-    import_from("FakeAPNs")
     from fake_apns import FakeAPNs
 
     with tempfile.TemporaryDirectory() as folder, FakeAPNs(directory=pathlib.Path(folder) / "apns") as apns:

@@ -15,9 +15,7 @@ from typing import NamedTuple
 import recording
 from waiting import eventually
 
-FAKES = pathlib.Path(__file__).resolve().parents[1]
-for folder in ("FakeAPNs", "FakeFirebase", "FakeWebPush"):
-    sys.path.insert(0, str(FAKES / folder))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "FakePushServices"))
 from fake_apns import FakeAPNs  # noqa: E402
 from fake_firebase import FakeFirebase  # noqa: E402
 from fake_web_push import FakeWebPush  # noqa: E402
@@ -218,9 +216,6 @@ class APNs(PushService):
     def new_device(self) -> str:
         return secrets.token_hex(32)
 
-    def heard(self, device=None) -> list[Push]:
-        return [self.read(record) for record in self.fake.pushes(device or "") if not record["refused"]]
-
     def read(self, record: dict) -> Push:
         data = {name: value for name, value in record["payload"].items() if name != "aps"}
         size = len(base64.b64decode(record["body"]))
@@ -234,23 +229,7 @@ class APNs(PushService):
     def connected(self) -> bool:
         return self.fake.stats()["connections"] > 0
 
-    # Refusals that a test has decided, or that are about the operator's key; `ringline doctor` asks without a topic.
-    DECIDED = {"BadDeviceToken", "Unregistered", "DeviceTokenNotForTopic"}
-    DECIDED |= {"InvalidProviderToken", "ExpiredProviderToken", "MissingTopic"}
-    _judged = 0
-
-    def faults(self) -> list[str]:
-        # The control port ends with the fake.
-        if self.fake.process.poll() is not None:
-            return []
-        found = self.fake.pushes(after=self._judged)
-        self._judged += len(found)
-        refused = [push["answer"]["reason"] for push in found if push["refused"]]
-        return [reason for reason in refused if reason not in self.DECIDED]
-
     def record(self):
-        if recording.FOLDER is None or self.fake.process.poll() is not None:
-            return
         for push in self.fake.pushes():
             names = ",".join(name for name, _ in push["headerList"])
             recording.heard(f"push {push['headers'].get('apns-push-type')} {names}", base64.b64decode(push["body"]))
@@ -304,7 +283,7 @@ class Firebase(PushService):
         size = sum(len(key.encode()) + len(value.encode()) for key, value in data.items())
         numbers = {name: json.loads(data[name]) for name in data.keys() & {"epoch", "hasVideo", "ringUntil", "sentAt"}}
         ttl = int(message["android"]["ttl"].removesuffix("s"))
-        return Push(data | numbers, record["at"], ttl, None, size, "name" in record, record)
+        return Push(data | numbers, record["at"], ttl, None, size, record["accepted"], record)
 
     def own_secrets(self) -> list[str]:
         found = [line for line in self.fake.account["private_key"].splitlines() if len(line) > 20 and "--" not in line]
@@ -402,11 +381,8 @@ class WebPush(PushService):
         return device.secrets()
 
     def read(self, record: dict) -> Push:
-        accepted = any(each is record for each in self.fake.accepted)
-        text = record.get("text", b"")
-        return Push(
-            record["payload"], record["at"], record.get("ttl"), record.get("topic"), len(text), accepted, record
-        )
+        data, text = record["payload"], record.get("text", b"")
+        return Push(data, record["at"], record.get("ttl"), record.get("topic"), len(text), record["accepted"], record)
 
     def own_secrets(self) -> list[str]:
         found = key_lines(self.fake.directory / "vapid.pem")
@@ -447,7 +423,7 @@ def running(name: str, folder: pathlib.Path):
         yield dialect
         dialect.record()
         faults = dialect.faults()
-    assert faults == []
+    assert not faults, faults
 
 
 # VoIP pushes in tests of something else

@@ -1,7 +1,7 @@
 """Calls that come to Chromium by Web Push while no page of the app is open: the kit's service worker, and real clicks.
 
 Chromium cannot subscribe here, because that needs Google's service. So the page gets a subscription to the fake in
-Tests/FakeWebPush, which decrypts what the server sends to it, and the test hands the messages to the service worker.
+Tests/FakePushServices, which decrypts what the server sends to it, and the test hands the messages to the service worker.
 """
 
 import json

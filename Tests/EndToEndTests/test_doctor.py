@@ -308,6 +308,9 @@ def test_the_clock_is_compared_with_that_of_apns(apns, tmp_path, offset, grade):
     apns.config(clockOffset=offset, sendsDate=True)
     found = doctor(tmp_path, *push_options(apns))
     assert found["clock"][0] == grade, found["clock"]
+    # Doctor asks without an app's topic.
+    assert set(apns.refusals) <= {"MissingTopic"}
+    apns.refusals.clear()
 
 
 @pytest.mark.parametrize("bundle", ["", "a b", "a\r\nX: 1", "a" * 156, "ünï"])

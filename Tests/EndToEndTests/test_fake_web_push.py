@@ -11,13 +11,10 @@ import http_ece
 import jwt
 import pytest
 import requests
-from conftest import import_from
 from cryptography.hazmat.primitives.asymmetric import ec
+from fake_web_push import base64url, point
 from py_vapid import Vapid02
 from pywebpush import WebPusher, WebPushException, webpush
-
-import_from("FakeWebPush")
-from fake_web_push import base64url, point  # noqa: E402
 
 HEADERS = {"Topic": "t" * 32, "Urgency": "high", "Content-Type": "application/octet-stream"}
 

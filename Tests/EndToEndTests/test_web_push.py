@@ -9,13 +9,10 @@ import time
 
 import pytest
 import samples
-from conftest import import_from
 from cryptography.hazmat.primitives.asymmetric import ec
+from fake_web_push import base64url, point
 from push_services import A_DAY
 from waiting import eventually
-
-import_from("FakeWebPush")
-from fake_web_push import base64url, point  # noqa: E402
 
 SERVICE = "web-push"
 # The text of a message is padded to one of these sizes. The last one makes the largest body that is allowed.

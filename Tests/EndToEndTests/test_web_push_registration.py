@@ -6,17 +6,15 @@ import stat
 
 import httpx
 import pytest
-from conftest import import_from, web_push_options
+from conftest import web_push_options
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from fake_web_push import base64url, point
 from postgres_server import ON_POSTGRES
 from push_services import running
 from rest import code
 from test_command_line import one_clear_line, serve
 from test_doctor import doctor
-
-import_from("FakeWebPush")
-from fake_web_push import base64url, point  # noqa: E402
 
 SERVICE = "web-push"
 

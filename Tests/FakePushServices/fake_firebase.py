@@ -10,24 +10,17 @@ It listens on 127.0.0.1 only. README.md in this folder lists the checks and the 
 """
 
 import collections
-import http.server
 import json
 import os
-import pathlib
 import re
 import secrets
-import ssl
-import sys
-import threading
 import time
 import urllib.parse
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "FakeAPNs"))
-from fake_apns import from_base64url, make_certificates, private_pem, write  # noqa: E402
+from fake_service import FakeService, Handler, Refusal, from_base64url, next_step, parsed, private_pem, write
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
@@ -36,7 +29,6 @@ LARGEST_CLOCK_ERROR_SECONDS = 300
 ACCESS_TOKEN_SECONDS = 3599
 LARGEST_DATA = 4096
 LONGEST_TTL_SECONDS = 28 * 24 * 60 * 60
-LARGEST_BODY = 64 << 10
 # The usual `status` and `errorCode` of Google's errors, by HTTP status.
 ERRORS = {
     400: ("INVALID_ARGUMENT", "INVALID_ARGUMENT"),
@@ -50,14 +42,6 @@ ERRORS = {
 
 
 # --- Answers -----------------------------------------------------------------------------------------------------
-
-
-class Refusal(Exception):
-    """An answer that is no success. `is_of_form`: the request itself was wrong, so the sender is at fault."""
-
-    def __init__(self, status, body, reason, is_of_form=True):
-        super().__init__(reason)
-        self.status, self.body, self.reason, self.is_of_form = status, body, reason, is_of_form
 
 
 def error_body(status, message, code=None, field=None, description=None):
@@ -85,21 +69,6 @@ def unauthenticated(reason, is_of_form):
 
 def invalid_grant(description):
     return Refusal(400, {"error": "invalid_grant", "error_description": description}, f"assertion: {description}")
-
-
-def parsed(text):
-    """Returns the value of a JSON text; a ValueError if it is not JSON, or has a name twice in one object."""
-
-    def once(pairs):
-        names = [name for name, _ in pairs]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"the name {twice[0]} comes twice")
-        return dict(pairs)
-
-    def refuse(text):
-        raise ValueError(f"{text} is not JSON")
-
-    return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
 
 
 # --- Google's checks ---------------------------------------------------------------------------------------------
@@ -187,101 +156,27 @@ def check_android(android):
         raise invalid_argument("message.android.ttl", "must be between 1 second and 4 weeks")
 
 
-# --- The server --------------------------------------------------------------------------------------------------
+# --- The service -------------------------------------------------------------------------------------------------
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    """One connection of a sender; `fake` is set by a subclass."""
+class FakeFirebase(FakeService):
+    """A fake of Firebase and of Google's token endpoint.
 
-    fake: "FakeFirebase"
-    protocol_version = "HTTP/1.1"
-    # Buffered, so that an answer is one write.
-    wbufsize = -1
-
-    def do_POST(self):  # noqa: N802
-        if self.fake.stopped.is_set():
-            # This connection was open before the fake ended.
-            self.close_connection = True
-            return
-        length = self.headers.get("Content-Length", "0")
-        if "Transfer-Encoding" in self.headers or not length.isdigit() or int(length) > LARGEST_BODY:
-            self.close_connection = True
-            self.answer(self.fake.refused(Refusal(413, {}, f"a body of another length: {self.headers.items()}")))
-            return
-        body = self.rfile.read(int(length))
-        if self.path == self.fake.token_path:
-            self.answer(self.fake.receive_assertion(self.command, self.headers, body))
-        else:
-            self.answer(self.fake.receive_message(self.command, self.path, self.headers, body))
-
-    do_GET = do_PUT = do_PATCH = do_DELETE = do_POST  # noqa: N815
-
-    def answer(self, answer):
-        if answer.get("delay"):
-            time.sleep(answer["delay"])
-        if answer.get("hang"):
-            self.fake.stopped.wait()
-        if answer.get("hang") or answer.get("close"):
-            self.close_connection = True
-            return
-        body = answer["raw"] if "raw" in answer else json.dumps(answer["body"])
-        self.send_response(answer["status"])
-        self.send_header("Content-Type", "text/html" if "raw" in answer else "application/json; charset=UTF-8")
-        self.send_header("Content-Length", str(len(body.encode()) + answer.get("cut", 0)))
-        if "retry_after" in answer:
-            self.send_header("Retry-After", str(answer["retry_after"]))
-        self.end_headers()
-        self.wfile.write(body.encode())
-        if "cut" in answer:
-            self.close_connection = True
-
-    def log_message(self, *_):
-        pass
-
-
-class HTTPSServer(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    # Many senders may connect at once.
-    request_queue_size = 128
-
-    def handle_error(self, *_):
-        pass  # The sender has closed the connection, or has refused the certificate.
-
-
-class FakeFirebase:
-    """A context manager that serves in threads of this process.
-
-    `service_account` is the path of the service account's JSON file, `endpoint` the base URL of FCM, `ca` the path of
-    the CA of both. `refusals` are the reasons for which requests were refused for their form: a sender in order causes
-    none.
+    `service_account` is the path of the service account's JSON file, `endpoint` the base URL of FCM.
     """
 
-    def __init__(self, directory):
-        directory = pathlib.Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
-        self.ca, certificate, key = make_certificates(str(directory))
-        self.lock = threading.Lock()
-        self.stopped = threading.Event()
-        self.attempted, self.accepted, self.validated, self.refusals = [], [], [], []
-        self.scripts = collections.defaultdict(collections.deque)
+    def __init__(self, directory=None):
+        super().__init__(directory)
+        self.validated = []
         self.token_script = collections.deque()
         self.token_requests, self.assertions = 0, []
         # The moment at which each access token given out expires; 0 if it was revoked.
         self.access_tokens = {}
-
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(certificate, key)
-        context.set_alpn_protocols(["http/1.1"])
-        self.server = HTTPSServer(("127.0.0.1", 0), type("Handler", (Handler,), {"fake": self}))
-        # The thread of a connection does the handshake, so that a slow sender delays no other one.
-        self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
-        self.endpoint = f"https://localhost:{self.server.server_port}"
+        self.endpoint = f"https://localhost:{self.serve(Handler).server_port}"
         self.token_path = "/token"
-        self.make_service_account(directory)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.make_service_account()
 
-    def make_service_account(self, directory):
+    def make_service_account(self):
         """Makes the file that Google's console offers as "generate new private key"."""
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self.public_key = key.public_key()
@@ -296,29 +191,11 @@ class FakeFirebase:
             "token_uri": self.endpoint + self.token_path,
             "universe_domain": "googleapis.com",
         }
-        self.service_account = str(directory / "service-account.json")
+        self.service_account = str(self.directory / "service-account.json")
         write(self.service_account, json.dumps(self.account, indent=2).encode())
         os.chmod(self.service_account, 0o600)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-
-    def stop(self):
-        """Ends the fake: later requests find nobody, and those that hang are cut off."""
-        if not self.stopped.is_set():
-            self.stopped.set()
-            self.server.shutdown()
-            self.server.server_close()
-
-    # What a test scripts and reads
-
-    def script(self, token, answers):
-        """Queues answers for the next messages to this device token; messages after them get the usual answer."""
-        with self.lock:
-            self.scripts[token].extend(answers)
+    # What a test scripts
 
     def script_token(self, answers):
         """Queues answers for the next requests to the token endpoint."""
@@ -330,35 +207,26 @@ class FakeFirebase:
         with self.lock:
             self.access_tokens = dict.fromkeys(self.access_tokens, 0)
 
-    def messages(self, token=None):
-        """Returns the messages accepted for delivery: `message`, `at` (ms), `headers` (lower case), `name`."""
-        with self.lock:
-            return [each for each in self.accepted if token in (None, each["message"]["token"])]
-
-    def attempts(self, token=None):
-        """Returns all well-formed messages that came, with the `answer` to each: `message`, `at` (ms), `headers`."""
-        with self.lock:
-            return [each for each in self.attempted if token in (None, each["message"]["token"])]
-
     # Requests
+
+    def receive(self, method, path, headers, body):
+        if path == self.token_path:
+            return self.receive_assertion(method, headers, body)
+        return self.receive_message(method, path, headers, body)
 
     def receive_assertion(self, method, headers, body):
         """Returns the answer to a request for an access token."""
-        with self.lock:
-            self.token_requests += 1
-            try:
-                self.check_assertion_request(method, headers, body)
-            except Refusal as refusal:
-                return self.refused(refusal)
-            step = next_step(self.token_script)
-            if "status" in step or "hang" in step or "close" in step:
-                error = {"error": step.get("error", "internal_failure"), "error_description": "scripted"}
-                return {"body": error} | step
-            token = "ya29.c." + secrets.token_urlsafe(150)
-            seconds = step.get("expires_in", ACCESS_TOKEN_SECONDS)
-            self.access_tokens[token] = time.monotonic() + seconds
-            body = {"access_token": token, "expires_in": seconds, "token_type": "Bearer"}
-            return {"status": 200, "body": body} | step
+        self.token_requests += 1
+        self.check_assertion_request(method, headers, body)
+        step = next_step(self.token_script)
+        if step.keys() & {"status", "hang", "close"}:
+            error = {"error": step.get("error", "internal_failure"), "error_description": "scripted"}
+            return {"body": error} | step
+        token = "ya29.c." + secrets.token_urlsafe(150)
+        seconds = step.get("expires_in", ACCESS_TOKEN_SECONDS)
+        self.access_tokens[token] = time.monotonic() + seconds
+        body = {"access_token": token, "expires_in": seconds, "token_type": "Bearer"}
+        return {"status": 200, "body": body} | step
 
     def check_assertion_request(self, method, headers, body):
         if method != "POST":
@@ -378,27 +246,15 @@ class FakeFirebase:
 
     def receive_message(self, method, path, headers, body):
         """Returns the answer to a request to send a message."""
-        with self.lock:
-            try:
-                request = self.checked(method, path, headers, body)
-            except Refusal as refusal:
-                return self.refused(refusal)
-            message = request["message"]
-            record = {
-                "message": message,
-                "at": int(time.time() * 1000),
-                "headers": {name.lower(): value for name, value in headers.items()},
-            }
-            if request.get("validate_only"):
-                self.validated.append(record)
-                return {"status": 200, "body": {"name": self.name("fake_message_id")}}
-            step = next_step(self.scripts[message["token"]])
-            record["answer"] = answer = self.scripted(step)
-            self.attempted.append(record)
-            if answer.get("status") == 200:
-                record["name"] = answer["body"]["name"]
-                self.accepted.append(record)
-            return answer
+        request = self.checked(method, path, headers, body)
+        message = request["message"]
+        record = {"message": message, "headers": {name.lower(): value for name, value in headers.items()}}
+        if request.get("validate_only"):
+            self.validated.append(record)
+            return {"status": 200, "body": {"name": self.name("fake_message_id")}}
+        answer = self.scripted(next_step(self.script_of(message["token"])))
+        self.note(message["token"], record, answer)
+        return answer
 
     def checked(self, method, path, headers, body):
         """Returns the parsed body of a request to send a message, or raises Google's refusal."""
@@ -425,26 +281,10 @@ class FakeFirebase:
         if time.monotonic() >= self.access_tokens[token]:
             raise unauthenticated("expired or revoked", is_of_form=False)
 
-    def scripted(self, step):
-        """Returns the answer that a step of a script describes; the usual one if it does not describe any."""
-        if "hang" in step or "close" in step:
-            return dict(step)
-        status = step.get("status", 200)
+    def answer_with(self, status, step):
         if status == 200:
-            return {"status": 200, "body": {"name": self.name(f"0:{len(self.accepted) + 1}")}} | step
-        return {"body": error_body(status, "scripted", step.get("error"), step.get("field"))} | step
+            return {"body": {"name": self.name(f"0:{len(self.records) + 1}")}}
+        return {"body": error_body(status, "scripted", step.get("error"), step.get("field"))}
 
     def name(self, message):
         return f"projects/{self.account['project_id']}/messages/{message}"
-
-    def refused(self, refusal):
-        if refusal.is_of_form:
-            self.refusals.append(refusal.reason)
-        return {"status": refusal.status, "body": refusal.body}
-
-
-def next_step(script):
-    """Takes the next step of a script; one with `always` stays. Without a step the answer is the usual one."""
-    if not script:
-        return {}
-    return script[0] if script[0].get("always") else script.popleft()

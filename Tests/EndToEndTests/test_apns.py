@@ -62,11 +62,12 @@ def test_the_production_environment_is_used_when_configured(servers, make_call):
 
 
 @pytest.mark.parametrize("trouble", [{"drop": True}, {"goaway": True}, {"goaway": True, "processed": True}], ids=str)
-def test_a_push_on_a_connection_that_ends_is_sent_again(make_call, trouble):
+def test_a_push_on_a_connection_that_ends_is_sent_again_under_the_same_apns_id(make_call, trouble):
     call = make_call()
     call.register()
-    call.script(trouble)
+    call.script(trouble, trouble)
     call.ring()
     call.rung()
     call.fence()
-    assert (len(call.rings()), len(call.tries())) == (1, 2) and call.is_registered
+    assert (len(call.rings()), len(call.tries())) == (1, 3) and call.is_registered
+    assert len({push.identity for push in call.tries()}) == 1

@@ -128,6 +128,10 @@ def test_a_temporary_fault_is_tried_again_until_one_push_is_accepted(call):
     call.fence()
     counts = {name: (len(each.rings()), len(each.tries())) for name, each in calls.items()}
     assert counts == dict.fromkeys(calls, (1, 3))
+    for name, each in calls.items():
+        # A message that the fake has not read has none.
+        identities = {push.identity for push in each.tries() if push.data is not None}
+        assert len(identities) == 1, f"{name}: a try repeats the one before"
     assert all(each.is_registered for each in calls.values())
 
 

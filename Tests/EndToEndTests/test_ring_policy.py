@@ -105,14 +105,6 @@ def test_a_token_of_the_other_environment_is_found_out_once_and_remembered(push_
     assert fake.pushes(device)[2]["environment"] == "production", "the environment was remembered"
 
 
-def test_a_token_that_is_bad_in_both_environments_is_forgotten(push_world):
-    world, fake = push_world
-    fake.script(token(1), [{"status": 400, "reason": "BadDeviceToken"}] * 2)
-    register(world, deviceId="iphone-h")
-    world.connect("11").ring("10", "c-1")
-    eventually(lambda: world.rest("10").get("/api/me/devices").json() == [])
-
-
 def test_a_device_that_registered_after_apples_timestamp_keeps_its_token(push_world):
     world, fake = push_world
     fake.script(token(1), [{"status": 410, "reason": "Unregistered", "timestamp": 1_000}])
@@ -121,31 +113,6 @@ def test_a_device_that_registered_after_apples_timestamp_keeps_its_token(push_wo
     last = eventually(lambda: world.rest("10").get("/api/me/devices").json()[0]["lastPush"])
     assert last["status"] == 410
     assert world.rest("10").get("/api/me/devices").json()[0]["voipDeviceToken"] == token(1)
-
-
-@pytest.mark.parametrize("trouble", [{"status": 503, "reason": "ServiceUnavailable"}, {"drop": True}, {"goaway": True}])
-def test_a_push_that_fails_temporarily_is_tried_again_under_the_same_apns_id(push_world, trouble):
-    world, fake = push_world
-    fake.script(token(1), [trouble, trouble])
-    device = register(world, deviceId="iphone-h")
-    world.connect("11").ring("10", "c-1")
-    taken = eventually(lambda: [push for push in fake.pushes(device) if push["accepted"]])
-    assert len(taken) == 1
-    assert len({push["headers"]["apns-id"] for push in fake.pushes(device)}) == 1
-
-
-def test_no_push_is_sent_after_the_call_has_ended(push_world):
-    world, fake = push_world
-    fake.script(token(1), [{"status": 503, "reason": "ServiceUnavailable"}] * 8)
-    device = register(world, deviceId="iphone-h")
-    taro = world.connect("11")
-    taro.ring("10", "c-1")
-    eventually(lambda: fake.pushes(device))
-    taro.ask(type="end", callId="c-1")
-    events = eventually(lambda: [e for e in world.rest("10").get("/api/calls/c-1/timeline").json()["events"] if e["event"] == "ended"])
-    count = len([e for e in world.rest("10").get("/api/calls/c-1/timeline").json()["events"] if e["event"] == "push.sent"])
-    assert events and count == len(fake.pushes(device))
-    assert fake.wait_for_push(device, after=count, timeout=1.5) is None
 
 
 def test_the_act_of_a_push_allows_fetching_ringing_and_declining_without_a_token(push_world):
@@ -198,17 +165,6 @@ def test_after_three_pushes_without_a_sign_of_life_a_device_gets_alerts_until_it
     world.connect("10", "iphone-h").close()
     taro.ring("10", "c-4")
     eventually(lambda: len(fake.pushes(token(1))) == 4)
-
-
-def test_a_ring_that_outlives_a_restart_is_pushed_once(push_world):
-    world, fake = push_world
-    device = register(world, deviceId="iphone-h")
-    world.connect("11").ring("10", "c-1")
-    pushed(fake, device)
-    eventually(lambda: world.rest("10", allow_5xx=True).get("/api/me/devices").json()[0]["lastPush"])
-    world.server.kill()
-    world.server.start()
-    assert fake.wait_for_push(device, after=1, timeout=3) is None
 
 
 def test_a_device_that_does_not_reconnect_after_a_restart_is_pushed(push_world):

@@ -71,17 +71,18 @@ class FakeAPNs(FakeService):
         self.tls.set_alpn_protocols(["h2" if has_h2 else "http/1.1"])
         self.loop, self.listeners, self.transports = asyncio.new_event_loop(), [], set()
         self.ports = {}
+        # A loop that Playwright runs in the calling thread forbids another one there, even for a moment.
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
         for environment in ENVIRONMENTS:
 
             def connection(environment=environment):
                 return Connection(self, environment) if has_h2 else OldConnection(self)
 
             listens = self.loop.create_server(connection, "127.0.0.1", 0, ssl=self.tls, backlog=512)
-            self.listeners.append(self.loop.run_until_complete(listens))
+            self.listeners.append(asyncio.run_coroutine_threadsafe(listens, self.loop).result())
             self.ports[environment] = self.listeners[-1].sockets[0].getsockname()[1]
         self.endpoints = {name: f"https://localhost:{port}" for name, port in self.ports.items()}
-        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
-        self.thread.start()
 
     def forget(self):
         super().forget()

@@ -29,8 +29,7 @@ func library(
     .target(name: name, dependencies: dependencies, exclude: others, swiftSettings: settings)
 }
 
-/// A system library: its module map and shim are in `Sources/<name>`; SwiftPM suggests the apt package if it is
-/// missing.
+/// A system library: its module map and shim are in its folder; SwiftPM suggests the apt package if it is missing.
 func system(_ name: String, apt: String) -> Target {
     .systemLibrary(name: name, providers: [.apt([apt])])
 }
@@ -228,30 +227,30 @@ let fuzzing: [Target] =
     ProcessInfo.processInfo.environment["RINGLINE_FUZZ"] == nil
     ? [] : [.executableTarget(name: "ringline-fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Driver")]
 
-let package = Package(
-    name: "ringline",
-    // The platforms of the kits for apps; the server is built for Linux only.
-    platforms: [.iOS(.v15), .macOS(.v12), .macCatalyst(.v15)],
-    products: [
-        .executable(name: "ringline", targets: ["ringline"]),
-        .executable(name: "ringline-simulate", targets: ["ringline-simulate"]),
-        .library(name: "CallCore", targets: ["CallCore"]),
-        .library(name: "CallClient", targets: ["CallClient"]),
-        .library(name: "RinglineKit", targets: ["RinglineKit"]),
-        .library(name: "RinglineCallKit", targets: ["RinglineCallKit"]),
-    ],
-    dependencies: [
-        dependency("apple/swift-argument-parser", "1.8.2"),
-        dependency("apple/swift-collections", "1.6.0"),
-        dependency("apple/swift-log", "1.16.2"),
-    ],
-    targets: [
-        // The core: it makes the decisions and performs no I/O.
+/// A wing: the modules in one folder of `Sources`, each in a folder of its name.
+///
+/// A module imports modules of its own wing, of the core and of the libraries; the executable `ringline` also imports the
+/// client core, for the commands that make a call, and the proofs import everything (`HouseTests`).
+func wing(_ folder: String, _ modules: [Target]) -> [Target] {
+    for module in modules { module.path = "Sources/\(folder)/\(module.name)" }
+    return modules
+}
+
+/// What decides: pure modules without I/O.
+let core = wing(
+    "Core",
+    [
         library("CallCore", [], pure),
         library("JSON", [], pure),
         library("CallWire", ["CallCore", "JSON"], pure),
         library("SocketIO", ["CallCore", "CallWire", "JSON"], pure),
+
+        // Local times, and the rules of time zones.
+        library("TimeZones", ["CallCore"], pure),
         library("CallPorts", ["TimeZones", "CallCore"], pure),
+
+        // Text from outside, made safe for logs and terminals.
+        library("PlainText", [], pure),
         library("CallTrace", ["CallPorts", "CallCore", "CallWire", "JSON", "PlainText"], pure),
         library(
             "Switchboard",
@@ -259,45 +258,58 @@ let package = Package(
             pure
         ),
 
-        // Local times, and the rules of time zones.
-        library("TimeZones", ["CallCore"], pure),
-
         // Several nodes: who owns the calls, and the links between the nodes.
         library("Cluster", ["CallPorts", "CallCore", "CallWire"], pure),
+        library("MemoryStore", ["CallPorts", "CallCore"], pure),
+    ]
+)
 
-        // Authentication.
-        system("COpenSSL", apt: "libssl-dev"),
-        library("Crypto", ["COpenSSL"]),
-        library("Identity", ["Crypto", "CallCore", "JSON"]),
+/// What calls: the client core and the kits for apps.
+let clients = wing(
+    "Clients",
+    [
+        // The client core: the call session from one device's point of view.
+        library("CallClient", ["CallWire", "CallCore", "JSON"], pure),
 
-        // Text from outside, made safe for logs and terminals.
-        library("PlainText", [], pure),
+        // The client core behind a language of JSON texts, for JavaScript: `Sources/Clients/RinglineJS/build` compiles it
+        // to WebAssembly.
+        library("ClientBridge", ["CallClient", "CallCore", "JSON"], pure),
+
+        // The kits for apps: the client core with sockets, requests and a token; CallKit and PushKit.
+        library("RinglineKit", ["CallClient", "CallCore"], excluding: ["Examples"]),
+        library("RinglineCallKit", ["RinglineKit", "CallClient", "CallCore"] + appleStubs),
+    ]
+)
+
+/// What does: sockets, databases, pushes and the program.
+let server = wing(
+    "Server",
+    [
+        // Locks, threads and clocks, from the operating system.
+        library("Threads"),
 
         // The log, which takes typed fields only.
         library("ServerLog", ["Threads", "CallCore", "PlainText", logging]),
 
-        // Locks, threads and clocks, from the operating system.
-        library("Threads"),
-
         // The time zones of the operating system.
         library("TimeZoneFiles", ["TimeZones", "Threads"]),
+
+        // Authentication.
+        library("Crypto", ["COpenSSL"]),
+        library("Identity", ["Crypto", "CallCore", "JSON"]),
 
         // Storage.
         library("RecordCoding", ["Threads", "CallPorts", "TimeZones", "CallWire", "CallCore", "JSON"]),
         library("StoreWriting", ["Threads", "CallPorts", "CallCore"]),
-        system("CSQLite", apt: "libsqlite3-dev"),
         library("SQLite", ["CSQLite"]),
         library("SQLiteStore", ["RecordCoding", "StoreWriting", "SQLite", "Threads", "CallPorts", "CallCore"]),
-        system("CPostgres", apt: "libpq-dev"),
         library("Postgres", ["CPostgres"]),
         library(
             "PostgresStore",
             ["RecordCoding", "StoreWriting", "Postgres", "Threads", "CallPorts", "CallCore", deques]
         ),
-        library("MemoryStore", ["CallPorts", "CallCore"], pure),
 
         // Pushes.
-        system("CCurl", apt: "libcurl4-openssl-dev"),
         library("OutboundHTTP", ["CCurl", "Threads", deques, heaps]),
         library("PushDelivery", ["OutboundHTTP", "Threads", "CallPorts", "CallCore", "JSON", "ServerLog"]),
         library(
@@ -313,19 +325,14 @@ let package = Package(
             ["PushDelivery", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]
         ),
 
-        // Compressed responses.
-        system("CZlib", apt: "zlib1g-dev"),
-        library("Compression", ["CZlib"]),
-
         // Connections.
-        system("CLibwebsockets", apt: "libwebsockets-dev"),
+        library("Compression", ["CZlib"]),
         library("LibWebSockets", ["CLibwebsockets", "Threads", "CallWire", "JSON", "PlainText", deques]),
         library(
             "Gateway",
             [
                 "LibWebSockets", "Threads", "Switchboard", "Cluster", "CallPorts", "SocketIO", "CallCore", "CallWire",
-                "Crypto", "JSON", "ServerLog", deques,
-                "Compression",
+                "Crypto", "JSON", "ServerLog", "Compression", deques,
             ]
         ),
 
@@ -344,22 +351,15 @@ let package = Package(
             ],
             swiftSettings: house
         ),
+    ]
+)
 
-        // The client core: the call session from one device's point of view.
-        library("CallClient", ["CallWire", "CallCore", "JSON"], pure),
-
-        // The client core behind a language of JSON texts, for JavaScript: `Sources/RinglineJS/build` compiles it to
-        // WebAssembly.
-        library("ClientBridge", ["CallClient", "CallCore", "JSON"], pure),
-
-        // The kits for apps: the client core with sockets, requests and a token; CallKit and PushKit.
-        library("RinglineKit", ["CallClient", "CallCore"], excluding: ["Examples"]),
-        library("RinglineCallKit", ["RinglineKit", "CallClient", "CallCore"] + appleStubs),
-
-        // Random numbers from a seed, for the simulator and tests only.
+/// What proves: simulated networks, devices and pushes, and the contract suites of the ports.
+let proofs = wing(
+    "Proofs",
+    [
+        // Random numbers from a seed.
         library("SeededRandom", [], pure),
-
-        // The test world: simulated networks, devices and pushes, and the contract suites of the ports.
         library("CallTesting", ["CallPorts", "TimeZones", "CallCore", "Threads"]),
         library(
             "Simulation",
@@ -369,12 +369,41 @@ let package = Package(
             ],
             pure
         ),
-        .executableTarget(
-            name: "ringline-simulate",
-            dependencies: ["Simulation", arguments],
-            swiftSettings: house
-        ),
-    ] + (isForImage ? [] : testing) + benchmarks + fuzzing,
+        .executableTarget(name: "ringline-simulate", dependencies: ["Simulation", arguments], swiftSettings: house),
+    ]
+)
+
+/// The C libraries.
+let libraries = wing(
+    "Libraries",
+    [
+        system("COpenSSL", apt: "libssl-dev"),
+        system("CSQLite", apt: "libsqlite3-dev"),
+        system("CPostgres", apt: "libpq-dev"),
+        system("CCurl", apt: "libcurl4-openssl-dev"),
+        system("CZlib", apt: "zlib1g-dev"),
+        system("CLibwebsockets", apt: "libwebsockets-dev"),
+    ]
+)
+
+let package = Package(
+    name: "ringline",
+    // The platforms of the kits for apps; the server is built for Linux only.
+    platforms: [.iOS(.v15), .macOS(.v12), .macCatalyst(.v15)],
+    products: [
+        .executable(name: "ringline", targets: ["ringline"]),
+        .executable(name: "ringline-simulate", targets: ["ringline-simulate"]),
+        .library(name: "CallCore", targets: ["CallCore"]),
+        .library(name: "CallClient", targets: ["CallClient"]),
+        .library(name: "RinglineKit", targets: ["RinglineKit"]),
+        .library(name: "RinglineCallKit", targets: ["RinglineCallKit"]),
+    ],
+    dependencies: [
+        dependency("apple/swift-argument-parser", "1.8.2"),
+        dependency("apple/swift-collections", "1.6.0"),
+        dependency("apple/swift-log", "1.16.2"),
+    ],
+    targets: core + clients + server + proofs + libraries + (isForImage ? [] : testing) + benchmarks + fuzzing,
     swiftLanguageModes: [.v6]
 )
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The Debian packages that Ringline needs, in one place: their names on Debian 12 (bookworm) and 13 (trixie). Sourced by
-# Deploy/run, Deploy/test, Tests/run, Tests/sanitize, Tests/fresh and Sources/RinglineJS/build; the Dockerfile repeats the
+# Deploy/run, Deploy/test, Tests/run, Tests/sanitize, Tests/fresh and Sources/Clients/RinglineJS/build; the Dockerfile repeats the
 # lists of Debian 13. `install_missing NAME…` installs only what is missing. No other file names a package that only one
 # release has (HouseTests).
 
@@ -41,7 +41,7 @@ packages_of() {
     RUN_PACKAGES=("$lws" libwebsockets-evlib-uv "$ssl" "$uv" libsqlite3-0 "$curl" libpq5 libcap2 zlib1g ca-certificates
         tzdata)
 
-    # With these, Sources/RinglineJS/build makes the package for JavaScript.
+    # With these, Sources/Clients/RinglineJS/build makes the package for JavaScript.
     JAVASCRIPT_PACKAGES=(wasi-libc binaryen)
 
     # With these, Deploy/package makes the Debian package.

@@ -150,7 +150,7 @@ def resolved(page: str, path: str) -> str:
 def catalog(name: str) -> str | None:
     """Returns the module of the documentation catalog that contains a file."""
     parts = name.split("/")
-    return parts[1] if len(parts) > 3 and parts[0] == "Sources" and parts[2] == f"{parts[1]}.docc" else None
+    return parts[2] if len(parts) > 4 and parts[0] == "Sources" and parts[3] == f"{parts[2]}.docc" else None
 
 
 def for_docc(repository: Repository, page: str, base: str = "/") -> str:
@@ -190,9 +190,7 @@ def copy(repository: Repository, folder: pathlib.Path, base: str = "/") -> None:
     """Writes `FOLDER/MODULE.docc` for each module that has a catalog."""
     for name in sorted(repository.files):
         if module := catalog(name):
-            file = (
-                folder / f"{module}.docc" / pathlib.PurePosixPath(name).relative_to(f"Sources/{module}/{module}.docc")
-            )
+            file = folder.joinpath(f"{module}.docc", *pathlib.PurePosixPath(name).parts[4:])
             file.parent.mkdir(parents=True, exist_ok=True)
             if name.endswith(".md"):
                 file.write_text(for_docc(repository, name, base), encoding="utf-8")

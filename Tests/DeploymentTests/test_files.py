@@ -46,7 +46,7 @@ def holds(labels: dict, wanted: dict) -> bool:
 
 
 def test_the_server_reads_every_variable():
-    known = set(re.findall(r"`(RINGLINE_[A-Z_]+)`", (ROOT / "Sources/ringline/ringline.docc/Settings.md").read_text()))
+    known = set(re.findall(r"`(RINGLINE_[A-Z_]+)`", (ROOT / "Sources/Server/ringline/ringline.docc/Settings.md").read_text()))
     assert len(known) > 20
     kinds = (".yaml", ".service", ".conf")
     files = [path for path in DEPLOY.rglob("*") if path.suffix in kinds or path.name == "Dockerfile"]
@@ -57,7 +57,7 @@ def test_the_server_reads_every_variable():
 
 
 def server_version() -> str:
-    source = (ROOT / "Sources/ringline/Version.swift").read_text()
+    source = (ROOT / "Sources/Server/ringline/Version.swift").read_text()
     return re.search(r'static let text = "([^"]+)"', source).group(1)
 
 
@@ -74,7 +74,7 @@ def test_the_changelog_begins_with_the_servers_version():
 def test_both_packages_for_javascript_have_the_servers_version():
     """One is a folder of modules to copy, the other one module for npm."""
     folder, npm = (
-        json.loads((ROOT / "Sources/RinglineJS" / path).read_text()) for path in ("package.json", "npm/package.json")
+        json.loads((ROOT / "Sources/Clients/RinglineJS" / path).read_text()) for path in ("package.json", "npm/package.json")
     )
     assert folder["version"] == npm["version"] == server_version()
     shared = ("name", "description", "license", "type", "types", "sideEffects")
@@ -84,7 +84,7 @@ def test_both_packages_for_javascript_have_the_servers_version():
 
 def test_packing_for_npm_empties_no_folder_of_others(tmp_path):
     (tmp_path / "package.json").write_text('{"name": "mine"}')
-    command = [ROOT / "Sources/RinglineJS/pack", tmp_path]
+    command = [ROOT / "Sources/Clients/RinglineJS/pack", tmp_path]
     result = subprocess.run(command, capture_output=True, text=True, timeout=20)
     assert result.returncode == 1 and result.stderr == f"pack: {tmp_path} has other files: name a new folder\n"
     assert (tmp_path / "package.json").exists()
@@ -107,7 +107,7 @@ def test_the_sources_that_the_image_copies_are_a_package_without_the_tests(tmp_p
 
 def test_the_library_is_the_version_that_was_reviewed():
     """Another version has other faults. Decision 0011 says what to check before the decision names a new version."""
-    decision = (ROOT / "Sources/ringline/ringline.docc/Decisions/0011-libwebsockets-4-1-6.md").read_text()
+    decision = (ROOT / "Sources/Server/ringline/ringline.docc/Decisions/0011-libwebsockets-4-1-6.md").read_text()
     known = dict(re.findall(r"Debian (\d+) ships libwebsockets (\S+)\.\s", decision))
     release = platform.freedesktop_os_release()["VERSION_ID"]
     ask = ["dpkg-query", "-W", "-f", "${Version}", next(name for name in run_packages() if "websockets" in name)]
@@ -136,7 +136,7 @@ def test_the_list_of_an_images_parts_is_cyclonedx():
 
 def test_the_list_names_the_c_library_that_is_linked_into_the_client_core():
     """The library is not installed in an image, so no scanner finds it there."""
-    (archive,) = re.findall(r"^libc=(/\S+)$", (ROOT / "Sources/RinglineJS/build").read_text(), flags=re.M)
+    (archive,) = re.findall(r"^libc=(/\S+)$", (ROOT / "Sources/Clients/RinglineJS/build").read_text(), flags=re.M)
     owner = subprocess.run(["dpkg-query", "-S", archive], capture_output=True, text=True, check=True, timeout=10).stdout
     package = owner.split(":")[0]
     (command,) = re.findall(r"^    && (dpkg-query .*) >/out/parts$", DOCKERFILE, flags=re.M)

@@ -95,7 +95,7 @@ def test_the_server_is_restarted_until_the_cause_of_its_failure_is_gone(machine)
 
 def test_the_unit_serves_tls_on_443_as_the_page_says(machine, certificate):
     folder = "/etc/systemd/system/ringline.service.d"
-    page = (ROOT / "Sources/ringline/ringline.docc/Install.md").read_text()
+    page = (ROOT / "Sources/Server/ringline/ringline.docc/Install.md").read_text()
     text = page.split("\n### TLS by the unit itself\n")[1].split("\n## ")[0]
     commands, drop_in = re.findall(r"^```(?:ini)?\n(.*?)^```$", text, re.M | re.S)
     write = 'mkdir -p "${1%/*}" && printf %s "$2" >"$1"'

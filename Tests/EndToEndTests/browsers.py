@@ -51,7 +51,7 @@ class Pages(http.server.SimpleHTTPRequestHandler):
 def pages():
     """Yields the address of a server of the pages."""
     if not (PACKAGE / "ringline.wasm").exists():
-        raise FileNotFoundError(f"{PACKAGE}/ringline.wasm: run Sources/RinglineJS/build")
+        raise FileNotFoundError(f"{PACKAGE}/ringline.wasm: run Sources/Clients/RinglineJS/build")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -17,7 +17,7 @@ import chromium
 from playwright.sync_api import Browser, Page
 from ringline_server import ROOT, binary, clean_environment
 
-PICTURES = ROOT / "Sources/ringline/ringline.docc"
+PICTURES = ROOT / "Sources/Server/ringline/ringline.docc"
 # A picture of the documentation is small.
 MOST_BYTES = 100_000
 

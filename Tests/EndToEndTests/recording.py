@@ -20,7 +20,7 @@ import sys
 
 FOLDER = os.environ.get("RINGLINE_RECORDING")
 FILE = pathlib.Path(__file__).with_name("recorded-forms.txt")
-API = pathlib.Path(__file__).resolve().parents[2] / "Sources/CallWire/CallWire.docc"
+API = pathlib.Path(__file__).resolve().parents[2] / "Sources/Core/CallWire/CallWire.docc"
 # Members with values that are keywords of the protocol.
 WORDS = {
     *("type", "code", "kind", "state", "reason", "action", "event", "status", "environment", "title", "verdict", "error"),

@@ -13,7 +13,7 @@ import tree_sitter
 import tree_sitter_kotlin
 from ringline_server import ROOT
 
-PAGES = ROOT / "Sources/ringline/ringline.docc"
+PAGES = ROOT / "Sources/Server/ringline/ringline.docc"
 EXAMPLE = PAGES / "Examples/Android"
 SOURCES = sorted(EXAMPLE.glob("*.kt"))
 MANIFEST = EXAMPLE / "AndroidManifest.xml"

@@ -17,7 +17,7 @@ from ringline_server import ROOT
 from scheduled import Minute, make, rung
 from test_openapi import codes_in_sources, load
 
-PATH = ROOT / "Sources/CallWire/CallWire.docc/asyncapi.yaml"
+PATH = ROOT / "Sources/Core/CallWire/CallWire.docc/asyncapi.yaml"
 SIGNALS = {"offer", "ringing", "answer", "ice", "connected", "update", "dtmf", "info", "end"}
 DOCUMENT = load(PATH)
 MESSAGES = DOCUMENT["components"]["messages"]
@@ -160,11 +160,11 @@ def test_the_schemas_reject_wrong_frames():
 
 
 def test_the_document_has_every_frame_of_the_sources_and_no_other():
-    wire = ROOT / "Sources/CallWire"
+    wire = ROOT / "Sources/Core/CallWire"
     message = (wire / "Messages/ClientMessage.swift").read_text()
     cases = re.search(r"enum MessageType\b.*?\n((?:    case [\w, ]+\n)+)", message, re.DOTALL)[1]
     kinds = {name for line in cases.splitlines() for name in line.removeprefix("    case ").split(", ")}
-    signal = (ROOT / "Sources/CallCore/Signals/Signal.swift").read_text()
+    signal = (ROOT / "Sources/Core/CallCore/Signals/Signal.swift").read_text()
     kinds_of_signals = set(re.findall(r"^    case (\w+)$", signal[signal.index("enum SignalKind") :], re.MULTILINE))
     assert kinds_of_signals == SIGNALS
     frames = (wire / "Encoding/ServerFrame.swift").read_text()
@@ -184,7 +184,7 @@ def test_the_document_has_every_close_code_of_the_sources():
     text = "\n".join(
         path.read_text()
         for folder in ("Gateway", "Switchboard", "LibWebSockets")
-        for path in sorted((ROOT / "Sources" / folder).rglob("*.swift"))
+        for path in sorted(ROOT.glob(f"Sources/*/{folder}/**/*.swift"))
     )
     sent = set(re.findall(r"\b(?:code: |fail\(wsi, slot, |close\(\w+(?:\.\w+)?, code: )(1\d{3}|4[0-9]{3})\b", text))
     described = set(DOCUMENT["channels"]["socket"]["x-close-codes"])

@@ -284,7 +284,7 @@ class Newcomer:
     """
 
     def __init__(self, make_server, folder, web_push: list[str] | None = None, npm: bool = False):
-        self.text = (ROOT / "Sources/RinglineJS" / ("npm" if npm else "") / "README.md").read_text()
+        self.text = (ROOT / "Sources/Clients/RinglineJS" / ("npm" if npm else "") / "README.md").read_text()
         self.ports = {"8080": browsers.safe_port(), "8000": browsers.safe_port()}
         commands = self.blocks("")
         options = shlex.split(commands[3 if web_push else 0].removeprefix("Deploy/run "))
@@ -295,9 +295,9 @@ class Newcomer:
             assert "npm install CLONE/.build/npm" in self.text
             shutil.copytree(browsers.NPM_PACKAGE, folder / "node_modules/@ringline/client")
         else:
-            assert commands[1] == "Sources/RinglineJS/build\n"
+            assert commands[1] == "Sources/Clients/RinglineJS/build\n"
             shutil.copytree(browsers.PACKAGE, folder, dirs_exist_ok=True)
-            example = (ROOT / "Sources/RinglineJS/Examples/phone.html").read_text()
+            example = (ROOT / "Sources/Clients/RinglineJS/Examples/phone.html").read_text()
             assert f"```html\n{example}```\n" in self.text, "the documentation shows the page as it is"
         if web_push:
             addition = self.blocks("js")[0]

@@ -59,7 +59,7 @@ def test_a_configuration_that_serve_refuses_is_printed_and_fails():
 def test_the_table_is_the_one_on_the_page_settings():
     result = run("config", "--table")
     assert result.returncode == 0
-    assert "\n" + result.stdout + "\n" in (ROOT / "Sources/ringline/ringline.docc/Settings.md").read_text()
+    assert "\n" + result.stdout + "\n" in (ROOT / "Sources/Server/ringline/ringline.docc/Settings.md").read_text()
 
 
 # ringline init

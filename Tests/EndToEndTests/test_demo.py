@@ -543,7 +543,7 @@ def test_a_name_is_no_host(name):
 
 
 def test_missing_files_of_the_page_are_named(tmp_path):
-    assert "--pages:" in refusal("--pages", tmp_path) and "Sources/RinglineJS/build" in refusal("--pages", tmp_path)
+    assert "--pages:" in refusal("--pages", tmp_path) and "Sources/Clients/RinglineJS/build" in refusal("--pages", tmp_path)
 
 
 PATHS = [
@@ -642,8 +642,8 @@ def test_the_tokens_are_of_a_key_of_this_run(make_demo):
 
 def test_the_list_of_files_is_that_of_the_folder():
     """A module that the page imports and the server does not know would be missing in a browser only."""
-    folder = ROOT / "Sources/RinglineJS"
-    source = (ROOT / "Sources/ringline/Demo/DemoPages.swift").read_text()
+    folder = ROOT / "Sources/Clients/RinglineJS"
+    source = (ROOT / "Sources/Server/ringline/Demo/DemoPages.swift").read_text()
     listed = re.search(r"modules = \[(.*?)\]", source, re.DOTALL)[1]
     assert sorted(re.findall(r'"(.+?)"', listed)) == sorted(path.stem for path in folder.glob("*.js"))
     scripts = re.search(r"\+ \[(.*?)\]\.map", source)[1]

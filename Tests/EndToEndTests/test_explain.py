@@ -27,7 +27,7 @@ from test_command_line import one_clear_line, run
 from waiting import eventually
 from wall_clock import WallClock
 
-PAGE = ROOT / "Sources/ringline/ringline.docc/Explaining.md"
+PAGE = ROOT / "Sources/Server/ringline/ringline.docc/Explaining.md"
 
 
 def verdict(text: str) -> str:

@@ -97,13 +97,13 @@ def test_a_link_that_only_docc_knows_and_a_missing_page_that_a_comment_names_are
 
 
 def test_docc_gets_links_that_it_resolves(checked, tmp_path):
-    catalog = "Sources__One__One.docc__"
+    catalog = "Sources__Core__One__One.docc__"
     text = (
         "# Page\n\n- [Two](Two.md)\n\n[Two](Two.md#its-here-42-twice), [here](#page), [far](../../Far/Far.docc/Far.md), "
-        "[farther](../../Far/Far.docc/Page.md#a-page-with-links-and-more), [a file](../../../README.md) and `[a](Two.md)`\n"
+        "[farther](../../Far/Far.docc/Page.md#a-page-with-links-and-more), [a file](../../../../README.md) and `[a](Two.md)`\n"
     )
-    pages = {"README": PAGE, catalog + "Page": text, catalog + "Two": PAGE, "Sources__Far__Far.docc__Far": PAGE}
-    assert checked(**pages, **{"Sources__Far__Far.docc__Page": PAGE}) == []
+    pages = {"README": PAGE, catalog + "Page": text, catalog + "Two": PAGE, "Sources__Core__Far__Far.docc__Far": PAGE}
+    assert checked(**pages, **{"Sources__Core__Far__Far.docc__Page": PAGE}) == []
     links.copy(links.Repository(tmp_path), tmp_path / "out", "/site/")
     assert (tmp_path / "out/One.docc/Page.md").read_text() == (
         "# Page\n\n- <doc:Two>\n\n[Two](doc:Two#Its-here-42-twice), [here](doc:#Page), [far](/site/documentation/far), "

@@ -26,7 +26,7 @@ RULES_PATH = ROOT / "Deploy/alerts.yaml"
 RULES = yaml.safe_load(RULES_PATH.read_text())
 ALERTS = {rule["alert"]: rule for group in RULES["groups"] for rule in group["rules"]}
 TESTS_PATH = ROOT / "Tests/Monitoring/alerts.test.yaml"
-PAGES = ROOT / "Sources/ringline/ringline.docc"
+PAGES = ROOT / "Sources/Server/ringline/ringline.docc"
 
 
 @pytest.fixture(scope="session")
@@ -99,7 +99,7 @@ def test_dashboard_and_rules_query_only_served_metrics(page, make_server, certif
     secure = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem", *more).metrics_text()
     families = [*text_string_to_metric_families(page), *text_string_to_metric_families(secure)]
     # Those of nodes are served by one node of several only; NodeMetricsTests checks them on the page.
-    of_nodes = set(re.findall(r'"(ringline_node_[a-z_]+)"', (ROOT / "Sources/Gateway/MetricsPage.swift").read_text()))
+    of_nodes = set(re.findall(r'"(ringline_node_[a-z_]+)"', (ROOT / "Sources/Server/Gateway/MetricsPage.swift").read_text()))
     assert len(of_nodes) == 8
     served = {sample.name for family in families for sample in family.samples} | of_nodes
     asked = {name for expression in dashboard_expressions() for name in names_in(expression)}

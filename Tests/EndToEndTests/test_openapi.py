@@ -13,7 +13,7 @@ import yaml
 from ringline_server import ROOT
 from scheduled import Minute, make, rung
 
-FOLDER = ROOT / "Sources/CallWire/CallWire.docc"
+FOLDER = ROOT / "Sources/Core/CallWire/CallWire.docc"
 DOCUMENTS = ["openapi.yaml", "openapi-admin.yaml"]
 METHODS = {"get", "put", "post", "delete", "patch", "head", "options", "trace"}
 
@@ -112,7 +112,7 @@ def test_every_component_of_the_document_is_used(name):
 
 
 def test_every_list_of_end_reasons_is_complete():
-    text = (ROOT / "Sources/CallCore/EndReason.swift").read_text().split("extension EndReason")[0]
+    text = (ROOT / "Sources/Core/CallCore/EndReason.swift").read_text().split("extension EndReason")[0]
     reasons = [raw or name for name, raw in re.findall(r'case (\w+)(?: = "(\w+)")?$', text, re.MULTILINE)]
     assert "given_up" in reasons and "busy" in reasons
     for name in [*DOCUMENTS, "asyncapi.yaml"]:
@@ -122,7 +122,7 @@ def test_every_list_of_end_reasons_is_complete():
 
 def routes_in_sources() -> set[tuple[str, str]]:
     """Returns the methods and paths in the sources, with `{}` for each variable part of a path."""
-    text = (ROOT / "Sources/Gateway/Route.swift").read_text()
+    text = (ROOT / "Sources/Server/Gateway/Route.swift").read_text()
     table = text[text.index("private static func routes") : text.index("default: Schedules.routes(parts)")]
     found = schedule_routes()
     for case in re.split(r"\bcase \(", table)[1:]:
@@ -139,7 +139,7 @@ def routes_in_sources() -> set[tuple[str, str]]:
 
 def schedule_routes() -> set[tuple[str, str]]:
     """Returns the methods and paths in Route+Schedules.swift, which are there for oneself and for a service."""
-    text = (ROOT / "Sources/Gateway/Route+Schedules.swift").read_text()
+    text = (ROOT / "Sources/Server/Gateway/Route+Schedules.swift").read_text()
     table = text[text.index("switch (rest.count") : text.index("default: []")]
     ends = {"1": "", "2": "/{}", "3": "/{}/"}
     return {
@@ -156,15 +156,15 @@ def test_the_document_has_every_route_of_the_server_and_no_other():
 
 
 def test_the_admin_document_has_every_page_of_the_admin_listener():
-    text = (ROOT / "Sources/Gateway/Gateway+Admin.swift").read_text()
+    text = (ROOT / "Sources/Server/Gateway/Gateway+Admin.swift").read_text()
     described = {path for _, path, _ in operations(document("openapi-admin.yaml"))}
-    requests = re.findall(r'= "(/api/\w+)"', (ROOT / "Sources/Gateway/OperatorPage.swift").read_text())
+    requests = re.findall(r'= "(/api/\w+)"', (ROOT / "Sources/Server/Gateway/OperatorPage.swift").read_text())
     assert len(requests) == 4 and described == set(re.findall(r'case "(/\w+)"', text)) | set(requests)
 
 
 def codes_in_sources() -> dict[str, int]:
     """Returns every error code with its status: those of the protocol, and those of the HTTP layer."""
-    text = (ROOT / "Sources/CallWire/WireCode.swift").read_text()
+    text = (ROOT / "Sources/Core/CallWire/WireCode.swift").read_text()
     listed = text[: text.index("public var status")]
     raw = {case: value or case for case, value in re.findall(r'^ +case (\w+)(?: = "(\w+)")?$', listed, re.MULTILINE)}
     table = text[text.index("public var status") : text.index("public var retryAfterSeconds")]
@@ -173,14 +173,14 @@ def codes_in_sources() -> dict[str, int]:
         for case in re.findall(r"\.(\w+)", cases):
             codes[raw[case]] = int(status)
     assert set(codes) == set(raw.values())
-    for path in sorted((ROOT / "Sources/LibWebSockets").glob("*.swift")):
+    for path in sorted((ROOT / "Sources/Server/LibWebSockets").glob("*.swift")):
         for status, code in re.findall(r'\.problem\(\s*(\d+),\s*code: "(\w+)"', path.read_text()):
             assert codes.setdefault(code, int(status)) == int(status), code
     return codes
 
 
 def test_the_document_has_every_event_of_a_timeline_and_no_other():
-    source = (ROOT / "Sources/CallPorts/TimelineEvent.swift").read_text()
+    source = (ROOT / "Sources/Core/CallPorts/TimelineEvent.swift").read_text()
     names = source[source.index("public var name: String {") : source.index("public enum Detail")]
     repeatable = source[source.index("enum Repeatable") : source.index("public enum Audience")]
     written = set(re.findall(r'case \.\w+: "([a-z_.]+)"', names)) | {"offer"}

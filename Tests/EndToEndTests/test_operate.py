@@ -14,7 +14,7 @@ from ringline_server import ROOT, binary, clean_environment
 from test_command_line import run
 from test_operators import wait_for
 
-FOLDER = ROOT / "Sources/ringline/ringline.docc"
+FOLDER = ROOT / "Sources/Server/ringline/ringline.docc"
 PAGES = ["Install", "Configure", "Run", "BackUpAndMove", "SeveralNodes", "Diagnose"]
 MARKED = re.compile(r"^( *)<!-- ([^\n]*) -->\n+ *```\n(.*?)^ *```$", re.M | re.S)
 BLOCKS = {

@@ -590,7 +590,7 @@ def test_a_node_says_that_there_is_no_owner(make_cluster, make_world):
         ([*OPTIONS, "--data", ":memory:"], "--data :memory:"),
         (
             ["--operator-pages", "/nowhere"],
-            "/nowhere/operators/index.html cannot be read: no such file or directory; run Sources/RinglineJS/build",
+            "/nowhere/operators/index.html cannot be read: no such file or directory; run Sources/Clients/RinglineJS/build",
         ),
     ],
 )
@@ -600,7 +600,7 @@ def test_settings_that_leave_nothing_to_serve_are_refused(tmp_path, options, why
 
 def test_the_list_of_files_is_that_of_the_folders():
     """A module that the page imports and the server does not know would be missing in a browser only."""
-    source = (ROOT / "Sources/ringline/Operators/CallsPage.swift").read_text()
+    source = (ROOT / "Sources/Server/ringline/Operators/CallsPage.swift").read_text()
     for folder in ("page", "operators"):
-        for path in (ROOT / "Sources/RinglineJS" / folder).iterdir():
+        for path in (ROOT / "Sources/Clients/RinglineJS" / folder).iterdir():
             assert f'"/{folder}/{path.name}"' in source, path

@@ -12,7 +12,7 @@ from postgres_server import sqlite_only
 from ringline_server import ROOT, binary, clean_environment
 
 pytestmark = sqlite_only("the commands name a data folder")
-TEN_MINUTES = "Sources/RinglineKit/RinglineKit.docc/TenMinutes.md"
+TEN_MINUTES = "Sources/Clients/RinglineKit/RinglineKit.docc/TenMinutes.md"
 
 
 def commands(page: str) -> list[str]:

@@ -19,7 +19,7 @@ from test_auth import forged, later, upgrade_status
 from tokens import mint
 from waiting import eventually
 
-PAGE = (ROOT / "Sources/ringline/ringline.docc/LogLines.md").read_text()
+PAGE = (ROOT / "Sources/Server/ringline/ringline.docc/LogLines.md").read_text()
 KEYS = set(re.findall(r"`([a-z]+(?:\.[a-z]+)?)`", PAGE))
 
 

@@ -4,7 +4,7 @@ import Testing
 /// Runs the compiler on `TimelineEvent.swift` with and without an event that has no audience.
 @Suite("A new event of a timeline")
 struct AudienceTests {
-    private static let path = "Sources/CallPorts/TimelineEvent.swift"
+    private static let path = "Sources/Core/CallPorts/TimelineEvent.swift"
 
     @Test("A new event does not compile until its audience is chosen")
     func needsAnAudience() throws {
@@ -46,12 +46,13 @@ struct AudienceTests {
         var paths: [String] = []
         for file in Repository.sources where ["CallCore", "TimeZones", "CallPorts"].contains(file.target) {
             let source = file.path == Self.path ? text : Repository.text(of: file.path)
-            let alone = source.replacing(/(public )?import (CallCore|TimeZones)/, with: "")
+            let alone = source.replacing(/((public|package) )?import (CallCore|TimeZones)/, with: "")
             let copy = folder.appending(path: file.path.replacing("/", with: "-"))
             try alone.write(to: copy, atomically: true, encoding: .utf8)
             paths.append(copy.path)
         }
-        let result = Repository.run("swiftc", ["-typecheck", "-swift-version", "6", "-module-name", "Ports"] + paths)
+        let options = ["-typecheck", "-swift-version", "6", "-module-name", "Ports", "-package-name", "ringline"]
+        let result = Repository.run("swiftc", options + paths)
         let errors = result.output.split(separator: "\n").filter { $0.hasPrefix("/") && $0.contains(": error: ") }
         if result.status != 0, errors.isEmpty { return [result.output] }
         return errors.map(String.init)

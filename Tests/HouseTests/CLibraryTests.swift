@@ -30,13 +30,13 @@ struct CLibraryTests {
     @Test("Each C library's folder has a module map and one header")
     func folder() {
         let folders = Set(
-            Repository.files.filter { $0.hasPrefix("Sources/C") && $0.hasSuffix("/module.modulemap") }
-                .compactMap { $0.split(separator: "/").dropFirst().first.map(String.init) }
+            Repository.files.filter { $0.hasPrefix("Sources/Libraries/") && $0.hasSuffix("/module.modulemap") }
+                .compactMap { $0.split(separator: "/").dropFirst(2).first.map(String.init) }
         )
         #expect(folders == Set(Self.wrapper.keys), "the table lists each C module and its wrapper")
         for folder in folders {
-            let files = Repository.files.filter { $0.hasPrefix("Sources/\(folder)/") }
-            #expect(files == ["module.modulemap", "shim.h"].map { "Sources/\(folder)/\($0)" })
+            let files = Repository.files.filter { $0.hasPrefix("Sources/Libraries/\(folder)/") }
+            #expect(files == ["module.modulemap", "shim.h"].map { "Sources/Libraries/\(folder)/\($0)" })
             #expect(!Repository.text(of: "Package.swift").contains("pkgConfig:"), ".pc files add prohibited flags")
         }
     }
@@ -44,7 +44,7 @@ struct CLibraryTests {
     @Test("A comment explains each function of a shim")
     func shimsAreExplained() {
         for folder in Self.wrapper.keys.sorted() {
-            let path = "Sources/\(folder)/shim.h"
+            let path = "Sources/Libraries/\(folder)/shim.h"
             let paragraphs = Repository.text(of: path).split(separator: "\n\n")
             let unexplained = paragraphs.filter {
                 $0.contains("static inline") && !$0.contains("/// ") && !$0.contains("/* ")
@@ -68,12 +68,12 @@ struct CLibraryTests {
     @Test("Functions that replace a library's own are in one folder, and Decision 0013 lists each")
     func interposedFunctionsAreListed() {
         #expect(Self.interposed.count >= 7)
-        let folder = "Sources/LibWebSockets/Interposed/"
+        let folder = "Sources/Server/LibWebSockets/Interposed/"
         expectNone(
             Self.interposed.filter { !$0.path.hasPrefix(folder) }.map { "\($0.path):\($0.line)" },
             "belongs in \(folder)"
         )
-        let page = Repository.text(of: "Sources/ringline/ringline.docc/Decisions/0013-interposed-functions.md")
+        let page = Repository.text(of: "Sources/Server/ringline/ringline.docc/Decisions/0013-interposed-functions.md")
         let rows = page.split(separator: "\n").compactMap { $0.prefixMatch(of: /\| `(\w+)` \|/) }
         let listed = Set(rows.map { String($0.1) })
         let names = Set(Self.interposed.map(\.name))

@@ -33,7 +33,7 @@ struct DocumentTests {
 
     @Test("The page LogLines explains every key of the log")
     func logKeys() {
-        let page = Repository.text(of: "Sources/ringline/ringline.docc/LogLines.md")
+        let page = Repository.text(of: "Sources/Server/ringline/ringline.docc/LogLines.md")
         expectNone(
             LogKey.allCases.map(\.rawValue).filter { !page.contains("`\($0)`") },
             "a key that LogLines.md does not explain"
@@ -42,7 +42,7 @@ struct DocumentTests {
 
     @Test("The page Settings has exactly the table that the program prints")
     func settingsTable() {
-        let page = Repository.text(of: "Sources/ringline/ringline.docc/Settings.md")
+        let page = Repository.text(of: "Sources/Server/ringline/ringline.docc/Settings.md")
         #expect(page.contains("\n" + Setting.table + "\n"), "replace it by the output of ringline config --table")
     }
 
@@ -56,7 +56,7 @@ struct DocumentTests {
 
     @Test("A test compiles and runs all Swift code on the page AFirstCall")
     func firstCall() {
-        let page = Repository.text(of: "Sources/CallClient/CallClient.docc/AFirstCall.md")
+        let page = Repository.text(of: "Sources/Clients/CallClient/CallClient.docc/AFirstCall.md")
         let blocks = page.split(separator: "```").filter { $0.hasPrefix("swift\n") }.map { String($0.dropFirst(6)) }
         let tested = unindented(Repository.text(of: "Tests/CallClientTests/FirstCallTests.swift"))
         #expect(blocks.count >= 10)

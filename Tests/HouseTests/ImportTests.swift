@@ -64,17 +64,42 @@ struct ImportTests {
         )
     }
 
-    @Test("A kit for apps depends on the client core's modules only, and no module of the server on a kit")
-    func kitsAreApart() {
-        let core: Set<String> = ["CallCore", "JSON", "CallWire", "CallClient"]
+    /// The wings from which the modules of each wing may import.
+    private static let allowed: [String: Set<String>] = [
+        "Core": ["Core"],
+        "Clients": ["Core", "Clients"],
+        "Server": ["Core", "Server", "Libraries"],
+        "Proofs": ["Core", "Clients", "Server", "Proofs"],
+    ]
+
+    @Test("A module imports only from its own wing, the core and, on the server, the C libraries; proofs import all")
+    func wingsImportLeftwards() {
+        let wings = Dictionary(
+            Repository.files.compactMap { path -> (String, String)? in
+                let parts = path.split(separator: "/").map(String.init)
+                return parts.first == "Sources" && parts.count > 3 ? (parts[2], parts[1]) : nil
+            }
+        ) { first, _ in first }
+        #expect(Set(wings.values) == Set(Self.allowed.keys).union(["Libraries"]), "every wing is in the table")
         for (name, module) in Package.modules {
-            let foreign =
-                Self.kits.contains(name)
-                ? module.dependencies.subtracting(core).subtracting(Self.kits)
-                : module.dependencies.intersection(Self.kits)
-            expectNone(foreign.sorted().map { "\(name) depends on \($0)" }, "the kits and the server are apart")
+            guard let wing = wings[name], let allowed = Self.allowed[wing] else { continue }
+            let foreign = module.dependencies.filter { wings[$0].map { !allowed.contains($0) } ?? false }
+            // The commands `call`, `answer`, `try` and `demo` are clients.
+            expectNone(
+                foreign.filter { (name, $0) != ("ringline", "CallClient") }.sorted()
+                    .map { "\(name) (\(wing)) depends on \($0)" },
+                "its wing may not import that one"
+            )
         }
-        #expect(Self.kits.isSubset(of: Package.modules.keys), "Package.swift is read")
+    }
+
+    @Test("A kit for apps depends on the client core's modules only")
+    func kitsAreSmall() {
+        let core: Set<String> = ["CallCore", "JSON", "CallWire", "CallClient"]
+        for name in Self.kits {
+            let foreign = (Package.modules[name]?.dependencies ?? [name]).subtracting(core).subtracting(Self.kits)
+            expectNone(foreign.sorted().map { "\(name) depends on \($0)" }, "apps link the client core only")
+        }
     }
 
     @Test("An adapter imports no other adapter")
@@ -99,7 +124,7 @@ struct ImportTests {
 
     @Test("Only ServerLog and the composition use the logging library")
     func onlyServerLogLogs() {
-        let writers = ["Sources/ServerLog/", "Sources/ringline/Composition/Log.swift"]
+        let writers = ["Sources/Server/ServerLog/", "Sources/Server/ringline/Composition/Log.swift"]
         expectNone(
             Repository.sources.filter { file in !writers.contains { file.path.hasPrefix($0) } }.flatMap(\.imports)
                 .filter { $0.module == "Logging" }.map(\.place),

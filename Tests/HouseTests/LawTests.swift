@@ -4,7 +4,7 @@ import Testing
 /// The pages in CallWire.docc: every citation of one leads to a heading, and the glossary's terms are used.
 @Suite("The protocol, its invariants and its glossary")
 struct LawTests {
-    private static let folder = "Sources/CallWire/CallWire.docc/"
+    private static let folder = "Sources/Core/CallWire/CallWire.docc/"
     /// The page that says which page has which section of the protocol.
     private static let contentsPage = folder + "Protocol.md"
     /// Every page of the protocol begins with this.
@@ -149,7 +149,7 @@ struct LawTests {
             named.flatMap { file in file.names.subtracting(known).sorted().map { "\(file.path): \($0)" } },
             "no heading of Invariants.md has this name"
         )
-        let simulation = Self.texts.filter { $0.path.hasPrefix("Sources/Simulation/") }.map(\.text).joined()
+        let simulation = Self.texts.filter { $0.path.hasPrefix("Sources/Proofs/Simulation/") }.map(\.text).joined()
         expectNone(Self.invariants.filter { !simulation.contains("\"\($0)\"") }, "the simulator does not check it")
     }
 

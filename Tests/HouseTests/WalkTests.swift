@@ -2,7 +2,7 @@ import Testing
 
 @Suite("The page WalkOfAnOffer")
 struct WalkTests {
-    private static let page = Repository.text(of: "Sources/ringline/ringline.docc/WalkOfAnOffer.md")
+    private static let page = Repository.text(of: "Sources/Server/ringline/ringline.docc/WalkOfAnOffer.md")
 
     /// The stops: each is a numbered line with a file and a function.
     private static let stops: [(number: Int, path: String, function: String)] =

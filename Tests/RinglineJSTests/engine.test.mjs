@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { PeerEngine } from "../../Sources/RinglineJS/engine.js";
+import { PeerEngine } from "../../Sources/Clients/RinglineJS/engine.js";
 import { settled } from "./support.mjs";
 
 const uuid = "u";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { test } from "node:test";
-import { Server } from "../../Sources/RinglineJS/server.js";
-import { BridgeError } from "../../Sources/RinglineJS/ringline.js";
+import { Server } from "../../Sources/Clients/RinglineJS/server.js";
+import { BridgeError } from "../../Sources/Clients/RinglineJS/ringline.js";
 import { device, offer, settled, token } from "./support.mjs";
 
 /** Begins a test with an open connection. */

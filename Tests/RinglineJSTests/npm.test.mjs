@@ -1,9 +1,9 @@
-// The package for npm, which `Sources/RinglineJS/pack` has made: one module with the core in it.
+// The package for npm, which `Sources/Clients/RinglineJS/pack` has made: one module with the core in it.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import * as joined from "../../.build/npm/ringline.js";
-import * as modules from "../../Sources/RinglineJS/ringline.js";
+import * as modules from "../../Sources/Clients/RinglineJS/ringline.js";
 import { device } from "./support.mjs";
 
 const folder = new URL("../../.build/npm/", import.meta.url);

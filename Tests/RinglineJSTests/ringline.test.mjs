@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PeerEngine } from "../../Sources/RinglineJS/engine.js";
-import { BridgeError, Ringline } from "../../Sources/RinglineJS/ringline.js";
+import { PeerEngine } from "../../Sources/Clients/RinglineJS/engine.js";
+import { BridgeError, Ringline } from "../../Sources/Clients/RinglineJS/ringline.js";
 import { device, offer, settled, stopClock, token, withPage } from "./support.mjs";
 
 /** Begins a test with an open connection. */

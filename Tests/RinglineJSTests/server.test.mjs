@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Server, expiryOf } from "../../Sources/RinglineJS/server.js";
+import { Server, expiryOf } from "../../Sources/Clients/RinglineJS/server.js";
 
 /** Returns a server whose responses come from `respond(path, init)`, and the requests that were made. */
 function made(respond = () => [503, ""], token = async () => "a.b.c") {

@@ -1,6 +1,6 @@
 // A server's socket and a media engine that do nothing by themselves, for the tests of the module.
 import { readFile } from "node:fs/promises";
-import { Ringline, compileCore } from "../../Sources/RinglineJS/ringline.js";
+import { Ringline, compileCore } from "../../Sources/Clients/RinglineJS/ringline.js";
 
 const wasm = await compileCore(await readFile(new URL("../../.build/wasm/ringline.wasm", import.meta.url)));
 

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import * as ringline from "../../Sources/RinglineJS/ringline.js";
+import * as ringline from "../../Sources/Clients/RinglineJS/ringline.js";
 
 const options = "--strict --noEmit --target es2022 --module es2022 --moduleResolution node --lib es2022,dom".split(" ");
 const path = (name) => fileURLToPath(new URL(`types/${name}`, import.meta.url));
@@ -33,7 +33,7 @@ test("each use that must not compile is an error", () => {
 });
 
 test("the types name what the module exports, and every method of it", () => {
-  const types = readFileSync(new URL("../../Sources/RinglineJS/ringline.d.ts", import.meta.url), "utf8");
+  const types = readFileSync(new URL("../../Sources/Clients/RinglineJS/ringline.d.ts", import.meta.url), "utf8");
   for (const name of Object.keys(ringline)) {
     assert.match(types, new RegExp(`export (declare )?(class|function) ${name}\\b`), name);
   }

@@ -130,7 +130,7 @@ test("the device is registered with a subscription for the server's key", async 
   const container = withWorkers(context);
   const { ringline, sent } = await online(context);
   assert.equal(await ringline.enableWebPush({ icon: "/icon.png", texts: { answer: "応答" } }), "granted");
-  assert.match(container.registered[0], /Sources\/RinglineJS\/service-worker\.js$/);
+  assert.match(container.registered[0], /Sources\/Clients\/RinglineJS\/service-worker\.js$/);
   const [registration] = container.registrations;
   assert.deepEqual(registration.options, { userVisibleOnly: true, applicationServerKey: KEY });
   const [{ settings }] = registration.active.of("ringline.configure");

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { settled } from "./support.mjs";
 
-const source = await readFile(new URL("../../Sources/RinglineJS/service-worker.js", import.meta.url), "utf8");
+const source = await readFile(new URL("../../Sources/Clients/RinglineJS/service-worker.js", import.meta.url), "utf8");
 
 /** The settings that a page sends. */
 export const SETTINGS = {

@@ -4,7 +4,7 @@ import { webcrypto } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import { BridgeError, Core, compileCore } from "../../Sources/RinglineJS/core.js";
+import { BridgeError, Core, compileCore } from "../../Sources/Clients/RinglineJS/core.js";
 
 // Debian's Node 18 has it under this name only.
 globalThis.crypto ??= webcrypto;

@@ -37,8 +37,15 @@ struct SwiftFile: Sendable {
         /((?:[@\w()]+\s+)*)import\s+(?:(?:struct|class|enum|func|protocol|var|let|typealias)\s+)?(\w+).*/
     }
 
-    /// The target that the file belongs to: its folder in `Sources` or `Tests`.
-    var target: String { path.split(separator: "/").dropFirst().first.map(String.init) ?? "" }
+    /// The wing that the file belongs to: its folder in `Sources` or `Tests`.
+    var wing: String { folder(1) }
+
+    /// The target that the file belongs to: its folder in a wing of `Sources`, or in `Tests`.
+    var target: String { path.hasPrefix("Sources/") ? folder(2) : wing }
+
+    private func folder(_ depth: Int) -> String {
+        path.split(separator: "/").dropFirst(depth).first.map(String.init) ?? ""
+    }
 
     /// The imports of the file, each with its modifiers and its place.
     let imports: [(module: String, modifiers: String, place: String)]

@@ -88,7 +88,8 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
             let value = body(server)
             result.withLock { $0 = value }
         }
-        _ = wait { result.withLock { $0 != nil } }
+        // The loop may have much to do for a request, on a machine that is busy.
+        _ = wait(seconds: 30) { result.withLock { $0 != nil } }
         return result.withLock { $0 }
     }
 

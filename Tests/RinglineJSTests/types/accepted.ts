@@ -1,7 +1,7 @@
 // Uses of the module that must compile. types.test.mjs runs tsc on this file.
 import {
   Call, RequestError, Ringline, compileCore, type Engine, type EngineHost, type Options, type PastCall,
-} from "../../../Sources/RinglineJS/ringline.js";
+} from "../../../Sources/Clients/RinglineJS/ringline.js";
 
 class Silent implements Engine {
   constructor(private host: EngineHost) {}

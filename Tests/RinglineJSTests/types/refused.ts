@@ -1,5 +1,5 @@
 // Uses of the module that must not compile. Each line after a comment `// error` must be an error, and no other line.
-import { Call, Ringline, type Options } from "../../../Sources/RinglineJS/ringline.js";
+import { Call, Ringline, type Options } from "../../../Sources/Clients/RinglineJS/ringline.js";
 
 declare const ringline: Ringline;
 declare const call: Call;

@@ -67,27 +67,25 @@ let testing: [Target] = [
     tests(
         "SwitchboardTests",
         [
-            "Switchboard", "CallTrace", "CallPorts", "RecordCoding", "TimeZoneFiles", "TimeZones", "CallCore",
-            "CallWire",
-            "CallClient", "JSON", "SeededRandom", "Threads",
+            "Switchboard", "CallTrace", "CallPorts", "Storing", "TimeZones", "CallCore", "CallWire", "CallClient", "JSON", "SeededRandom", "Threads",
         ]
     ),
     tests("ClusterTests", ["Cluster", "CallPorts", "CallCore", "CallWire", "SeededRandom"]),
     tests("ThreadsTests", ["Threads"]),
     tests(
         "TimeZonesTests",
-        ["TimeZoneFiles", "TimeZones", "CallCore", "SeededRandom"],
+        ["TimeZones", "CallCore", "SeededRandom"],
         others: ["make_fixture.py", "transitions.txt"]
     ),
-    tests("PlainTextTests", ["PlainText"]),
-    tests("CompressionTests", ["Compression"]),
+    tests("PlainTextTests", ["CallCore"]),
+    tests("CompressionTests", ["LibWebSockets"]),
     tests("ServerLogTests", ["ServerLog", "CallCore", logging]),
     tests("IdentityTests", ["Identity", "Crypto", "COpenSSL", "CallCore", "SeededRandom"]),
     tests("SQLiteTests", ["SQLite"]),
     tests(
         "ContractTests",
         [
-            "SQLiteStore", "SQLite", "RecordCoding", "StoreWriting", "MemoryStore", "CallPorts", "CallTesting",
+            "SQLiteStore", "SQLite", "Storing", "MemoryStore", "CallPorts", "CallTesting",
             "CallCore", "Threads",
         ]
     ),
@@ -100,12 +98,12 @@ let testing: [Target] = [
     tests(
         "ApplePushTests",
         [
-            "ApplePush", "PushDelivery", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "ServerLog",
+            "Pushes", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "ServerLog",
             logging,
         ]
     ),
-    tests("FirebasePushTests", ["FirebasePush", "OutboundHTTP", "CallPorts", "CallCore"]),
-    tests("WebPushTests", ["WebPush", "OutboundHTTP", "Crypto", "CallPorts", "CallCore"]),
+    tests("FirebasePushTests", ["Pushes", "OutboundHTTP", "CallPorts", "CallCore"]),
+    tests("WebPushTests", ["Pushes", "OutboundHTTP", "Crypto", "CallPorts", "CallCore"]),
     // Includes tests of the gateway's event loops: two contexts of the library must never end at the same time, see
     // `EveryTest`.
     tests(
@@ -120,8 +118,8 @@ let testing: [Target] = [
     tests(
         "ConfigurationTests",
         [
-            "ringline", "Diagnostics", "Identity", "Crypto", "Switchboard", "CallPorts", "CallCore", "CallWire",
-            "LibWebSockets", "ServerLog", arguments,
+            "ringline", "Diagnostics", "Identity", "Crypto", "Switchboard", "CallPorts", "TimeZones", "CallCore",
+            "CallWire", "LibWebSockets", "ServerLog", arguments,
         ]
     ),
     .target(
@@ -248,10 +246,7 @@ let core = wing(
         // Local times, and the rules of time zones.
         library("TimeZones", ["CallCore"], pure),
         library("CallPorts", ["TimeZones", "CallCore"], pure),
-
-        // Text from outside, made safe for logs and terminals.
-        library("PlainText", [], pure),
-        library("CallTrace", ["CallPorts", "CallCore", "CallWire", "JSON", "PlainText"], pure),
+        library("CallTrace", ["CallPorts", "CallCore", "CallWire", "JSON"], pure),
         library(
             "Switchboard",
             ["CallTrace", "CallPorts", "TimeZones", "CallCore", "CallWire", "JSON", deques, heaps],
@@ -289,50 +284,30 @@ let server = wing(
         library("Threads"),
 
         // The log, which takes typed fields only.
-        library("ServerLog", ["Threads", "CallCore", "PlainText", logging]),
-
-        // The time zones of the operating system.
-        library("TimeZoneFiles", ["TimeZones", "Threads"]),
+        library("ServerLog", ["Threads", "CallCore", logging]),
 
         // Authentication.
         library("Crypto", ["COpenSSL"]),
         library("Identity", ["Crypto", "CallCore", "JSON"]),
 
         // Storage.
-        library("RecordCoding", ["Threads", "CallPorts", "TimeZones", "CallWire", "CallCore", "JSON"]),
-        library("StoreWriting", ["Threads", "CallPorts", "CallCore"]),
+        library("Storing", ["Threads", "CallPorts", "TimeZones", "CallWire", "CallCore", "JSON"]),
         library("SQLite", ["CSQLite"]),
-        library("SQLiteStore", ["RecordCoding", "StoreWriting", "SQLite", "Threads", "CallPorts", "CallCore"]),
+        library("SQLiteStore", ["Storing", "SQLite", "Threads", "CallPorts", "CallCore"]),
         library("Postgres", ["CPostgres"]),
-        library(
-            "PostgresStore",
-            ["RecordCoding", "StoreWriting", "Postgres", "Threads", "CallPorts", "CallCore", deques]
-        ),
+        library("PostgresStore", ["Storing", "Postgres", "Threads", "CallPorts", "CallCore", deques]),
 
         // Pushes.
         library("OutboundHTTP", ["CCurl", "Threads", deques, heaps]),
-        library("PushDelivery", ["OutboundHTTP", "Threads", "CallPorts", "CallCore", "JSON", "ServerLog"]),
-        library(
-            "ApplePush",
-            ["PushDelivery", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]
-        ),
-        library(
-            "FirebasePush",
-            ["PushDelivery", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]
-        ),
-        library(
-            "WebPush",
-            ["PushDelivery", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]
-        ),
+        library("Pushes", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]),
 
         // Connections.
-        library("Compression", ["CZlib"]),
-        library("LibWebSockets", ["CLibwebsockets", "Threads", "CallWire", "JSON", "PlainText", deques]),
+        library("LibWebSockets", ["CLibwebsockets", "CZlib", "Threads", "CallCore", "CallWire", "JSON", deques]),
         library(
             "Gateway",
             [
                 "LibWebSockets", "Threads", "Switchboard", "Cluster", "CallPorts", "SocketIO", "CallCore", "CallWire",
-                "Crypto", "JSON", "ServerLog", "Compression", deques,
+                "Crypto", "JSON", "ServerLog", deques,
             ]
         ),
 
@@ -342,12 +317,10 @@ let server = wing(
         .executableTarget(
             name: "ringline",
             dependencies: [
-                "Gateway", "Identity", "SQLiteStore", "PostgresStore", "Postgres", "MemoryStore", "ApplePush",
-                "FirebasePush", "WebPush", "PushDelivery", "Switchboard", "CallTrace", "CallClient",
-                "CallPorts", "TimeZoneFiles",
-                "CallCore", "CallWire",
-                "LibWebSockets", "Threads", "OutboundHTTP", "Diagnostics",
-                "Crypto", "JSON", "PlainText", "ServerLog", arguments, logging,
+                "Gateway", "Identity", "SQLiteStore", "PostgresStore", "Postgres", "MemoryStore", "Pushes",
+                "Switchboard", "CallTrace", "CallClient", "CallPorts", "TimeZones", "CallCore", "CallWire",
+                "LibWebSockets", "Threads", "OutboundHTTP", "Diagnostics", "Crypto", "JSON", "ServerLog", arguments,
+                logging,
             ],
             swiftSettings: house
         ),

@@ -5,7 +5,7 @@ import Foundation
 import ServerLog
 import Testing
 
-@testable import ApplePush
+@testable import Pushes
 
 @Suite("A push to Apple", .serialized)
 struct APNsSenderTests {

@@ -2,7 +2,7 @@ import Foundation
 import OutboundHTTP
 import Threads
 
-@testable import ApplePush
+@testable import Pushes
 
 /// A fake of Apple's push service: Tests/FakePushServices/fake_apns.py as a child process, with real HTTP/2 over real TLS on
 /// loopback.

@@ -2,7 +2,7 @@ import Crypto
 import Foundation
 import Testing
 
-@testable import ApplePush
+@testable import Pushes
 
 @Suite("The provider token")
 struct ProviderTokenTests {

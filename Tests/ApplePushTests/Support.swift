@@ -8,7 +8,7 @@ import ServerLog
 import Testing
 import Threads
 
-@testable import ApplePush
+@testable import Pushes
 
 /// A record of all reports, in order.
 final class Reports: Sendable {

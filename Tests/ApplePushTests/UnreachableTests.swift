@@ -1,10 +1,9 @@
 import CallCore
 import CallPorts
 import Foundation
-import PushDelivery
 import Testing
 
-@testable import ApplePush
+@testable import Pushes
 
 @Suite("A push that fails", .serialized)
 struct UnreachableTests {

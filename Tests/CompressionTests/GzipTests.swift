@@ -1,5 +1,5 @@
-import Compression
 import Foundation
+import LibWebSockets
 import Testing
 
 @Suite("The gzip format")

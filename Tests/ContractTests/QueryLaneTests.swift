@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import CallTesting
-import StoreWriting
+import Storing
 import Testing
 
 @Suite("The lanes of queries")

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import Testing
 
-@testable import RecordCoding
+@testable import Storing
 
 @Suite("The text of a timeline's event")
 struct TimelineTextTests {

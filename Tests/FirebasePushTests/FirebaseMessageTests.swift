@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import Testing
 
-@testable import FirebasePush
+@testable import Pushes
 
 @Suite("The body of a Firebase message")
 struct FirebaseMessageTests {

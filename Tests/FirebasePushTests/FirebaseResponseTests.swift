@@ -3,7 +3,7 @@ import CallPorts
 import OutboundHTTP
 import Testing
 
-@testable import FirebasePush
+@testable import Pushes
 
 @Suite("Firebase's responses")
 struct FirebaseResponseTests {

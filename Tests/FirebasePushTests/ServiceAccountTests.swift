@@ -1,6 +1,6 @@
 import Testing
 
-@testable import FirebasePush
+@testable import Pushes
 
 @Suite("The file of a service account")
 struct ServiceAccountTests {

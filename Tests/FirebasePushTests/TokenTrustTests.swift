@@ -1,6 +1,6 @@
 import Testing
 
-@testable import FirebasePush
+@testable import Pushes
 
 @Suite("An access token that Google refuses")
 struct TokenTrustTests {

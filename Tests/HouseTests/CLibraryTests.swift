@@ -5,7 +5,7 @@ struct CLibraryTests {
     /// The Swift module that wraps each C module; no other module imports it.
     private static let wrapper = [
         "CLibwebsockets": "LibWebSockets", "COpenSSL": "Crypto", "CCurl": "OutboundHTTP", "CSQLite": "SQLite",
-        "CPostgres": "Postgres", "CZlib": "Compression",
+        "CPostgres": "Postgres", "CZlib": "LibWebSockets",
     ]
 
     @Test("Only its wrapper imports a C library")

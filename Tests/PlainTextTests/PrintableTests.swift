@@ -1,4 +1,4 @@
-import PlainText
+import CallCore
 import Testing
 
 @Suite("Text from outside")

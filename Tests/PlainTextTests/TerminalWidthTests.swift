@@ -1,4 +1,4 @@
-import PlainText
+import CallCore
 import Testing
 
 @Suite("The width of text on a terminal")

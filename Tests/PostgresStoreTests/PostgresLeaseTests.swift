@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallTesting
 import Postgres
-import StoreWriting
+import Storing
 import Testing
 import Threads
 

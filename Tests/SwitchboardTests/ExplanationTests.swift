@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
-import RecordCoding
+import Storing
 import Testing
 
 @testable import CallTrace

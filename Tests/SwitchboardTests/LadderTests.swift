@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import JSON
-import RecordCoding
+import Storing
 import Testing
 
 @testable import CallTrace

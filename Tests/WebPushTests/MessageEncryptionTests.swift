@@ -2,7 +2,7 @@ import CallPorts
 import Crypto
 import Testing
 
-@testable import WebPush
+@testable import Pushes
 
 @Suite("A Web Push message")
 struct MessageEncryptionTests {

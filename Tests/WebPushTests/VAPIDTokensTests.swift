@@ -2,7 +2,7 @@ import Crypto
 import Synchronization
 import Testing
 
-@testable import WebPush
+@testable import Pushes
 
 @Suite("The VAPID tokens")
 struct VAPIDTokensTests {

@@ -3,7 +3,7 @@ import CallPorts
 import OutboundHTTP
 import Testing
 
-@testable import WebPush
+@testable import Pushes
 
 @Suite("A push service's response to a Web Push message")
 struct WebPushResponseTests {

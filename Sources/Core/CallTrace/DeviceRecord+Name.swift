@@ -1,6 +1,5 @@
 import CallCore
 public import CallPorts
-import PlainText
 
 extension DeviceRecord {
     /// The device as people name it: what it is, and its id, which may be one that the server has made.

@@ -1,6 +1,5 @@
 public import CallCore
 import CallPorts
-import PlainText
 
 /// The ladder of an explained call: its lanes, and what each event is on them.
 ///

@@ -1,6 +1,5 @@
 import CallCore
 import CallPorts
-import PlainText
 
 /// What the verdict says of a push: how it went, and what the device did then.
 extension Explanation {

@@ -1,6 +1,5 @@
 import CallCore
 import CallPorts
-import PlainText
 
 /// Refused rings after a call, which explain why a device did not ring again.
 extension Explanation {

@@ -1,7 +1,6 @@
 import CallCore
 import CallPorts
 import CallWire
-import PlainText
 
 /// The calls that the server itself begins when a schedule is due.
 extension Explanation {

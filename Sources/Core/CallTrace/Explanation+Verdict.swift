@@ -1,6 +1,5 @@
 import CallCore
 import CallPorts
-import PlainText
 
 /// The verdict: the outcome of the call and the reason for it, in a sentence or two.
 extension Explanation {

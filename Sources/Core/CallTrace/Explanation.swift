@@ -2,7 +2,6 @@ public import CallCore
 public import CallPorts
 import CallWire
 import JSON
-import PlainText
 
 /// An explanation why a call rang, or did not: the call's ladder as text, and a verdict in plain words.
 ///

@@ -2,7 +2,6 @@ import CallCore
 import CallPorts
 import CallWire
 import JSON
-import PlainText
 
 /// The start of the operators' page, as JSON: the faults of the server, its live calls, and the newest ended calls.
 public enum Overview {

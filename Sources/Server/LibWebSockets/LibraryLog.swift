@@ -1,5 +1,5 @@
 internal import CLibwebsockets
-internal import PlainText
+internal import CallCore
 internal import Threads
 
 /// The destination of libwebsockets' log lines.

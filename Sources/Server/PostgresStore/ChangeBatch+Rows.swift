@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import Postgres
-import RecordCoding
+import Storing
 
 /// The records of calls that one statement writes; if a call has several records, the statement writes the last one.
 struct CallRows {

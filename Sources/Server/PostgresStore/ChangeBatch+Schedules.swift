@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import Postgres
-import RecordCoding
+import Storing
 
 extension ChangeBatch {
     static let upsertSchedule = upsert("schedule", RowReader.scheduleColumns)

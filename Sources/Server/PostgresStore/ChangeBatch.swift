@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import Postgres
-import RecordCoding
+import Storing
 
 /// Turns the changes of many commits into few statements.
 ///

@@ -1,6 +1,6 @@
 import CallPorts
 import Postgres
-import StoreWriting
+import Storing
 
 /// The store after it has claimed the database, on the writer's thread: it commits, and renews the lease.
 ///

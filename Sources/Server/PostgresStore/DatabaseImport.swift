@@ -1,7 +1,7 @@
 import CallCore
 public import CallPorts
 import Postgres
-import RecordCoding
+import Storing
 
 /// Brings the contents of another store into an empty database, all or nothing.
 public struct DatabaseImport {

@@ -1,7 +1,7 @@
 import CallCore
 public import CallPorts
 import Postgres
-import RecordCoding
+import Storing
 import Threads
 
 /// The properties of a database that an operator should know before a server uses it.

@@ -1,7 +1,7 @@
 public import CallCore
 public import CallPorts
 import Postgres
-import RecordCoding
+import Storing
 
 /// Reads a database, whether a server owns it or not; for `ringline explain` and similar commands.
 ///

@@ -1,6 +1,6 @@
 import CallPorts
 import Postgres
-import StoreWriting
+import Storing
 import Threads
 
 /// Renews the lease of a server that has claimed the database and still reads its state, which may be large.

@@ -1,6 +1,6 @@
 public import CallCore
 public import CallPorts
-import StoreWriting
+import Storing
 import Threads
 
 /// A store that keeps calls, devices and blocks in a PostgreSQL database.

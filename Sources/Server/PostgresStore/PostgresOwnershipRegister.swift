@@ -1,5 +1,5 @@
 public import CallPorts
-import StoreWriting
+import Storing
 
 /// A node's view of a PostgreSQL database that several nodes use: who owns the calls, and which nodes run.
 ///

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import Postgres
-import RecordCoding
+import Storing
 
 /// Finds the newest epoch of a callId.
 extension QueryRunner {

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import Postgres
-import RecordCoding
+import Storing
 
 /// Queries about the call directory.
 extension QueryRunner {

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import Postgres
-import RecordCoding
+import Storing
 
 /// The queries that only operators ask.
 extension QueryRunner {

@@ -1,6 +1,6 @@
 import CallPorts
 import DequeModule
-import StoreWriting
+import Storing
 
 /// The newest commits that the database has confirmed, kept in memory to be sent again if the database loses them.
 ///

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import Postgres
-import StoreWriting
+import Storing
 import Threads
 
 /// The threads of a node's register: one that reads the row `owner` and keeps the list of nodes, and one that claims.

@@ -1,5 +1,5 @@
 import Postgres
-import RecordCoding
+import Storing
 
 /// A row of a statement's result, from which `RowReader` reads a record.
 extension Rows.Row: StoredRow {}

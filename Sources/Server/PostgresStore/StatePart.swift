@@ -1,7 +1,6 @@
 import CallPorts
 import Postgres
-import RecordCoding
-import StoreWriting
+import Storing
 import Threads
 
 /// Reads the registrations that a start needs, on a thread and a connection of its own, while the writer reads the live

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import Postgres
-import RecordCoding
+import Storing
 
 /// Reads all data that a start of the server needs, a batch of rows at a time, so that no table is in memory twice: what
 /// lives, and nothing of the past.

@@ -1,8 +1,7 @@
 import CallCore
 import CallPorts
 import Postgres
-import RecordCoding
-import StoreWriting
+import Storing
 import Threads
 
 /// The thread that writes: it claims the database, commits the contents of the queue, and releases the database.

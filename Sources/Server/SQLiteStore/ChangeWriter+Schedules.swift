@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
-import RecordCoding
 import SQLite
+import Storing
 
 extension ChangeWriter {
     func write(_ schedule: ScheduleRecord) throws(SQLiteError) {

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
-import RecordCoding
 import SQLite
+import Storing
 
 /// Writes changes into the tables, with statements that are compiled once.
 ///

@@ -1,7 +1,7 @@
 public import CallCore
 public import CallPorts
-import RecordCoding
 import SQLite
+import Storing
 
 /// Reads everything in a data folder that no server uses, for bringing it into another store.
 ///

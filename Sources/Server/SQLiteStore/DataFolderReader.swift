@@ -1,8 +1,8 @@
 public import CallCore
 public import CallPorts
 import Glibc
-import RecordCoding
 import SQLite
+import Storing
 
 /// Reads a data folder, whether its server runs or not, or a backup of one; for `ringline explain` and similar
 /// commands.

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
-import RecordCoding
 import SQLite
+import Storing
 
 /// Finds the newest epoch of a callId.
 extension QueryRunner {

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
-import RecordCoding
 import SQLite
+import Storing
 
 /// Queries about the call directory.
 extension QueryRunner {

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
-import RecordCoding
 import SQLite
+import Storing
 
 /// Reads everything that a start of the server needs: what lives, and nothing of the past.
 extension QueryRunner {

@@ -1,7 +1,6 @@
 import CallPorts
-import RecordCoding
 import SQLite
-import StoreWriting
+import Storing
 import Threads
 
 /// Runs queries on its own thread and connection, so that a long query delays no commit.

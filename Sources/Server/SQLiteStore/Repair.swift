@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
-import RecordCoding
 import SQLite
+import Storing
 
 /// Repairs, at each opening, the impossible values that cannot just be ignored when they are read.
 ///

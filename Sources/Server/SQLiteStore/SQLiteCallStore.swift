@@ -1,6 +1,6 @@
 public import CallCore
 public import CallPorts
-import StoreWriting
+import Storing
 
 /// A store that keeps calls, devices and blocks in one SQLite database, `ringline.sqlite`, in a data folder.
 ///

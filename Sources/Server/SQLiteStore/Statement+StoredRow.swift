@@ -1,5 +1,5 @@
-import RecordCoding
 import SQLite
+import Storing
 
 /// A statement stands for its current row.
 extension Statement: StoredRow {}

@@ -1,6 +1,6 @@
 import CallCore
 import CallPorts
-import StoreWriting
+import Storing
 
 /// The thread that writes: it opens the database, commits the contents of the queue, and closes the database.
 ///

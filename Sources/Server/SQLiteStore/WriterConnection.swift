@@ -1,8 +1,7 @@
 import CallCore
 import CallPorts
-import RecordCoding
 import SQLite
-import StoreWriting
+import Storing
 
 /// The database while it is open for writing, on the writer's thread.
 final class WriterConnection {

@@ -1,4 +1,4 @@
-import PlainText
+import CallCore
 
 /// A text that the server's own sources contain: a sentence, or a word of the protocol.
 ///

@@ -1,8 +1,9 @@
 import CallCore
 import CallPorts
 import CallWire
+import Foundation
 import Testing
-import TimeZoneFiles
+import TimeZones
 
 @testable import Switchboard
 
@@ -21,8 +22,11 @@ struct ScheduleRig {
 
     /// Gives a policy the time zones of the system.
     static func zones(_ policy: inout Policy) {
-        let files = TimeZoneFiles()
-        policy.timeZoneRules = { files.rules(named: $0) }
+        policy.timeZoneRules = { name in
+            guard TimeZoneName.isValid(name) else { return nil }
+            // A zone without a file is unknown.
+            return try? TimeZoneRules(tzif: Array(Data(contentsOf: URL(filePath: "/usr/share/zoneinfo/\(name)"))))
+        }
     }
 
     static let daily = ScheduleRig.body(#""days":["mon","tue","wed","thu","fri","sat","sun"]"#)

@@ -2,8 +2,8 @@ import CallCore
 import CallPorts
 import CallWire
 import JSON
-import RecordCoding
 import SeededRandom
+import Storing
 import Testing
 
 @testable import Switchboard

@@ -1,5 +1,4 @@
 import CallCore
-import Compression
 import LibWebSockets
 import Threads
 

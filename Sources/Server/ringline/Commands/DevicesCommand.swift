@@ -2,7 +2,6 @@ import ArgumentParser
 import CallCore
 import CallPorts
 import CallTrace
-import PlainText
 import Threads
 
 /// Lists a user's registered devices, and the results of their last pushes.

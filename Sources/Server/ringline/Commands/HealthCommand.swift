@@ -1,7 +1,7 @@
 import ArgumentParser
+import CallCore
 import Diagnostics
 import FoundationEssentials
-import PlainText
 
 /// Asks a server, by default the one on this machine, whether it is healthy; for containers, which have no curl.
 struct HealthCommand: ParsableCommand {

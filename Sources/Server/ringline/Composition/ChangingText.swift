@@ -1,6 +1,6 @@
+import CallCore
 import CallTrace
 import Glibc
-import PlainText
 
 /// Text on stdout that changes: on a terminal it is drawn again in its place, elsewhere it is printed again.
 ///

@@ -1,6 +1,6 @@
+import CallCore
 import Glibc
 import Identity
-import PlainText
 import SQLiteStore
 
 /// The file in a data folder that names the PostgreSQL database with the calls of its server (`--store`).

@@ -2,7 +2,6 @@ import CallCore
 import CallWire
 import JSON
 import Logging
-import PlainText
 import ServerLog
 import Threads
 

@@ -1,14 +1,11 @@
-import ApplePush
 import CallPorts
-import FirebasePush
 import FoundationEssentials
 import Gateway
 import OutboundHTTP
-import PushDelivery
+import Pushes
 import ServerLog
 import Switchboard
 import Threads
-import WebPush
 
 /// Hands each push to the service that its route leads through; a service that is not configured only logs.
 final class PushServices: PushSender {

@@ -10,11 +10,11 @@ import LibWebSockets
 import MemoryStore
 import Postgres
 import PostgresStore
+import Pushes
 import SQLiteStore
 import ServerLog
 import Switchboard
 import Threads
-import WebPush
 
 /// Assembles the server from its parts and runs it.
 struct ServerApplication {

@@ -1,4 +1,4 @@
-import PlainText
+import CallCore
 
 /// A table for a terminal.
 ///

@@ -1,5 +1,5 @@
 import CallPorts
-import WebPush
+import Pushes
 
 extension ServeSettings {
     /// The name of the VAPID key's file in the data folder.

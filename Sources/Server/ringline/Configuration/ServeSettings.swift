@@ -7,7 +7,6 @@ import LibWebSockets
 import OutboundHTTP
 import Postgres
 import Switchboard
-import TimeZoneFiles
 
 /// The settings of `ringline serve`, read and checked.
 struct ServeSettings {

@@ -1,8 +1,8 @@
 import ArgumentParser
+import CallCore
 import FoundationEssentials
 import Glibc
 import Identity
-import PlainText
 
 /// An error in the configuration or the environment, as one line for stderr.
 struct UsageError: Error, CustomStringConvertible {

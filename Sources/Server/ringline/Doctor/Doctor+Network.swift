@@ -1,12 +1,10 @@
-import ApplePush
 import CallPorts
 import Diagnostics
-import FirebasePush
 import Glibc
 import Identity
+import Pushes
 import Switchboard
 import Threads
-import WebPush
 
 extension Doctor {
     /// Finds addresses of the listeners for clients and for operators on which a server cannot listen.

@@ -1,5 +1,5 @@
+import CallCore
 import Diagnostics
-import PlainText
 
 extension Finding {
     /// The line to print: `error    TLS certificate: expired 2 days ago. Fix: renew it`.

@@ -7,7 +7,6 @@ import FoundationEssentials
 import Glibc
 import JSON
 import LibWebSockets
-import PlainText
 import Threads
 
 /// The options with which a try-out client connects to its server.

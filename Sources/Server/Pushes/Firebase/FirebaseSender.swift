@@ -2,7 +2,6 @@ import CallCore
 public import CallPorts
 import Crypto
 public import OutboundHTTP
-import PushDelivery
 public import ServerLog
 import Threads
 

@@ -2,7 +2,6 @@ import CallCore
 import CallPorts
 import JSON
 import OutboundHTTP
-import PushDelivery
 
 /// Apple's response to one push: its body is `{"reason":…,"timestamp":…}` with an error status, and empty with 200.
 enum APNsResponse {

@@ -1,7 +1,6 @@
 import CallCore
 public import CallPorts
 import Crypto
-import PushDelivery
 import ServerLog
 import Threads
 

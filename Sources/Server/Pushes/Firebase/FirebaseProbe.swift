@@ -1,6 +1,5 @@
 import CallCore
 public import CallPorts
-import PushDelivery
 import ServerLog
 
 /// A test message for `ringline doctor`, which shows whether Google accepts the service account.

@@ -3,7 +3,6 @@ import CallPorts
 import Crypto
 import JSON
 import OutboundHTTP
-import PushDelivery
 import Threads
 
 /// The access token with which messages are sent: it is fetched when the first push needs it, kept, and renewed.

@@ -2,7 +2,6 @@ import CallCore
 import CallPorts
 import JSON
 import OutboundHTTP
-import PushDelivery
 
 /// A push service's response to one message.
 ///

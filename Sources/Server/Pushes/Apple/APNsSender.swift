@@ -2,7 +2,6 @@ import CallCore
 public import CallPorts
 import Crypto
 public import OutboundHTTP
-import PushDelivery
 public import ServerLog
 
 /// A sender of pushes through Apple's HTTP/2 API: the adapter of `PushSender` for iOS devices.

@@ -1,30 +1,30 @@
 import Glibc
 import Threads
-public import TimeZones
+import TimeZones
 
 /// The time zones of the system: a folder with TZif files, as the package `tzdata` installs it.
 ///
 /// Each file is read when its zone is first asked for, on the thread that asks, and its rules are then kept in memory:
 /// files are small (less than 4 KiB), and few zones are in use. A name without a file is looked up again each time.
-public final class TimeZoneFiles: Sendable {
+final class TimeZoneFiles: Sendable {
     /// The folder in which Debian and most other systems have the files.
-    public static let systemFolder = "/usr/share/zoneinfo"
+    static let systemFolder = "/usr/share/zoneinfo"
 
     /// The number of time zones that are kept in memory; tzdata has about 600 names, and so a few MB at most.
-    public static let maximumCount = 700
+    static let maximumCount = 700
 
     private let folder: String
     private let known = Monitor<[String: TimeZoneRules]>([:])
 
     /// Creates a source that reads files of this folder; no file is read before a zone is asked for.
-    public init(folder: String = TimeZoneFiles.systemFolder) { self.folder = folder }
+    init(folder: String = TimeZoneFiles.systemFolder) { self.folder = folder }
 
     /// Returns the rules of a time zone, from memory or from its file.
     ///
     /// - Parameter name: A name of the tz database, such as `Europe/Berlin`; it may come from anywhere.
     /// - Returns: `nil` if the name is not valid (`TimeZoneName.isValid(_:)`), or no regular file of this
     ///   name is readable, or it is not a TZif file without leap seconds.
-    public func rules(named name: String) -> TimeZoneRules? {
+    func rules(named name: String) -> TimeZoneRules? {
         guard TimeZoneName.isValid(name) else { return nil }
         if let rules = known.withLock({ $0[name] }) { return rules }
         // The lock is not held meanwhile: if two threads read the same file, they get the same rules.

@@ -2,7 +2,6 @@ import CallCore
 public import CallPorts
 import Crypto
 public import OutboundHTTP
-import PushDelivery
 public import ServerLog
 
 /// A sender of Web Push messages: the adapter of `PushSender` for browsers.

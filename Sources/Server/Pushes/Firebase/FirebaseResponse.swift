@@ -2,7 +2,6 @@ import CallCore
 import CallPorts
 import JSON
 import OutboundHTTP
-import PushDelivery
 
 /// Google's response to one message: an error's body is `{"error":{"status":…,"details":[…]}}`.
 ///

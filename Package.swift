@@ -34,12 +34,17 @@ func system(_ name: String, apt: String) -> Target {
     .systemLibrary(name: name, providers: [.apt([apt])])
 }
 
-/// A test target; `others` are the files in its folder that are not compiled.
+/// A test target, `<name>Tests`; `others` are the files in its folder that are not compiled.
 ///
 /// CI builds in release mode, but does not optimize the tests: it would take minutes, and the code under test is optimized.
-func tests(_ name: String, _ dependencies: [Target.Dependency], others: [String] = []) -> Target {
-    let settings = house + (isForCI ? [.unsafeFlags(["-Onone"])] : [])
-    return .testTarget(name: name, dependencies: dependencies, exclude: others, swiftSettings: settings)
+func tests(_ name: String, _ dependencies: [Target.Dependency], in folder: String, others: [String] = []) -> Target {
+    .testTarget(
+        name: "\(name)Tests",
+        dependencies: dependencies,
+        path: folder,
+        exclude: others,
+        swiftSettings: house + (isForCI ? [.unsafeFlags(["-Onone"])] : [])
+    )
 }
 
 /// Whether an image is built (`Deploy/Dockerfile`): with exact versions of the packages, and without the test folder.
@@ -59,104 +64,123 @@ let deques = Target.Dependency.product(name: "DequeModule", package: "swift-coll
 let heaps = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-let testing: [Target] = [
-    tests("CallCoreTests", ["CallCore", "SeededRandom"]),
-    tests("JSONTests", ["JSON", "SeededRandom"]),
-    tests("CallWireTests", ["CallWire", "CallCore", "JSON", "SeededRandom"]),
-    tests("SocketIOTests", ["SocketIO", "CallCore", "CallWire", "JSON"]),
+/// The tests of modules, each in the folder of its module's name in the wing's folder of `Tests`.
+///
+/// The first module of each list is the one that is tested.
+func tests(in wing: String, _ modules: [[Target.Dependency]], others: [String: [String]] = [:]) -> [Target] {
+    modules.map { dependencies in
+        guard case .byNameItem(let name, _) = dependencies[0] else { fatalError("the first one is a module") }
+        return tests(name, dependencies, in: "Tests/\(wing)/\(name)", others: others[name] ?? [])
+    }
+}
+
+let testing: [Target] =
     tests(
-        "SwitchboardTests",
+        in: "Core",
         [
-            "Switchboard", "CallTrace", "CallPorts", "Storing", "TimeZones", "CallCore", "CallWire", "CallClient", "JSON", "SeededRandom", "Threads",
-        ]
-    ),
-    tests("ClusterTests", ["Cluster", "CallPorts", "CallCore", "CallWire", "SeededRandom"]),
-    tests("ThreadsTests", ["Threads"]),
-    tests(
-        "TimeZonesTests",
-        ["TimeZones", "CallCore", "SeededRandom"],
-        others: ["make_fixture.py", "transitions.txt"]
-    ),
-    tests("PlainTextTests", ["CallCore"]),
-    tests("CompressionTests", ["LibWebSockets"]),
-    tests("ServerLogTests", ["ServerLog", "CallCore", logging]),
-    tests("IdentityTests", ["Identity", "Crypto", "COpenSSL", "CallCore", "SeededRandom"]),
-    tests("SQLiteTests", ["SQLite"]),
-    tests(
-        "ContractTests",
-        [
-            "SQLiteStore", "SQLite", "Storing", "MemoryStore", "CallPorts", "CallTesting",
-            "CallCore", "Threads",
-        ]
-    ),
-    tests(
-        "PostgresStoreTests",
-        [
-            "PostgresStore", "Postgres", "SQLiteStore", "SQLite", "CallPorts", "CallTesting", "CallCore", "Threads",
-        ]
-    ),
-    tests(
-        "ApplePushTests",
-        [
-            "Pushes", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "ServerLog",
-            logging,
-        ]
-    ),
-    tests("FirebasePushTests", ["Pushes", "OutboundHTTP", "CallPorts", "CallCore"]),
-    tests("WebPushTests", ["Pushes", "OutboundHTTP", "Crypto", "CallPorts", "CallCore"]),
-    // Includes tests of the gateway's event loops: two contexts of the library must never end at the same time, see
-    // `EveryTest`.
-    tests(
-        "LibWebSocketsTests",
-        [
-            "LibWebSockets", "Threads", "Gateway", "Cluster", "Crypto", "ServerLog", "SocketIO", "Switchboard",
-            "CallPorts", "CallCore", "CallWire", "SeededRandom",
-        ]
-    ),
-    tests("CallClientTests", ["CallClient", "CallCore", "CallWire", "JSON", "SeededRandom"]),
-    tests("SimulationTests", ["Simulation", "CallCore", "CallPorts", "CallWire", "SeededRandom"]),
-    tests(
-        "ConfigurationTests",
-        [
-            "ringline", "Diagnostics", "Identity", "Crypto", "Switchboard", "CallPorts", "TimeZones", "CallCore",
-            "CallWire", "LibWebSockets", "ServerLog", arguments,
-        ]
-    ),
-    .target(
-        name: "FuzzTargets",
-        dependencies: [
-            "Switchboard", "CallPorts", "SocketIO", "Identity", "LibWebSockets", "SQLiteStore", "SQLite", "CallCore",
-            "CallWire", "JSON", "SeededRandom",
+            ["CallCore", "SeededRandom"],
+            ["JSON", "SeededRandom"],
+            ["CallWire", "CallCore", "JSON", "SeededRandom"],
+            ["SocketIO", "CallCore", "CallWire", "JSON"],
+            ["TimeZones", "CallCore", "SeededRandom"],
+            ["CallPorts", "CallCore", "SeededRandom"],
+            ["CallTrace", "CallPorts", "CallCore", "JSON", "Storing"],
+            [
+                "Switchboard", "CallTrace", "CallPorts", "Storing", "TimeZones", "CallCore", "CallWire", "CallClient",
+                "JSON", "SeededRandom", "Threads",
+            ],
+            ["Cluster", "CallPorts", "CallCore", "CallWire", "SeededRandom"],
+            ["MemoryStore", "CallPorts", "CallTesting", "CallCore"],
         ],
-        path: "Tests/Fuzz/Targets",
-        swiftSettings: house
-    ),
-    tests("FuzzTests", ["FuzzTargets"]),
-    tests("ClientBridgeTests", ["ClientBridge", "CallClient", "CallCore"]),
-    // Traces of client cores, which the native core and the one in WebAssembly replay: see `Tests/Vectors/run`.
-    .executableTarget(
-        name: "client-vectors",
-        dependencies: ["ClientBridge", "CallClient", "CallCore", "JSON", "SeededRandom", "Simulation"],
-        path: "Tests/Vectors/Tool",
-        swiftSettings: house
-    ),
-    tests("HouseTests", ["ringline", "CallCore", "CallWire", "ServerLog"]),
-    // Fakes of the kit's ports, for the tests of both kits.
-    .target(
-        name: "KitFakes",
-        dependencies: ["RinglineKit", "CallClient", "CallCore"],
-        path: "Tests/KitFakes",
-        swiftSettings: house
-    ),
-    tests("RinglineKitTests", ["KitFakes", "RinglineKit", "CallClient", "CallCore"]),
-    // The kit as a program, for end-to-end tests.
-    .executableTarget(
-        name: "ringline-kit-device",
-        dependencies: ["RinglineKit", "CallClient", "CallCore", "LibWebSockets"],
-        path: "Tests/KitDevice",
-        swiftSettings: house
-    ),
-]
+        others: ["TimeZones": ["make_fixture.py", "transitions.txt"]]
+    )
+    + tests(
+        in: "Clients",
+        [
+            ["CallClient", "CallCore", "CallWire", "JSON", "SeededRandom"],
+            ["ClientBridge", "CallClient", "CallCore"],
+            ["RinglineKit", "KitFakes", "CallClient", "CallCore"],
+        ]
+    )
+    + tests(
+        in: "Server",
+        [
+            ["Threads"],
+            ["ServerLog", "CallCore", logging],
+            ["Crypto"],
+            ["Identity", "Crypto", "COpenSSL", "CallCore", "SeededRandom"],
+            ["Storing", "CallPorts", "CallTesting", "CallCore"],
+            ["SQLite"],
+            ["SQLiteStore", "SQLite", "CallPorts", "CallTesting", "CallCore", "Threads"],
+            [
+                "PostgresStore", "Postgres", "SQLiteStore", "SQLite", "Storing", "CallPorts", "CallTesting",
+                "CallCore", "Threads",
+            ],
+            ["OutboundHTTP", "ServerTesting", "Threads"],
+            [
+                "Pushes", "ServerTesting", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "ServerLog",
+                logging,
+            ],
+            ["LibWebSockets", "ServerTesting", "Threads", "CallWire", "SeededRandom"],
+            [
+                "Gateway", "ServerTesting", "LibWebSockets", "Threads", "Cluster", "Crypto", "ServerLog", "SocketIO",
+                "Switchboard", "CallPorts", "CallCore", "CallWire",
+            ],
+            ["Diagnostics", "ringline", "Crypto", "Switchboard", "CallPorts", "CallCore"],
+            [
+                "ringline", "Identity", "Crypto", "Switchboard", "CallPorts", "TimeZones", "CallCore", "CallWire",
+                "LibWebSockets", "ServerLog", arguments,
+            ],
+        ]
+    )
+    + tests(
+        in: "Proofs",
+        [
+            ["SeededRandom"],
+            ["Simulation", "CallCore", "CallPorts", "CallWire", "SeededRandom"],
+        ]
+    )
+    + [
+        tests("House", ["ringline", "CallCore", "CallWire", "ServerLog"], in: "Tests/House"),
+        // Clients that break rules, fakes, and the turn of tests with an event loop.
+        .target(
+            name: "ServerTesting",
+            dependencies: ["LibWebSockets", "OutboundHTTP", "Threads", "CallWire"],
+            path: "Tests/Server/ServerTesting",
+            swiftSettings: house
+        ),
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "Switchboard", "CallPorts", "SocketIO", "Identity", "LibWebSockets", "SQLiteStore", "SQLite",
+                "CallCore", "CallWire", "JSON", "SeededRandom",
+            ],
+            path: "Tests/Fuzz/Targets",
+            swiftSettings: house
+        ),
+        tests("Fuzz", ["FuzzTargets"], in: "Tests/FuzzTests"),
+        // Traces of client cores, which the native core and the one in WebAssembly replay: see `Tests/Vectors/run`.
+        .executableTarget(
+            name: "client-vectors",
+            dependencies: ["ClientBridge", "CallClient", "CallCore", "JSON", "SeededRandom", "Simulation"],
+            path: "Tests/Vectors/Tool",
+            swiftSettings: house
+        ),
+        // Fakes of the kit's ports, for the tests of both kits.
+        .target(
+            name: "KitFakes",
+            dependencies: ["RinglineKit", "CallClient", "CallCore"],
+            path: "Tests/Clients/KitFakes",
+            swiftSettings: house
+        ),
+        // The kit as a program, for end-to-end tests.
+        .executableTarget(
+            name: "ringline-kit-device",
+            dependencies: ["RinglineKit", "CallClient", "CallCore", "LibWebSockets"],
+            path: "Tests/Clients/KitDevice",
+            swiftSettings: house
+        ),
+    ]
 
 /// The operations for which instructions and allocations are counted.
 ///
@@ -190,7 +214,7 @@ let hasAppleStubs = ProcessInfo.processInfo.environment["RINGLINE_APPLE_STUBS"] 
 let appleStubs: [Target.Dependency] = hasAppleStubs ? ["AVFAudio", "CallKit", "Intents", "PushKit"] : []
 
 func stub(_ name: String, _ dependencies: [Target.Dependency] = [], _ settings: [SwiftSetting] = house) -> Target {
-    .target(name: name, dependencies: dependencies, path: "Tests/AppleStubs/\(name)", swiftSettings: settings)
+    .target(name: name, dependencies: dependencies, path: "Tests/Clients/AppleStubs/\(name)", swiftSettings: settings)
 }
 
 /// The kits for apps, the modules that they consist of, and their tests with the stand-ins.
@@ -213,8 +237,9 @@ let withAppleStubs: [Target] = [
     // In Swift 5 mode: the library is Objective-C, and says of none of its types whether it is `Sendable`.
     stub("WebRTC", ["AVFoundation", "UIKit"], house + [.swiftLanguageMode(.v5)]),
     tests(
-        "RinglineCallKitTests",
-        ["KitFakes", "RinglineCallKit", "RinglineKit", "CallClient", "CallCore"] + appleStubs
+        "RinglineCallKit",
+        ["KitFakes", "RinglineCallKit", "RinglineKit", "CallClient", "CallCore"] + appleStubs,
+        in: "Tests/Clients/RinglineCallKit"
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""The Swift kit for apps, with real sockets and requests: `ringline-kit-device` (Tests/KitDevice), against the real server.
+"""The Swift kit for apps, with real sockets and requests: `ringline-kit-device` (Tests/Clients/KitDevice), against the real server.
 
 Its media engine plays nothing, but its descriptions have the form of a browser's.
 """

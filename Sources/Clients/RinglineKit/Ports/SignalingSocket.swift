@@ -1,6 +1,6 @@
 /// A port: opens the WebSocket to the server.
 ///
-/// ``URLSessionTransport`` implements it. `Tests/KitDevice` implements it with libwebsockets.
+/// ``URLSessionTransport`` implements it. `Tests/Clients/KitDevice` implements it with libwebsockets.
 @MainActor
 public protocol SocketOpener: AnyObject {
     /// Begins to open a socket, and returns at once; the events say whether it opens.

@@ -1,0 +1,6 @@
+import ServerTesting
+import Testing
+
+/// The parent suite of all tests that run an event loop.
+@Suite("LibWebSockets", .serialized, .oneLoop)
+enum EveryTest {}

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "Deploy"
-sys.path.insert(0, str(ROOT / "Tests/EndToEndTests"))
+sys.path.insert(0, str(ROOT / "Tests/EndToEnd/support"))
 
 
 def swift_packages() -> dict[str, str]:

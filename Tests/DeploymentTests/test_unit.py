@@ -86,7 +86,8 @@ def test_the_server_is_restarted_until_the_cause_of_its_failure_is_gone(machine)
     """systemd starts the unit again without a limit; its default limit would give up after some seconds."""
     machine("systemctl", "stop", "ringline")
     machine("chown", "root", "/var/lib/ringline/ringline.sqlite")
-    machine("systemctl", "start", "ringline")
+    # The systemd of Debian 13 reports that the first start has failed, and goes on with the next one.
+    machine("systemctl", "start", "ringline", check=False)
     wait_for(lambda: int(shown(machine, "NRestarts")) > 5)
     machine("chown", "--reference=/var/lib/ringline/", "/var/lib/ringline/ringline.sqlite")
     wait_for(lambda: '"ok"' in machine("ringline", "health", "--ready", check=False))
@@ -120,10 +121,11 @@ def test_the_data_survives_a_restart_of_the_unit(machine):
     systemd 252 in a container mounts an empty folder in their place.
     """
     token = machine("ringline", "token", "--data", "/var/lib/ringline", "--user", "11")
-    kept = machine("ls", "/var/lib/ringline/")
+    # The server removes the note of a command, `ran-…`, when it has written the command into its audit log.
+    kept = {name for name in machine("ls", "/var/lib/ringline/").split() if not name.startswith("ran-")}
     machine("systemctl", "restart", "ringline")
     wait_for(lambda: '"ok"' in machine("ringline", "health", "--ready", check=False))
-    assert set(kept.split()) <= set(machine("ls", "/var/lib/ringline/").split())
+    assert kept and kept <= set(machine("ls", "/var/lib/ringline/").split())
     assert token and "call is active" in a_call(machine, "--data", "/var/lib/ringline")
 
 

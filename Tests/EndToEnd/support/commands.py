@@ -38,12 +38,11 @@ def one_clear_line(result: subprocess.CompletedProcess, *words: str):
 
 def wait_for(world, call_id: str, *words: str, seconds=8):
     """Waits until the explanation contains all these words."""
-    command = [str(binary()), "explain", call_id, *world.server.store_options]
-    run = None
+    result = None
 
     def is_explained() -> bool:
-        nonlocal run
-        run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
-        return run.returncode == 0 and all(word in run.stdout for word in words)
+        nonlocal result
+        result = run("explain", call_id, *world.server.store_options, seconds=20)
+        return result.returncode == 0 and all(word in result.stdout for word in words)
 
-    eventually(is_explained, seconds, lambda: f"{words} not in:\n{run.stdout}{run.stderr}")
+    eventually(is_explained, seconds, lambda: f"{words} not in:\n{result.stdout}{result.stderr}")

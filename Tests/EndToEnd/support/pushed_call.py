@@ -1,11 +1,10 @@
 """A call to a user whose device is woken by one push service."""
 
 import itertools
-import subprocess
 
+from commands import run
 from push_services import Push, PushService
 from rest import Rest
-from ringline_server import binary, clean_environment
 from waiting import eventually
 
 _numbers = itertools.count(1)
@@ -103,10 +102,9 @@ class PushedCall:
 
     def explained(self) -> str:
         """Returns what `ringline explain` prints."""
-        command = [str(binary()), "explain", self.id, *self.world.server.store_options]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
-        assert run.returncode == 0, run.stderr
-        return run.stdout
+        result = run("explain", self.id, *self.world.server.store_options, seconds=20)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
 
     # Pushes
 
